@@ -1,4 +1,4 @@
-# The commands of every day. `make` lists them.
+# Everyday commands. `make` lists them.
 
 .DEFAULT_GOAL := help
 
@@ -7,38 +7,38 @@ help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: dev
-dev: config.yaml ## Run the gateway from source, with config.yaml (made from the example when there is none)
+dev: config.yaml ## Run the gateway from source, with config.yaml (created from the example if it is missing)
 	cargo run -p deerflow-server -- serve
 
 config.yaml:
 	cp config.example.yaml $@
 
 .PHONY: test
-test: ## Run every test that needs nothing but Rust
+test: ## Run every test that needs only Rust
 	cargo test --workspace
 
 .PHONY: test-external
-test-external: ## Run the tests against the official SDKs, in a browser, on Postgres, Redis and bubblewrap (installs what is missing)
+test-external: ## Run the tests against the official SDKs, in a browser, on Postgres, Redis and bubblewrap (installs missing tools)
 	tests/external.sh
 
 .PHONY: chaos
-chaos: ## Kill and freeze gateways in many rounds: make chaos ROUNDS=100 SEED=1
+chaos: ## Kill and freeze gateways repeatedly: make chaos ROUNDS=100 SEED=1
 	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) tests/cluster/run.sh $(ARGS)
 
 .PHONY: simulate
-simulate: ## Play the runtime under many seeds of faults: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
+simulate: ## Simulate the runtime with injected faults, one run per seed: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \
-		cargo test --workspace --lib no_seed_breaks_a_promise -- --nocapture
+		cargo test --workspace --lib no_seed_violates_an_invariant -- --nocapture
 
 .PHONY: fuzz
-fuzz: ## Feed a decoder what nobody should send (needs cargo-fuzz): make fuzz TARGET=anthropic SECONDS=600
+fuzz: ## Fuzz a decoder with malformed input (needs cargo-fuzz): make fuzz TARGET=anthropic SECONDS=600
 	cp Cargo.lock fuzz/
 	mkdir -p fuzz/corpus/$(TARGET)
 	cargo fuzz run --dev --sanitizer none $(TARGET) fuzz/corpus/$(TARGET) fuzz/seeds/$(TARGET) -- \
 		-max_total_time=$(or $(SECONDS),60) -timeout=10 -rss_limit_mb=1024 $(ARGS)
 
 .PHONY: fuzz-seeds
-fuzz-seeds: ## Build the fuzz targets and feed them their seeds, once each
+fuzz-seeds: ## Build the fuzz targets and run each once over its seeds
 	fuzz/seeds.sh
 
 .PHONY: fmt
@@ -46,20 +46,20 @@ fmt: ## Format the sources
 	cargo fmt --all
 
 .PHONY: clippy
-clippy: ## Let clippy look at everything
+clippy: ## Run clippy on all targets
 	cargo clippy --workspace --all-targets -- -D warnings
 
 .PHONY: lint
-lint: clippy ## Check format, lints, house rules and the dependency tree
+lint: clippy ## Check format, lints, project rules and the dependency tree
 	cargo fmt --all --check
 	cargo xtask boundary
 	cargo xtask tidy
 	cargo deny --log-level error check bans licenses sources
 
 .PHONY: bench
-bench: ## Measure an optimized build: make bench ARGS="..."
+bench: ## Benchmark an optimized build: make bench ARGS="..."
 	cargo xtask bench $(ARGS)
 
 .PHONY: ci
-ci: ## Run all that CI runs
+ci: ## Run everything that CI runs
 	.ci/run

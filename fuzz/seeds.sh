@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds every fuzz target and feeds it its seeds, once each: no fuzzing, but no target rots either. Needs no nightly toolchain and
-# no cargo-fuzz.
+# Builds every fuzz target and runs it once over its seeds, without fuzzing, so that no target breaks unnoticed. Needs neither a
+# nightly toolchain nor cargo-fuzz.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -11,8 +11,8 @@ export CARGO_TARGET_DIR=../target/fuzz CARGO_PROFILE_DEV_OPT_LEVEL=0
 cargo build --bins
 for target in fuzz_targets/*.rs; do
     target=$(basename "$target" .rs)
-    told=$("$CARGO_TARGET_DIR/debug/$target" -timeout=10 -rss_limit_mb=1024 seeds/"$target"/* 2>&1) || {
-        printf '%s\n%s: FAILED\n' "$told" "$target" >&2
+    output=$("$CARGO_TARGET_DIR/debug/$target" -timeout=10 -rss_limit_mb=1024 seeds/"$target"/* 2>&1) || {
+        printf '%s\n%s: FAILED\n' "$output" "$target" >&2
         exit 1
     }
     echo "$target: ok"

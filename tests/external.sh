@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# Runs the tests that need more than Rust: the official LangGraph SDKs against a real gateway, the
+# Runs the tests that need other software than Rust: the official LangGraph SDKs against a real gateway, the
 # conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
 # Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, and validators for the examples
 # of deploy/.
-# What they need is installed when it is missing. What cannot be installed is named, and the run fails: nothing is
-# skipped.
+# Missing software is installed. If that fails, the run lists what is missing and fails: no test is skipped.
 #
-# The suites are the `run.sh` files below. They find in the environment:
+# The suites are the `run.sh` files below. Their environment:
 #   DEERFLOW_BIN_DIR  folder with the freshly built binaries of the workspace (`deerflow` and the helpers of tests/bin)
 #   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
 #   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
 #   DEPLOY_PYTHON     Python with the packages of tests/deploy/requirements.txt
-# and, for Node, the packages of each package.json below in the `node_modules` beside it.
+# and, for Node, the packages of each package.json below in the `node_modules` next to it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
@@ -21,11 +20,11 @@ suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openap
 node_at_least=20
 missing=()
 
-# prepare_python FOLDER: a virtual environment in the folder, with the packages of its requirements.txt.
+# prepare_python FOLDER: creates a virtual environment in the folder, with the packages of its requirements.txt.
 prepare_python() {
     local venv=$PWD/$1/.venv
     if [[ ! -x $venv/bin/pip ]]; then
-        # Some distributions ship python3 without what a virtual environment needs.
+        # Some distributions ship python3 without the module venv.
         python3 -m venv --clear "$venv" ||
             { install_packages python3 python3-venv && python3 -m venv --clear "$venv"; } || return 1
     fi
@@ -39,7 +38,7 @@ prepare_node() {
     local major
     major=$(node --print 'process.versions.node.split(".")[0]') || return 1
     if ((major < node_at_least)); then
-        echo "node is of version $major, the SDK needs $node_at_least" >&2
+        echo "node has version $major, the SDK needs at least $node_at_least" >&2
         return 1
     fi
     local packages

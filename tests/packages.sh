@@ -1,6 +1,6 @@
-# Sourced by the scripts here: finding and installing what is not Rust.
+# Sourced by the scripts here: finds and installs software other than Rust.
 
-# install_packages NAME..: installs system packages with apt, as root or through sudo; fails when neither is possible.
+# install_packages NAME..: installs system packages with apt, as root or through sudo; fails if neither is possible.
 install_packages() {
     local as_root=()
     if ((EUID != 0)); then
@@ -11,7 +11,7 @@ install_packages() {
         as_root=(sudo -n)
     fi
     if ! command -v apt-get >/dev/null; then
-        echo "cannot install $*: there is no apt-get" >&2
+        echo "cannot install $*: apt-get is missing" >&2
         return 1
     fi
     echo "installing $*"
@@ -19,7 +19,7 @@ install_packages() {
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@"
 }
 
-# postgres_bindir: prints the folder that holds initdb and pg_ctl, the newest if there are several; nothing if none.
+# postgres_bindir: prints the newest folder with initdb and pg_ctl, or nothing if there is none.
 postgres_bindir() {
     local candidate candidates
     candidates=$(

@@ -1,6 +1,6 @@
-# Sourced by the scripts here: private servers that live as long as the script that starts them.
+# Sourced by the scripts here: private servers with the lifetime of the script that starts them.
 #
-# Each is left with two commands in $servers, for tests that end it and start it again with what it had:
+# Each has two commands in $servers, for tests that kill it and restart it with its data:
 #   postgres-kill, postgres-start, redis-kill, redis-start
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
@@ -16,13 +16,13 @@ stop_servers() {
 trap stop_servers EXIT
 trap 'exit 130' INT TERM
 
-# command_named NAME: makes the script on standard input a command in $servers.
+# command_named NAME: writes the script on standard input as a command in $servers.
 command_named() {
     { printf '#!/usr/bin/env bash\nset -euo pipefail\n' && cat; } >"$servers/$1"
     chmod 755 "$servers/$1"
 }
 
-# on_a_port NAME: starts a server on a port that is free, which is only known once the server has it; prints the port.
+# on_a_port NAME: starts a server on a free port and prints it. Whether a port is free is only known once the server is bound.
 on_a_port() {
     local candidate
     for _ in 1 2 3 4 5; do
@@ -38,7 +38,7 @@ on_a_port() {
     return 1
 }
 
-# start_postgres: a server with the address DEERFLOW_TEST_POSTGRES_URL.
+# start_postgres: starts a server and exports its address as DEERFLOW_TEST_POSTGRES_URL.
 start_postgres() {
     [[ -n $(postgres_bindir) ]] || install_packages postgresql
     local bindir as_server=() data=$servers/postgres password port
@@ -52,14 +52,14 @@ start_postgres() {
     printf '%s\n' "$password" >"$data/password"
     : >"$servers/postgres.log"
     if ((EUID == 0)); then
-        # initdb refuses root, so the server then runs as another user.
+        # initdb does not run as root, so the server then runs as another user.
         local server_user
         server_user=$(id -un postgres 2>/dev/null || id -un nobody)
         as_server=(runuser -u "$server_user" --)
         chmod 755 "$servers"
         chown -R "$server_user" "$data" "$servers/postgres.log"
     fi
-    # The server's user may not enter the folder we are in.
+    # The server's user may have no access to the current folder.
     (cd "$data" && "${as_server[@]}" "$bindir/initdb" --pgdata "$data/data" --username deerflow --pwfile "$data/password" \
         --auth scram-sha-256 --encoding UTF8 --locale C --no-sync) >"$servers/initdb.log" ||
         { cat "$servers/initdb.log" >&2; return 1; }
@@ -68,8 +68,8 @@ cd "$data"
 ${as_server[*]} "$bindir/pg_ctl" start --pgdata "$data/data" --log "$servers/postgres.log" --silent --timeout 60 --options \\
     "-p \$(cat "$servers/postgres.port") -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off -c max_connections=200"
 END
-    # SIGKILL of all processes, as when the machine takes them. The first one is stopped before it can start others; each of those is
-    # in a session of its own, and alone would serve on for a while.
+    # SIGKILL of all processes, as in a power cut. The parent is stopped first, so that it cannot start others; each child is in a
+    # separate session and would continue to serve for a while.
     command_named postgres-kill <<END
 pid=\$(head -n 1 "$data/data/postmaster.pid" 2>/dev/null) || exit 0
 kill -STOP "\$pid" 2>/dev/null || exit 0
@@ -88,7 +88,7 @@ END
     export DEERFLOW_TEST_SERVERS=$servers
 }
 
-# start_redis: a server with the address DEERFLOW_TEST_REDIS_URL. It keeps what it has over a restart.
+# start_redis: starts a server and exports its address as DEERFLOW_TEST_REDIS_URL. Its data survives a restart.
 start_redis() {
     command -v redis-server >/dev/null || install_packages redis-server
     if ! command -v redis-server >/dev/null; then
@@ -116,7 +116,7 @@ END
     export DEERFLOW_TEST_SERVERS=$servers
 }
 
-# cargo_test NAME: runs every test of the workspace with NAME in its name; none is an error.
+# cargo_test NAME: runs every test of the workspace with NAME in its name; fails if there is none.
 cargo_test() {
     cargo test --workspace "$1" -- --include-ignored | tee "$servers/tests.log"
     if ! grep -Eq "^test .*$1.* \.\.\. ok\$" "$servers/tests.log"; then

@@ -1,4 +1,4 @@
-//! Answers of Anthropic messages.
+//! Decodes responses of the Anthropic messages API.
 #![no_main]
 
 use harness::models::decoding_kit;

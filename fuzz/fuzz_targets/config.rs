@@ -1,4 +1,4 @@
-//! Configurations: whatever YAML says, it is read and judged, or refused.
+//! Parses and validates configurations: any YAML is accepted or rejected without a panic.
 #![no_main]
 
 use harness::config::AppConfig;

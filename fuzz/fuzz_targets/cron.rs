@@ -1,4 +1,4 @@
-//! Schedules: one that is taken fires, later than it was asked for, however often it is asked.
+//! Parses schedules: each occurrence of a valid one is later than the one before.
 #![no_main]
 
 use chrono::DateTime;

@@ -1,4 +1,4 @@
-//! Streams of server-sent events, and of lines.
+//! Decodes streams of server-sent events and of lines.
 #![no_main]
 
 use harness::models::decoding_kit;

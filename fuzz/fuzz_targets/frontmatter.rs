@@ -1,4 +1,5 @@
-//! Heads of skills: what the rules of the format take is also read, and means the same.
+//! Parses the front matter of skills: a head that the strict check accepts parses to the same
+//! value.
 #![no_main]
 
 use harness::skills::frontmatter::{check, parse};

@@ -1,4 +1,4 @@
-//! Answers of Gemini.
+//! Decodes responses of Gemini.
 #![no_main]
 
 use harness::models::decoding_kit;

@@ -1,4 +1,4 @@
-//! Answers of Ollama.
+//! Decodes responses of Ollama.
 #![no_main]
 
 use harness::models::decoding_kit;

@@ -1,4 +1,4 @@
-//! Answers of chat completions.
+//! Decodes responses of the chat completions API.
 #![no_main]
 
 use harness::models::decoding_kit;

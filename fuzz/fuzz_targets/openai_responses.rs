@@ -1,4 +1,4 @@
-//! Answers of the responses API.
+//! Decodes responses of the responses API.
 #![no_main]
 
 use harness::models::decoding_kit;

@@ -1,4 +1,4 @@
-//! `.skill` files: one that is taken has a head that is right.
+//! Opens `.skill` archives: the skill name of an accepted archive is valid.
 #![no_main]
 
 use std::io::Cursor;

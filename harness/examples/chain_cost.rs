@@ -1,7 +1,8 @@
-//! What the lead agent's middlewares cost per model call: a run on a conversation of 200 messages, with them and without.
+//! Measures the cost of the lead agent's middlewares per model call: a run over a history of 200
+//! messages, with and without them.
 //!
 //! `cargo run --release -p deerflow-harness --example chain_cost`
-#![expect(clippy::print_stdout, reason = "this program talks to the terminal")]
+#![expect(clippy::print_stdout, reason = "this program prints to the terminal")]
 
 use std::error::Error;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 const MESSAGES: usize = 200;
 const RUNS: u32 = 300;
 
-/// Answers at once.
+/// Model that answers immediately.
 #[derive(Debug)]
 struct Instantly(ModelInfo);
 
@@ -108,7 +109,7 @@ async fn per_run(agent: &Arc<dyn Agent>, state: &ThreadState) -> Result<Duration
     Ok(spent / RUNS)
 }
 
-/// Questions that each took one tool call.
+/// Builds a history of questions that each took one tool call.
 fn conversation() -> ThreadState {
     let mut messages = Vec::with_capacity(MESSAGES);
     for turn in 0..MESSAGES / 4 {

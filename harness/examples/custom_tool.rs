@@ -1,6 +1,6 @@
-//! An agent with a tool of your own, in this process, with no server and no account:
-//! `cargo run -p deerflow-harness --example custom_tool --no-default-features`
-#![expect(clippy::print_stdout, reason = "this program talks to the terminal")]
+//! An agent with a custom tool, in this process, without a server or an account: `cargo run -p
+//! deerflow-harness --example custom_tool --no-default-features`
+#![expect(clippy::print_stdout, reason = "this program prints to the terminal")]
 
 use std::error::Error;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use deerflow_harness::agents::{AgentBuilder, StaticResolver};
 use deerflow_harness::ids::ThreadId;
 use deerflow_harness::messages::Message;
 use deerflow_harness::models::ScriptedModel;
-use deerflow_harness::runtime::memory::runtime_in_memory;
+use deerflow_harness::runtime::in_memory::runtime_in_memory;
 use deerflow_harness::runtime::runs::{RunLimits, RunSpec, RunsFacade};
 use deerflow_harness::runtime::stream_bridge::StreamItem;
 use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -40,7 +40,7 @@ impl Tool for WordCount {
         "Count the words of a text."
     }
 
-    // Counting changes nothing, so a call that was cut off by a crash may be made again.
+    // Counting changes nothing, so a call that a crash interrupted may be repeated.
     fn effect(&self, _args: &WordCountArgs) -> Effect {
         Effect::Pure
     }
@@ -52,7 +52,7 @@ impl Tool for WordCount {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Any `ChatModel` goes here. The scripted one does what the message tells it to.
+    // Any `ChatModel` works here. The scripted one follows the directives of the message.
     let model = Arc::new(ScriptedModel::default());
     let agent = AgentBuilder::new(model)
         .system_prompt("You count words.")

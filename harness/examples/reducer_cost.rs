@@ -1,7 +1,7 @@
-//! Prints the time that reducing message lists takes, by their length: it must grow in proportion.
+//! Measures the reduction of message lists by their length: the time must grow linearly.
 //!
 //! `cargo run --release -p deerflow-harness --example reducer_cost --no-default-features`
-#![expect(clippy::print_stdout, reason = "this program talks to the terminal")]
+#![expect(clippy::print_stdout, reason = "this program prints to the terminal")]
 
 use std::error::Error;
 use std::time::Instant;

@@ -9,7 +9,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "this program talks to the terminal"
+    reason = "this program prints to the terminal"
 )]
 
 use std::process::ExitCode;
@@ -24,17 +24,19 @@ use deerflow_harness::sandbox::command::bubblewrap::{
 use deerflow_harness::sandbox::egress::{EgressProxy, ProxyLimits};
 use deerflow_harness::sandbox::safe_fs::Resolver;
 use deerflow_harness::sandbox::{
-    CommandEnd, CommandRequest, CommandSandbox, Shelf, ThreadDirs, Transcript,
+    CommandEnd, CommandRequest, CommandSandbox, SkillMounts, ThreadDirs, Transcript,
 };
 
 fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next().ok_or("usage: sandbox COMMAND [HOST..]")?;
-    // What the sandbox starts inside is this program once more.
+    // The sandbox starts this program again inside of it.
     if first == "inner" {
         return Ok(inner::run(arguments)?);
     }
-    let command = first.into_string().map_err(|_| "the command is no text")?;
+    let command = first
+        .into_string()
+        .map_err(|_| "the command is not UTF-8")?;
     let hosts: Vec<String> = arguments
         .map(|host| host.to_string_lossy().into_owned())
         .collect();
@@ -78,7 +80,7 @@ async fn run(command: &str, hosts: &[String]) -> Result<ExitCode, Box<dyn std::e
     let mut transcript = Transcript::keeping(1 << 20);
     let request = CommandRequest {
         dirs: &dirs,
-        shelf: &Shelf::default(),
+        shelf: &SkillMounts::default(),
         command,
         time_limit: Duration::from_secs(60),
     };

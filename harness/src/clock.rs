@@ -1,17 +1,17 @@
-//! Time is asked for, never taken: the port, the system clock, and a clock that tests move by hand.
+//! Clock port, the clock of the operating system, and a clock that only the program sets.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use parking_lot::Mutex;
 
-/// Where wall-clock time comes from. Durations and time-outs use tokio's timers, which tests pause.
+/// Source of wall-clock time. Durations and timeouts use tokio's timers, which tests pause.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// The present moment in UTC.
+    /// Returns the current time in UTC.
     fn now(&self) -> DateTime<Utc>;
 }
 
-/// The operating system's clock.
+/// Clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -22,17 +22,17 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// Clock with a fixed time, changed only by [`ManualClock::advance`].
 #[derive(Debug, Clone)]
 pub struct ManualClock(Arc<Mutex<DateTime<Utc>>>);
 
 impl ManualClock {
-    /// A clock that shows `start`.
+    /// Creates a clock set to `start`.
     pub fn starting_at(start: DateTime<Utc>) -> Self {
         Self(Arc::new(Mutex::new(start)))
     }
 
-    /// Moves the clock; a negative delta moves it back.
+    /// Adds `by` to the time; a negative value sets the clock back.
     pub fn advance(&self, by: TimeDelta) {
         *self.0.lock() += by;
     }
@@ -44,12 +44,12 @@ impl Clock for ManualClock {
     }
 }
 
-/// The wire form of a moment: ISO 8601, microseconds, `+00:00`.
+/// Formats a time for the wire: ISO 8601, microseconds, `+00:00`.
 pub fn iso(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, false)
 }
 
-/// The same with a `Z`, as memories and the console write it.
+/// Formats a time with `Z` instead of `+00:00`, as in user memory and in the console API.
 pub fn iso_z(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

@@ -1,14 +1,14 @@
-//! Files of the host that somebody names.
+//! Safe opening of host files whose paths come from users.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a file to be read, and waits for nobody at the other end of a pipe; `None` for what is no regular file.
+/// Opens a file for reading without blocking on a pipe; `None` for anything but a regular file.
 ///
 /// # Errors
-/// As opening a file.
+/// Any error of opening the file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .read(true)

@@ -1,4 +1,4 @@
-//! Identifiers as types, and the port that makes new ones.
+//! Typed identifiers, and the port that creates new ones.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,17 +7,17 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A text that is no identifier of its kind.
+/// Error: a text is not a valid identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {value:?} must match [A-Za-z0-9_-]{{1,64}}")]
 pub struct InvalidId {
-    /// Which kind of id was expected.
+    /// Expected kind of id.
     pub kind: &'static str,
-    /// What came instead, cut to 80 characters.
+    /// Rejected value, cut to 80 characters.
     pub value: String,
 }
 
-/// The longest accepted identifier, in bytes.
+/// Maximum length of an identifier, in bytes.
 pub const MAX_ID_LEN: usize = 64;
 
 fn is_plain_id(text: &str) -> bool {
@@ -36,7 +36,7 @@ macro_rules! plain_id {
         pub struct $name(String);
 
         impl $name {
-            /// The id, when `text` matches `[A-Za-z0-9_-]{1,64}`.
+            /// Parses an id that matches `[A-Za-z0-9_-]{1,64}`.
             pub fn parse(text: impl Into<String>) -> Result<Self, InvalidId> {
                 let text = text.into();
                 if is_plain_id(&text) {
@@ -46,7 +46,7 @@ macro_rules! plain_id {
                 }
             }
 
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -87,59 +87,61 @@ macro_rules! plain_id {
 }
 
 plain_id!(
-    /// A conversation. Used in paths and keys, so the alphabet is narrow.
+    /// Id of a thread. Used in file paths and keys, so only few characters are allowed.
     ThreadId,
     "thread id"
 );
 plain_id!(
-    /// One request to advance a thread.
+    /// Id of a run.
     RunId,
     "run id"
 );
 plain_id!(
-    /// A saved state of a thread. Ours are version 6 UUIDs: as text they sort by time, which clients rely on.
+    /// Id of a checkpoint. New ids are version 6 UUIDs: as text they sort by time, and clients rely
+    /// on this.
     CheckpointId,
     "checkpoint id"
 );
 plain_id!(
-    /// One life of a process that works on runs: a new one gets a new id, and so does one whose lease lapsed.
+    /// Id of a node. A process gets a new id at each start and each time its lease has expired.
     NodeId,
     "node id"
 );
 
-/// Where new identifiers come from.
+/// Source of new identifiers.
 pub trait IdSource: Send + Sync + fmt::Debug {
-    /// A random (version 4) UUID: threads, messages, tasks.
+    /// Returns a random (version 4) UUID, for threads, messages and tasks.
     fn random(&self) -> Uuid;
-    /// A version 6 UUID that is greater, as text, than every one this source gave before: checkpoints.
+    /// Returns a version 6 UUID that is greater, as text, than every earlier one of this source,
+    /// for checkpoints.
     fn ordered(&self) -> Uuid;
 
-    /// A new thread id.
+    /// Returns a new thread id.
     fn thread_id(&self) -> ThreadId {
         self.random().into()
     }
-    /// A new run id.
+    /// Returns a new run id.
     fn run_id(&self) -> RunId {
         self.random().into()
     }
-    /// A new node id.
+    /// Returns a new node id.
     fn node_id(&self) -> NodeId {
         self.random().into()
     }
-    /// A new checkpoint id.
+    /// Returns a new checkpoint id.
     fn checkpoint_id(&self) -> CheckpointId {
         self.ordered().into()
     }
-    /// Hears of a checkpoint id that another source made, so that the next one of this source is greater: clocks of processes
-    /// need not agree, and a clock may be set back.
-    fn heed(&self, _made_elsewhere: &CheckpointId) {}
-    /// A new message id.
+    /// Registers a checkpoint id of another source, so that the next id of this source is greater
+    /// even if the clocks of the two processes differ or a clock was set back.
+    fn heed(&self, _observed: &CheckpointId) {}
+    /// Returns a new message id.
     fn message_id(&self) -> String {
         self.random().to_string()
     }
 }
 
-/// Ids from the operating system's randomness and clock.
+/// Ids from the randomness and clock of the operating system.
 #[derive(Debug)]
 pub struct SystemIds {
     node: [u8; 6],
@@ -165,7 +167,8 @@ impl Default for SystemIds {
 }
 
 impl SystemIds {
-    /// Ticks of 100 ns, never the same twice, so that ids made within one tick still sort.
+    /// Returns the time in ticks of 100 ns; each value is greater than the previous one, so that
+    /// ids created within one tick still sort.
     fn next_tick(&self) -> u64 {
         #[expect(
             clippy::disallowed_methods,
@@ -190,15 +193,15 @@ impl IdSource for SystemIds {
         ordered_uuid(self.next_tick(), self.node)
     }
 
-    fn heed(&self, made_elsewhere: &CheckpointId) {
-        if let Some(tick) = tick_of(made_elsewhere) {
+    fn heed(&self, observed: &CheckpointId) {
+        if let Some(tick) = tick_of(observed) {
             let mut last = self.last_tick.lock();
             *last = tick.max(*last);
         }
     }
 }
 
-/// The tick in an id that was made by [`ordered_uuid`], unless it lies where no clock of ours gets.
+/// Returns the tick in an id created by [`ordered_uuid`], unless it is implausibly late.
 fn tick_of(id: &CheckpointId) -> Option<u64> {
     let uuid = Uuid::parse_str(id.as_str())
         .ok()
@@ -209,14 +212,14 @@ fn tick_of(id: &CheckpointId) -> Option<u64> {
         .filter(|tick| *tick < LAST_TICK)
 }
 
-/// Ids that repeat exactly from one seed: simulation and golden tests.
+/// Deterministic ids: one seed always yields the same sequence. For simulation and golden tests.
 #[derive(Debug)]
 pub struct SeededIds {
     state: Mutex<u64>,
 }
 
 impl SeededIds {
-    /// A source that always gives the same sequence for `seed`.
+    /// Creates a source that always yields the same sequence for `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             state: Mutex::new(seed),
@@ -251,7 +254,8 @@ impl IdSource for SeededIds {
 
 /// Ticks between the Gregorian epoch of UUID time and the Unix epoch (RFC 9562, 5.1).
 const GREGORIAN_TICKS: u64 = 0x01b2_1dd2_1381_4000;
-/// In the year 2600: ids have room far beyond it, so that one from a mad clock leaves room for those after it.
+/// Upper bound of plausible ticks, in the year 2600. It is far below the maximum of the format, so
+/// an id from a wrong clock can still be followed by greater ones.
 const LAST_TICK: u64 = 200_000_000_000_000_000;
 
 fn ordered_uuid(unix_ticks_100ns: u64, node: [u8; 6]) -> Uuid {
@@ -264,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_sorts_after_one_from_a_clock_that_is_ahead_once_that_is_heeded() {
+    fn id_sorts_after_observed_id_from_faster_clock() {
         let ids = SystemIds::default();
         let now = ids.next_tick();
         let ahead = CheckpointId::from(ordered_uuid(now + 36_000_000_000, [9; 6]));
@@ -272,12 +276,12 @@ mod tests {
         ids.heed(&ahead);
         let (next, after) = (ids.checkpoint_id(), ids.checkpoint_id());
         assert!(ahead < next && next < after);
-        for odd in [
+        for malformed in [
             "x",
             "00000000-0000-4000-8000-000000000000",
             "ffffffff-ffff-6fff-bfff-ffffffffffff",
         ] {
-            ids.heed(&CheckpointId::parse(odd).unwrap());
+            ids.heed(&CheckpointId::parse(malformed).unwrap());
         }
         assert!(after < ids.checkpoint_id());
     }
@@ -291,15 +295,15 @@ mod tests {
     }
 
     #[test]
-    fn ordered_ids_sort_as_text_in_the_order_they_were_made() {
+    fn ordered_ids_sort_as_text_in_creation_order() {
         let system = SystemIds::default();
         let seeded = SeededIds::new(7);
         for ids in [&system as &dyn IdSource, &seeded] {
-            let made: Vec<String> = (0..2_000).map(|_| ids.ordered().to_string()).collect();
-            let mut sorted = made.clone();
+            let created: Vec<String> = (0..2_000).map(|_| ids.ordered().to_string()).collect();
+            let mut sorted = created.clone();
             sorted.sort();
             sorted.dedup();
-            assert_eq!(made, sorted);
+            assert_eq!(created, sorted);
         }
     }
 }

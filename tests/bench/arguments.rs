@@ -1,4 +1,4 @@
-//! What the command line says.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 #[derive(Debug, Parser)]
 #[command(name = "deerflow-bench", version)]
 pub(crate) struct Arguments {
-    /// The `deerflow` binary; without it only the floors are measured.
+    /// The `deerflow` binary; without it only the baselines are measured.
     #[arg(long)]
     pub(super) gateway: Option<PathBuf>,
     /// Measure only these chapters.
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// Shorter loads, for a first impression.
     #[arg(long)]
     pub(super) quick: bool,
-    /// Folder on the disk to measure; the gateway's data lies there while it runs.
+    /// Folder on the disk to measure; it contains the gateway's data during the run.
     #[arg(long)]
     pub(super) storage_dir: Option<PathBuf>,
     /// Use stateless runs instead of creating a thread for each.

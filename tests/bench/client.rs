@@ -1,4 +1,4 @@
-//! One keep-alive connection, as cheap as a client can be.
+//! One keep-alive connection with minimal client cost.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,10 +20,10 @@ use tokio::{
 
 use super::{frames::FrameCounter, load::Target};
 
-/// A run, or a connection, that takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time of a run or a connection; a longer one has failed.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What one run took.
+/// Times of one run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) first_token: Duration,
@@ -32,7 +32,7 @@ pub(super) struct Sample {
     pub(super) ended_at: Instant,
 }
 
-/// A client that does one run after the other.
+/// Client that makes one run after the other.
 pub(super) struct Client<'a> {
     target: &'a Target,
     connection: Option<Connection>,
@@ -40,23 +40,23 @@ pub(super) struct Client<'a> {
 
 struct Connection {
     sender: SendRequest<Body>,
-    /// Moves the bytes; ends with the connection.
+    /// Drives the connection's I/O; ends with the connection.
     _driver: JoinSet<()>,
 }
 
 impl<'a> Client<'a> {
     pub(super) async fn connect(target: &'a Target) -> anyhow::Result<Self> {
-        let connection = timeout(PATIENCE, Connection::open(target.address)).await;
+        let connection = timeout(TIMEOUT, Connection::open(target.address)).await;
         let connection = Some(connection.context("no connection in time")??);
         Ok(Self { target, connection })
     }
 
-    /// Does one run and expects this many tokens; the connection is replaced after a failure.
+    /// Makes one run and expects this many tokens; the connection is replaced after a failure.
     pub(super) async fn run(&mut self, body: Bytes, tokens: u64) -> anyhow::Result<Sample> {
-        let run = timeout(PATIENCE, self.try_run(body, tokens));
+        let run = timeout(TIMEOUT, self.try_run(body, tokens));
         let outcome = run
             .await
-            .unwrap_or_else(|_| Err(anyhow::anyhow!("run not through within {PATIENCE:?}")));
+            .unwrap_or_else(|_| Err(anyhow::anyhow!("run not finished within {TIMEOUT:?}")));
         if outcome.is_err() {
             self.connection = None;
         }
@@ -116,7 +116,7 @@ impl Connection {
         let (sender, connection) = http1::handshake(TokioIo::new(socket)).await?;
         let mut driver = JoinSet::new();
         driver.spawn(async {
-            // What went wrong reaches the request that waits on this connection.
+            // The request that waits on this connection reports its failure.
             drop(connection.await);
         });
         Ok(Self {

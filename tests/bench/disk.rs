@@ -1,4 +1,4 @@
-//! The disk's floor: how long one small durable append takes.
+//! Baseline of the disk: the time of one small durable append.
 
 use std::{
     io::{self, Write as _},

@@ -1,10 +1,10 @@
-//! From samples to the numbers of the report.
+//! Aggregates samples into the numbers of the report.
 
 use std::time::Duration;
 
 use super::load::Outcome;
 
-/// One server under one load.
+/// Results of one server under one load.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Figures {
     pub(super) runs: usize,

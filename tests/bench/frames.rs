@@ -1,4 +1,4 @@
-//! Counts what a stream carries without looking into it.
+//! Counts the contents of a stream without parsing it.
 
 use super::provider::TOKEN;
 
@@ -9,13 +9,13 @@ const END: &[u8] = b"event: end";
 pub(super) struct FrameCounter {
     pub(super) frames: u64,
     pub(super) tokens: u64,
-    /// Whether `event: end` has come.
+    /// `true` once `event: end` has arrived.
     pub(super) ended: bool,
-    /// How many letters of [`TOKEN`] the bytes so far end with.
+    /// Number of letters of [`TOKEN`] at the end of the bytes so far.
     token_letters: usize,
     /// Length of the current line.
     column: usize,
-    /// How much of [`END`] the current line starts with.
+    /// Number of letters of [`END`] at the start of the current line.
     end_letters: usize,
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_tokens_and_the_end_are_seen_however_the_bytes_arrive() {
+    fn frames_and_tokens_are_counted_for_every_byte_split() {
         let wire = b"event: metadata\ndata: {}\n\n: heartbeat\n\nevent: messages\r\ndata: \"ddew dew\"\r\n\r\nevent: ended\n\nevent: end\ndata: null\n\n";
         for size in 1..wire.len() {
             let mut counter = FrameCounter::default();

@@ -1,4 +1,4 @@
-//! Clients that each do one run after the other, bounded in time and number.
+//! Clients that make sequential runs, bounded in time and number.
 
 use std::{
     fmt,
@@ -20,13 +20,13 @@ use super::{
     provider,
 };
 
-/// Where runs are sent.
+/// Server that executes the runs.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) address: SocketAddr,
-    /// Where a run without a thread goes.
+    /// Path of a run without a thread.
     pub(super) path: &'static str,
-    /// Whether each run gets a new thread first.
+    /// `true` if each run gets a new thread first.
     pub(super) creates_threads: bool,
 }
 
@@ -48,13 +48,13 @@ impl Target {
     }
 }
 
-/// How many clients ask for what.
+/// Number of clients and their requests.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     pub(super) clients: usize,
     pub(super) tokens: usize,
     pub(super) gap: Duration,
-    /// No run begins later than this.
+    /// No run begins after this time.
     at_most: Duration,
     runs_at_most: usize,
 }
@@ -78,7 +78,7 @@ impl Load {
         }
     }
 
-    /// A thousand viewers watch one answer each.
+    /// Returns a load of a thousand clients that stream one answer each.
     pub(super) fn live(tokens: usize) -> Self {
         Self {
             tokens,
@@ -88,7 +88,7 @@ impl Load {
         }
     }
 
-    /// A little of the same, unmeasured.
+    /// Returns a small, unmeasured version of the same load.
     pub(super) fn warm_up(&self) -> Self {
         let clients = self.clients.min(16);
         Self {
@@ -130,14 +130,14 @@ impl fmt::Display for Load {
     }
 }
 
-/// What came of a load.
+/// Result of a load.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) samples: Vec<Sample>,
-    /// From the common start to the last end.
+    /// Time from the common start to the last end.
     pub(super) took: Duration,
     pub(super) failed: usize,
-    /// Why the first run failed.
+    /// Error of the first failed run.
     pub(super) fault: Option<String>,
 }
 

@@ -1,8 +1,9 @@
-//! The benchmark: which servers are loaded with what, in which order.
+//! The benchmark: its servers, their loads, and the order of measurements.
 //!
-//! Three processes besides this one, so that CPU is accounted apart: a provider that streams a fixed reply, a bare
-//! relay in front of it (what any server must cost at least), and the gateway. A durable run has a second floor, the
-//! disk: it must be on disk when it is accepted and when it has ended, so C clients cannot exceed C / (2 x fdatasync).
+//! Three more processes separate the CPU accounting: a provider that streams a fixed reply, a bare
+//! relay in front of it (the minimum cost of any server), and the gateway. A durable run has a
+//! second limit, the disk: it must be on disk when it is accepted and when it has ended, so C
+//! clients cannot exceed C / (2 x fdatasync).
 
 mod arguments;
 mod client;
@@ -37,7 +38,7 @@ use self::{
     subject::Subject,
 };
 
-/// Runs a hidden part, or the whole benchmark until it is through or the process is told to stop.
+/// Runs a hidden part, or the whole benchmark until it is finished or the process is stopped.
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     match &arguments.part {
         Some(Part::Provider) => parts::serve(provider::router()).await,
@@ -68,7 +69,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A disk and, when there is one, memory posing as a disk.
+/// Returns a folder on a disk and, if there is one, a folder in memory.
 fn storages(arguments: &Arguments) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let disk = match &arguments.storage_dir {
         Some(folder) => folder.clone(),
@@ -135,7 +136,7 @@ async fn measure_on(
         }
         subject.stop().await?;
     }
-    // A process of its own: memory that others have left behind would hide what viewers need.
+    // A separate process: memory that earlier loads allocated would hide what viewers need.
     if let Some(binary) = arguments
         .gateway
         .as_deref()
@@ -151,7 +152,7 @@ async fn measure_on(
     Ok(section)
 }
 
-/// One load on one server, with the server's CPU time and highest memory.
+/// Runs one load on one server and measures the server's CPU time and highest memory.
 async fn under(target: &Target, load: &Load, pid: u32) -> anyhow::Result<Figures> {
     load::drive(target, &load.warm_up()).await?;
     let cpu_before = process::cpu_time(pid)?;

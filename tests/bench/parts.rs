@@ -1,4 +1,4 @@
-//! The provider and the relay as processes of their own.
+//! The provider and the relay as separate processes.
 
 use std::{
     io::{self, Write as _},
@@ -15,7 +15,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// Both helpers; dropping them ends them.
+/// Both helper processes; dropping them ends them.
 pub(super) struct Parts {
     pub(super) provider: PartProcess,
     pub(super) relay: PartProcess,
@@ -28,7 +28,7 @@ impl Parts {
         Ok(Self { provider, relay })
     }
 
-    /// Ends both and waits for that.
+    /// Ends both and waits for their exit.
     pub(super) async fn stop(self) -> io::Result<()> {
         for mut part in [self.relay, self.provider] {
             part.child.kill().await?;
@@ -39,7 +39,7 @@ impl Parts {
 
 /// This program again, serving one part.
 pub(super) struct PartProcess {
-    /// Killed on drop; its open standard input tells it that we are alive.
+    /// Killed on drop; its open standard input shows it that this process is alive.
     child: Child,
     address: SocketAddr,
 }
@@ -59,7 +59,7 @@ impl PartProcess {
         let mut output = BufReader::new(output);
         tokio::time::timeout(Duration::from_secs(10), output.read_line(&mut line))
             .await
-            .with_context(|| format!("{} does not say where it listens", arguments[0]))??;
+            .with_context(|| format!("{} is not the address of a part", arguments[0]))??;
         let address = line
             .trim()
             .parse()
@@ -76,8 +76,8 @@ impl PartProcess {
     }
 }
 
-/// Serves `router` on a free port, says which on standard output, and stops when standard input closes: also a
-/// benchmark that was killed leaves nothing behind.
+/// Serves `router` on a free port, prints the port to standard output, and stops when standard
+/// input closes: a killed benchmark leaves no process behind.
 pub(super) async fn serve(router: Router) -> anyhow::Result<()> {
     let server = LocalServer::start(router, 0).await?;
     writeln!(io::stdout(), "{}", server.address())?;

@@ -1,4 +1,4 @@
-//! What the kernel says about a process, and how many files this one may open.
+//! Process statistics of the kernel, and this process's limit of open files.
 
 use std::{fs, time::Duration};
 
@@ -11,10 +11,11 @@ const FILES: u64 = 16_384;
 /// `/proc` counts CPU time in hundredths of a second on every Linux that Rust runs on.
 const TICK: Duration = Duration::from_millis(10);
 
-/// CPU time the process has used so far, user and system.
+/// Returns the CPU time that the process has used so far, user and system.
 pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
     let stat = read(pid, "stat")?;
-    // The program's name is in parentheses and may hold anything; the fields are counted from behind it.
+    // The program's name is in parentheses and may contain anything; the fields are counted from
+    // behind it.
     let fields: Vec<&str> = stat
         .rsplit(')')
         .next()
@@ -32,7 +33,7 @@ pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
     Ok(TICK * user.saturating_add(system))
 }
 
-/// Resident memory in bytes.
+/// Returns the resident memory in bytes.
 pub(super) fn resident(pid: u32) -> anyhow::Result<u64> {
     let status = read(pid, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

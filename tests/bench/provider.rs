@@ -1,4 +1,5 @@
-//! A provider that costs next to nothing: the same token, as many times and as far apart as the prompt says.
+//! Provider with minimal cost: it sends the same token as often and as far apart as the prompt
+//! requests.
 
 use std::{io, time::Duration};
 
@@ -24,7 +25,7 @@ pub(super) fn router() -> Router {
     Router::new().route("/v1/chat/completions", post(chat))
 }
 
-/// How a prompt asks for this many tokens, this far apart.
+/// Returns a prompt for this many tokens, this far apart.
 pub(super) fn prompt(tokens: usize, gap: Duration) -> String {
     format!("hi [[slow {tokens}x{}ms]]", gap.as_millis())
 }
@@ -60,7 +61,7 @@ fn reply(tokens: usize, gap: Duration) -> impl Stream<Item = &'static [u8]> + Se
         .map(|(_, chunk)| chunk)
 }
 
-/// The newest `[[slow TOKENSxMSms]]` in the request.
+/// Returns the newest `[[slow TOKENSxMSms]]` in the request.
 fn pace(request: &str) -> Option<(usize, Duration)> {
     const OPEN: &str = "[[slow ";
     let directive = &request[request.rfind(OPEN)? + OPEN.len()..];

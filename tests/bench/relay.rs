@@ -1,4 +1,4 @@
-//! The floor: an axum handler that asks the provider and passes each token on as an event, and does nothing else.
+//! The relay baseline: an axum handler that calls the provider and forwards each token as an event.
 
 use std::{fmt::Write as _, io, sync::Arc};
 
@@ -20,7 +20,7 @@ struct Provider {
     url: String,
 }
 
-/// `POST /relay` takes the same body as a run of the gateway.
+/// Returns the routes. `POST /relay` accepts the same body as a run of the gateway.
 pub(super) fn router(provider: &str) -> anyhow::Result<Router> {
     let client = reqwest::Client::builder()
         .no_proxy()
@@ -80,7 +80,7 @@ struct Delta {
 }
 
 impl Relayed {
-    /// Waits for bytes and passes on every token in them with one write.
+    /// Waits for bytes and forwards every token in them with one write.
     async fn next(mut self) -> io::Result<Option<(Bytes, Self)>> {
         while !self.ended {
             match self.answer.chunk().await.map_err(io::Error::other)? {
@@ -92,7 +92,7 @@ impl Relayed {
                 return Ok(Some((events.into(), self)));
             }
         }
-        // A connection is used again only when its answer was read to the end.
+        // A connection is reused only if its response was read to the end.
         while self
             .answer
             .chunk()

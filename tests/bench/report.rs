@@ -1,4 +1,4 @@
-//! The report in Markdown: absolute figures, and what they are beside the relay and the disk.
+//! The report in Markdown: absolute values, and values relative to the relay and the disk.
 
 use std::{
     fmt,
@@ -14,13 +14,13 @@ use super::{
     viewers::ViewerFigures,
 };
 
-/// Everything that was measured.
+/// All measurements.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) storages: Vec<StorageReport>,
 }
 
-/// What was measured with the data in one folder.
+/// Measurements with the data in one folder.
 #[derive(Debug)]
 pub(super) struct StorageReport {
     pub(super) name: &'static str,
@@ -32,7 +32,7 @@ pub(super) struct StorageReport {
     pub(super) comparisons: Vec<Comparison>,
 }
 
-/// One load on the gateway, when there is one, and on the relay.
+/// One load on the gateway, if there is one, and on the relay.
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) load: Load,
@@ -111,7 +111,7 @@ impl StorageReport {
             .try_for_each(|both| both.write_faults(f))
     }
 
-    /// Runs per second beside what the relay and the disk allow.
+    /// Writes runs per second next to the limits of relay and disk.
     fn write_floors(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -142,7 +142,8 @@ impl StorageReport {
         Ok(())
     }
 
-    /// Each run waits for the disk twice, accepted and ended; clients wait side by side.
+    /// Returns the disk's limit of runs per second: each run waits for the disk twice, accepted and
+    /// ended; clients wait concurrently.
     fn disk_allows(&self, clients: usize) -> f64 {
         clients as f64 / (2.0 * self.fdatasync.as_secs_f64()).max(f64::MIN_POSITIVE)
     }
@@ -261,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_for_reading() {
+    fn numbers_are_formatted_for_reading() {
         assert_eq!(count(1_234_567.4), "1,234,567");
         assert_eq!(count(999.0), "999");
         assert_eq!(time(Duration::from_micros(42)), "42.0 µs");
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_allows_two_waits_per_run_and_client() {
+    fn disk_limit_counts_two_waits_per_run_and_client() {
         let fdatasync = Duration::from_millis(2);
         let storage = StorageReport {
             name: "disk",

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use super::{figures::percentile, process};
 
-/// A running gateway with its data under a storage folder.
+/// Running gateway with its data under a storage folder.
 pub(super) struct Subject {
     gateway: GatewayProcess,
     options: GatewayOptions,
@@ -20,7 +20,7 @@ pub(super) struct Subject {
     _home: TempDir,
 }
 
-/// How the gateway starts.
+/// Start-up measurements of the gateway.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StartFigures {
     pub(super) fresh: Duration,
@@ -51,7 +51,8 @@ impl Subject {
         })
     }
 
-    /// Median start-up times over this many starts on a fresh and on the existing database.
+    /// Measures median start-up times over this many starts on a fresh and on the existing
+    /// database.
     pub(super) async fn measure_starts(&mut self, times: usize) -> anyhow::Result<StartFigures> {
         let (mut new, mut old) = (vec![self.gateway.ready_after()], Vec::new());
         for _ in 1..times {
@@ -73,7 +74,7 @@ impl Subject {
         })
     }
 
-    /// Stops the gateway the polite way, before its data goes.
+    /// Stops the gateway gracefully before its data is deleted.
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.gateway.terminate().await?;
         Ok(())
@@ -83,7 +84,7 @@ impl Subject {
         self.gateway.address()
     }
 
-    /// What the gateway printed.
+    /// Returns the gateway's output.
     pub(super) fn logs(&self) -> String {
         self.gateway.logs()
     }
@@ -105,7 +106,8 @@ async fn fresh(
     Ok((home, GatewayProcess::launch(options).await?))
 }
 
-/// Durable runs and events in SQLite; nothing that calls the model besides the run itself.
+/// Returns a configuration with durable runs and events in SQLite, and no model calls except those
+/// of the run itself.
 fn configuration(provider: SocketAddr) -> String {
     format!(
         "\

@@ -1,4 +1,4 @@
-//! Many viewers of one run: what each costs while nothing happens, and what they cost the run they watch.
+//! Many viewers of one run: their cost while the run is idle, and their effect on an active run.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,23 +14,23 @@ use tokio::time::Instant;
 
 use super::{process, provider};
 
-/// Viewers of a run that says nothing.
+/// Number of viewers of an idle run.
 const IDLE: usize = 10_000;
-/// Viewers of a run that says much.
+/// Number of viewers of an active run.
 const BUSY: usize = 2_000;
-/// What the watched run says: this many tokens, so far apart.
+/// Output of the watched run: number of tokens and their interval.
 const SAID: (usize, Duration) = (200, Duration::from_millis(20));
-/// Connections that are being opened at the same time.
+/// Number of connections that are opened concurrently.
 const OPENING: usize = 200;
 
-/// What viewers cost.
+/// Costs of viewers.
 #[derive(Debug)]
 pub(super) struct ViewerFigures {
-    /// Bytes of resident memory for each idle one.
+    /// Bytes of resident memory per idle viewer.
     each: u64,
-    /// How long the run took alone.
+    /// Duration of the run without viewers.
     alone: Duration,
-    /// How long it took while it was watched.
+    /// Duration of the run with viewers.
     watched: Duration,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for ViewerFigures {
     }
 }
 
-/// Measures a gateway that has nothing else to do.
+/// Measures a gateway without other load.
 pub(super) async fn measure(address: SocketAddr, pid: u32) -> anyhow::Result<ViewerFigures> {
     let gateway = Gateway {
         address,
@@ -101,7 +101,7 @@ impl Gateway {
         })
     }
 
-    /// A run in a thread of its own.
+    /// Starts a run on a new thread.
     async fn start(&self, tokens: usize, gap: Duration) -> anyhow::Result<(String, String)> {
         let id = |made: &Value, key: &str| made[key].as_str().map(str::to_owned).context("an id");
         let thread = id(
@@ -119,7 +119,7 @@ impl Gateway {
         Ok((thread, run))
     }
 
-    /// How long a run takes while so many watch it to its end.
+    /// Returns the duration of a run that this many viewers watch to its end.
     async fn watched_by(&self, viewers: usize) -> anyhow::Result<Duration> {
         let begun = Instant::now();
         let (tokens, gap) = SAID;
@@ -140,7 +140,7 @@ impl Gateway {
         Ok(took)
     }
 
-    /// Connections that have each had the beginning of the run's stream.
+    /// Opens connections that have each received the beginning of the run's stream.
     async fn view(
         &self,
         thread: &str,
@@ -171,6 +171,6 @@ async fn view(address: SocketAddr, request: String) -> anyhow::Result<TcpStream>
     let mut head = [0; 512];
     let read = stream.read(&mut head).await?;
     let head = String::from_utf8_lossy(&head[..read]);
-    anyhow::ensure!(head.starts_with("HTTP/1.1 200"), "a viewer was told {head}");
+    anyhow::ensure!(head.starts_with("HTTP/1.1 200"), "a viewer received {head}");
     Ok(stream)
 }

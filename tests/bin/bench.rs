@@ -1,4 +1,5 @@
-//! `deerflow-bench`: loads the gateway and prints its figures beside those of a bare relay and of the disk.
+//! `deerflow-bench`: measures the gateway under load and compares it with a bare relay and the
+//! disk.
 
 #[path = "../bench/mod.rs"]
 mod bench;

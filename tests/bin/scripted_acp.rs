@@ -1,6 +1,8 @@
-//! An agent of the Agent Client Protocol that does what its arguments and its prompts say, well-behaved or not.
+//! Scripted ACP agent (Agent Client Protocol): its arguments and prompts control whether it behaves
+//! well.
 //!
-//! An argument `STEP=DEED` makes it misbehave when it is asked for a step, or `after STEP`; a prompt has one deed per line.
+//! An argument `STEP=DEED` makes it misbehave at a step, or after it with `after STEP`; a prompt
+//! has one deed per line.
 
 use std::io::{Lines, StdinLock, Write, stdin, stdout};
 use std::path::PathBuf;
@@ -9,14 +11,14 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 
-/// An agent in its conversation.
+/// Agent with its session state.
 struct Agent {
     input: Lines<StdinLock<'static>>,
-    /// What it does at steps besides, or instead.
+    /// Deeds that replace or follow the normal behaviour of a step.
     instead: Vec<(String, String)>,
-    /// Where its session is.
+    /// Working directory of its session.
     cwd: PathBuf,
-    /// How its session was asked for.
+    /// Request that opened its session.
     opening: Value,
     asked: u32,
 }
@@ -43,7 +45,7 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 impl Agent {
-    /// Answers a question; with a code when it ends instead.
+    /// Answers a request; returns an exit code if the agent ends instead.
     fn answer(&mut self, message: &Value) -> anyhow::Result<Option<ExitCode>> {
         let method = message["method"].as_str().unwrap_or_default();
         if let Some(code) = self.misbehave(method)? {
@@ -89,7 +91,7 @@ impl Agent {
         self.misbehave(&format!("after {method}"))
     }
 
-    /// Does what it was told to do at a step.
+    /// Performs the deed that is configured for a step.
     fn misbehave(&mut self, step: &str) -> anyhow::Result<Option<ExitCode>> {
         let deed = self
             .instead
@@ -147,7 +149,7 @@ impl Agent {
                 &json!({"sessionId": "s1", "command": rest}),
             )?,
             "spawn" => {
-                // In a session of its own, where no signal to a group reaches it.
+                // In a separate session, which no signal to the process group reaches.
                 let child = Command::new("setsid").args(["sleep", "1000"]).spawn()?;
                 std::fs::write(
                     self.cwd.join("pids.part"),
@@ -172,7 +174,7 @@ impl Agent {
         Ok(None)
     }
 
-    /// Asks the client and says what it answers.
+    /// Sends a request to the client and reports its response.
     fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<()> {
         self.asked += 1;
         let id = format!("q{}", self.asked);
@@ -180,15 +182,15 @@ impl Agent {
         for line in self.input.by_ref() {
             let answer: Value = serde_json::from_str(&line?)?;
             if answer["id"] == id.as_str() {
-                let told = if answer["error"].is_null() {
+                let content = if answer["error"].is_null() {
                     &answer["result"]
                 } else {
                     &answer["error"]["message"]
                 };
-                return say(&format!("{method}: {told}\n"));
+                return say(&format!("{method}: {content}\n"));
             }
         }
-        Err(anyhow!("nobody answered"))
+        Err(anyhow!("no response"))
     }
 }
 
@@ -209,7 +211,7 @@ fn send(message: &Value) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-/// Does nothing any more, and reads nothing.
+/// Blocks forever without reading input.
 fn hang() -> ! {
     loop {
         std::thread::park();

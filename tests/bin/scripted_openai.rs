@@ -5,13 +5,13 @@ use std::io::Write as _;
 use clap::Parser;
 use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
 
-/// An OpenAI-compatible model that does what the newest user message says in `[[directives]]`.
+/// OpenAI-compatible model that follows the `[[directives]]` of the newest user message.
 #[derive(Parser)]
 struct Arguments {
-    /// Port on 127.0.0.1; 0 takes a free one and prints it.
+    /// Port on 127.0.0.1; 0 selects a free one and prints it.
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Answer 400 to histories whose tool calls and results do not pair up.
+    /// Answer 400 to histories whose tool calls and results are not paired.
     #[arg(long)]
     strict: bool,
 }

@@ -1,4 +1,4 @@
-// What people do on a page, seen in its elements.
+// User actions on the page, checked through its elements.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -208,7 +208,7 @@ test("a connection that breaks in the middle of a run heals", async () => {
     const answer = held(60, 5);
     await tab.send(answer.words);
     await tab.shows(counted(5));
-    // Both cuts come on the way to there.
+    // Both cuts happen before that point.
     await answer.goOn(30);
     await goOnInSteps(answer, 30, [tab]);
     await tab.ends(counted(60));

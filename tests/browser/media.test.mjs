@@ -1,4 +1,4 @@
-// What a browser makes of files that it opens from a thread.
+// Files of a thread that a browser opens.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

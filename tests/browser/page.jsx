@@ -1,8 +1,8 @@
-// A chat page around the official hook. Its address says whom it talks to:
+// A chat page that uses the official hook. Parameters of its URL:
 //   api, assistant  the server and the assistant
-//   thread          the conversation; put there by the page itself once it is known
-//   deerflow        set: as DeerFlow's web UI asks, whose streams are all resumable and whose history has one whole entry
-//   shared          set: a run under way is remembered for all tabs, not for this one alone
+//   thread          the thread; the page sets it once it is known
+//   deerflow        if set: the options of DeerFlow's web UI, whose streams are all resumable and whose history has one whole entry
+//   shared          if set: an active run is stored for all tabs, not only for this one
 
 import { Client } from "@langchain/langgraph-sdk";
 import { useStream } from "@langchain/langgraph-sdk/react";
@@ -16,7 +16,7 @@ const deerflow = query.has("deerflow");
 const streamed = { streamMode: ["values", "messages-tuple"], streamResumable: true, onDisconnect: "continue" };
 const client = new Client({ apiUrl: query.get("api"), apiKey: null });
 if (deerflow) {
-  // The web UI leaves out what the hook adds when it is to rejoin runs.
+  // The web UI omits the options that the hook adds for rejoining runs.
   const stream = client.runs.stream.bind(client.runs);
   client.runs.stream = (thread, assistant, { streamResumable, ...request }) => stream(thread, assistant, request);
 }

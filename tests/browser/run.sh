@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# In a real browser against a real gateway: the official React hook on a page of another origin, and files of a thread that are
-# opened; see tests/external.sh for the environment.
-#   CHROMIUM  the browser: /usr/bin/chromium unless told otherwise
+# Tests in a real browser against a real gateway: the official React hook on a page of another origin, and files of a thread;
+# see tests/external.sh for the environment.
+#   CHROMIUM  the browser: /usr/bin/chromium by default
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${DEERFLOW_BIN_DIR:?}"

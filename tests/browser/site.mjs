@@ -1,4 +1,4 @@
-// The page on an origin of its own.
+// Serves the page on a separate origin.
 
 import { once } from "node:events";
 import http from "node:http";

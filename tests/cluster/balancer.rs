@@ -1,4 +1,4 @@
-//! Three gateways behind nginx, as `deploy/` has it: clients know one address.
+//! Three gateways behind nginx, as `deploy/` configures it: clients use one address.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-use crate::follower::tell;
-use crate::rig::{Cluster, Story, Web, text};
+use crate::follower::start_and_follow;
+use crate::rig::{Cluster, Gateways, ScriptedReply, text};
 
-/// An nginx of its own; dropping it kills the process.
+/// An nginx process; dropping it kills the process.
 struct Balancer {
     url: String,
     _child: Child,
@@ -20,12 +20,12 @@ struct Balancer {
 }
 
 impl Balancer {
-    /// Runs the example, with these gateways in place of its own.
-    async fn before(cluster: &Cluster) -> Self {
+    /// Starts nginx with the example configuration and these gateways as its upstreams.
+    async fn start(cluster: &Cluster) -> Self {
         let mut site = include_str!("../../deploy/nginx.conf").to_owned();
-        for (place, node) in cluster.nodes.iter().enumerate() {
+        for (index, node) in cluster.nodes.iter().enumerate() {
             site = site.replace(
-                &format!("node-{}:8001", place + 1),
+                &format!("node-{}:8001", index + 1),
                 &node.address().to_string(),
             );
         }
@@ -41,7 +41,7 @@ impl Balancer {
         );
         let file = folder.path().join("nginx.conf");
         std::fs::write(&file, config).expect("written");
-        // One process, so that killing it ends it.
+        // A single process, so that killing it stops the server.
         let mut command = Command::new("nginx");
         command
             .arg("-c")
@@ -58,7 +58,7 @@ impl Balancer {
         };
         let begun = Instant::now();
         while cluster
-            .web
+            .gateways
             .client
             .get(format!("{}/ok", balancer.url))
             .send()
@@ -74,20 +74,20 @@ impl Balancer {
         balancer
     }
 
-    /// The cluster as its clients see it.
-    fn web(&self, cluster: &Cluster) -> Web {
-        Web {
+    /// Returns the cluster as its clients see it.
+    fn gateways(&self, cluster: &Cluster) -> Gateways {
+        Gateways {
             urls: [self.url.clone()].into(),
-            ..cluster.web.clone()
+            ..cluster.gateways.clone()
         }
     }
 }
 
-/// The node that works on most runs, as its figures say.
-async fn busiest(web: &Web) -> usize {
+/// Returns the node with most active runs, according to its metrics.
+async fn busiest(gateways: &Gateways) -> usize {
     let mut busy = Vec::new();
-    for node in 0..web.urls.len() {
-        let figures = web.get(node, "/metrics").await;
+    for node in 0..gateways.urls.len() {
+        let figures = gateways.get(node, "/metrics").await;
         let line = text(&figures)
             .lines()
             .find_map(|line| line.strip_prefix("deerflow_runs_active "))
@@ -99,34 +99,42 @@ async fn busiest(web: &Web) -> usize {
 
 #[tokio::test]
 #[ignore = "needs two servers and nginx; tests/cluster/run.sh starts them"]
-async fn clients_of_a_balancer_do_not_notice_which_node_dies() {
+async fn balancer_clients_do_not_notice_a_node_death() {
     let mut cluster = Cluster::of(3).await;
-    let balancer = Balancer::before(&cluster).await;
-    let web = balancer.web(&cluster);
-    let mut telling = JoinSet::new();
-    let mut stories = Vec::new();
-    for place in 0..9 {
-        let story = Story::new(&format!("balanced{place}"), 100, Duration::from_millis(50));
-        let thread = web.thread(0).await;
-        telling.spawn(tell(web.clone(), 0, thread.clone(), story.clone()));
-        stories.push((thread, story));
+    let balancer = Balancer::start(&cluster).await;
+    let gateways = balancer.gateways(&cluster);
+    let mut following = JoinSet::new();
+    let mut replies = Vec::new();
+    for index in 0..9 {
+        let reply = ScriptedReply::new(&format!("balanced{index}"), 100, Duration::from_millis(50));
+        let thread = gateways.thread(0).await;
+        following.spawn(start_and_follow(
+            gateways.clone(),
+            0,
+            thread.clone(),
+            reply.clone(),
+        ));
+        replies.push((thread, reply));
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let busiest = busiest(&cluster.web).await;
+    let busiest = busiest(&cluster.gateways).await;
     cluster.nodes[busiest].kill9().await.expect("killed");
     let mut moved = 0;
-    while let Some(seen) = telling.join_next().await {
-        let seen = seen.expect("no panic").expect("acknowledged");
-        let story = &stories
+    while let Some(observed) = following.join_next().await {
+        let observed = observed.expect("no panic").expect("acknowledged");
+        let reply = &replies
             .iter()
-            .find(|(thread, _)| *thread == seen.thread)
+            .find(|(thread, _)| *thread == observed.thread)
             .expect("known")
             .1;
-        seen.is_whole(story);
-        moved += usize::from(seen.attempts.len() > 1);
-        assert_eq!(web.talk(0, &seen.thread).await, story.talk());
-        web.goes_on(0, &seen.thread).await;
+        observed.is_whole(reply);
+        moved += usize::from(observed.attempts.len() > 1);
+        assert_eq!(
+            gateways.visible_messages(0, &observed.thread).await,
+            reply.visible_messages()
+        );
+        gateways.accepts_new_run(0, &observed.thread).await;
     }
     assert!(moved > 0, "the balancer gave the killed node no run");
-    eprintln!("{moved} of {} runs went on elsewhere", stories.len());
+    eprintln!("{moved} of {} runs resumed on another node", replies.len());
 }

@@ -1,40 +1,45 @@
-//! Random nodes are killed or frozen while many runs are live, again and again.
+//! Random nodes are repeatedly killed or frozen while many runs are active.
 
 use std::time::{Duration, Instant};
 
 use deerflow_tests::dice::{Dice, seeds, setting};
 use tokio::task::JoinSet;
 
-use crate::follower::tell;
-use crate::rig::{Cluster, Story, limit, spread};
+use crate::follower::start_and_follow;
+use crate::rig::{Cluster, ScriptedReply, limit, spread};
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn no_acknowledged_run_is_lost_however_nodes_die() {
+async fn random_node_deaths_lose_no_acknowledged_run() {
     let mut cluster = Cluster::of(3).await;
-    let web = cluster.web.clone();
+    let gateways = cluster.gateways.clone();
     let runs = usize::try_from(setting("RUNS", 20)).expect("few");
     let (mut rounds, mut acknowledged, mut times) = (0, 0, Vec::new());
     for seed in seeds(3) {
         eprintln!("seed {seed}");
         let mut dice = Dice::of(seed);
-        let mut telling = JoinSet::new();
-        let mut stories = Vec::new();
-        for place in 0..runs {
+        let mut following = JoinSet::new();
+        let mut replies = Vec::new();
+        for index in 0..runs {
             let node = dice.below(3);
-            let story = Story::new(
-                &format!("s{seed}r{place}"),
+            let reply = ScriptedReply::new(
+                &format!("s{seed}r{index}"),
                 20 + dice.below(80),
                 Duration::from_millis(60),
             );
-            let story = if place % 2 == 0 {
-                story
+            let reply = if index % 2 == 0 {
+                reply
             } else {
-                story.after_a_tool()
+                reply.after_a_tool()
             };
-            let thread = web.thread(node).await;
-            telling.spawn(tell(web.clone(), node, thread.clone(), story.clone()));
-            stories.push((thread, story));
+            let thread = gateways.thread(node).await;
+            following.spawn(start_and_follow(
+                gateways.clone(),
+                node,
+                thread.clone(),
+                reply.clone(),
+            ));
+            replies.push((thread, reply));
         }
         tokio::time::sleep(dice.millis(200, 3_000)).await;
         let killed = Instant::now();
@@ -49,26 +54,32 @@ async fn no_acknowledged_run_is_lost_however_nodes_die() {
                 cluster.cut(dice.below(3), away).await;
             }
         }
-        while let Some(seen) = telling.join_next().await {
-            let Some(seen) = seen.expect("no panic") else {
+        while let Some(observed) = following.join_next().await {
+            let Some(observed) = observed.expect("no panic") else {
                 continue;
             };
             acknowledged += 1;
-            let story = &stories
+            let reply = &replies
                 .iter()
-                .find(|(thread, _)| *thread == seen.thread)
+                .find(|(thread, _)| *thread == observed.thread)
                 .expect("known")
                 .1;
-            seen.is_whole(story);
-            times.extend(seen.taken_over_after(killed));
+            observed.is_whole(reply);
+            times.extend(observed.taken_over_after(killed));
             assert_eq!(
-                web.run(dice.below(3), &seen.thread, &seen.run).await["status"],
+                gateways
+                    .run(dice.below(3), &observed.thread, &observed.run)
+                    .await["status"],
                 "success"
             );
-            story.is_told_by(&web.talk(dice.below(3), &seen.thread).await);
+            reply.assert_matches(
+                &gateways
+                    .visible_messages(dice.below(3), &observed.thread)
+                    .await,
+            );
         }
-        for (thread, _) in &stories {
-            web.goes_on(dice.below(3), thread).await;
+        for (thread, _) in &replies {
+            gateways.accepts_new_run(dice.below(3), thread).await;
         }
         rounds += 1;
     }

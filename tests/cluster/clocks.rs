@@ -9,35 +9,37 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use crate::follower::{join, tell};
-use crate::rig::{Cluster, Story, body, limit, on_postgres, setting_of, through_redis};
+use crate::follower::{join, start_and_follow};
+use crate::rig::{Cluster, ScriptedReply, body, limit, on_postgres, setting_of, through_redis};
 use crate::takeover::TAKEN_OVER_WITHIN;
 
-/// How long a clock that was set may go on as before.
-const HEEDED_WITHIN: Duration = Duration::from_secs(2);
+/// Maximum time until a changed clock takes effect.
+const APPLIED_WITHIN: Duration = Duration::from_secs(2);
 
-/// The clock of one gateway.
-struct Clock {
-    says: PathBuf,
-    /// Only the time of day is off, as a clock is that somebody sets; otherwise durations are, too, as with a bad crystal.
+/// Clock of one gateway.
+struct NodeClock {
+    offset: PathBuf,
+    /// If `true`, only the wall clock is wrong, as after a manual change; otherwise durations are
+    /// wrong too, as with a bad crystal.
     keeps_durations: bool,
 }
 
-impl Clock {
-    fn new(folder: &TempDir, name: &str, says: &str, keeps_durations: bool) -> Self {
+impl NodeClock {
+    fn new(folder: &TempDir, name: &str, offset: &str, keeps_durations: bool) -> Self {
         let clock = Self {
-            says: folder.path().join(name),
+            offset: folder.path().join(name),
             keeps_durations,
         };
-        clock.set(says);
+        clock.set(offset);
         clock
     }
 
-    /// How far it is off from now on, as libfaketime writes it. Written in one step: it is read all the time.
-    fn set(&self, says: &str) {
-        let new = self.says.with_extension("new");
-        std::fs::write(&new, says).expect("written");
-        std::fs::rename(&new, &self.says).expect("renamed");
+    /// Sets the clock's offset from now on, in libfaketime's format. The write is atomic because
+    /// the file is read all the time.
+    fn set(&self, offset: &str) {
+        let new = self.offset.with_extension("new");
+        std::fs::write(&new, offset).expect("written");
+        std::fs::rename(&new, &self.offset).expect("renamed");
     }
 
     fn environment(&self) -> Vec<(String, String)> {
@@ -48,7 +50,7 @@ impl Clock {
             ),
             (
                 "FAKETIME_TIMESTAMP_FILE".to_owned(),
-                self.says.display().to_string(),
+                self.offset.display().to_string(),
             ),
             ("FAKETIME_CACHE_DURATION".to_owned(), "1".to_owned()),
         ];
@@ -59,7 +61,7 @@ impl Clock {
     }
 }
 
-/// Whether a gateway dates its answers another day.
+/// Reports whether a gateway's responses carry another date than this machine's.
 async fn is_off(url: &str) -> bool {
     let answer = reqwest::get(format!("{url}/health"))
         .await
@@ -68,7 +70,7 @@ async fn is_off(url: &str) -> bool {
         .expect("a date");
     #[expect(
         clippy::disallowed_methods,
-        reason = "the clock to compare with is the machine's"
+        reason = "the machine's clock is the reference"
     )]
     let now = Utc::now();
     (date.to_utc() - now).abs() > TimeDelta::hours(23)
@@ -76,67 +78,72 @@ async fn is_off(url: &str) -> bool {
 
 #[tokio::test]
 #[ignore = "needs two servers and libfaketime; tests/cluster/run.sh has them"]
-async fn clocks_that_are_off_end_no_run_early_and_take_none_from_its_owner() {
+async fn wrong_clocks_neither_end_nor_take_over_live_runs() {
     let folder = TempDir::new().expect("a folder");
     let clocks = [
-        Clock::new(&folder, "ahead", "+1d", true),
-        Clock::new(&folder, "behind", "-1d", true),
-        Clock::new(&folder, "fast", "+0 x1.05", false),
+        NodeClock::new(&folder, "ahead", "+1d", true),
+        NodeClock::new(&folder, "behind", "-1d", true),
+        NodeClock::new(&folder, "fast", "+0 x1.05", false),
     ];
     let cluster = Cluster::under(
         &(on_postgres() + &through_redis()),
-        &clocks.each_ref().map(Clock::environment),
+        &clocks.each_ref().map(NodeClock::environment),
     )
     .await;
-    let web = &cluster.web;
+    let gateways = &cluster.gateways;
     let runs = usize::try_from(setting("RUNS", 12)).expect("few");
     for seed in seeds(1) {
         eprintln!("seed {seed}");
         let mut dice = Dice::of(seed);
-        let mut telling = JoinSet::new();
-        let mut stories = Vec::new();
-        for place in 0..runs {
-            let story = Story::new(
-                &format!("c{seed}r{place}"),
+        let mut following = JoinSet::new();
+        let mut replies = Vec::new();
+        for index in 0..runs {
+            let reply = ScriptedReply::new(
+                &format!("c{seed}r{index}"),
                 60 + dice.below(60),
                 Duration::from_millis(80),
             );
-            let story = if place % 2 == 0 {
-                story
+            let reply = if index % 2 == 0 {
+                reply
             } else {
-                story.after_a_tool()
+                reply.after_a_tool()
             };
-            let thread = web.thread(dice.below(3)).await;
-            telling.spawn(tell(web.clone(), place % 3, thread.clone(), story.clone()));
-            stories.push((thread, story));
+            let thread = gateways.thread(dice.below(3)).await;
+            following.spawn(start_and_follow(
+                gateways.clone(),
+                index % 3,
+                thread.clone(),
+                reply.clone(),
+            ));
+            replies.push((thread, reply));
         }
         for (ahead, behind) in [("-1h", "+1h"), ("+1d", "-1d")] {
-            tokio::time::sleep(HEEDED_WITHIN).await;
+            tokio::time::sleep(APPLIED_WITHIN).await;
             clocks[0].set(ahead);
             clocks[1].set(behind);
         }
-        while let Some(seen) = telling.join_next().await {
-            let seen = seen.expect("no panic").expect("acknowledged");
-            let story = &stories
+        while let Some(observed) = following.join_next().await {
+            let observed = observed.expect("no panic").expect("acknowledged");
+            let reply = &replies
                 .iter()
-                .find(|(thread, _)| *thread == seen.thread)
+                .find(|(thread, _)| *thread == observed.thread)
                 .expect("known")
                 .1;
-            seen.is_whole(story);
+            observed.is_whole(reply);
             assert_eq!(
-                seen.attempts.keys().copied().collect::<Vec<_>>(),
+                observed.attempts.keys().copied().collect::<Vec<_>>(),
                 [1],
-                "nobody else had it"
+                "no other node executed it"
             );
             let node = dice.below(3);
             assert_eq!(
-                web.run(node, &seen.thread, &seen.run).await["status"],
+                gateways.run(node, &observed.thread, &observed.run).await["status"],
                 "success"
             );
-            story.is_told_by(&web.talk(node, &seen.thread).await);
+            reply.assert_matches(&gateways.visible_messages(node, &observed.thread).await);
         }
-        for (thread, _) in &stories {
-            web.goes_on(dice.below(3), thread).await;
+        for (thread, _) in &replies {
+            gateways.accepts_new_run(dice.below(3), thread).await;
         }
     }
     assert_eq!(cluster.model.rejections(), 0);
@@ -144,66 +151,74 @@ async fn clocks_that_are_off_end_no_run_early_and_take_none_from_its_owner() {
 
 #[tokio::test]
 #[ignore = "needs two servers and libfaketime; tests/cluster/run.sh has them"]
-async fn a_dead_owner_whose_clock_was_off_is_followed_as_any_other() {
+async fn dead_owner_with_wrong_clock_is_taken_over_in_time() {
     let folder = TempDir::new().expect("a folder");
     for (owner, heir) in [("+1d", "-1d"), ("-1d", "+1d")] {
-        let clocks = [owner, heir].map(|says| Clock::new(&folder, says, says, true));
+        let clocks = [owner, heir].map(|offset| NodeClock::new(&folder, offset, offset, true));
         let mut cluster = Cluster::under(
             &(on_postgres() + &through_redis()),
-            &clocks.each_ref().map(Clock::environment),
+            &clocks.each_ref().map(NodeClock::environment),
         )
         .await;
-        let web = cluster.web.clone();
-        let story = Story::new("off", 150, Duration::from_millis(100));
-        let thread = web.thread(0).await;
-        assert!(is_off(&web.urls[0]).await, "the clock is not set");
-        let run = web.background(0, &thread, &body(&story.prompt)).await;
+        let gateways = cluster.gateways.clone();
+        let reply = ScriptedReply::new("off", 150, Duration::from_millis(100));
+        let thread = gateways.thread(0).await;
+        assert!(is_off(&gateways.urls[0]).await, "the clock is not set");
+        let run = gateways.background(0, &thread, &body(&reply.prompt)).await;
         let mut viewers = JoinSet::new();
-        viewers.spawn(join(web.clone(), 1, thread.clone(), run.clone()));
-        tokio::time::sleep(HEEDED_WITHIN).await;
+        viewers.spawn(join(gateways.clone(), 1, thread.clone(), run.clone()));
+        tokio::time::sleep(APPLIED_WITHIN).await;
         let killed = Instant::now();
         cluster.nodes[0].kill9().await.expect("killed");
-        let seen = viewers.join_next().await.expect("one").expect("no panic");
-        seen.is_whole(&story);
-        let after = seen.taken_over_after(killed).expect("another attempt");
+        let observed = viewers.join_next().await.expect("one").expect("no panic");
+        observed.is_whole(&reply);
+        let after = observed.taken_over_after(killed).expect("another attempt");
         eprintln!("{owner}, {heir}: taken over after {after:.1?}");
         assert!(after < limit(TAKEN_OVER_WITHIN), "{after:?}");
-        assert_eq!(web.run(1, &thread, &run).await["status"], "success");
+        assert_eq!(gateways.run(1, &thread, &run).await["status"], "success");
         cluster.nodes[0].restart().await.expect("healthy again");
-        assert_eq!(web.talk(0, &thread).await, story.talk());
-        web.goes_on(0, &thread).await;
-        web.goes_on(1, &thread).await;
+        assert_eq!(
+            gateways.visible_messages(0, &thread).await,
+            reply.visible_messages()
+        );
+        gateways.accepts_new_run(0, &thread).await;
+        gateways.accepts_new_run(1, &thread).await;
     }
 }
 
 #[tokio::test]
 #[ignore = "needs libfaketime; tests/cluster/run.sh has it"]
-async fn what_waits_for_a_person_waits_through_a_crash_and_a_day() {
+async fn pending_interrupt_survives_crash_and_clock_jump() {
     let folder = TempDir::new().expect("a folder");
-    let clock = Clock::new(&folder, "clock", "+0", true);
+    let clock = NodeClock::new(&folder, "clock", "+0", true);
     let mut cluster = Cluster::under("", &[clock.environment()]).await;
-    let web = cluster.web.clone();
-    let story = Story::new("tomorrow", 5, Duration::ZERO).after_a_tool();
-    let thread = web.thread(0).await;
-    let mut asked = body(&story.prompt);
+    let gateways = cluster.gateways.clone();
+    let reply = ScriptedReply::new("tomorrow", 5, Duration::ZERO).after_a_tool();
+    let thread = gateways.thread(0).await;
+    let mut asked = body(&reply.prompt);
     asked["interrupt_before"] = json!(["tools"]);
-    let run = web.background(0, &thread, &asked).await;
-    web.ended(0, &thread, &run).await.expect("a run");
-    let waiting = web.get(0, &format!("/threads/{thread}")).await;
+    let run = gateways.background(0, &thread, &asked).await;
+    gateways.ended(0, &thread, &run).await.expect("a run");
+    let waiting = gateways.get(0, &format!("/threads/{thread}")).await;
     assert_eq!(waiting["status"], "interrupted");
     cluster.nodes[0].kill9().await.expect("killed");
     clock.set("+1d");
     cluster.nodes[0].restart().await.expect("healthy again");
-    let still = web.get(0, &format!("/threads/{thread}")).await;
+    let still = gateways.get(0, &format!("/threads/{thread}")).await;
     assert_eq!(
         (&still["status"], &still["interrupts"]),
         (&waiting["status"], &waiting["interrupts"])
     );
-    let mut go_on = body("");
-    go_on["input"] = Value::Null;
-    web.post(0, &format!("/threads/{thread}/runs/wait"), &go_on)
+    let mut run_all = body("");
+    run_all["input"] = Value::Null;
+    gateways
+        .post(0, &format!("/threads/{thread}/runs/wait"), &run_all)
         .await;
-    story.is_told_by(&web.talk(0, &thread).await);
-    assert_eq!(cluster.model.requests().len(), 2, "nothing was asked again");
-    web.goes_on(0, &thread).await;
+    reply.assert_matches(&gateways.visible_messages(0, &thread).await);
+    assert_eq!(
+        cluster.model.requests().len(),
+        2,
+        "the model was not called again"
+    );
+    gateways.accepts_new_run(0, &thread).await;
 }

@@ -1,5 +1,5 @@
-//! A client that behaves as the official SDKs do: it follows `Location` with `Last-Event-ID` when its connection breaks, here
-//! always to another gateway, until `end`.
+//! Client that behaves as the official SDKs do: it follows `Location` with `Last-Event-ID` when its
+//! connection breaks, here always to another gateway, until `end`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,42 +7,48 @@ use std::time::{Duration, Instant};
 use deerflow_tests::sse::{SseFrame, SseStream};
 use serde_json::{Value, json};
 
-use crate::rig::{Story, Web, body, messages, text, words};
+use crate::rig::{Gateways, ScriptedReply, body, messages, text, words};
 
-/// The SDK's pauses before it tries again, and how many tries it has.
+/// Milliseconds that the SDK waits before each of its retries; their number is its maximum of retries.
 const PAUSES: [u64; 5] = [1_000, 2_000, 4_000, 5_000, 5_000];
 
-/// What a client saw of one run.
+/// Everything that a client observed of one run.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// What the history calls this client.
+pub(crate) struct ObservedStream {
+    /// Name of this client in the history.
     name: String,
     pub(crate) thread: String,
     pub(crate) run: String,
-    /// The ids of each connection, as (number, attempt).
+    /// Ids of each connection, as (number, attempt).
     pub(crate) connections: Vec<Vec<(u64, u32)>>,
     /// Names of the frames without an id.
     pub(crate) unnumbered: Vec<String>,
     pub(crate) errors: Vec<String>,
-    /// The text of each message, put together from its pieces.
+    /// Text of each message, concatenated from its chunks.
     pieces: BTreeMap<String, String>,
     last_values: Value,
-    /// When the first event of each attempt came.
+    /// Time of the first event of each attempt.
     pub(crate) attempts: BTreeMap<u32, Instant>,
 }
 
-/// Starts a run on `node` and follows it to its end. `None` when it was never acknowledged.
-pub(crate) async fn tell(web: Web, node: usize, thread: String, story: Story) -> Option<Seen> {
-    let url = format!("{}/threads/{thread}/runs/stream", web.urls[node]);
-    let call = web.history.name("call");
-    web.history.write(
+/// Starts a run on `node` and follows it to its end. Returns `None` if the run was never
+/// acknowledged.
+pub(crate) async fn start_and_follow(
+    gateways: Gateways,
+    node: usize,
+    thread: String,
+    reply: ScriptedReply,
+) -> Option<ObservedStream> {
+    let url = format!("{}/threads/{thread}/runs/stream", gateways.urls[node]);
+    let call = gateways.history.name("call");
+    gateways.history.write(
         "asked",
-        json!({"call": call, "thread": thread, "input": story.prompt}),
+        json!({"call": call, "thread": thread, "input": reply.prompt}),
     );
-    let answer = web
+    let answer = gateways
         .client
         .post(url)
-        .json(&body(&story.prompt))
+        .json(&body(&reply.prompt))
         .send()
         .await
         .ok()?;
@@ -51,30 +57,36 @@ pub(crate) async fn tell(web: Web, node: usize, thread: String, story: Story) ->
         .to_str()
         .expect("text")
         .to_owned();
-    let mut seen = Seen {
+    let mut observed = ObservedStream {
         thread,
         run: run_of(&location),
-        name: web.history.name("viewer"),
-        ..Seen::default()
+        name: gateways.history.name("viewer"),
+        ..ObservedStream::default()
     };
-    web.history
-        .write("accepted", json!({"call": call, "run": seen.run}));
-    seen.read(&web, SseStream::new(answer)).await;
-    seen.follow(&web, node + 1, &location).await;
-    Some(seen)
+    gateways
+        .history
+        .write("accepted", json!({"call": call, "run": observed.run}));
+    observed.read(&gateways, SseStream::new(answer)).await;
+    observed.follow(&gateways, node + 1, &location).await;
+    Some(observed)
 }
 
 /// Follows a run from its beginning, first on `node`.
-pub(crate) async fn join(web: Web, node: usize, thread: String, run: String) -> Seen {
+pub(crate) async fn join(
+    gateways: Gateways,
+    node: usize,
+    thread: String,
+    run: String,
+) -> ObservedStream {
     let location = format!("/threads/{thread}/runs/{run}/stream");
-    let mut seen = Seen {
+    let mut observed = ObservedStream {
         thread,
         run,
-        name: web.history.name("viewer"),
-        ..Seen::default()
+        name: gateways.history.name("viewer"),
+        ..ObservedStream::default()
     };
-    seen.follow(&web, node, &location).await;
-    seen
+    observed.follow(&gateways, node, &location).await;
+    observed
 }
 
 fn run_of(location: &str) -> String {
@@ -82,7 +94,7 @@ fn run_of(location: &str) -> String {
     rest.split('/').next().expect("an id").to_owned()
 }
 
-impl Seen {
+impl ObservedStream {
     fn is_over(&self) -> bool {
         self.unnumbered
             .iter()
@@ -98,12 +110,14 @@ impl Seen {
         Some(format!("{number}-{attempt}"))
     }
 
-    async fn follow(&mut self, web: &Web, mut node: usize, location: &str) {
+    async fn follow(&mut self, gateways: &Gateways, mut node: usize, location: &str) {
         let mut tries = 0;
         while !self.is_over() {
             let before = self.cursor();
-            let at = node % web.urls.len();
-            let request = web.client.get(format!("{}{location}", web.urls[at]));
+            let at = node % gateways.urls.len();
+            let request = gateways
+                .client
+                .get(format!("{}{location}", gateways.urls[at]));
             let request = request.header(
                 "last-event-id",
                 before.clone().unwrap_or_else(|| "-1".to_owned()),
@@ -111,12 +125,12 @@ impl Seen {
             if let Ok(answer) = request.send().await {
                 let status = answer.status();
                 if status == 200 {
-                    self.read(web, SseStream::new(answer)).await;
+                    self.read(gateways, SseStream::new(answer)).await;
                 } else {
-                    let told = answer.text().await.unwrap_or_default();
+                    let actual = answer.text().await.unwrap_or_default();
                     assert!(
                         status.is_server_error(),
-                        "gateway {at}: {status} {told} for {location}"
+                        "gateway {at}: {status} {actual} for {location}"
                     );
                 }
             }
@@ -135,20 +149,22 @@ impl Seen {
     }
 
     /// Reads one connection until it ends or breaks.
-    async fn read(&mut self, web: &Web, mut stream: SseStream) {
-        web.history.write(
+    async fn read(&mut self, gateways: &Gateways, mut stream: SseStream) {
+        gateways.history.write(
             "opened",
             json!({"viewer": self.name, "run": self.run, "after": self.cursor()}),
         );
         self.connections.push(Vec::new());
         while let Ok(Some(frame)) = stream.next_frame().await {
-            self.record(web, &frame);
+            self.record(gateways, &frame);
             self.take(&frame);
         }
-        web.history.write("broke", json!({"viewer": self.name}));
+        gateways
+            .history
+            .write("broke", json!({"viewer": self.name}));
     }
 
-    fn record(&self, web: &Web, frame: &SseFrame) {
+    fn record(&self, gateways: &Gateways, frame: &SseFrame) {
         let viewer = json!({"viewer": self.name});
         match (&frame.id, frame.name()) {
             (Some(id), name) => {
@@ -162,10 +178,10 @@ impl Seen {
                     event["message"] = data[0]["id"].clone();
                     event["text"] = json!(words(&data[0]));
                 }
-                web.history.write("event", event);
+                gateways.history.write("event", event);
             }
-            (None, "end") => web.history.write("ended", viewer),
-            (None, "gap") => web.history.write("gap", viewer),
+            (None, "end") => gateways.history.write("ended", viewer),
+            (None, "gap") => gateways.history.write("gap", viewer),
             (None, _) => {}
         }
     }
@@ -205,17 +221,18 @@ impl Seen {
         }
     }
 
-    /// Nothing was missed, repeated or mixed, and the end came once with the whole answer before it.
+    /// Asserts that no event was missed, repeated or reordered, and that `end` came once after the
+    /// whole answer.
     #[track_caller]
-    pub(crate) fn is_whole(&self, story: &Story) {
+    pub(crate) fn is_whole(&self, reply: &ScriptedReply) {
         self.is_numbered();
-        self.has_all_of(story);
+        self.has_all_of(reply);
     }
 
-    /// As [`Seen::is_whole`], when the owner was cut off from every server and then lost: a later attempt may take back what nobody
-    /// but the owner's own viewers had seen.
+    /// Asserts as [`ObservedStream::is_whole`] does, for an owner that was cut off from every server and
+    /// then lost: a later attempt may replace events that only the owner's own viewers received.
     #[track_caller]
-    pub(crate) fn is_whole_but_for_what_was_taken_back(&self, story: &Story) {
+    pub(crate) fn is_whole_except_replaced_tail(&self, reply: &ScriptedReply) {
         let mut next = (1, 1);
         for (number, attempt) in self.connections.iter().flatten().copied() {
             let follows = if attempt > next.1 {
@@ -230,30 +247,30 @@ impl Seen {
             );
             next = (number + 1, attempt);
         }
-        self.has_all_of(story);
+        self.has_all_of(reply);
     }
 
     #[track_caller]
-    fn has_all_of(&self, story: &Story) {
-        self.is_complete(story);
+    fn has_all_of(&self, reply: &ScriptedReply) {
+        self.is_complete(reply);
         assert!(
-            self.pieces.values().any(|piece| *piece == story.text),
-            "the pieces of {} make no whole: {:?}",
+            self.pieces.values().any(|piece| *piece == reply.text),
+            "the chunks of {} do not form the whole text: {:?}",
             self.run,
             self.pieces
         );
         for piece in self.pieces.values() {
             assert!(
-                story.text.starts_with(piece.as_str()),
+                reply.text.starts_with(piece.as_str()),
                 "{}: mixed text {piece:?}",
                 self.run
             );
         }
     }
 
-    /// The end came once, with the whole answer before it.
+    /// Asserts that `end` came once, after the whole answer.
     #[track_caller]
-    pub(crate) fn is_complete(&self, story: &Story) {
+    pub(crate) fn is_complete(&self, reply: &ScriptedReply) {
         assert_eq!(self.unnumbered, ["end"], "{}/{}", self.thread, self.run);
         assert!(
             self.errors.is_empty(),
@@ -264,14 +281,14 @@ impl Seen {
         );
         assert_eq!(
             messages(&self.last_values).last().map(|last| &last.1),
-            Some(&story.text),
+            Some(&reply.text),
             "{}/{}",
             self.thread,
             self.run
         );
     }
 
-    /// Numbers rise by one from 1 on, over all connections.
+    /// Asserts that sequence numbers rise by one from 1 on, over all connections.
     #[track_caller]
     pub(crate) fn is_numbered(&self) {
         for (expected, (number, _)) in (1..).zip(self.connections.iter().flatten()) {
@@ -283,7 +300,7 @@ impl Seen {
         }
     }
 
-    /// From this moment to the first event of a later attempt.
+    /// Returns the time from `moment` to the first event of a later attempt.
     pub(crate) fn taken_over_after(&self, moment: Instant) -> Option<Duration> {
         let later = self.attempts.iter().find(|(attempt, _)| **attempt > 1)?;
         Some(later.1.saturating_duration_since(moment))

@@ -1,4 +1,5 @@
-//! One request sent again and again under its key, to several gateways at once, while they die or lose answers.
+//! One request sent repeatedly with its idempotency key, to several gateways concurrently, while
+//! nodes die or responses are lost.
 
 use std::time::Duration;
 
@@ -9,30 +10,30 @@ use futures_util::{StreamExt, stream};
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::rig::{Cluster, Story, Web, body, text};
-use crate::servers::{Server, Ways};
+use crate::rig::{Cluster, Gateways, ScriptedReply, body, text};
+use crate::servers::{Server, ServerProxies};
 
-/// How often a client asks before it gives up, half a second apart.
+/// Maximum number of tries of a client, half a second apart.
 const TRIES: usize = 120;
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn a_key_makes_one_run_however_many_nodes_are_asked_and_die() {
+async fn idempotency_key_creates_one_run_despite_node_deaths() {
     let mut cluster = Cluster::of(3).await;
-    let web = cluster.web.clone();
+    let gateways = cluster.gateways.clone();
     let mut made = 0;
     for seed in seeds(2) {
         eprintln!("seed {seed}");
         let mut dice = Dice::of(seed);
-        let keys =
-            stream::iter(0..setting("KEYS", 12)).map(|key| one_run(&web, format!("s{seed}k{key}")));
+        let keys = stream::iter(0..setting("KEYS", 12))
+            .map(|key| one_run(&gateways, format!("s{seed}k{key}")));
         let asking = keys.buffer_unordered(at_once()).count();
-        let dying = async {
+        let crashing = async {
             tokio::time::sleep(dice.millis(100, 1_500)).await;
             let away = dice.millis(0, 2_000);
             cluster.cut(dice.below(3), away).await;
         };
-        made += tokio::join!(asking, dying).0;
+        made += tokio::join!(asking, crashing).0;
     }
     eprintln!("{made} keys, one run each");
     assert_eq!(cluster.model.rejections(), 0);
@@ -40,32 +41,32 @@ async fn a_key_makes_one_run_however_many_nodes_are_asked_and_die() {
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn a_key_makes_one_run_though_the_database_s_answers_are_lost() {
-    let (ways, sections) = Ways::of(2, setting("SEED", 1)).await;
+async fn idempotency_key_creates_one_run_if_db_responses_are_lost() {
+    let (proxies, sections) = ServerProxies::of(2, setting("SEED", 1)).await;
     let cluster = Cluster::each(&sections).await;
     let losing = Faults {
         lost_answers: 20,
         ..Faults::default()
     };
-    ways[0].set(&[Server::Postgres], &losing);
-    let keys =
-        stream::iter(0..setting("KEYS", 24)).map(|key| one_run(&cluster.web, format!("lost{key}")));
+    proxies[0].set(&[Server::Postgres], &losing);
+    let keys = stream::iter(0..setting("KEYS", 24))
+        .map(|key| one_run(&cluster.gateways, format!("lost{key}")));
     let made = keys.buffer_unordered(at_once()).count().await;
     eprintln!(
         "{made} keys, one run each, {} answers lost",
-        ways[0].postgres.lost()
+        proxies[0].postgres.lost()
     );
-    assert!(ways[0].postgres.lost() > 0, "no answer was lost");
+    assert!(proxies[0].postgres.lost() > 0, "no response was lost");
     assert_eq!(cluster.model.rejections(), 0);
 }
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn viewers_miss_and_repeat_nothing_though_the_stream_server_s_answers_are_lost() {
-    let (ways, sections) = Ways::of(2, setting("SEED", 1)).await;
+async fn viewers_see_each_event_once_if_stream_responses_are_lost() {
+    let (proxies, sections) = ServerProxies::of(2, setting("SEED", 1)).await;
     let cluster = Cluster::each(&sections).await;
-    let web = &cluster.web;
-    for way in &ways {
+    let gateways = &cluster.gateways;
+    for way in &proxies {
         way.set(
             &[Server::Redis],
             &Faults {
@@ -74,36 +75,38 @@ async fn viewers_miss_and_repeat_nothing_though_the_stream_server_s_answers_are_
             },
         );
     }
-    let told = stream::iter(0..setting("KEYS", 12)).map(|place| async move {
-        let story = Story::new(&format!("r{place}"), 100, Duration::from_millis(20));
-        let thread = web.thread(0).await;
-        let run = web.background(0, &thread, &body(&story.prompt)).await;
+    let actual = stream::iter(0..setting("KEYS", 12)).map(|index| async move {
+        let reply = ScriptedReply::new(&format!("r{index}"), 100, Duration::from_millis(20));
+        let thread = gateways.thread(0).await;
+        let run = gateways.background(0, &thread, &body(&reply.prompt)).await;
         let viewers = [0, 1]
-            .map(|node| crate::follower::join(web.clone(), node, thread.clone(), run.clone()));
-        for seen in join_all(viewers).await {
-            seen.is_whole(&story);
+            .map(|node| crate::follower::join(gateways.clone(), node, thread.clone(), run.clone()));
+        for observed in join_all(viewers).await {
+            observed.is_whole(&reply);
         }
     });
-    let told = told.buffer_unordered(at_once()).count().await;
-    let lost: u64 = ways.iter().map(|way| way.redis.lost()).sum();
-    eprintln!("{told} runs with two viewers each, {lost} answers lost");
-    assert!(lost > 0, "no answer was lost");
+    let actual = actual.buffer_unordered(at_once()).count().await;
+    let lost: u64 = proxies.iter().map(|way| way.redis.lost()).sum();
+    eprintln!("{actual} runs with two viewers each, {lost} answers lost");
+    assert!(lost > 0, "no response was lost");
     assert_eq!(cluster.model.rejections(), 0);
 }
 
-/// So many keys are asked with side by side.
+/// Returns the number of keys that are tested concurrently.
 fn at_once() -> usize {
     usize::try_from(setting("AT_ONCE", 6)).expect("few")
 }
 
-/// Every gateway is asked for the same run at once, until each has answered: there is one run, and another body is refused.
-async fn one_run(web: &Web, name: String) {
-    let story = Story::new(&name, 10, Duration::from_millis(20));
-    let wanted = body(&story.prompt);
-    let (_, thread) = answered(web, 0, "/threads", &name, &serde_json::json!({})).await;
+/// Requests the same run from every gateway concurrently until each has answered: there is one run,
+/// and another body is rejected.
+async fn one_run(gateways: &Gateways, name: String) {
+    let reply = ScriptedReply::new(&name, 10, Duration::from_millis(20));
+    let wanted = body(&reply.prompt);
+    let (_, thread) = answered(gateways, 0, "/threads", &name, &serde_json::json!({})).await;
     let thread = text(&thread["thread_id"]).to_owned();
     let path = format!("/threads/{thread}/runs");
-    let everywhere = (0..web.urls.len()).map(|node| answered(web, node, &path, &name, &wanted));
+    let everywhere =
+        (0..gateways.urls.len()).map(|node| answered(gateways, node, &path, &name, &wanted));
     let answers = join_all(everywhere).await;
     let run = text(&answers[0].1["run_id"]).to_owned();
     for (status, answer) in &answers {
@@ -113,29 +116,35 @@ async fn one_run(web: &Web, name: String) {
             "{name}: {answers:?}"
         );
     }
-    let (status, told) = answered(web, 0, &path, &name, &body("then say something else")).await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{name}: {told}");
-    let ended = patiently(web, &format!("{path}/{run}/join"), &format!("{path}/{run}")).await;
+    let (status, actual) =
+        answered(gateways, 0, &path, &name, &body("then say something else")).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{name}: {actual}");
+    let ended = wait_and_read(
+        gateways,
+        &format!("{path}/{run}/join"),
+        &format!("{path}/{run}"),
+    )
+    .await;
     assert_eq!(ended["status"], "success", "{name}: {ended}");
-    let all = read(web, &path).await;
+    let all = read(gateways, &path).await;
     assert_eq!(all.as_array().map(Vec::len), Some(1), "{name}: {all}");
-    story.is_told_by(&crate::rig::messages(
-        &read(web, &format!("/threads/{thread}/state")).await["values"],
+    reply.assert_matches(&crate::rig::messages(
+        &read(gateways, &format!("/threads/{thread}/state")).await["values"],
     ));
 }
 
-/// What a gateway answers at last, asked again under the same key while it is gone or busy.
+/// Returns a gateway's final response; retries with the same key while the gateway is down or busy.
 async fn answered(
-    web: &Web,
+    gateways: &Gateways,
     node: usize,
     path: &str,
     key: &str,
     body: &Value,
 ) -> (StatusCode, Value) {
     for _ in 0..TRIES {
-        let request = web
+        let request = gateways
             .client
-            .post(format!("{}{path}", web.urls[node]))
+            .post(format!("{}{path}", gateways.urls[node]))
             .header("Idempotency-Key", key);
         let sent = request
             .timeout(Duration::from_secs(30))
@@ -146,20 +155,20 @@ async fn answered(
             && !matches!(answer.status().as_u16(), 503 | 504)
         {
             let status = answer.status();
-            if let Ok(told) = answer.json().await {
-                return (status, told);
+            if let Ok(actual) = answer.json().await {
+                return (status, actual);
             }
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    panic!("gateway {node} does not answer {path} under {key}");
+    panic!("gateway {node} does not answer {path} with key {key}");
 }
 
-/// Waits for a run, and reads it when it is over, on whichever gateway answers.
-async fn patiently(web: &Web, join: &str, path: &str) -> Value {
+/// Waits for the end of a run, then reads it from any gateway that answers.
+async fn wait_and_read(gateways: &Gateways, join: &str, path: &str) -> Value {
     for _ in 0..TRIES {
-        read(web, join).await;
-        let shown = read(web, path).await;
+        read(gateways, join).await;
+        let shown = read(gateways, path).await;
         if !matches!(text(&shown["status"]), "pending" | "running") {
             return shown;
         }
@@ -167,18 +176,23 @@ async fn patiently(web: &Web, join: &str, path: &str) -> Value {
     panic!("{path} does not end");
 }
 
-/// Reads on whichever gateway answers.
-async fn read(web: &Web, path: &str) -> Value {
+/// Reads from any gateway that answers.
+async fn read(gateways: &Gateways, path: &str) -> Value {
     for attempt in 0..TRIES {
-        if let Ok((status, told)) = web
-            .try_ask(attempt % web.urls.len(), Method::GET, path, &Value::Null)
+        if let Ok((status, actual)) = gateways
+            .try_ask(
+                attempt % gateways.urls.len(),
+                Method::GET,
+                path,
+                &Value::Null,
+            )
             .await
             && !status.is_server_error()
         {
-            assert_eq!(status, 200, "{path}: {told}");
-            return told;
+            assert_eq!(status, 200, "{path}: {actual}");
+            return actual;
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    panic!("nobody answers {path}");
+    panic!("no gateway answers {path}");
 }

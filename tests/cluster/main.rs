@@ -1,19 +1,20 @@
-//! Gateways as real processes that are killed, frozen and stopped: one alone, and three on one Postgres and one Redis.
+//! Gateways as real processes that are killed, frozen and stopped: a single one, and three with one
+//! Postgres and one Redis.
 
-mod alone;
 mod balancer;
 mod chaos;
 mod clocks;
 mod follower;
+mod healthy_cluster;
 mod keys;
 mod outages;
 mod partitions;
-mod play;
 mod points;
 mod rig;
 mod servers;
-mod several;
+mod single_node;
 mod takeover;
 mod twins;
 mod users;
 mod viewers;
+mod workload;

@@ -1,5 +1,5 @@
-//! The process dies at every named place (`harness::runtime::fail_points`), and what it had acknowledged is there after its next
-//! start.
+//! Crashes the process at every fail point (`harness::runtime::fail_points`), and checks after the
+//! next start that everything acknowledged is there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use deerflow_tests::gateway::{GatewayOptions, GatewayProcess, deerflow_binary};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::play::Play;
 use crate::rig::{Cluster, on_postgres, through_redis};
+use crate::workload::Workload;
 
-/// Every place that a play passes on its way, whatever it stands on.
-const PLACES: &[&str] = &[
+/// Fail points that every workload passes, whatever its stores.
+const POINTS: &[&str] = &[
     "call.made",
     "call.noted",
     "call.written",
@@ -52,13 +52,13 @@ const PLACES: &[&str] = &[
     "webhook.written",
 ];
 
-/// How many plays go on at once: each waits most of the time.
+/// Number of concurrent workloads: each waits most of the time.
 const AT_ONCE: usize = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes; tests/cluster/run.sh has them"]
-async fn nothing_acknowledged_is_lost_wherever_the_only_gateway_dies() {
-    dies_everywhere(
+async fn crash_at_any_point_loses_nothing_acknowledged() {
+    crash_at_every_point(
         || "run_events: {backend: jsonl}\n".to_owned(),
         &["journal.appended"],
     )
@@ -67,16 +67,16 @@ async fn nothing_acknowledged_is_lost_wherever_the_only_gateway_dies() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn nothing_acknowledged_is_lost_wherever_a_gateway_on_servers_dies() {
+async fn crash_at_any_point_on_servers_loses_nothing_acknowledged() {
     let sections = || {
         on_postgres() + &through_redis() + "run_ownership: {lease_seconds: 5, max_attempts: 20}\n"
     };
-    dies_everywhere(sections, &["stream.appended", "stream.gathered"]).await;
+    crash_at_every_point(sections, &["stream.appended", "stream.gathered"]).await;
 }
 
 #[tokio::test]
-async fn a_gateway_that_dies_while_it_makes_its_schema_makes_it_the_next_time() {
-    for place in [
+async fn crash_during_schema_creation_is_completed_at_next_start() {
+    for point in [
         "migration.written:1",
         "migration.committed:1",
         "store.written:1",
@@ -87,100 +87,102 @@ async fn a_gateway_that_dies_while_it_makes_its_schema_makes_it_the_next_time() 
             "config_version: 34\nmodels: []\n",
         );
         options.home = Some(home.path().to_owned());
-        options.env = vec![("DEERFLOW_DIES_AT".to_owned(), place.to_owned())];
+        options.env = vec![("DEERFLOW_DIES_AT".to_owned(), point.to_owned())];
         let failed = GatewayProcess::launch(options.clone())
             .await
-            .expect_err(place);
+            .expect_err(point);
         assert!(
             failed.to_string().contains("printed"),
-            "{place}: {failed:#}"
+            "{point}: {failed:#}"
         );
         options.env.clear();
         GatewayProcess::launch(options).await.expect("healthy");
     }
 }
 
-/// Lets a gateway die at each place, `ROUNDS` times at another passing of it. `PLACE` names one to die at.
-async fn dies_everywhere(sections: fn() -> String, own: &[&str]) {
-    let passed = passed_in_peace(&sections()).await;
-    for place in PLACES.iter().chain(own) {
+/// Crashes a gateway at each fail point, `ROUNDS` times at different passes. `PLACE` selects one
+/// fail point.
+async fn crash_at_every_point(sections: fn() -> String, own: &[&str]) {
+    let passed = passes_without_crash(&sections()).await;
+    for point in POINTS.iter().chain(own) {
         assert!(
-            passed.contains_key(*place),
-            "nobody came to {place}: {passed:?}"
+            passed.contains_key(*point),
+            "no workload passed {point}: {passed:?}"
         );
     }
     let only = setting("PLACE", u64::MAX);
-    let (turns, mut dying) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    let (slots, mut crashing) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
     for seed in seeds(1) {
-        for (number, (place, times)) in (0..).zip(&passed) {
+        for (number, (point, times)) in (0..).zip(&passed) {
             if only != u64::MAX && only != number {
                 continue;
             }
             let times = 1 + Dice::of(seed.wrapping_mul(1_000) + number)
                 .below(usize::try_from(*times).expect("few"));
-            let (turns, place, sections) = (turns.clone(), place.clone(), sections());
-            dying.spawn(async move {
-                let _turn = turns.acquire_owned().await.expect("never closed");
-                eprintln!("seed {seed}: place {number}, {place}, passing {times}");
-                let died = dies_at(&format!("{place}:{times}"), &sections).await;
-                (place, died)
+            let (slots, point, sections) = (slots.clone(), point.clone(), sections());
+            crashing.spawn(async move {
+                let _slot = slots.acquire_owned().await.expect("never closed");
+                eprintln!("seed {seed}: fail point {number}, {point}, pass {times}");
+                let died = crash_at(&format!("{point}:{times}"), &sections).await;
+                (point, died)
             });
         }
     }
-    let (mut plays, mut alive) = (0, Vec::new());
-    while let Some(played) = dying.join_next().await {
-        let (place, died) = played.expect("nothing is lost");
-        plays += 1;
+    let (mut workloads, mut alive) = (0, Vec::new());
+    while let Some(outcome) = crashing.join_next().await {
+        let (point, died) = outcome.expect("nothing is lost");
+        workloads += 1;
         if !died {
-            alive.push(place);
+            alive.push(point);
         }
     }
     eprintln!(
-        "{plays} plays of {} places, nothing lost; the process did not come so far: {alive:?}",
+        "{workloads} workloads over {} fail points, nothing lost; not reached: {alive:?}",
         passed.len()
     );
     assert!(
-        alive.len() * 4 <= plays,
-        "most die where they should: {alive:?}"
+        alive.len() * 4 <= workloads,
+        "most crash where they should: {alive:?}"
     );
 }
 
-/// How often each place is passed when nobody dies but at the kill in the middle.
-async fn passed_in_peace(sections: &str) -> BTreeMap<String, u64> {
+/// Counts how often each fail point is passed without a crash except for the kill in the middle.
+async fn passes_without_crash(sections: &str) -> BTreeMap<String, u64> {
     let mut cluster = Cluster::with(1, sections).await;
-    let play = Play::begin(&mut cluster).await;
+    let workload = Workload::begin(&mut cluster).await;
     cluster.nodes[0].restart().await.expect("healthy again");
-    let play = play.go_on(&cluster.web).await;
+    let workload = workload.run_all(&cluster.gateways).await;
     cluster.nodes[0].terminate().await.expect("stopped");
-    let lines = std::fs::read_to_string(&play.passes).expect("what was passed");
+    let lines = std::fs::read_to_string(&workload.passes).expect("recorded passes");
     cluster.nodes[0].set_env("DEERFLOW_PASSES", None);
     cluster.nodes[0].restart().await.expect("healthy again");
-    play.ends_as_promised(&cluster).await;
+    workload.assert_guarantees(&cluster).await;
     let mut passed = BTreeMap::new();
-    for place in lines.lines() {
-        *passed.entry(place.to_owned()).or_insert(0) += 1;
+    for point in lines.lines() {
+        *passed.entry(point.to_owned()).or_insert(0) += 1;
     }
     passed
 }
 
-/// Plays with a gateway that dies there, if it comes so far, and looks at what is left. Says whether it died.
-async fn dies_at(place: &str, sections: &str) -> bool {
+/// Runs the workload on a gateway that crashes at this fail point if it reaches it, and checks the
+/// result. Returns whether it crashed.
+async fn crash_at(point: &str, sections: &str) -> bool {
     let mut cluster = Cluster::with(1, sections).await;
-    let play = Play::begin(&mut cluster).await;
-    cluster.nodes[0].set_env("DEERFLOW_DIES_AT", Some(place));
-    // It may die before it is ready.
-    let (play, died) = match cluster.nodes[0].restart().await {
+    let workload = Workload::begin(&mut cluster).await;
+    cluster.nodes[0].set_env("DEERFLOW_DIES_AT", Some(point));
+    // It may crash before it is ready.
+    let (workload, died) = match cluster.nodes[0].restart().await {
         Ok(()) => {
-            let play = play.go_on(&cluster.web).await;
+            let workload = workload.run_all(&cluster.gateways).await;
             let died = cluster.nodes[0].has_ended()
                 || !cluster.nodes[0]
                     .terminate()
                     .await
                     .expect("stopped")
                     .success();
-            (play, died)
+            (workload, died)
         }
-        Err(_) => (play, true),
+        Err(_) => (workload, true),
     };
     cluster.nodes[0].set_env("DEERFLOW_DIES_AT", None);
     cluster.nodes[0].set_env("DEERFLOW_PASSES", None);
@@ -189,6 +191,6 @@ async fn dies_at(place: &str, sections: &str) -> bool {
         .await
         .expect("in time")
         .expect("healthy again");
-    play.ends_as_promised(&cluster).await;
+    workload.assert_guarantees(&cluster).await;
     died
 }

@@ -1,4 +1,4 @@
-//! Some gateways on one store with a scripted model behind them, and what is asked of them.
+//! Cluster of gateways on one store with a scripted model, and requests to it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,43 +10,44 @@ use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-/// How long anything may take that is waited for: taking over, and the longest answer told here.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time for any single wait, including a takeover and the longest answer in these tests.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long gateways wait for their runs when they are told to stop, where a cluster says nothing else.
-const USUAL_GRACE: &str = "runs: {shutdown_grace_seconds: 3}\n";
+/// Default time that a stopping gateway waits for its runs.
+const DEFAULT_GRACE: &str = "runs: {shutdown_grace_seconds: 3}\n";
 
-/// With so many `ROUNDS`, as `make chaos` has them, times are figures to be judged.
+/// Number of `ROUNDS` from which times are asserted, as with `make chaos`.
 const ROUNDS_OF_FIGURES: u64 = 10;
 
-/// Gateways on one store. Those that share it have the same places in `urls` and `nodes`.
+/// Gateways on one store. Entries of `urls` and `nodes` with the same index belong together.
 pub(crate) struct Cluster {
     pub(crate) nodes: Vec<GatewayProcess>,
     pub(crate) model: ScriptedOpenAi,
-    pub(crate) web: Web,
+    pub(crate) gateways: Gateways,
     sections: String,
 }
 
-/// Where the gateways answer, for tasks that outlive one of them.
+/// Addresses of the gateways, for tasks that outlive one of them.
 #[derive(Debug, Clone)]
-pub(crate) struct Web {
+pub(crate) struct Gateways {
     pub(crate) client: reqwest::Client,
     pub(crate) urls: Arc<[String]>,
     pub(crate) history: Recorder,
 }
 
 impl Cluster {
-    /// This many gateways on a new schema of the Postgres server, with Redis between them.
+    /// Starts this many gateways on a new schema of the Postgres server, with streams through
+    /// Redis.
     pub(crate) async fn of(nodes: usize) -> Self {
         Self::with(nodes, &(on_postgres() + &through_redis())).await
     }
 
-    /// This many gateways whose configuration ends with `sections`.
+    /// Starts this many gateways whose configuration ends with `sections`.
     pub(crate) async fn with(count: usize, sections: &str) -> Self {
         Self::each(&vec![sections.to_owned(); count]).await
     }
 
-    /// A gateway for each of these ends of a configuration.
+    /// Starts one gateway per entry of `sections`, the end of its configuration.
     pub(crate) async fn each(sections: &[String]) -> Self {
         let all: Vec<_> = sections
             .iter()
@@ -55,7 +56,7 @@ impl Cluster {
         Self::started(&all).await
     }
 
-    /// A gateway for each of these environments.
+    /// Starts one gateway per environment.
     pub(crate) async fn under(sections: &str, environments: &[Vec<(String, String)>]) -> Self {
         let all: Vec<_> = environments
             .iter()
@@ -84,7 +85,7 @@ impl Cluster {
             .no_proxy()
             .pool_max_idle_per_host(0)
             .connect_timeout(Duration::from_secs(2));
-        let web = Web {
+        let gateways = Gateways {
             client: client.build().expect("client"),
             urls,
             history: history(),
@@ -92,12 +93,12 @@ impl Cluster {
         Self {
             nodes,
             model,
-            web,
+            gateways,
             sections: all[0].0.to_owned(),
         }
     }
 
-    /// The store's section of the configuration, for a gateway beside these.
+    /// Returns the store's section of the configuration, for another gateway on the same store.
     pub(crate) fn store(&self) -> String {
         self.sections
             .lines()
@@ -106,14 +107,14 @@ impl Cluster {
             .collect()
     }
 
-    /// Stops a gateway where it stands, for a while.
+    /// Freezes a gateway for a while.
     pub(crate) async fn pause(&self, node: usize, away: Duration) {
         self.nodes[node].freeze().expect("frozen");
         tokio::time::sleep(away).await;
         self.nodes[node].thaw().expect("thawed");
     }
 
-    /// Ends a gateway at once and starts it again after a while.
+    /// Kills a gateway and restarts it after a while.
     pub(crate) async fn cut(&mut self, node: usize, away: Duration) {
         self.nodes[node].kill9().await.expect("killed");
         tokio::time::sleep(away).await;
@@ -121,18 +122,19 @@ impl Cluster {
     }
 }
 
-/// A test that fails shows what the gateways had to say.
+/// Prints the output of the gateways if the test fails.
 impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for (place, node) in self.nodes.iter().enumerate() {
-                eprintln!("gateway {place} printed:\n{}", node.logs());
+            for (index, node) in self.nodes.iter().enumerate() {
+                eprintln!("gateway {index} printed:\n{}", node.logs());
             }
         }
     }
 }
 
-/// A gateway with more in its environment, or why it did not come up.
+/// Starts a gateway with additional environment variables; returns an error if it does not become
+/// healthy.
 pub(crate) async fn launch(
     base_url: &str,
     sections: &str,
@@ -141,7 +143,7 @@ pub(crate) async fn launch(
     let grace = if sections.lines().any(|line| line.starts_with("runs:")) {
         ""
     } else {
-        USUAL_GRACE
+        DEFAULT_GRACE
     };
     let config = format!(
         "config_version: 34
@@ -162,11 +164,11 @@ sandbox: {{use: local}}
     GatewayProcess::launch(options).await
 }
 
-/// A history of this cluster, where somebody wants one.
+/// Returns the history of this cluster, if histories are recorded.
 fn history() -> Recorder {
     #[expect(
         clippy::disallowed_methods,
-        reason = "tests have no configuration to ask"
+        reason = "tests have no configuration object"
     )]
     let Some(folder) = std::env::var_os("DEERFLOW_HISTORIES") else {
         return Recorder::default();
@@ -176,14 +178,14 @@ fn history() -> Recorder {
         reason = "histories of one test run must not overwrite each other"
     )]
     let name = uuid::Uuid::new_v4().to_string();
-    Recorder::into_folder(folder.as_ref(), &name).expect("the folder of the histories is there")
+    Recorder::into_folder(folder.as_ref(), &name).expect("the folder of the histories exists")
 }
 
-/// What `tests/cluster/run.sh` says of its servers.
+/// Returns the value of an environment variable that `tests/cluster/run.sh` sets for its servers.
 pub(crate) fn setting_of(name: &str) -> String {
     #[expect(
         clippy::disallowed_methods,
-        reason = "tests have no configuration to ask"
+        reason = "tests have no configuration object"
     )]
     let value = std::env::var(name);
     value.unwrap_or_else(|_| {
@@ -191,7 +193,7 @@ pub(crate) fn setting_of(name: &str) -> String {
     })
 }
 
-/// A place of its own in the Postgres server.
+/// Returns the configuration of a new schema in the Postgres server.
 pub(crate) fn on_postgres() -> String {
     #[expect(
         clippy::disallowed_methods,
@@ -211,8 +213,8 @@ pub(crate) fn through_redis() -> String {
     )
 }
 
-impl Web {
-    /// Asks one gateway. A gateway that is gone is an error.
+impl Gateways {
+    /// Sends a request to one gateway. Returns an error if the gateway is down.
     pub(crate) async fn try_ask(
         &self,
         node: usize,
@@ -223,7 +225,7 @@ impl Web {
         let mut request = self
             .client
             .request(method.clone(), format!("{}{path}", self.urls[node]))
-            .timeout(PATIENCE);
+            .timeout(TIMEOUT);
         if method != Method::GET {
             request = request.json(body);
         }
@@ -236,7 +238,7 @@ impl Web {
         ))
     }
 
-    /// Posts to a gateway that lives; gives the body of a good answer.
+    /// Posts to a running gateway and returns the body of a successful response.
     pub(crate) async fn post(&self, node: usize, path: &str, body: &Value) -> Value {
         let (status, answer) = self
             .try_ask(node, Method::POST, path, body)
@@ -246,7 +248,7 @@ impl Web {
         answer
     }
 
-    /// Reads from a gateway that lives.
+    /// Reads from a running gateway.
     pub(crate) async fn get(&self, node: usize, path: &str) -> Value {
         let (status, answer) = self
             .try_ask(node, Method::GET, path, &Value::Null)
@@ -261,7 +263,7 @@ impl Web {
         text(&thread["thread_id"]).to_owned()
     }
 
-    /// Starts a run that nobody follows yet.
+    /// Starts a run without following it.
     pub(crate) async fn background(&self, node: usize, thread: &str, body: &Value) -> String {
         text(
             &self
@@ -280,7 +282,8 @@ impl Web {
         shown
     }
 
-    /// The run when it is over, asked of a gateway that lives; `None` for one that was rolled back.
+    /// Waits for the end of a run on a running gateway and returns it; `None` if it was rolled
+    /// back.
     pub(crate) async fn ended(&self, node: usize, thread: &str, run: &str) -> Option<Value> {
         let begun = Instant::now();
         loop {
@@ -300,31 +303,35 @@ impl Web {
                 _ => panic!("{path}: {status} {shown}"),
             }
             assert!(
-                begun.elapsed() < PATIENCE,
+                begun.elapsed() < TIMEOUT,
                 "run {run} of thread {thread} does not end: {shown}"
             );
-            // The other side is a process: nothing here could be notified.
+            // The other side is a process and cannot notify this one.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 
-    /// What was said in a thread, as (type, text).
-    pub(crate) async fn talk(&self, node: usize, thread: &str) -> Vec<(String, String)> {
+    /// Returns the messages of a thread as (type, text).
+    pub(crate) async fn visible_messages(
+        &self,
+        node: usize,
+        thread: &str,
+    ) -> Vec<(String, String)> {
         let state = self.get(node, &format!("/threads/{thread}/state")).await;
-        let said = state["values"]["messages"]
+        let transcript = state["values"]["messages"]
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
         let shown = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
         self.history.write(
             "read_thread",
-            json!({"thread": thread, "messages": said.iter().map(shown).collect::<Vec<_>>()}),
+            json!({"thread": thread, "messages": transcript.iter().map(shown).collect::<Vec<_>>()}),
         );
         messages(&state["values"])
     }
 
-    /// A fresh run of a thread ends well.
-    pub(crate) async fn goes_on(&self, node: usize, thread: &str) {
+    /// Asserts that a new run of a thread succeeds.
+    pub(crate) async fn accepts_new_run(&self, node: usize, thread: &str) {
         let begun = Instant::now();
         self.post(
             node,
@@ -337,16 +344,16 @@ impl Web {
             took < limit(Duration::from_secs(10)),
             "thread {thread} took {took:?} for a new run"
         );
-        let said = self.talk(node, thread).await;
+        let transcript = self.visible_messages(node, thread).await;
         assert_eq!(
-            said.last().map(|last| last.1.as_str()),
+            transcript.last().map(|last| last.1.as_str()),
             Some("on"),
-            "{thread}: {said:?}"
+            "{thread}: {transcript:?}"
         );
     }
 }
 
-/// A run that says `words`, however often its viewer goes away.
+/// Returns the body of a run with the prompt `words` that continues when its viewer disconnects.
 pub(crate) fn body(words: &str) -> Value {
     json!({
         "assistant_id": "lead_agent",
@@ -358,14 +365,14 @@ pub(crate) fn body(words: &str) -> Value {
     })
 }
 
-/// An answer whose every word says where it belongs, and the message that asks for it piece by piece.
+/// Answer whose every word is unique, and the prompt that makes the model stream it.
 #[derive(Debug, Clone)]
-pub(crate) struct Story {
+pub(crate) struct ScriptedReply {
     pub(crate) text: String,
     pub(crate) prompt: String,
 }
 
-impl Story {
+impl ScriptedReply {
     pub(crate) fn new(name: &str, words: usize, gap: Duration) -> Self {
         let text = (0..words)
             .map(|word| format!("{name}-{word:04}"))
@@ -375,7 +382,7 @@ impl Story {
         Self { text, prompt }
     }
 
-    /// The same after a call of a tool, whose result is a checkpoint to go on from.
+    /// Adds a tool call before the answer, whose result is a checkpoint to resume from.
     pub(crate) fn after_a_tool(mut self) -> Self {
         self.prompt = format!(
             "[[tool:ls {{\"description\": \"look\", \"path\": \"/mnt/user-data/workspace\"}}]] {}",
@@ -384,27 +391,31 @@ impl Story {
         self
     }
 
-    /// The same, but it stops after so many words until the model is told to release it.
+    /// Makes the answer stop after this many words until the model is released.
     pub(crate) fn held_after(mut self, words: usize) -> Self {
         self.prompt = format!("[[hold {words}]] {}", self.prompt);
         self
     }
 
-    /// Whether this is what was said in a thread: the question, one result of each call, one answer.
+    /// Asserts that the thread consists of the question, one result of each call, and one answer.
     #[track_caller]
-    pub(crate) fn is_told_by(&self, said: &[(String, String)]) {
-        let results = said.iter().filter(|(who, _)| who == "tool").count();
-        assert_eq!(results, self.prompt.matches("[[tool:").count(), "{said:?}");
-        let words: Vec<_> = said
+    pub(crate) fn assert_matches(&self, transcript: &[(String, String)]) {
+        let results = transcript.iter().filter(|(role, _)| role == "tool").count();
+        assert_eq!(
+            results,
+            self.prompt.matches("[[tool:").count(),
+            "{transcript:?}"
+        );
+        let words: Vec<_> = transcript
             .iter()
-            .filter(|(who, words)| who != "tool" && !words.is_empty())
+            .filter(|(role, words)| role != "tool" && !words.is_empty())
             .cloned()
             .collect();
-        assert_eq!(words, self.talk());
+        assert_eq!(words, self.visible_messages());
     }
 
-    /// What its thread holds when all went well and no tool was called.
-    pub(crate) fn talk(&self) -> Vec<(String, String)> {
+    /// Returns the messages of its thread if the run succeeded without a tool call.
+    pub(crate) fn visible_messages(&self) -> Vec<(String, String)> {
         vec![
             ("human".to_owned(), self.prompt.clone()),
             ("ai".to_owned(), self.text.clone()),
@@ -412,7 +423,7 @@ impl Story {
     }
 }
 
-/// The messages of a state, as (type, text).
+/// Returns the messages of a state as (type, text).
 pub(crate) fn messages(values: &Value) -> Vec<(String, String)> {
     let messages = values["messages"]
         .as_array()
@@ -426,7 +437,7 @@ pub(crate) fn messages(values: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The words of a message, whichever form its content has.
+/// Returns the text of a message, whichever form its content has.
 pub(crate) fn words(message: &Value) -> String {
     match &message["content"] {
         Value::String(words) => words.clone(),
@@ -438,31 +449,32 @@ pub(crate) fn words(message: &Value) -> String {
     }
 }
 
-/// A string of JSON.
+/// Returns a JSON string.
 #[track_caller]
 pub(crate) fn text(value: &Value) -> &str {
     value
         .as_str()
-        .unwrap_or_else(|| panic!("no string: {value}"))
+        .unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
-/// Whether enough is played to judge how long things take. In fewer rounds one stall of the machine would decide.
-pub(crate) fn gives_figures() -> bool {
+/// Reports whether there are enough rounds to assert times. With fewer rounds one stall of the
+/// machine would decide.
+pub(crate) fn measures_times() -> bool {
     setting("ROUNDS", 0) >= ROUNDS_OF_FIGURES
 }
 
-/// The limit of a time: `figure` where times are judged, and elsewhere what is waited for anything.
+/// Returns the limit of a time: `figure` if times are asserted, else [`TIMEOUT`].
 pub(crate) fn limit(figure: Duration) -> Duration {
-    if gives_figures() { figure } else { PATIENCE }
+    if measures_times() { figure } else { TIMEOUT }
 }
 
-/// What 99 of 100 times do not exceed.
+/// Returns the 99th percentile.
 pub(crate) fn p99(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[(times.len() * 99).div_ceil(100) - 1]
 }
 
-/// The middle and the longest of some times.
+/// Formats the median and the maximum of some times.
 pub(crate) fn spread(mut times: Vec<Duration>) -> String {
     times.sort();
     match times.last() {

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Kills, freezes and stops gateways, and what they stand on, while runs are live: one gateway alone, and three on one
+# Kills, freezes and stops gateways and their servers while runs are active: a single gateway, and three with one
 # Postgres and one Redis, also behind nginx.
 #
-# ROUNDS, RUNS (live ones per round) and SEED (the first) say how long and what; every round prints its seed, and SEED=n ROUNDS=1
-# plays it again. From ten rounds on the times are figures, and have to keep their limits. Arguments go to the test program, such
-# as the name of one test.
+# ROUNDS, RUNS (active ones per round) and SEED (of the first round) control the tests; every round prints its seed, and
+# SEED=n ROUNDS=1 repeats it. From ten rounds on the measured times are compared with their limits. Arguments are passed to the
+# test program, such as the name of one test.
 #
-# Some tests have a measure of their own: KEYS, PAIRS, VIEWERS, SECONDS, FROZEN_SECONDS; AT_ONCE is how many keys or pairs go side by side.
+# Some tests have additional parameters: KEYS, PAIRS, VIEWERS, SECONDS, FROZEN_SECONDS; AT_ONCE is the number of concurrent keys or
+# pairs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/servers.sh
@@ -18,11 +19,11 @@ export DEERFLOW_TEST_FAKETIME
 command -v nginx >/dev/null || install_packages nginx-light
 start_postgres
 start_redis
-# What the clients saw is checked once more, by a program that knows nothing of the tests.
+# The recorded histories of the clients are checked again, by a program that is independent of the tests.
 export DEERFLOW_HISTORIES=$servers/histories
 mkdir "$DEERFLOW_HISTORIES"
 cargo build --workspace --bins
-# One after the other: their figures are times.
+# Sequential, because the tests measure times.
 cargo test --workspace --test cluster -- --include-ignored --test-threads=1 --nocapture "$@"
 if compgen -G "$DEERFLOW_HISTORIES/*.jsonl" >/dev/null; then
     cargo xtask check-history "$DEERFLOW_HISTORIES"/*.jsonl

@@ -1,4 +1,4 @@
-//! The servers that gateways stand on: ended, started again, and reached through proxies.
+//! Servers that gateways depend on: killed, restarted, and reached through proxies.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -7,7 +7,7 @@ use deerflow_tests::fault_proxy::{FaultProxy, Faults};
 
 use crate::rig::{on_postgres, setting_of, through_redis};
 
-/// Postgres or Redis.
+/// External server of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
     Postgres,
@@ -15,7 +15,7 @@ pub(crate) enum Server {
 }
 
 impl Server {
-    /// Kills the server's first process. It is away until the outage is over.
+    /// Kills the server. It stays down until the returned outage ends.
     pub(crate) fn kill(self) -> Outage {
         self.command("kill");
         Outage(self)
@@ -45,14 +45,14 @@ impl Server {
             Self::Postgres => "DEERFLOW_TEST_POSTGRES_URL",
             Self::Redis => "DEERFLOW_TEST_REDIS_URL",
         });
-        let place = url
+        let index = url
             .rsplit("//")
             .next()
             .expect("an authority")
             .split('/')
             .next()
             .expect("a place");
-        place
+        index
             .rsplit('@')
             .next()
             .expect("host and port")
@@ -61,18 +61,18 @@ impl Server {
     }
 
     async fn proxy(self, seed: u64) -> FaultProxy {
-        FaultProxy::before(self.address(), seed)
+        FaultProxy::start(self.address(), seed)
             .await
             .expect("a port")
     }
 }
 
-/// The time that a server is away. Dropping it starts the server again with what it had, for the tests that follow.
+/// Outage of a server. Dropping it restarts the server with its data, for the tests that follow.
 #[derive(Debug)]
 pub(crate) struct Outage(Server);
 
 impl Outage {
-    /// Starts the server again with what it had.
+    /// Restarts the server with its data.
     pub(crate) fn end(self) {}
 }
 
@@ -82,18 +82,19 @@ impl Drop for Outage {
     }
 }
 
-/// The ways from one gateway to its servers.
+/// Proxies between one gateway and its servers.
 #[derive(Debug)]
-pub(crate) struct Ways {
+pub(crate) struct ServerProxies {
     pub(crate) postgres: FaultProxy,
     pub(crate) redis: FaultProxy,
 }
 
-impl Ways {
-    /// Ways without faults for each gateway, and the sections of their configurations that lead along them.
+impl ServerProxies {
+    /// Starts proxies without faults for each gateway, and returns them with the configuration
+    /// sections that use them.
     pub(crate) async fn of(nodes: usize, seed: u64) -> (Vec<Self>, Vec<String>) {
         let direct = on_postgres() + &through_redis();
-        let (mut ways, mut sections) = (Vec::new(), Vec::new());
+        let (mut proxies, mut sections) = (Vec::new(), Vec::new());
         for node in 0..nodes as u64 {
             let postgres = Server::Postgres.proxy(seed.wrapping_add(2 * node)).await;
             let redis = Server::Redis.proxy(seed.wrapping_add(2 * node + 1)).await;
@@ -105,12 +106,12 @@ impl Ways {
                 &Server::Redis.address().to_string(),
                 &redis.address().to_string(),
             ));
-            ways.push(Self { postgres, redis });
+            proxies.push(Self { postgres, redis });
         }
-        (ways, sections)
+        (proxies, sections)
     }
 
-    /// Changes what happens on the way to these servers.
+    /// Changes the faults of the connections to these servers.
     pub(crate) fn set(&self, servers: &[Server], faults: &Faults) {
         for server in servers {
             let way = match server {

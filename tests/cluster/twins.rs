@@ -1,4 +1,4 @@
-//! Two runs at once on one thread, made on different nodes.
+//! Two concurrent runs on one thread, created on different nodes.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use deerflow_tests::dice::setting;
 use futures_util::future::join_all;
 use reqwest::Method;
 
-use crate::rig::{Cluster, Story, Web, body, text};
+use crate::rig::{Cluster, Gateways, ScriptedReply, body, text};
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn two_runs_made_at_once_on_different_nodes_are_told_apart_by_every_strategy() {
+async fn concurrent_runs_on_two_nodes_follow_every_strategy() {
     let pairs = setting("PAIRS", 4);
     let at_once = usize::try_from(setting("AT_ONCE", 8)).expect("few");
     let all = ["reject", "enqueue", "interrupt", "rollback"]
@@ -20,53 +20,58 @@ async fn two_runs_made_at_once_on_different_nodes_are_told_apart_by_every_strate
         let cluster = Cluster::of(2).await;
         let made = join_all(
             some.iter()
-                .map(|&(strategy, pair)| Pair::made(&cluster.web, strategy, pair)),
+                .map(|&(strategy, pair)| Pair::made(&cluster.gateways, strategy, pair)),
         )
         .await;
-        // No run could end before its twin was there. A model releases once for all, so every cluster has one.
+        // No run may end before the other of its pair exists. A model's release is permanent, so
+        // every cluster has its own model.
         cluster.model.release();
-        join_all(made.iter().map(|pair| pair.is_told_apart(&cluster.web))).await;
+        join_all(
+            made.iter()
+                .map(|pair| pair.assert_strategy_applied(&cluster.gateways)),
+        )
+        .await;
         assert_eq!(cluster.model.rejections(), 0);
     }
     eprintln!("{pairs} pairs of each strategy");
 }
 
-/// Two runs of one thread that were asked for at once.
+/// Two runs of one thread that were requested concurrently.
 struct Pair {
     strategy: &'static str,
     thread: String,
-    /// Those that were accepted, with what they tell.
-    taken: Vec<(String, Story)>,
+    /// Accepted runs with their expected answers.
+    taken: Vec<(String, ScriptedReply)>,
 }
 
 impl Pair {
-    /// Asks a node each for a run that does not end before the model releases it.
-    async fn made(web: &Web, strategy: &'static str, pair: u64) -> Self {
-        let thread = web.thread(0).await;
+    /// Requests a run from each of two nodes that does not end before the model is released.
+    async fn made(gateways: &Gateways, strategy: &'static str, pair: u64) -> Self {
+        let thread = gateways.thread(0).await;
         let path = format!("/threads/{thread}/runs");
-        let stories = [0, 1].map(|node| {
-            Story::new(
+        let replies = [0, 1].map(|node| {
+            ScriptedReply::new(
                 &format!("{strategy}{pair}-{node}"),
                 60,
                 Duration::from_millis(25),
             )
             .held_after(10)
         });
-        let bodies = stories.each_ref().map(|story| {
-            let mut body = body(&story.prompt);
+        let bodies = replies.each_ref().map(|reply| {
+            let mut body = body(&reply.prompt);
             body["multitask_strategy"] = strategy.into();
             body
         });
         let [first, second] = &bodies;
         let (first, second) = tokio::join!(
-            web.try_ask(0, Method::POST, &path, first),
-            web.try_ask(1, Method::POST, &path, second)
+            gateways.try_ask(0, Method::POST, &path, first),
+            gateways.try_ask(1, Method::POST, &path, second)
         );
         let answers = [first.expect("answer"), second.expect("answer")];
         let mut taken = Vec::new();
-        for ((status, answer), story) in answers.iter().zip(stories) {
+        for ((status, answer), reply) in answers.iter().zip(replies) {
             match status.as_u16() {
-                200 => taken.push((text(&answer["run_id"]).to_owned(), story)),
+                200 => taken.push((text(&answer["run_id"]).to_owned(), reply)),
                 409 | 422 if strategy == "reject" => {}
                 _ => panic!("{strategy}: {status} {answer}"),
             }
@@ -83,34 +88,35 @@ impl Pair {
         }
     }
 
-    async fn is_told_apart(&self, web: &Web) {
+    async fn assert_strategy_applied(&self, gateways: &Gateways) {
         let Self {
             strategy,
             thread,
             taken,
         } = self;
         let mut ends = Vec::new();
-        for (run, story) in taken {
-            let status = web
+        for (run, reply) in taken {
+            let status = gateways
                 .ended(1, thread, run)
                 .await
                 .map_or_else(|| "gone".to_owned(), |run| text(&run["status"]).to_owned());
-            ends.push((status, story));
+            ends.push((status, reply));
         }
-        let said = web.talk(0, thread).await;
-        let told = |story: &Story| {
-            said.iter()
-                .filter(|(_, words)| *words == story.text)
+        let transcript = gateways.visible_messages(0, thread).await;
+        let actual = |reply: &ScriptedReply| {
+            transcript
+                .iter()
+                .filter(|(_, words)| *words == reply.text)
                 .count()
         };
         let succeeded: Vec<_> = ends
             .iter()
             .filter(|(status, _)| status == "success")
-            .map(|(_, story)| *story)
+            .map(|(_, reply)| *reply)
             .collect();
         assert!(
-            succeeded.iter().all(|story| told(story) == 1),
-            "{strategy}: {said:?}"
+            succeeded.iter().all(|reply| actual(reply) == 1),
+            "{strategy}: {transcript:?}"
         );
         match *strategy {
             "reject" => assert_eq!(succeeded.len(), 1, "{ends:?}"),
@@ -125,9 +131,13 @@ impl Pair {
             }
             _ => {
                 assert_eq!(succeeded.len(), 1, "{ends:?}");
-                assert_eq!(said, succeeded[0].talk(), "what was rolled back is gone");
+                assert_eq!(
+                    transcript,
+                    succeeded[0].visible_messages(),
+                    "the rolled-back run is gone"
+                );
             }
         }
-        web.goes_on(1, thread).await;
+        gateways.accepts_new_run(1, thread).await;
     }
 }

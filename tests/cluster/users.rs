@@ -1,4 +1,5 @@
-//! Many users at once on one gateway with the embedded database, while another program reads the file.
+//! Many concurrent users of one gateway with the embedded database, while another program reads the
+//! file.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,15 +10,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::follower::tell;
-use crate::rig::{Cluster, Story, Web, text};
+use crate::follower::start_and_follow;
+use crate::rig::{Cluster, Gateways, ScriptedReply, text};
 
 const USERS: u64 = 50;
-/// How long a reader keeps its snapshot at most.
-const READS_FOR: Duration = Duration::from_secs(60);
-/// What the log may hold when nobody stands on an old snapshot: beside a reader it grows by whatever is written meanwhile.
-const LOG_AT_MOST: u64 = 64 * 1024 * 1024;
-/// Reads the database, and keeps its snapshot until its input ends.
+/// Maximum time for which a reader holds its snapshot.
+const SNAPSHOT_DURATION: Duration = Duration::from_secs(60);
+/// Maximum size of the write-ahead log without an old snapshot. While a reader holds a snapshot,
+/// the log grows with all writes.
+const MAX_LOG_BYTES: u64 = 64 * 1024 * 1024;
+/// Program that reads the database and holds its snapshot until its input ends.
 const READER: &str = "import sqlite3, sys
 with sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True, isolation_level=None) as db:
     db.execute('begin')
@@ -25,14 +27,14 @@ with sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True, isolation_level=No
     sys.stdin.read()";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "takes its time, and needs Python; tests/cluster/run.sh runs it"]
-async fn many_users_at_once_never_hear_of_a_lock() {
+#[ignore = "slow, and needs Python; tests/cluster/run.sh runs it"]
+async fn concurrent_users_never_see_lock_errors() {
     let cluster = Cluster::with(1, "").await;
     let file = database(&cluster.nodes[0].home().join(".deer-flow"));
     let until = Instant::now() + Duration::from_secs(setting("SECONDS", 20));
     let mut using = JoinSet::new();
     for user in 0..USERS {
-        using.spawn(uses(cluster.web.clone(), user, until));
+        using.spawn(uses(cluster.gateways.clone(), user, until));
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     let mut reader = Command::new("python3")
@@ -41,7 +43,7 @@ async fn many_users_at_once_never_hear_of_a_lock() {
         .stdin(Stdio::piped())
         .spawn()
         .expect("python3");
-    tokio::time::sleep(((until - Instant::now()) / 3).min(READS_FOR)).await;
+    tokio::time::sleep(((until - Instant::now()) / 3).min(SNAPSHOT_DURATION)).await;
     let log = || {
         std::fs::metadata(file.with_extension("db-wal"))
             .expect("the log")
@@ -53,9 +55,9 @@ async fn many_users_at_once_never_hear_of_a_lock() {
     let after = log();
     let (beside_kib, after_kib) = (beside / 1024, after / 1024);
     eprintln!(
-        "{USERS} users, {requests} requests, none failed; the log: {beside_kib} KiB beside a reader, {after_kib} KiB after it"
+        "{USERS} users, {requests} requests, none failed; the log: {beside_kib} KiB with a reader, {after_kib} KiB after it"
     );
-    assert!(after < LOG_AT_MOST, "{after}");
+    assert!(after < MAX_LOG_BYTES, "{after}");
     let printed = cluster.nodes[0].logs();
     assert!(
         !printed.contains("locked") && !printed.contains("busy"),
@@ -87,27 +89,27 @@ fn end(reader: &mut Child) {
     );
 }
 
-/// Talks, looks around and tidies up until it is time; gives the number of requests.
-async fn uses(web: Web, user: u64, until: Instant) -> u64 {
+/// Sends messages, reads and deletes until `until`; returns the number of requests.
+async fn uses(gateways: Gateways, user: u64, until: Instant) -> u64 {
     let mut dice = Dice::of(user);
     let mut requests = 0;
     while Instant::now() < until {
-        let thread = web.thread(0).await;
+        let thread = gateways.thread(0).await;
         for turn in 0..1 + dice.below(3) {
-            let story = Story::new(
+            let reply = ScriptedReply::new(
                 &format!("u{user}t{turn}"),
                 5 + dice.below(20),
                 dice.millis(5, 40),
             );
-            let story = if dice.happens(500) {
-                story.after_a_tool()
+            let reply = if dice.happens(500) {
+                reply.after_a_tool()
             } else {
-                story
+                reply
             };
-            let seen = tell(web.clone(), 0, thread.clone(), story.clone())
+            let observed = start_and_follow(gateways.clone(), 0, thread.clone(), reply.clone())
                 .await
                 .expect("acknowledged");
-            seen.is_whole(&story);
+            observed.is_whole(&reply);
             for (method, path, body) in [
                 (
                     Method::POST,
@@ -132,21 +134,24 @@ async fn uses(web: Web, user: u64, until: Instant) -> u64 {
                     json!({"namespace": [format!("u{user}")], "key": "k", "value": {"turn": turn}}),
                 ),
             ] {
-                let (status, told) = web.try_ask(0, method, &path, &body).await.expect("answer");
-                assert!(status.is_success(), "{path}: {status} {told}");
+                let (status, actual) = gateways
+                    .try_ask(0, method, &path, &body)
+                    .await
+                    .expect("answer");
+                assert!(status.is_success(), "{path}: {status} {actual}");
                 requests += 1;
             }
             requests += 1;
         }
         if dice.happens(300) {
-            let (status, told) = web
+            let (status, actual) = gateways
                 .try_ask(0, Method::DELETE, &format!("/threads/{thread}"), &json!({}))
                 .await
                 .expect("answer");
-            assert!(status.is_success(), "{status} {told}");
+            assert!(status.is_success(), "{status} {actual}");
         } else {
             assert_eq!(
-                text(&web.get(0, &format!("/threads/{thread}")).await["status"]),
+                text(&gateways.get(0, &format!("/threads/{thread}")).await["status"]),
                 "idle"
             );
         }

@@ -1,4 +1,4 @@
-//! Many viewers of one run on two nodes: what they cost the stream server, and the run that they watch.
+//! Many viewers of one run on two nodes: their cost for the stream server and for the run.
 
 use std::time::Duration;
 
@@ -8,55 +8,55 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::rig::{Cluster, Story, Web, body};
+use crate::rig::{Cluster, Gateways, ScriptedReply, body};
 use crate::servers::Server;
 
-/// Connections to Redis that a node may have, whatever its viewers (reliability, R7).
+/// Maximum number of a node's connections to Redis, independent of its viewers (reliability, R7).
 const CONNECTIONS: u64 = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
-async fn viewers_share_a_few_connections_to_the_stream_server() {
+async fn viewers_share_few_stream_server_connections() {
     let cluster = Cluster::of(2).await;
-    let web = cluster.web.clone();
+    let gateways = cluster.gateways.clone();
     let viewers = setting("VIEWERS", 100);
-    let story = Story::new("watched", 300, Duration::from_millis(20));
-    let thread = web.thread(0).await;
-    let run = web.background(0, &thread, &body(&story.prompt)).await;
+    let reply = ScriptedReply::new("watched", 300, Duration::from_millis(20));
+    let thread = gateways.thread(0).await;
+    let run = gateways.background(0, &thread, &body(&reply.prompt)).await;
     let mut watching = JoinSet::new();
-    for place in 0..viewers {
-        let node = usize::from(place % 2 == 1);
+    for index in 0..viewers {
+        let node = usize::from(index % 2 == 1);
         watching.spawn(watch(
-            web.urls[node].clone(),
+            gateways.urls[node].clone(),
             format!("/api/threads/{thread}/runs/{run}/stream"),
         ));
     }
     let mut most = 0;
     while !watching.is_empty() {
         tokio::select! {
-            seen = watching.join_next() => assert!(seen.expect("one").expect("no panic").contains("event: end")),
+            observed = watching.join_next() => assert!(observed.expect("one").expect("no panic").contains("event: end")),
             () = tokio::time::sleep(Duration::from_millis(250)) => most = most.max(connections().await),
         }
     }
-    assert_eq!(web.run(0, &thread, &run).await["status"], "success");
-    // One is that of who counts.
+    assert_eq!(gateways.run(0, &thread, &run).await["status"], "success");
+    // One connection is that of the counter itself.
     assert!(most <= 2 * CONNECTIONS + 1, "{most} connections");
-    let (quick, all) = publishes(&web).await;
+    let (quick, all) = publishes(&gateways).await;
     println!(
         "{viewers} viewers, at most {most} connections to Redis, {quick} of {all} batches there within 5 ms"
     );
 }
 
-/// Reads a stream to its end; the last of it.
+/// Reads a stream to its end and returns the last part of it.
 async fn watch(url: String, path: String) -> String {
     let url = Url::parse(&url).expect("an address");
-    let place = format!(
+    let index = format!(
         "{}:{}",
         url.host_str().expect("a host"),
         url.port().expect("a port")
     );
-    let mut stream = TcpStream::connect(&place).await.expect("connected");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {place}\r\nconnection: close\r\n\r\n");
+    let mut stream = TcpStream::connect(&index).await.expect("connected");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {index}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("asked");
     let (mut last, mut buffer) = (Vec::new(), vec![0; 16 * 1024]);
     loop {
@@ -68,7 +68,7 @@ async fn watch(url: String, path: String) -> String {
     }
 }
 
-/// How many clients Redis has.
+/// Returns the number of Redis clients.
 async fn connections() -> u64 {
     let mut stream = TcpStream::connect(Server::Redis.address())
         .await
@@ -86,11 +86,11 @@ async fn connections() -> u64 {
     line.trim().parse().expect("a number")
 }
 
-/// How many batches of events Redis had within 5 ms, and how many there were.
-async fn publishes(web: &Web) -> (u64, u64) {
-    let answer = web
+/// Returns the number of event batches that Redis received within 5 ms, and of all batches.
+async fn publishes(gateways: &Gateways) -> (u64, u64) {
+    let answer = gateways
         .client
-        .get(format!("{}/metrics", web.urls[0]))
+        .get(format!("{}/metrics", gateways.urls[0]))
         .send()
         .await
         .expect("an answer");

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The conformance suite against our server on SQLite; see tests/external.sh for the environment.
-#   PARTS        what to run: "python js" unless told otherwise
-#   MORE_CONFIG  goes at the end of the server's configuration, such as a section `stream_bridge`
+#   PARTS        what to run: "python js" by default
+#   MORE_CONFIG  appended to the server's configuration, such as a section `stream_bridge`
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 : "${DEERFLOW_BIN_DIR:?}" "${SDK_PYTHON:?}"
@@ -17,12 +17,12 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT TERM
 
-# free_port: prints a port that nobody listens on.
+# free_port: prints an unused port.
 free_port() {
     "$SDK_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# wait_for URL: until it answers.
+# wait_for URL: waits until it answers.
 wait_for() {
     local tries
     for ((tries = 0; tries < 300; tries++)); do

@@ -1,4 +1,4 @@
-"""The examples of deploy/ are what their readers accept, and hang together."""
+"""Checks that the examples of deploy/ are valid and consistent with each other."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def test_compose_accepts_its_file():
 
 
 def merged() -> str:
-    """The file with its anchors resolved, as Compose reads it."""
+    """Returns the file with its anchors resolved, as Compose reads it."""
     return yaml.safe_dump(yaml.safe_load((DEPLOY / "compose.yaml").read_text()))
 
 

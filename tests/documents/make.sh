@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Makes the documents of made/ and the words that a person reads in them from the flat ODF files of sources/, with LibreOffice.
-# What it makes is committed, so that the tests need no LibreOffice: to be run again when a source is changed or added.
+# Builds the documents of made/ and their readable text from the flat ODF files of sources/, with LibreOffice.
+# The output is committed, so that the tests need no LibreOffice: run it again when a source is changed or added.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ../packages.sh
 
 command -v soffice >/dev/null || install_packages libreoffice-{writer,calc,impress}-nogui
 command -v python3 >/dev/null || install_packages python3
-# The fonts that the sources name.
+# The fonts that the sources use.
 for package in fonts-liberation fonts-dejavu-core fonts-noto-cjk; do
     dpkg --status "$package" >/dev/null 2>&1 || install_packages "$package"
 done
 
-# A profile of its own, so that no settings of whoever runs this take part.
+# A separate profile, so that the settings of the current user have no effect.
 profile=$(mktemp -d)
 trap 'rm -rf "$profile"' EXIT
 mkdir "$profile/user"
-# The picture of its first slide is most of what an old presentation would be.
+# The thumbnail of the first slide would be most of the size of an old presentation.
 cat >"$profile/user/registrymodifications.xcu" <<'XCU'
 <?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">
@@ -28,7 +28,7 @@ XCU
 rm -rf made
 mkdir made
 
-# convert ENDING SOURCE..: what becomes of sources in the format of this ending.
+# convert ENDING SOURCE..: converts sources to the format of this ending.
 convert() {
     soffice -env:UserInstallation="file://$profile" --headless --convert-to "$1" --outdir made "${@:2}" >/dev/null
 }

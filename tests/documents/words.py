@@ -1,4 +1,4 @@
-"""What a person reads in a flat ODF file: printed (NAME.txt), beside the print (NAME.aside.txt), and comments (NAME.comments.txt).
+"""Extracts the readable text of a flat ODF file: printed (NAME.txt), not printed (NAME.aside.txt), and comments (NAME.comments.txt).
 
 Usage: words.py FOLDER SOURCE..
 
@@ -15,9 +15,9 @@ OFFICE, TEXT, TABLE, STYLE, PRESENTATION = (
 )
 PARAGRAPHS = {f"{TEXT}p", f"{TEXT}h"}
 BLANKS = {f"{TEXT}s": " ", f"{TEXT}tab": "\t", f"{TEXT}line-break": "\n"}
-# Seen in the office program and not on paper.
+# Visible in the office program, not in print.
 COMMENT, NOTES = f"{OFFICE}annotation", f"{PRESENTATION}notes"
-# What was deleted, and the number of a note, which belongs to no sentence.
+# Deleted text, and the number of a note, which belongs to no sentence.
 UNSEEN = {f"{TEXT}tracked-changes", f"{TEXT}note-citation"}
 
 
@@ -37,7 +37,7 @@ class Reader:
                 self.aside.append(sheet.get(f"{TABLE}name"))
 
     def read(self, element, into):
-        """The paragraphs within an element; those within a paragraph, such as a footnote's, come behind it."""
+        """Returns the paragraphs within an element; those within a paragraph, such as a footnote's, follow it."""
         if element.tag in UNSEEN or element.get(f"{TABLE}style-name") in self.hidden:
             return
         into = {COMMENT: self.comments, NOTES: self.aside}.get(element.tag, into)
@@ -50,7 +50,7 @@ class Reader:
             self.read(part, into)
 
     def line(self, element, within):
-        """The text of a paragraph. What stands in it and has paragraphs of its own is put aside."""
+        """Returns the text of a paragraph. Nested elements with paragraphs are collected separately."""
         said = element.text or ""
         for part in element:
             if part.tag in BLANKS:

@@ -1,12 +1,12 @@
-//! Agents that users make over HTTP, and runs with them.
+//! Agents that users create over HTTP, and runs that use them.
 
 use reqwest::Method;
 use serde_json::json;
 
-use crate::rig::{Answer, MODEL, Rig, body_with, text};
+use crate::rig::{HttpResponse, MODEL, Rig, body_with, text};
 
 #[tokio::test]
-async fn an_agent_made_over_http_speaks_with_its_soul_and_knows_its_user() {
+async fn agent_created_over_http_uses_soul_and_user_profile() {
     let rig = Rig::with("agents_api: {enabled: true}").await;
     assert_eq!(
         rig.get("/api/features").await.ok()["agents_api"]["enabled"],
@@ -21,13 +21,13 @@ async fn an_agent_made_over_http_speaks_with_its_soul_and_knows_its_user() {
     rig.put("/api/user-profile", &json!({"content": "I am a cook."}))
         .await
         .ok();
-    let kept = std::fs::read_to_string(
+    let stored = std::fs::read_to_string(
         rig.gateway
             .home()
             .join(".deer-flow/users/default/agents/scout/config.yaml"),
     )
     .expect("a file");
-    assert!(kept.contains("name: scout"), "{kept}");
+    assert!(stored.contains("name: scout"), "{stored}");
     let mut asked = body_with("then say done", json!({}));
     asked["context"]["agent_name"] = json!("scout");
     let thread = rig.thread().await;
@@ -39,7 +39,7 @@ async fn an_agent_made_over_http_speaks_with_its_soul_and_knows_its_user() {
             && system.contains("You look before you leap.")
             && system.contains("I am a cook.")
     );
-    let removed = Answer::of(rig.request(Method::DELETE, "/api/agents/scout")).await;
+    let removed = HttpResponse::of(rig.request(Method::DELETE, "/api/agents/scout")).await;
     assert_eq!((removed.status.as_u16(), removed.text.as_str()), (204, ""));
     assert!(text(&rig.get("/api/agents/scout").await.refusal(404)).contains("scout"));
     let gone = rig
@@ -49,7 +49,7 @@ async fn an_agent_made_over_http_speaks_with_its_soul_and_knows_its_user() {
 }
 
 #[tokio::test]
-async fn agents_are_not_served_unless_they_are_switched_on() {
+async fn agents_api_is_disabled_by_default() {
     let rig = Rig::start().await;
     assert!(text(&rig.get("/api/agents").await.refusal(403)).contains("agents_api.enabled"));
 }

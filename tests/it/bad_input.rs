@@ -1,11 +1,11 @@
-//! Bodies, paths and queries that no honest client sends: a typed refusal, and nothing changes.
+//! Invalid bodies, paths and queries: each gets a typed error and changes nothing.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Rig, body, body_with};
+use crate::rig::{HttpResponse, Rig, body, body_with};
 
-/// The routes that read a JSON body, for a thread.
+/// Routes of a thread that read a JSON body.
 fn json_routes(thread: &str) -> Vec<String> {
     let routes = ["/state", "/history", "/runs", "/runs/stream", "/runs/wait"]
         .map(|route| format!("/threads/{thread}{route}"));
@@ -14,8 +14,8 @@ fn json_routes(thread: &str) -> Vec<String> {
     routes
 }
 
-/// Everything a client can see of a thread.
-async fn sight(rig: &Rig, thread: &str) -> Vec<Value> {
+/// Returns everything that a client can see of a thread.
+async fn thread_snapshot(rig: &Rig, thread: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in ["", "/state", "/runs"] {
         seen.push(rig.get(&format!("/api/threads/{thread}{path}")).await.ok());
@@ -27,12 +27,12 @@ async fn sight(rig: &Rig, thread: &str) -> Vec<Value> {
 const UUID: &str = "5b0a2b6e-0f04-4a4b-9d0c-3a1f0c6d1e11";
 
 #[tokio::test]
-async fn a_body_that_is_not_json_is_refused_everywhere() {
+async fn non_json_body_is_rejected_on_every_route() {
     let rig = Rig::start().await;
     rig.post("/api/threads", &json!({"thread_id": UUID}))
         .await
         .ok();
-    let before = sight(&rig, UUID).await;
+    let before = thread_snapshot(&rig, UUID).await;
     let deep = format!(
         "{{\"metadata\": {{\"a\": {}{}}}}}",
         "[".repeat(1000),
@@ -64,14 +64,14 @@ async fn a_body_that_is_not_json_is_refused_everywhere() {
             }
         }
     }
-    assert_eq!(sight(&rig, UUID).await, before);
+    assert_eq!(thread_snapshot(&rig, UUID).await, before);
 }
 
 #[tokio::test]
-async fn a_field_of_the_wrong_type_is_refused_with_its_place() {
+async fn field_of_wrong_type_is_rejected_with_its_path() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
-    let before = sight(&rig, &thread).await;
+    let before = thread_snapshot(&rig, &thread).await;
     for (field, value) in [
         ("input", json!(5)),
         ("input", json!("hello")),
@@ -104,11 +104,11 @@ async fn a_field_of_the_wrong_type_is_refused_with_its_place() {
             "{detail}"
         );
     }
-    assert_eq!(sight(&rig, &thread).await, before);
+    assert_eq!(thread_snapshot(&rig, &thread).await, before);
 }
 
 #[tokio::test]
-async fn ids_outside_the_alphabet_are_refused_on_every_route() {
+async fn id_with_invalid_characters_is_rejected_on_every_route() {
     let rig = Rig::start().await;
     let long = "x".repeat(65);
     for id in ["a%20b", "a.b", "%C3%BC", "a%00b", "a%2Fb", "%ff", &long] {
@@ -142,7 +142,7 @@ async fn ids_outside_the_alphabet_are_refused_on_every_route() {
 }
 
 #[tokio::test]
-async fn a_run_id_that_is_anything_is_simply_not_found() {
+async fn arbitrary_run_id_returns_not_found() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let long = "y".repeat(2000);
@@ -159,7 +159,7 @@ async fn a_run_id_that_is_anything_is_simply_not_found() {
                 .await
                 .refusal(404);
         }
-        Answer::of(rig.request(
+        HttpResponse::of(rig.request(
             Method::POST,
             &format!("/api/threads/{thread}/runs/{run}/cancel"),
         ))
@@ -169,7 +169,7 @@ async fn a_run_id_that_is_anything_is_simply_not_found() {
 }
 
 #[tokio::test]
-async fn ten_megabytes_are_taken_and_too_many_are_refused() {
+async fn body_of_ten_megabytes_is_accepted_and_larger_rejected() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let large = "0123456789".repeat(1024 * 1024) + " then say x";
@@ -179,7 +179,7 @@ async fn ten_megabytes_are_taken_and_too_many_are_refused() {
             &body_with(&large, json!({"stream_mode": "updates"})),
         )
         .await;
-    assert_eq!(rig.settled(&thread, &run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "success");
     let frames = rig
         .join(&thread, &run, Some("-1"))
         .await
@@ -203,7 +203,7 @@ async fn ten_megabytes_are_taken_and_too_many_are_refused() {
 }
 
 #[tokio::test]
-async fn the_platform_refuses_in_one_sentence() {
+async fn platform_errors_are_one_sentence() {
     let rig = Rig::start().await;
     let missing = "11111111-1111-4111-8111-111111111111";
     let run = json!({"assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": "hi"}]}});
@@ -238,17 +238,17 @@ async fn the_platform_refuses_in_one_sentence() {
 }
 
 #[tokio::test]
-async fn odd_text_comes_back_as_it_was() {
+async fn unusual_text_round_trips_unchanged() {
     let rig = Rig::start().await;
     let odd = "nul \u{0} cr \r\n line \u{2028} mark \u{feff} right \u{202e} deer \u{1f98c} high \u{10ffff} then say \u{1f98c}x";
-    let run = rig.say(odd).await;
+    let run = rig.run_prompt(odd).await;
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success"
     );
-    let told = rig.talk(&run.thread).await;
+    let actual = rig.visible_messages(&run.thread).await;
     assert_eq!(
-        (told[0].1.as_str(), told[1].1.as_str()),
+        (actual[0].1.as_str(), actual[1].1.as_str()),
         (odd, "\u{1f98c}x")
     );
     let page = rig

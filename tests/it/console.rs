@@ -1,10 +1,10 @@
-//! `/api/console`: what a user's runs add up to, against what the provider reported.
+//! `/api/console`: totals over a user's runs, compared with what the provider reported.
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, MODEL, Rig, body_with, config, list, text};
+use crate::rig::{FinishedRun, MODEL, Rig, body_with, config, list, text};
 
-/// The agent's model, the one of those it sets to work, and one without a price.
+/// Models in addition to the agent's own: one for its subagent, and one without a price.
 const OTHERS: &str =
     "  - {name: helper, use: openai, model: scripted-2, api_key: k, base_url: 'ADDRESS',
       pricing: {currency: USD, input_per_million: 1, output_per_million: 4}}
@@ -24,13 +24,14 @@ async fn priced() -> Rig {
     Rig::configured(config, &[]).await
 }
 
-async fn run_on(rig: &Rig, model: &str, words: &str) -> Finished {
+async fn run_on(rig: &Rig, model: &str, words: &str) -> FinishedRun {
     let context = json!({"context": {"model_name": model, "thinking_enabled": false, "subagent_enabled": true}});
     let thread = rig.thread().await;
     rig.run(&thread, &body_with(words, context)).await
 }
 
-/// A price in millionths. Sums of floats differ in their last places by the order of adding.
+/// Asserts a price in millionths. Sums of floats differ in their last digits by the order of
+/// addition.
 #[track_caller]
 fn costs(value: &Value, millionths: f64) {
     let cost = value
@@ -43,9 +44,9 @@ fn costs(value: &Value, millionths: f64) {
 }
 
 #[tokio::test]
-async fn the_console_says_what_the_provider_reported_run_by_run_and_model_by_model() {
+async fn console_reports_provider_usage_per_run_and_model() {
     let rig = priced().await;
-    // Two calls of the agent with a part of the prompt from the cache, and two of the one it sets to work.
+    // Two calls of the agent with a part of the prompt from the cache, and two of its subagent.
     let prompt = r#"[[usage 11,7]] [[tool:ls {"description": "look", "path": "/mnt/user-data/workspace"}]] then say nothing there"#;
     let args =
         json!({"description": "list the folder", "prompt": prompt, "subagent_type": "lister"});
@@ -72,10 +73,10 @@ async fn the_console_says_what_the_provider_reported_run_by_run_and_model_by_mod
             .iter()
             .flat_map(|(model, times)| vec![*model; *times])
             .collect::<Vec<_>>(),
-        "nothing else was asked"
+        "no other model was called"
     );
 
-    let shown = rig.shown_run(&family.thread, &family.run).await;
+    let shown = rig.get_run(&family.thread, &family.run).await;
     let split = [
         "lead_agent_tokens",
         "subagent_tokens",

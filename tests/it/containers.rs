@@ -1,35 +1,36 @@
-//! Commands in containers: the port's promises over an engine that is none, what goes wrong with one, and a run through the gateway.
+//! Commands in containers: the sandbox contract over a fake engine, failures of an engine, and a
+//! run through the gateway.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deerflow_tests::fake_engine::{FakeEngine, Manner, provisioner};
+use deerflow_tests::fake_engine::{Behavior, FakeEngine, provisioner};
 use harness::config::OverflowPolicy;
 use harness::ids::ThreadId;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::container::{
-    ContainerCommandSandbox, ContainerMaker, DockerOptions, PoolRules, ProvisionerOptions,
+    ContainerBackend, ContainerCommandSandbox, DockerOptions, PoolRules, ProvisionerOptions,
 };
 use harness::sandbox::safe_fs::Resolver;
 use harness::sandbox::{
-    CommandEnd, CommandError, CommandLimits, CommandRequest, CommandSandbox, Root, Shelf,
+    CommandEnd, CommandError, CommandLimits, CommandRequest, CommandSandbox, Root, SkillMounts,
     ThreadDirs, Transcript,
 };
 use harness::testkit::command_sandbox;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::rig::{Rig, list, until, words};
+use crate::rig::{Rig, list, message_text, until};
 
-/// A server's home, and how it has containers made.
-struct Place {
+/// A server's home folder and its container backend.
+struct TestHome {
     home: TempDir,
     options: DockerOptions,
     rules: PoolRules,
 }
 
-impl Place {
+impl TestHome {
     fn of(engine: &FakeEngine) -> Self {
         let home = tempfile::tempdir().expect("home");
         let options = DockerOptions {
@@ -54,13 +55,13 @@ impl Place {
             self.home.path().into(),
             Resolver::detect(),
             "ann",
-            &ThreadId::parse(thread).expect("an id"),
+            &ThreadId::parse(thread).expect("string id"),
         )
     }
 
     fn sandbox(&self, tasks: &Tasks) -> ContainerCommandSandbox {
         opened(
-            ContainerMaker::Docker(self.options.clone()),
+            ContainerBackend::Docker(self.options.clone()),
             self.rules,
             tasks,
         )
@@ -88,7 +89,7 @@ fn rules() -> PoolRules {
     }
 }
 
-fn opened(maker: ContainerMaker, rules: PoolRules, tasks: &Tasks) -> ContainerCommandSandbox {
+fn opened(maker: ContainerBackend, rules: PoolRules, tasks: &Tasks) -> ContainerCommandSandbox {
     ContainerCommandSandbox::new(
         maker,
         rules,
@@ -107,7 +108,7 @@ async fn run(
     let mut transcript = Transcript::keeping(4096);
     let request = CommandRequest {
         dirs,
-        shelf: &Shelf::default(),
+        shelf: &SkillMounts::default(),
         command,
         time_limit: Duration::from_secs(20),
     };
@@ -115,16 +116,17 @@ async fn run(
     Ok((end, transcript.out()))
 }
 
-fn engine(manner: Manner) -> FakeEngine {
-    FakeEngine::start(manner).expect("an engine")
+fn engine(behavior: Behavior) -> FakeEngine {
+    FakeEngine::start(behavior).expect("an engine")
 }
 
 #[tokio::test]
-async fn containers_keep_the_promises_of_commands() {
-    for manner in [Manner::Good, Manner::Old] {
-        let engine = engine(manner);
-        let (place, tasks) = (Place::of(&engine), Tasks::new());
-        command_sandbox::keeps_every_promise(&place.sandbox(&tasks), &place.dirs("t1")).await;
+async fn container_backend_passes_command_contract() {
+    for behavior in [Behavior::Good, Behavior::Old] {
+        let engine = engine(behavior);
+        let (place, tasks) = (TestHome::of(&engine), Tasks::new());
+        command_sandbox::satisfies_sandbox_contract(&place.sandbox(&tasks), &place.dirs("t1"))
+            .await;
         assert_eq!(
             engine.state.count("create"),
             1,
@@ -139,9 +141,9 @@ async fn containers_keep_the_promises_of_commands() {
 }
 
 #[tokio::test]
-async fn a_container_has_no_more_rights_than_it_needs() {
-    let engine = engine(Manner::Good);
-    let (place, tasks) = (Place::of(&engine), Tasks::new());
+async fn container_has_minimal_privileges() {
+    let engine = engine(Behavior::Good);
+    let (place, tasks) = (TestHome::of(&engine), Tasks::new());
     let sandbox = place.sandbox(&tasks);
     assert_eq!(
         place.run(&sandbox, "t1", "true").await.expect("a run").0,
@@ -150,7 +152,7 @@ async fn a_container_has_no_more_rights_than_it_needs() {
     let order = engine
         .state
         .order(&engine.state.names()[0])
-        .expect("an order");
+        .expect("creation request");
     let host = &order["HostConfig"];
     assert_eq!(
         (&host["Privileged"], &host["CapDrop"], &host["SecurityOpt"]),
@@ -184,43 +186,43 @@ async fn a_container_has_no_more_rights_than_it_needs() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_inside_ends_the_command_and_is_named() {
+async fn failure_inside_container_ends_command_with_reason() {
     let expected = [
-        (Manner::Failing, "status 500"),
-        (Manner::Garbage, "does not tell how the command ended"),
-        (Manner::Endless, "too long"),
-        (Manner::BreakingOff, "broke the connection off"),
+        (Behavior::Failing, "status 500"),
+        (Behavior::Garbage, "the response stops in the middle"),
+        (Behavior::Endless, "too long"),
+        (Behavior::BreakingOff, "closed the connection early"),
     ];
-    for (manner, said) in expected {
-        let engine = engine(manner);
-        let (place, tasks) = (Place::of(&engine), Tasks::new());
+    for (behavior, actual_text) in expected {
+        let engine = engine(behavior);
+        let (place, tasks) = (TestHome::of(&engine), Tasks::new());
         let lost = place
             .run(&place.sandbox(&tasks), "t1", "true")
             .await
             .expect_err("no report");
         assert!(
-            matches!(lost, CommandError::Lost(_)) && lost.to_string().contains(said),
+            matches!(lost, CommandError::Lost(_)) && lost.to_string().contains(actual_text),
             "{lost}"
         );
-        engine.state.behave(Manner::Good);
+        engine.state.behave(Behavior::Good);
         tasks.shut_down().await;
     }
 }
 
 #[tokio::test]
-async fn an_engine_or_an_image_that_is_not_there_is_named() {
-    let engine = engine(Manner::NoImage);
-    let (mut place, tasks) = (Place::of(&engine), Tasks::new());
+async fn missing_engine_or_image_is_reported() {
+    let engine = engine(Behavior::NoImage);
+    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
     assert!(
         place
             .run(&place.sandbox(&tasks), "t1", "true")
             .await
             .is_ok(),
-        "the image is fetched"
+        "the image is pulled"
     );
     assert_eq!(engine.state.count("fetch"), 1);
 
-    engine.state.behave(Manner::NoImageAnywhere);
+    engine.state.behave(Behavior::NoImageAnywhere);
     let error = place
         .run(&place.sandbox(&tasks), "t2", "true")
         .await
@@ -228,24 +230,24 @@ async fn an_engine_or_an_image_that_is_not_there_is_named() {
     assert!(
         error
             .to_string()
-            .contains("example/sandbox:1 is not there and cannot be fetched: manifest unknown"),
+            .contains("example/sandbox:1 is missing and cannot be pulled: manifest unknown"),
         "{error}"
     );
 
-    engine.state.behave(Manner::NeverReady);
+    engine.state.behave(Behavior::NeverReady);
     place.rules.ready_limit = Duration::from_millis(300);
     let error = place
         .run(&place.sandbox(&tasks), "t3", "true")
         .await
         .expect_err("not ready");
     assert!(
-        error.to_string().contains("did not answer within"),
+        error.to_string().contains("did not respond within"),
         "{error}"
     );
     assert_eq!(
         engine.state.names().len(),
         1,
-        "what is not ready is removed"
+        "a container that is not ready is removed"
     );
 
     place.options.socket = PathBuf::from("/nowhere/engine.sock");
@@ -256,15 +258,15 @@ async fn an_engine_or_an_image_that_is_not_there_is_named() {
     assert!(
         error
             .to_string()
-            .contains("/nowhere/engine.sock cannot be reached: the socket is not there"),
+            .contains("/nowhere/engine.sock cannot be reached: the socket does not exist"),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_container_outlives_a_process_that_died_and_is_made_anew_when_it_has_to() {
-    let engine = engine(Manner::Good);
-    let (mut place, died, tasks) = (Place::of(&engine), Tasks::new(), Tasks::new());
+async fn container_survives_process_crash_and_is_recreated_if_needed() {
+    let engine = engine(Behavior::Good);
+    let (mut place, died, tasks) = (TestHome::of(&engine), Tasks::new(), Tasks::new());
     place
         .run(&place.sandbox(&died), "t1", "true")
         .await
@@ -274,14 +276,14 @@ async fn a_container_outlives_a_process_that_died_and_is_made_anew_when_it_has_t
     assert_eq!(
         engine.state.count("create"),
         1,
-        "the one that is there is taken"
+        "the existing container is reused"
     );
 
     engine.state.kill(&engine.state.names()[0]);
     place
         .run(&again, "t1", "true")
         .await
-        .expect("a run in a new one");
+        .expect("a run in a new container");
     assert_eq!(engine.state.count("create"), 2);
 
     place.options.image = "example/sandbox:2".to_owned();
@@ -291,27 +293,29 @@ async fn a_container_outlives_a_process_that_died_and_is_made_anew_when_it_has_t
         .expect("a run");
     let name = &engine.state.names()[0];
     assert_eq!(
-        engine.state.order(name).expect("an order")["Image"],
+        engine.state.order(name).expect("creation request")["Image"],
         "example/sandbox:2"
     );
 
     engine.state.kill(name);
-    engine.state.squat(name);
+    engine.state.occupy(name);
     let error = place
         .run(&place.sandbox(&Tasks::new()), "t1", "true")
         .await
         .expect_err("taken");
     assert!(
-        error.to_string().contains("not this conversation's"),
+        error
+            .to_string()
+            .contains("belongs to another conversation or program"),
         "{error}"
     );
-    assert_eq!(engine.state.names().len(), 1, "what is not ours stays");
+    assert_eq!(engine.state.names().len(), 1, "a foreign container stays");
 }
 
 #[tokio::test]
-async fn there_are_no_more_containers_than_may_be_and_idle_ones_go() {
-    let engine = engine(Manner::Good);
-    let (mut place, tasks) = (Place::of(&engine), Tasks::new());
+async fn container_limit_is_enforced_and_idle_ones_are_removed() {
+    let engine = engine(Behavior::Good);
+    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
     place.rules = PoolRules {
         replicas: 1,
         overflow: OverflowPolicy::Reject,
@@ -323,7 +327,7 @@ async fn there_are_no_more_containers_than_may_be_and_idle_ones_go() {
     place
         .run(&sandbox, "t2", "true")
         .await
-        .expect("a run in place of the idle one");
+        .expect("a run that replaces the idle container");
     assert_eq!(
         (engine.state.names().len(), engine.state.count("create")),
         (1, 2)
@@ -339,27 +343,27 @@ async fn there_are_no_more_containers_than_may_be_and_idle_ones_go() {
             .expect_err("all are in use")
     };
     let error = tokio::select! {
-        ended = busy => panic!("it should go on: {ended:?}"),
+        ended = busy => panic!("the command must continue: {ended:?}"),
         error = refused => error,
     };
     assert!(
         error.to_string().contains("all 1 containers are in use"),
         "{error}"
     );
-    until("the idle container's end", async || {
+    until("removal of the idle container", async || {
         engine.state.names().is_empty().then_some(())
     })
     .await;
     place
         .run(&sandbox, "t3", "true")
         .await
-        .expect("there is room again");
+        .expect("a free container slot");
 }
 
 #[tokio::test]
-async fn a_container_that_is_being_removed_is_waited_for_and_not_counted_as_in_use() {
-    let engine = engine(Manner::Good);
-    let (mut place, tasks) = (Place::of(&engine), Tasks::new());
+async fn container_being_removed_is_awaited_and_not_counted() {
+    let engine = engine(Behavior::Good);
+    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
     place.rules = PoolRules {
         replicas: 1,
         overflow: OverflowPolicy::Reject,
@@ -368,7 +372,7 @@ async fn a_container_that_is_being_removed_is_waited_for_and_not_counted_as_in_u
     };
     let sandbox = place.sandbox(&tasks);
     place.run(&sandbox, "t1", "true").await.expect("a run");
-    engine.state.behave(Manner::SilentAboutRemovals);
+    engine.state.behave(Behavior::SilentAboutRemovals);
     until("the idle container's removal", async || {
         engine.state.names().is_empty().then_some(())
     })
@@ -378,14 +382,14 @@ async fn a_container_that_is_being_removed_is_waited_for_and_not_counted_as_in_u
     tokio::pin!(next);
     let early = tokio::time::timeout(Duration::from_millis(100), &mut next).await;
     assert!(early.is_err(), "{early:?}");
-    engine.state.behave(Manner::Good);
-    next.await.expect("there is room again");
+    engine.state.behave(Behavior::Good);
+    next.await.expect("a free container slot");
 }
 
 #[tokio::test]
-async fn commands_of_a_thread_share_a_container_and_those_of_others_wait_for_their_turn() {
-    let engine = engine(Manner::Good);
-    let (mut place, tasks) = (Place::of(&engine), Tasks::new());
+async fn thread_commands_share_container_and_other_threads_wait() {
+    let engine = engine(Behavior::Good);
+    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
     place.rules.replicas = 1;
     let sandbox = place.sandbox(&tasks);
     let command = "touch here; until [ -e go ]; do sleep 0.01; done";
@@ -399,7 +403,7 @@ async fn commands_of_a_thread_share_a_container_and_those_of_others_wait_for_the
             place
                 .run(&sandbox, "t1", "echo too")
                 .await
-                .expect("a run beside")
+                .expect("a concurrent run")
                 .1,
             "too\n"
         );
@@ -408,9 +412,9 @@ async fn commands_of_a_thread_share_a_container_and_those_of_others_wait_for_the
         let early = tokio::time::timeout(Duration::from_millis(100), &mut waiting).await;
         assert!(early.is_err(), "{early:?}");
         std::fs::write(workspace.join("go"), "").expect("a file");
-        waiting.await.expect("its turn").1
+        waiting.await.expect("the queued command").1
     };
-    let (first, second, said) = tokio::join!(
+    let (first, second, actual_text) = tokio::join!(
         place.run(&sandbox, "t1", command),
         place.run(&sandbox, "t1", command),
         other
@@ -419,7 +423,7 @@ async fn commands_of_a_thread_share_a_container_and_those_of_others_wait_for_the
         (
             first.expect("a run").0,
             second.expect("a run").0,
-            said.as_str()
+            actual_text.as_str()
         ),
         (CommandEnd::Exited(0), CommandEnd::Exited(0), "turn\n")
     );
@@ -427,12 +431,12 @@ async fn commands_of_a_thread_share_a_container_and_those_of_others_wait_for_the
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_passed_over() {
-    let engine = engine(Manner::Good);
+async fn port_in_use_is_skipped() {
+    let engine = engine(Behavior::Good);
     let taken = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
         .expect("a port");
-    let (mut place, tasks) = (Place::of(&engine), Tasks::new());
+    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
     place.options.first_port = Some(taken.local_addr().expect("an address").port());
     place
         .run(&place.sandbox(&tasks), "t1", "true")
@@ -442,9 +446,9 @@ async fn a_port_that_is_taken_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_provisioner_makes_pods_for_whoever_has_its_key() {
+async fn provisioner_creates_pods_for_valid_key() {
     let (home, tasks) = (tempfile::tempdir().expect("home"), Tasks::new());
-    let (server, state) = provisioner(Manner::Good, "canary-key", home.path())
+    let (server, state) = provisioner(Behavior::Good, "canary-key", home.path())
         .await
         .expect("a provisioner");
     let dirs = ThreadDirs::new(
@@ -457,7 +461,7 @@ async fn a_provisioner_makes_pods_for_whoever_has_its_key() {
         let url = format!("http://{}", server.address())
             .parse()
             .expect("an address");
-        ContainerMaker::Provisioner(ProvisionerOptions {
+        ContainerBackend::Provisioner(ProvisionerOptions {
             url,
             key: Some(key.into()),
             mounts: Vec::new(),
@@ -468,26 +472,26 @@ async fn a_provisioner_makes_pods_for_whoever_has_its_key() {
         run(&sandbox, &dirs, "echo $((6*7))").await.expect("a run"),
         (CommandEnd::Exited(0), "42\n".to_owned())
     );
-    let order = state.order(&state.names()[0]).expect("an order");
+    let order = state.order(&state.names()[0]).expect("creation request");
     assert_eq!(
         (&order["user_id"], &order["thread_id"]),
         (&json!("ann"), &json!("t1"))
     );
 
-    state.behave(Manner::Failing);
+    state.behave(Behavior::Failing);
     let error = run(&opened(maker("canary-key"), rules(), &tasks), &dirs, "true")
         .await
         .expect_err("no cluster");
     assert!(
         error
             .to_string()
-            .contains("the provisioner answered with status 500: no cluster"),
+            .contains("the provisioner responded with status 500: no cluster"),
         "{error}"
     );
     assert_eq!(
         (state.names().len(), state.count("remove")),
         (1, 0),
-        "a provisioner in trouble loses no pod"
+        "a failing provisioner loses no pod"
     );
 
     let error = run(&opened(maker("wrong"), rules(), &tasks), &dirs, "true")
@@ -500,26 +504,26 @@ async fn a_provisioner_makes_pods_for_whoever_has_its_key() {
 }
 
 #[tokio::test]
-async fn a_run_of_the_gateway_has_its_commands_in_a_container() {
-    let engine = engine(Manner::Good);
+async fn gateway_run_executes_commands_in_container() {
+    let engine = engine(Behavior::Good);
     let address = format!("unix://{}", engine.socket.display());
     let section = "{use: \"deerflow.community.aio_sandbox:AioSandboxProvider\", image: \"example/sandbox:1\", container_prefix: df}";
     let mut rig = Rig::with_commands_in(section, &[("DOCKER_HOST", &address)]).await;
     let command = json!({"description": "look", "command": "pwd; echo made > outputs.txt; cat outputs.txt; exit 3"});
     let run = rig
-        .say(&format!("[[tool:bash {command}]] then say done"))
+        .run_prompt(&format!("[[tool:bash {command}]] then say done"))
         .await;
     let values = run.last_values();
-    let said = list(&values["messages"])
+    let actual_text = list(&values["messages"])
         .iter()
         .find(|message| message["type"] == "tool")
-        .map(words)
+        .map(message_text)
         .expect("a result");
     assert!(
-        said.contains("/mnt/user-data/workspace")
-            && said.contains("made")
-            && said.contains("Exit Code: 3"),
-        "{said}"
+        actual_text.contains("/mnt/user-data/workspace")
+            && actual_text.contains("made")
+            && actual_text.contains("Exit Code: 3"),
+        "{actual_text}"
     );
     assert_eq!(engine.state.names().len(), 1);
     rig.gateway.terminate().await.expect("a stop");

@@ -1,4 +1,5 @@
-//! A gateway whose disk is full or whose database is taken away: `/ready` says so, and nothing is acknowledged that would be lost.
+//! A gateway whose disk is full or whose database is removed: `/ready` reports it, and nothing is
+//! acknowledged that would be lost.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,13 +11,14 @@ use deerflow_tests::gateway::{GatewayOptions, deerflow_binary};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Rig, body, config, text, until};
+use crate::rig::{HttpResponse, Rig, body, config, text, until};
 
-/// Bytes of the disk, and what is kept of it in reserve.
+/// Size of the disk in MiB, and the bytes of it that are held in reserve.
 const DISK_MIB: u64 = 80;
 const RESERVE: u64 = 32 << 20;
 
-/// Waits until `/ready` answers with this status and reason. Findings are a second old at most.
+/// Waits until `/ready` answers with this status and reason. Its checks are cached for up to a
+/// second.
 async fn until_ready(rig: &Rig, status: u16, reason: Option<&str>) {
     until("readiness", async || {
         let answer = rig.get("/ready").await;
@@ -26,7 +28,7 @@ async fn until_ready(rig: &Rig, status: u16, reason: Option<&str>) {
 }
 
 #[tokio::test]
-async fn nothing_is_accepted_into_a_removed_database() {
+async fn removed_database_rejects_new_work() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let data = rig.gateway.home().join(".deer-flow/data");
@@ -56,11 +58,11 @@ async fn nothing_is_accepted_into_a_removed_database() {
     fs::rename(&elsewhere, &file).expect("moved back");
     until_ready(&rig, 200, None).await;
     let run = rig.run(&thread, &body("then say x")).await;
-    assert_eq!(rig.shown_run(&thread, &run.run).await["status"], "success");
+    assert_eq!(rig.get_run(&thread, &run.run).await["status"], "success");
 }
 
 #[tokio::test]
-async fn a_removed_data_folder_is_not_ready() {
+async fn removed_data_folder_is_not_ready() {
     let rig = Rig::with("database: {backend: memory}").await;
     until_ready(&rig, 200, None).await;
     let home = rig.gateway.home().join(".deer-flow");
@@ -68,7 +70,8 @@ async fn a_removed_data_folder_is_not_ready() {
     until_ready(&rig, 503, Some("data folder was removed")).await;
 }
 
-/// How this machine lets a process have a small disk of its own, if it does.
+/// Returns the `unshare` command that lets a process mount a small disk of its own, if this machine
+/// permits it.
 fn own_mounts() -> Option<&'static str> {
     let place = tempfile::tempdir().expect("folder");
     ["unshare --mount", "unshare --map-root-user --mount"]
@@ -85,7 +88,8 @@ fn own_mounts() -> Option<&'static str> {
         })
 }
 
-/// A gateway whose data folder is a small disk, seen from outside at the path.
+/// Starts a gateway whose data folder is a small disk. The returned path leads to it from outside
+/// of the mount namespace.
 async fn on_small_disk(unshare: &str, home: &Path) -> (Rig, PathBuf) {
     let binary = deerflow_binary().expect("built");
     fs::create_dir(home.join(".deer-flow")).expect("folder");
@@ -111,7 +115,7 @@ async fn on_small_disk(unshare: &str, home: &Path) -> (Rig, PathBuf) {
     (rig, disk)
 }
 
-/// Writes a file that leaves no byte free.
+/// Fills the disk completely with one file.
 fn fill(file: &Path) {
     let mut file = File::create(file).expect("made");
     for chunk in [1 << 20, 4096, 1] {
@@ -125,9 +129,11 @@ fn allocated(file: &Path) -> u64 {
 }
 
 #[tokio::test]
-async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
+async fn full_disk_accepts_deletes_and_run_ends_and_recovers() {
     let Some(unshare) = own_mounts() else {
-        eprintln!("no process may have mounts of its own here: a full disk cannot be made");
+        eprintln!(
+            "private mounts are not permitted on this machine: a full disk cannot be simulated"
+        );
         return;
     };
     let home = tempfile::tempdir().expect("home");
@@ -135,13 +141,13 @@ async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
     let reserve = disk.join("data/deerflow.reserve");
     until_ready(&rig, 200, None).await;
     assert_eq!(allocated(&reserve), RESERVE);
-    let over = rig.say("then say x").await;
+    let over = rig.run_prompt("then say x").await;
     let thread = rig.thread().await;
     let run = rig
         .background(&thread, &body("[[hold 0]] then say kept"))
         .await;
-    until("the run at work", async || {
-        (rig.shown_run(&thread, &run).await["status"] == "running").then_some(())
+    until("the active run", async || {
+        (rig.get_run(&thread, &run).await["status"] == "running").then_some(())
     })
     .await;
 
@@ -166,11 +172,11 @@ async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
     let upload = upload
         .header("content-type", "multipart/form-data; boundary=x")
         .body(form);
-    assert!(text(&Answer::of(upload).await.refusal(507)).contains("disk full"));
+    assert!(text(&HttpResponse::of(upload).await.refusal(507)).contains("disk full"));
 
-    // What was accepted ends, and what frees space is taken.
+    // Accepted work finishes, and requests that free space are accepted.
     rig.model.release();
-    assert_eq!(rig.settled(&thread, &run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "success");
     assert_eq!(
         rig.delete(&format!("/api/threads/{}", over.thread))
             .await
@@ -188,7 +194,7 @@ async fn a_full_disk_takes_deletes_and_ends_and_recovers() {
     assert_eq!(create().await.status, 200);
     assert_eq!(allocated(&reserve), RESERVE);
     let last: Value = rig
-        .shown_run(&thread, &rig.run(&thread, &body("then say on")).await.run)
+        .get_run(&thread, &rig.run(&thread, &body("then say on")).await.run)
         .await;
     assert_eq!(last["status"], "success");
 }

@@ -1,10 +1,11 @@
-//! Crash, stop and restart of a child process, with the scripted model in the gateway's place: it answers `/health` too.
+//! Kill, stop and restart of a child process. The scripted model stands in for the gateway: it
+//! answers `/health` too.
 
 use deerflow_tests::gateway::{GatewayOptions, GatewayProcess};
 
 use crate::rig::until;
 
-/// A process that takes `serve` and is healthy at once.
+/// Launches a process that accepts `serve` and is healthy at once.
 async fn launch(home: &std::path::Path) -> GatewayProcess {
     let stand_in = format!(
         "echo started; exec '{}' --port $GATEWAY_PORT",
@@ -25,7 +26,7 @@ async fn healthy(gateway: &GatewayProcess) -> bool {
 }
 
 #[tokio::test]
-async fn a_killed_gateway_comes_back_on_the_same_home_and_port() {
+async fn killed_gateway_restarts_on_same_home_and_port() {
     let home = tempfile::tempdir().expect("home");
     let mut gateway = launch(home.path()).await;
     let (url, pid) = (gateway.base_url(), gateway.pid().expect("running"));
@@ -39,10 +40,10 @@ async fn a_killed_gateway_comes_back_on_the_same_home_and_port() {
 }
 
 #[tokio::test]
-async fn a_stopped_gateway_leaves_its_output_and_its_status() {
+async fn stopped_gateway_retains_output_and_status() {
     let home = tempfile::tempdir().expect("home");
     let mut gateway = launch(home.path()).await;
-    until("its last word at the start", async || {
+    until("its start message", async || {
         gateway.logs().contains("scripted model on").then_some(())
     })
     .await;
@@ -64,7 +65,7 @@ async fn a_dropped_gateway_is_killed() {
     let gateway = launch(home.path()).await;
     let (url, pid) = (gateway.base_url(), gateway.pid().expect("running"));
     drop(gateway);
-    // The kill is on its way: the connection of this request, or of the next one, breaks.
+    // The kill is asynchronous: the connection of this request, or of the next one, breaks.
     let dead = async {
         while reqwest::get(format!("{url}/health")).await.is_ok() {
             tokio::task::yield_now().await;
@@ -72,5 +73,5 @@ async fn a_dropped_gateway_is_killed() {
     };
     tokio::time::timeout(std::time::Duration::from_secs(10), dead)
         .await
-        .unwrap_or_else(|_| panic!("{pid} lives on"));
+        .unwrap_or_else(|_| panic!("process {pid} is still alive"));
 }

@@ -1,35 +1,35 @@
-//! `/health` and what answers where nothing is.
+//! `/health`, and responses of unknown routes.
 
 use reqwest::Method;
 use serde_json::json;
 
-use crate::rig::{Answer, Rig};
+use crate::rig::{HttpResponse, Rig};
 
 #[tokio::test]
-async fn a_healthy_gateway_says_so_in_deerflows_words() {
+async fn health_response_matches_deerflow() {
     let rig = Rig::start().await;
     for (path, word) in [("/health", "healthy"), ("/ready", "ready")] {
-        let said = rig.get(path).await.ok();
+        let actual_text = rig.get(path).await.ok();
         assert_eq!(
-            (&said["status"], &said["service"]),
+            (&actual_text["status"], &actual_text["service"]),
             (&json!(word), &json!("deer-flow-gateway"))
         );
         let states = ["database", "stream_bridge", "lease"]
-            .map(|part| said["checks"][part]["state"].clone());
+            .map(|part| actual_text["checks"][part]["state"].clone());
         assert_eq!(
             states,
             ["ok", "ok", "ok"].map(|state| json!(state)),
-            "{said}"
+            "{actual_text}"
         );
         assert!(
-            said["checks"]["database"]["latency_ms"].is_number(),
-            "{said}"
+            actual_text["checks"]["database"]["latency_ms"].is_number(),
+            "{actual_text}"
         );
     }
 }
 
 #[tokio::test]
-async fn every_prefix_leads_to_the_same_threads() {
+async fn every_prefix_serves_the_same_threads() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for prefix in ["/api", "/api/langgraph", ""] {
@@ -42,11 +42,11 @@ async fn every_prefix_leads_to_the_same_threads() {
 }
 
 #[tokio::test]
-async fn an_unknown_route_is_a_json_404_and_a_wrong_method_a_json_405() {
+async fn unknown_route_and_wrong_method_return_json_errors() {
     let rig = Rig::start().await;
     for prefix in ["/api", "/api/langgraph", ""] {
         rig.get(&format!("{prefix}/nowhere")).await.refusal(404);
-        Answer::of(rig.request(Method::PUT, &format!("{prefix}/threads/search")))
+        HttpResponse::of(rig.request(Method::PUT, &format!("{prefix}/threads/search")))
             .await
             .refusal(405);
     }

@@ -1,4 +1,4 @@
-//! The gateway as its clients meet it: the real binary, over HTTP. The folders mirror the routes.
+//! End-to-end tests of the real gateway binary over HTTP. The folders mirror the routes.
 
 mod acp;
 mod agents;
@@ -23,3 +23,4 @@ mod start;
 mod store;
 mod threads;
 mod traces;
+mod wire_recording;

@@ -1,10 +1,12 @@
-//! Tools of MCP servers through the gateway: found, called, changed by file and over HTTP, and gone with it.
+//! Tools of MCP servers through the gateway: discovery, calls, changes by file and over HTTP, and
+//! process cleanup.
 
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, list, until, words};
+use crate::rig::{Rig, list, message_text, until};
 
-/// A server in a few lines of shell: its tool `say` gives back a word, its variable and where it runs.
+/// MCP server in a few lines of shell: its tool `say` returns a word, its environment variable and its
+/// working directory.
 const SERVER: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 while IFS= read -r line; do
@@ -37,11 +39,11 @@ fn written(rig: &Rig) -> Value {
     serde_json::from_str(&text).expect("json")
 }
 
-/// The results of the calls of a run.
+/// Returns the results of a run's tool calls.
 async fn results(rig: &Rig, request: &str) -> Vec<Value> {
-    let run = rig.say(&format!("{request} then say done")).await;
+    let run = rig.run_prompt(&format!("{request} then say done")).await;
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success",
         "{request}"
     );
@@ -65,31 +67,34 @@ fn offered(rig: &Rig) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_tool_is_called_and_the_file_changes_what_there_is() {
+async fn tool_is_called_and_file_edit_changes_tools() {
     let rig = rig(
         "",
         &json!({"shell": entry(), "dead": {"command": "/does/not/exist"}}),
     )
     .await;
     let result = &results(&rig, "[[tool:shell_say {}]]").await[0];
-    let said = words(result);
+    let actual_text = message_text(result);
     assert_eq!(
         (result["status"].as_str(), result["name"].as_str()),
         (Some("success"), Some("shell_say"))
     );
-    assert!(said.contains("word canary-word at /mcp"), "{said}");
     assert!(
-        !said.contains("<system>"),
-        "a server's words do not speak for the system: {said}"
+        actual_text.contains("word canary-word at /mcp"),
+        "{actual_text}"
+    );
+    assert!(
+        !actual_text.contains("<system>"),
+        "tags in server output are escaped: {actual_text}"
     );
     write(&rig, &json!({}));
     let gone = &results(&rig, "[[ghost:shell_say {}]]").await[0];
-    assert!(words(gone).contains("is not a tool"), "{gone}");
+    assert!(message_text(gone).contains("is not a tool"), "{gone}");
     assert!(!rig.gateway.logs().contains("canary-word"));
 }
 
 #[tokio::test]
-async fn servers_are_shown_changed_and_switched_over_http_without_their_secrets() {
+async fn servers_are_managed_over_http_without_secrets() {
     let rig = rig("", &json!({"shell": entry()})).await;
     let shown = rig.get("/api/mcp/config").await.ok();
     let server = &shown["mcp_servers"]["shell"];
@@ -118,7 +123,7 @@ async fn servers_are_shown_changed_and_switched_over_http_without_their_secrets(
     .await
     .ok();
     let gone = &results(&rig, "[[ghost:shell_say {}]]").await[0];
-    assert!(words(gone).contains("is not a tool"), "{gone}");
+    assert!(message_text(gone).contains("is not a tool"), "{gone}");
     rig.patch(
         "/api/mcp/config",
         &json!({"server_name": "shell", "enabled": true}),
@@ -131,7 +136,7 @@ async fn servers_are_shown_changed_and_switched_over_http_without_their_secrets(
     );
     assert_eq!(results(&rig, "[[tool:shell_say {}]]").await.len(), 1);
 
-    let status = async |answer: crate::rig::Answer| answer.status.as_u16();
+    let status = async |answer: crate::rig::HttpResponse| answer.status.as_u16();
     let put = async |server: Value| {
         status(
             rig.put("/api/mcp/config", &json!({"mcp_servers": {"new": server}}))
@@ -210,15 +215,15 @@ async fn servers_are_shown_changed_and_switched_over_http_without_their_secrets(
     );
     assert!(
         written(&rig)["mcpServers"]["shell"].is_object(),
-        "what was refused changed nothing"
+        "a rejected request changed nothing"
     );
 }
 
 #[tokio::test]
-async fn a_model_finds_deferred_tools_before_it_sees_them() {
+async fn model_searches_deferred_tools_before_seeing_them() {
     let rig = rig("tool_search: {enabled: true}\n", &json!({"shell": entry()})).await;
     let blind = &results(&rig, "[[ghost:shell_say {}]]").await[0];
-    assert!(words(blind).contains("is not loaded"), "{blind}");
+    assert!(message_text(blind).contains("is not loaded"), "{blind}");
     assert!(
         offered(&rig).contains(&"tool_search".to_owned())
             && !offered(&rig).contains(&"shell_say".to_owned())
@@ -229,19 +234,20 @@ async fn a_model_finds_deferred_tools_before_it_sees_them() {
     )
     .await;
     assert!(
-        words(&found[0]).contains("Says a word.") && words(&found[1]).contains("canary-word"),
+        message_text(&found[0]).contains("Says a word.")
+            && message_text(&found[1]).contains("canary-word"),
         "{found:?}"
     );
     assert!(offered(&rig).contains(&"shell_say".to_owned()));
 }
 
 #[tokio::test]
-async fn no_server_outlives_its_thread_or_the_gateway() {
+async fn mcp_servers_end_with_their_thread_and_the_gateway() {
     let mut entry = entry();
     entry["starts_in_workspace"] = true.into();
     let mut rig = rig("", &json!({"shell": entry})).await;
-    let run = rig.say("[[tool:shell_say {}]] then say done").await;
-    let other = rig.say("[[tool:shell_say {}]] then say done").await;
+    let run = rig.run_prompt("[[tool:shell_say {}]] then say done").await;
+    let other = rig.run_prompt("[[tool:shell_say {}]] then say done").await;
     let pid_of = |thread: &str| {
         let place =
             format!(".deer-flow/users/default/threads/{thread}/user-data/workspace/server.pid");

@@ -1,7 +1,7 @@
-//! `deerflow mcp` as its clients meet it: the real binary over its standard streams.
+//! `deerflow mcp`: the real binary over its standard streams.
 #![expect(
     deprecated,
-    reason = "log messages are on their way out of the protocol, and what clients show today"
+    reason = "the protocol deprecates log messages, but today's clients display them"
 )]
 
 use std::process::{ExitStatus, Stdio};
@@ -31,19 +31,19 @@ use tokio::time::timeout;
 
 use crate::rig::{CANARY, config, strict_model, text, until};
 
-/// How long anything that is waited for may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// An answer that does not end before the test lets it.
-const HELD: &str = "[[slow 40x1ms]][[hold 3]] on and on";
+/// Maximum time for any single wait.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Prompt of an answer that does not end before the test releases it.
+const HELD_PROMPT: &str = "[[slow 40x1ms]][[hold 3]] on and on";
 
-/// The process, its data and its model.
+/// The server process, its data folder and its model.
 struct Server {
     child: Child,
     home: TempDir,
     model: ScriptedOpenAi,
 }
 
-/// Calls of `write_todos` need a person's yes.
+/// Configuration in which calls of `write_todos` need approval.
 const GUARDED: &str = "guardrails: { enabled: true, provider: { use: rules, config: { rules: [{ tools: [write_todos], action: ask }] } } }\n";
 
 impl Server {
@@ -62,21 +62,22 @@ impl Server {
         Self { child, home, model }
     }
 
-    /// Ends the input and waits for the end of the process.
+    /// Closes the input and waits for the end of the process.
     async fn ended(&mut self) -> ExitStatus {
         drop(self.child.stdin.take());
-        timeout(PATIENCE, self.child.wait())
+        timeout(TIMEOUT, self.child.wait())
             .await
-            .expect("it ends with its input")
+            .expect("the process ends with its input")
             .expect("a status")
     }
 
-    async fn client(&mut self) -> (Client, Heard) {
+    async fn client(&mut self) -> (Client, Notifications) {
         self.client_of(None).await
     }
 
-    /// A client whose person answers each form with this, or cannot be asked.
-    async fn client_of(&mut self, person: Option<ElicitResult>) -> (Client, Heard) {
+    /// Connects a client whose user answers each form with `person`, or that does not support forms
+    /// if it is `None`.
+    async fn client_of(&mut self, person: Option<ElicitResult>) -> (Client, Notifications) {
         let (input, output) = (
             self.child.stdin.take().expect("input"),
             self.child.stdout.take().expect("output"),
@@ -85,19 +86,19 @@ impl Server {
         let (logs, logged) = mpsc::unbounded_channel();
         let link = AsyncRwTransport::new_client(output, input);
         let (forms, asked) = mpsc::unbounded_channel();
-        let ears = Ears {
+        let ears = NotificationRecorder {
             progress,
             logs,
             person,
             forms,
         };
-        let client = timeout(PATIENCE, serve_client(ears, link))
+        let client = timeout(TIMEOUT, serve_client(ears, link))
             .await
             .expect("in time")
             .expect("greeted");
         (
             Client(client),
-            Heard {
+            Notifications {
                 progressed,
                 logged,
                 asked,
@@ -105,7 +106,7 @@ impl Server {
         )
     }
 
-    /// The streams as they are, for what no decent client says.
+    /// Opens the raw streams, for input that a correct client does not send.
     fn raw(&mut self) -> Raw {
         let (input, output) = (
             self.child.stdin.take().expect("input"),
@@ -127,7 +128,7 @@ fn run(home: &TempDir) -> Child {
         .expect("started")
 }
 
-/// The program on these data; its last argument is the path of the configuration.
+/// Builds the command for this home folder; its last argument is the path of the configuration.
 fn command(home: &TempDir, arguments: &[&str]) -> Command {
     let mut command = Command::new(deerflow_binary().expect("binary"));
     command
@@ -141,15 +142,15 @@ fn command(home: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// Passes on what is heard.
-struct Ears {
+/// Forwards received notifications to channels.
+struct NotificationRecorder {
     progress: mpsc::UnboundedSender<ProgressNotificationParam>,
     logs: mpsc::UnboundedSender<Value>,
     forms: mpsc::UnboundedSender<Value>,
     person: Option<ElicitResult>,
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for NotificationRecorder {
     fn get_info(&self) -> ClientConfig {
         let mut info = ClientConfig::default();
         info.capabilities.elicitation = self.person.is_some().then(ElicitationCapability::default);
@@ -162,7 +163,7 @@ impl ClientHandler for Ears {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         _ = self.forms.send(json!(request));
-        Ok(self.person.clone().expect("somebody to ask"))
+        Ok(self.person.clone().expect("a client that supports forms"))
     }
 
     async fn on_progress(
@@ -182,30 +183,32 @@ impl ClientHandler for Ears {
     }
 }
 
-struct Heard {
+struct Notifications {
     progressed: mpsc::UnboundedReceiver<ProgressNotificationParam>,
     logged: mpsc::UnboundedReceiver<Value>,
     asked: mpsc::UnboundedReceiver<Value>,
 }
 
-impl Heard {
-    /// Waits until the run of a call is said to write its answer.
+impl Notifications {
+    /// Waits until a progress notification reports that the run of a call writes its answer.
     async fn writing(&mut self, call: &RequestHandle<RoleClient>) {
-        let heard = async {
+        let notifications = async {
             while let Some(progress) = self.progressed.recv().await {
                 if progress.progress_token == call.progress_token
-                    && progress.message.as_deref() == Some("the agent writes")
+                    && progress.message.as_deref() == Some("the agent is writing")
                 {
                     return;
                 }
             }
-            panic!("nobody tells any more");
+            panic!("the notification channel is open");
         };
-        timeout(PATIENCE, heard).await.expect("never heard of it");
+        timeout(TIMEOUT, notifications)
+            .await
+            .expect("unknown progress token");
     }
 }
 
-struct Client(RunningService<RoleClient, Ears>);
+struct Client(RunningService<RoleClient, NotificationRecorder>);
 
 fn call(tool: &'static str, arguments: Value) -> CallToolRequestParams {
     CallToolRequestParams::new(tool)
@@ -214,20 +217,17 @@ fn call(tool: &'static str, arguments: Value) -> CallToolRequestParams {
 
 impl Client {
     async fn call(&self, tool: &'static str, arguments: Value) -> CallToolResult {
-        let answered = timeout(
-            PATIENCE,
-            self.0.peer().call_tool_once(call(tool, arguments)),
-        )
-        .await
-        .expect("in time");
+        let answered = timeout(TIMEOUT, self.0.peer().call_tool_once(call(tool, arguments)))
+            .await
+            .expect("in time");
         match answered.expect("a result") {
             CallToolResponse::Complete(result) => result,
             other => panic!("no result: {other:?}"),
         }
     }
 
-    /// Asks, and does not wait for the answer.
-    async fn begun(&self, arguments: Value) -> RequestHandle<RoleClient> {
+    /// Sends a question and does not wait for its answer.
+    async fn start_call(&self, arguments: Value) -> RequestHandle<RoleClient> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(call("ask", arguments)));
         self.0
             .peer()
@@ -236,22 +236,22 @@ impl Client {
             .expect("sent")
     }
 
-    /// Asks, and gives the structured answer.
+    /// Sends a question and returns the structured answer.
     async fn ask(&self, arguments: Value) -> Value {
         let result = self.call("ask", arguments).await;
         assert_eq!(result.is_error, Some(false), "{result:?}");
         result.structured_content.expect("structured")
     }
 
-    /// Calls in vain, and gives the reason.
+    /// Makes a call that must fail and returns the reason.
     async fn refused(&self, tool: &'static str, arguments: Value) -> String {
         let result = self.call(tool, arguments).await;
         assert_eq!(result.is_error, Some(true), "{result:?}");
-        words(&result)
+        message_text(&result)
     }
 }
 
-fn words(result: &CallToolResult) -> String {
+fn message_text(result: &CallToolResult) -> String {
     result
         .content
         .iter()
@@ -271,9 +271,9 @@ impl Raw {
         self.input.write_all(b"\n").await.expect("written");
     }
 
-    /// The next message, which is one.
+    /// Reads the next message, which must exist.
     async fn read(&mut self) -> Value {
-        let line = timeout(PATIENCE, self.lines.next_line())
+        let line = timeout(TIMEOUT, self.lines.next_line())
             .await
             .expect("in time")
             .expect("read")
@@ -284,7 +284,7 @@ impl Raw {
         message
     }
 
-    /// What is answered to this request.
+    /// Sends a request and returns its result.
     async fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
         self.write(
             json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
@@ -298,7 +298,7 @@ impl Raw {
         }
     }
 
-    /// What is answered to this line.
+    /// Sends a line that must be rejected and returns the error's code and data.
     async fn refused(&mut self, line: impl AsRef<[u8]>) -> (i64, Value) {
         self.write(line).await;
         let refusal = self.read().await;
@@ -316,9 +316,9 @@ impl Raw {
 }
 
 #[tokio::test]
-async fn a_task_is_answered_and_its_conversation_goes_on() {
+async fn task_is_answered_and_thread_continues() {
     let mut server = Server::start().await;
-    let (client, mut heard) = server.client().await;
+    let (client, mut notifications) = server.client().await;
     let tools = client.0.peer().list_all_tools().await.expect("tools");
     assert_eq!(
         tools
@@ -351,31 +351,31 @@ async fn a_task_is_answered_and_its_conversation_goes_on() {
         answer["usage"]["total_tokens"].as_u64() > Some(0) && answer.get("question").is_none(),
         "{answer}"
     );
-    let progress = timeout(PATIENCE, heard.progressed.recv())
+    let progress = timeout(TIMEOUT, notifications.progressed.recv())
         .await
         .expect("in time")
         .expect("progress");
     assert_eq!(
         (progress.progress, progress.message.as_deref()),
-        (1.0, Some("the agent is at work"))
+        (1.0, Some("the agent is active"))
     );
-    let mut told = Vec::new();
-    while told.len() < 4 {
-        let logged = timeout(PATIENCE, heard.logged.recv())
+    let mut actual = Vec::new();
+    while actual.len() < 4 {
+        let logged = timeout(TIMEOUT, notifications.logged.recv())
             .await
             .expect("in time")
             .expect("a log message");
-        told.push((
+        actual.push((
             text(&logged["event"]).to_owned(),
             text(&logged["tool"]).to_owned(),
         ));
     }
-    let told: Vec<(&str, &str)> = told
+    let actual: Vec<(&str, &str)> = actual
         .iter()
         .map(|(event, tool)| (event.as_str(), tool.as_str()))
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("call", "write_file"),
             ("result", "write_file"),
@@ -391,7 +391,7 @@ async fn a_task_is_answered_and_its_conversation_goes_on() {
             json!({"thread_id": thread, "path": answer["artifacts"][0]}),
         )
         .await;
-    assert_eq!(words(&file), "by the agent");
+    assert_eq!(message_text(&file), "by the agent");
     let more = client
         .call(
             "ask",
@@ -404,7 +404,7 @@ async fn a_task_is_answered_and_its_conversation_goes_on() {
         (&json!("More."), thread)
     );
     assert!(
-        words(&more).starts_with("More.\n") && words(&more).contains(text(thread)),
+        message_text(&more).starts_with("More.\n") && message_text(&more).contains(text(thread)),
         "{more:?}"
     );
     let asked = server
@@ -416,12 +416,12 @@ async fn a_task_is_answered_and_its_conversation_goes_on() {
         .expect("a request");
     assert!(
         json!(asked.messages).to_string().contains("It is written."),
-        "the agent remembers"
+        "the thread has the earlier messages"
     );
 }
 
 #[tokio::test]
-async fn a_question_of_the_agent_is_answered_on_its_thread() {
+async fn clarification_is_answered_on_its_thread() {
     let mut server = Server::start().await;
     let (client, _heard) = server.client().await;
     let question = json!({"question": "Which colour?", "clarification_type": "missing_info", "options": ["red", "blue"]});
@@ -432,7 +432,7 @@ async fn a_question_of_the_agent_is_answered_on_its_thread() {
         )
         .await;
     assert!(
-        asked.is_error == Some(false) && words(&asked).contains("Which colour?"),
+        asked.is_error == Some(false) && message_text(&asked).contains("Which colour?"),
         "{asked:?}"
     );
     let shown = asked.structured_content.expect("structured");
@@ -444,30 +444,30 @@ async fn a_question_of_the_agent_is_answered_on_its_thread() {
 }
 
 #[tokio::test]
-async fn the_person_behind_a_client_decides_on_calls_that_need_leave() {
+async fn client_user_decides_on_calls_that_need_approval() {
     let yes = || ElicitResult::new(ElicitationAction::Accept).with_content(json!({"allow": true}));
-    for (said, allowed) in [
+    for (actual_text, allowed) in [
         (yes(), true),
         (ElicitResult::new(ElicitationAction::Decline), false),
     ] {
         let mut server = Server::configured(GUARDED).await;
-        let (client, mut heard) = server.client_of(Some(said)).await;
+        let (client, mut notifications) = server.client_of(Some(actual_text)).await;
         let answer = client.ask(json!({"message": r#"[[tool:write_todos {"todos": []}]] then say over"#, "plan": true})).await;
         assert_eq!(
             (&answer["text"], answer.get("waits_for")),
             (&json!("over"), None),
             "{answer}"
         );
-        let form = heard.asked.try_recv().expect("a form");
+        let form = notifications.asked.try_recv().expect("a form");
         assert!(
-            text(&form["message"]).contains(r#"leave to call write_todos with {"todos":[]}"#),
+            text(&form["message"]).contains(r#"approval to call write_todos with {"todos":[]}"#),
             "{form}"
         );
         assert_eq!(
             form["requestedSchema"]["properties"]["allow"]["type"], "boolean",
             "{form}"
         );
-        assert!(heard.asked.try_recv().is_err(), "asked once");
+        assert!(notifications.asked.try_recv().is_err(), "asked once");
         let last = server
             .model
             .requests()
@@ -487,18 +487,18 @@ async fn the_person_behind_a_client_decides_on_calls_that_need_leave() {
 }
 
 #[tokio::test]
-async fn who_is_not_asked_finds_the_run_waiting_and_may_answer_elsewhere() {
+async fn run_waits_for_approval_if_client_cannot_elicit() {
     let closed = ElicitResult::new(ElicitationAction::Cancel);
     for person in [None, Some(closed)] {
         let mut server = Server::configured(GUARDED).await;
         let (client, _heard) = server.client_of(person).await;
         let result = client.call("ask", json!({"message": r#"[[tool:write_todos {"todos": []}]] then say over"#, "plan": true})).await;
-        let told = words(&result);
+        let actual = message_text(&result);
         assert!(
-            told.contains("is not done")
-                && told.contains("leave to call write_todos")
-                && !told.contains("over"),
-            "{told}"
+            actual.contains("is not done")
+                && actual.contains("approval to call write_todos")
+                && !actual.contains("over"),
+            "{actual}"
         );
         let shown = result.structured_content.expect("structured");
         assert_eq!(
@@ -508,14 +508,14 @@ async fn who_is_not_asked_finds_the_run_waiting_and_may_answer_elsewhere() {
         );
         client.0.cancel().await.expect("closed");
         assert!(
-            timeout(PATIENCE, server.child.wait())
+            timeout(TIMEOUT, server.child.wait())
                 .await
-                .expect("it ends")
+                .expect("the run ends")
                 .expect("a status")
                 .success()
         );
-        // The very command that the result names, asked as the question was.
-        let named = told
+        // Runs exactly the command that the result names.
+        let named = actual
             .split('`')
             .find_map(|words| words.strip_prefix("deerflow "))
             .expect("a command");
@@ -525,27 +525,27 @@ async fn who_is_not_asked_finds_the_run_waiting_and_may_answer_elsewhere() {
             "{named}"
         );
         let mut chat = command(&server.home, &arguments);
-        let done = timeout(PATIENCE, chat.output())
+        let finished = timeout(TIMEOUT, chat.output())
             .await
             .expect("in time")
             .expect("ended");
-        let printed = String::from_utf8_lossy(&done.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&finished.stdout).into_owned();
         assert!(
-            done.status.success() && printed.ends_with("over\n"),
+            finished.status.success() && printed.ends_with("over\n"),
             "{printed}"
         );
     }
 }
 
 #[tokio::test]
-async fn calls_go_side_by_side_but_not_on_one_thread() {
+async fn calls_run_concurrently_but_not_on_one_thread() {
     let mut server = Server::start().await;
-    let (client, mut heard) = server.client().await;
+    let (client, mut notifications) = server.client().await;
     let thread = client.ask(json!({"message": "then say begun"})).await["thread_id"].clone();
-    let asking = client
-        .begun(json!({"message": HELD, "thread_id": thread}))
+    let pending_call = client
+        .start_call(json!({"message": HELD_PROMPT, "thread_id": thread}))
         .await;
-    heard.writing(&asking).await;
+    notifications.writing(&pending_call).await;
     let busy = client
         .refused(
             "ask",
@@ -558,7 +558,7 @@ async fn calls_go_side_by_side_but_not_on_one_thread() {
         "beside"
     );
     server.model.release();
-    let answered = timeout(PATIENCE, asking.await_response())
+    let answered = timeout(TIMEOUT, pending_call.await_response())
         .await
         .expect("in time")
         .expect("an answer");
@@ -570,20 +570,20 @@ async fn calls_go_side_by_side_but_not_on_one_thread() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_stops_its_run() {
+async fn cancelled_call_stops_its_run() {
     let mut server = Server::start().await;
-    let (client, mut heard) = server.client().await;
+    let (client, mut notifications) = server.client().await;
     let thread = client.ask(json!({"message": "then say begun"})).await["thread_id"].clone();
-    let asking = client
-        .begun(json!({"message": HELD, "thread_id": thread}))
+    let pending_call = client
+        .start_call(json!({"message": HELD_PROMPT, "thread_id": thread}))
         .await;
-    heard.writing(&asking).await;
-    asking
+    notifications.writing(&pending_call).await;
+    pending_call
         .cancel(Some("never mind".to_owned()))
         .await
         .expect("cancelled");
-    // Nobody is answered who cancelled: that the thread is free again is what can be seen.
-    until("the thread to be free", async || {
+    // A cancelled call gets no response: the only visible effect is that the thread becomes free.
+    until("a free thread", async || {
         let result = client
             .call(
                 "ask",
@@ -603,25 +603,25 @@ async fn a_call_that_is_cancelled_stops_its_run() {
     let messages = json!(asked.messages).to_string();
     assert!(
         messages.contains("tok0") && !messages.contains("tok39"),
-        "what was said stays: {messages}"
+        "the streamed text stays: {messages}"
     );
 }
 
 #[tokio::test]
-async fn who_goes_away_leaves_nothing_at_work() {
+async fn disconnected_client_leaves_no_active_run() {
     let mut server = Server::start().await;
-    let (client, mut heard) = server.client().await;
+    let (client, mut notifications) = server.client().await;
     let thread = client.ask(json!({"message": "then say begun"})).await["thread_id"].clone();
-    let asking = client
-        .begun(json!({"message": HELD, "thread_id": thread}))
+    let pending_call = client
+        .start_call(json!({"message": HELD_PROMPT, "thread_id": thread}))
         .await;
-    heard.writing(&asking).await;
-    // Closes the streams without a word.
+    notifications.writing(&pending_call).await;
+    // Closes the streams without a protocol message.
     client.0.cancel().await.expect("closed");
-    drop(asking);
-    let status = timeout(PATIENCE, server.child.wait())
+    drop(pending_call);
+    let status = timeout(TIMEOUT, server.child.wait())
         .await
-        .expect("it ends with its client")
+        .expect("the process ends with its client")
         .expect("a status");
     assert!(status.success(), "{status}");
     server.child = run(&server.home);
@@ -629,21 +629,22 @@ async fn who_goes_away_leaves_nothing_at_work() {
     let answer = client
         .ask(json!({"message": "then say after", "thread_id": thread}))
         .await;
-    assert_eq!(
-        answer["text"], "after",
-        "nothing was left to be gone on with"
-    );
+    assert_eq!(answer["text"], "after", "no interrupted run was resumed");
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_a_result_in_plain_words() {
+async fn failure_is_returned_as_readable_result() {
     let mut server = Server::start().await;
     let (client, _heard) = server.client().await;
     for (tool, arguments, named) in [
         ("ask", json!({}), "message"),
         ("ask", json!({"message": ["no", "text"]}), "`message`"),
         ("ask", json!({"message": " "}), "empty"),
-        ("ask", json!({"message": "x".repeat(2 << 20)}), "the most"),
+        (
+            "ask",
+            json!({"message": "x".repeat(2 << 20)}),
+            "the maximum",
+        ),
         (
             "ask",
             json!({"message": "x", "temperature": 1}),
@@ -700,16 +701,16 @@ async fn what_goes_wrong_is_a_result_in_plain_words() {
 }
 
 #[tokio::test]
-async fn there_is_an_end_to_calls_at_once() {
+async fn concurrent_calls_are_limited() {
     let mut server = Server::start().await;
     let (client, _heard) = server.client().await;
     let mut asked: FuturesUnordered<_> = (0..20)
-        .map(|_| client.call("ask", json!({"message": HELD})))
+        .map(|_| client.call("ask", json!({"message": HELD_PROMPT})))
         .collect();
     for _ in 0..4 {
         let refused = asked.next().await.expect("a result");
         assert!(
-            refused.is_error == Some(true) && words(&refused).contains("16 calls already"),
+            refused.is_error == Some(true) && message_text(&refused).contains("16 calls already"),
             "{refused:?}"
         );
     }
@@ -722,11 +723,11 @@ async fn there_is_an_end_to_calls_at_once() {
 }
 
 #[tokio::test]
-async fn no_line_is_the_end_of_the_process() {
+async fn malformed_lines_do_not_end_the_process() {
     let mut server = Server::start().await;
     let mut raw = server.raw();
     let null = Value::Null;
-    // Before anybody was greeted, and after.
+    // Once before and once after the initialization.
     for turn in 0..2 {
         assert_eq!(raw.refused("{broken").await, (-32700, null.clone()));
         assert_eq!(raw.refused(b"\xff\xfe\x00").await, (-32700, null.clone()));
@@ -792,14 +793,14 @@ async fn no_line_is_the_end_of_the_process() {
         answer["result"]["structuredContent"]["text"], "fine",
         "{answer}"
     );
-    // An unfinished line is no message.
+    // An unfinished line is not a message.
     raw.input
         .write_all(br#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#)
         .await
         .expect("written");
     drop(raw.input);
     assert_eq!(
-        timeout(PATIENCE, raw.lines.next_line())
+        timeout(TIMEOUT, raw.lines.next_line())
             .await
             .expect("in time")
             .expect("read"),
@@ -809,13 +810,13 @@ async fn no_line_is_the_end_of_the_process() {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_says_nothing_on_standard_output() {
+async fn failed_start_prints_nothing_on_standard_output() {
     let home = tempfile::tempdir().expect("a home");
     std::fs::write(home.path().join("config.yaml"), "models: 5\n").expect("written");
     let mut child = run(&home);
     let mut printed = String::new();
     timeout(
-        PATIENCE,
+        TIMEOUT,
         child
             .stdout
             .take()
@@ -825,7 +826,7 @@ async fn a_start_that_fails_says_nothing_on_standard_output() {
     .await
     .expect("in time")
     .expect("read");
-    let status = timeout(PATIENCE, child.wait())
+    let status = timeout(TIMEOUT, child.wait())
         .await
         .expect("in time")
         .expect("a status");

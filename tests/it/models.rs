@@ -1,4 +1,4 @@
-//! `/api/models` and `/api/features`: what the web UI asks before it shows anything.
+//! `/api/models` and `/api/features`: the first requests of the web UI.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn models_are_listed_without_key_and_address() {
 }
 
 #[tokio::test]
-async fn what_the_web_ui_loads_first_is_there() {
+async fn web_ui_start_requests_succeed() {
     let rig = Rig::start().await;
     let features = rig.get("/api/features").await.ok();
     for feature in ["agents_api", "browser_control", "mcp_tasks"] {

@@ -7,14 +7,14 @@ use crate::rig::{Rig, body, text};
 fn through_redis() -> String {
     #[expect(
         clippy::disallowed_methods,
-        reason = "tests have no configuration to ask"
+        reason = "tests have no configuration object"
     )]
     let url = std::env::var("DEERFLOW_TEST_REDIS_URL");
-    let url = url.expect("set DEERFLOW_TEST_REDIS_URL to a scratch server such as redis://127.0.0.1:6379; the tests make keys in it");
+    let url = url.expect("set DEERFLOW_TEST_REDIS_URL to a scratch server such as redis://127.0.0.1:6379; the tests create keys in it");
     format!("stream_bridge: {{type: redis, redis_url: '{url}'}}\n")
 }
 
-/// The numbers of the frames that have one.
+/// Returns the numbers of the frames that have an id.
 fn numbers(frames: &[SseFrame]) -> Vec<u64> {
     let ids = frames.iter().filter_map(|frame| frame.id.as_deref());
     ids.map(|id| {
@@ -29,9 +29,9 @@ fn numbers(frames: &[SseFrame]) -> Vec<u64> {
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn a_stream_through_redis_is_the_same_live_and_replayed() {
+async fn stream_through_redis_is_equal_live_and_replayed() {
     let rig = Rig::with(&through_redis()).await;
-    let run = rig.say("[[slow 50x2ms]] then say x").await;
+    let run = rig.run_prompt("[[slow 50x2ms]] then say x").await;
     let replayed = rig
         .join(&run.thread, &run.run, Some("-1"))
         .await
@@ -60,7 +60,7 @@ async fn a_stream_through_redis_is_the_same_live_and_replayed() {
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn what_a_client_missed_when_the_gateway_was_killed_is_still_in_redis() {
+async fn events_missed_during_gateway_kill_remain_in_redis() {
     let mut rig = Rig::with(&through_redis()).await;
     let thread = rig.thread().await;
     let mut stream = rig
@@ -98,6 +98,6 @@ async fn what_a_client_missed_when_the_gateway_was_killed_is_still_in_redis() {
         .collect();
     assert!(
         names.last() == Some(&"end") && !names.contains(&"error"),
-        "the run goes on: {names:?}"
+        "the run continues: {names:?}"
     );
 }

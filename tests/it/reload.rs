@@ -1,4 +1,4 @@
-//! `config.yaml` changes while the gateway runs.
+//! Changes of `config.yaml` while the gateway runs.
 
 use crate::rig::{Rig, config, list, until};
 
@@ -10,7 +10,7 @@ fn with_second_model(rig: &Rig) -> String {
     config(&rig.model.base_url, "").replacen("tool_groups:", &entry, 1)
 }
 
-/// Replaces the file as editors do: it is never seen half written.
+/// Replaces the file atomically, as editors do.
 fn edit(rig: &Rig, text: &str) {
     let home = rig.gateway.home();
     std::fs::write(home.join("config.new"), text).expect("written");
@@ -22,7 +22,7 @@ async fn model_count(rig: &Rig) -> usize {
 }
 
 #[tokio::test]
-async fn a_new_model_is_there_without_a_restart() {
+async fn new_model_is_available_without_restart() {
     let rig = Rig::start().await;
     assert_eq!(model_count(&rig).await, 1);
     edit(&rig, &with_second_model(&rig));
@@ -36,7 +36,7 @@ async fn a_new_model_is_there_without_a_restart() {
         serde_json::json!({"context": {"model_name": "second"}}),
     );
     let run = rig.run(&thread, &body).await;
-    assert_eq!(rig.shown_run(&thread, &run.run).await["status"], "success");
+    assert_eq!(rig.get_run(&thread, &run.run).await["status"], "success");
     assert_eq!(
         rig.model
             .requests()
@@ -48,7 +48,7 @@ async fn a_new_model_is_there_without_a_restart() {
 }
 
 #[tokio::test]
-async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
+async fn invalid_edit_is_logged_and_last_valid_config_stays() {
     let rig = Rig::start().await;
     for broken in [
         "models: [",
@@ -57,7 +57,7 @@ async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
     ] {
         let lines = rig.gateway.logs().lines().count();
         edit(&rig, broken);
-        until(&format!("a word about {broken:?}"), async || {
+        until(&format!("a log message about {broken:?}"), async || {
             let logs = rig.gateway.logs();
             logs.lines()
                 .skip(lines)
@@ -66,15 +66,15 @@ async fn a_broken_edit_is_logged_and_the_last_good_configuration_serves_on() {
         })
         .await;
         assert_eq!(model_count(&rig).await, 1, "{broken:?}");
-        let run = rig.say("then say x").await;
+        let run = rig.run_prompt("then say x").await;
         assert_eq!(
-            rig.shown_run(&run.thread, &run.run).await["status"],
+            rig.get_run(&run.thread, &run.run).await["status"],
             "success",
             "{broken:?}"
         );
     }
     edit(&rig, &with_second_model(&rig));
-    until("the mended configuration", async || {
+    until("the corrected configuration", async || {
         (model_count(&rig).await == 2).then_some(())
     })
     .await;

@@ -1,11 +1,12 @@
-//! Power cuts: what was accepted is never lost, and goes on where it was. `tests/cluster` cuts many runs at random moments.
+//! Power cuts: accepted work is never lost and resumes where it was. `tests/cluster` cuts many runs
+//! at random moments.
 
 use serde_json::json;
 
-use crate::rig::{Rig, body, body_with, said, text, until};
+use crate::rig::{Rig, body, body_with, messages_of, text, until};
 
 #[tokio::test]
-async fn after_a_power_cut_every_run_goes_on_to_its_end() {
+async fn every_run_completes_after_power_cut() {
     let mut rig = Rig::start().await;
     let mut cut = Vec::new();
     for n in 0..3 {
@@ -30,7 +31,7 @@ async fn after_a_power_cut_every_run_goes_on_to_its_end() {
             .expect("open");
         cut.push((thread, text(&metadata["run_id"]).to_owned(), stream));
     }
-    let done = rig.say("then say x").await;
+    let done = rig.run_prompt("then say x").await;
     rig.gateway.kill9().await.expect("killed");
     for (_, _, stream) in &mut cut {
         // A stream that breaks must not look like one that ended.
@@ -55,17 +56,17 @@ async fn after_a_power_cut_every_run_goes_on_to_its_end() {
             Some("end"),
             "{frames:?}"
         );
-        assert_eq!(rig.shown_run(thread, run).await["status"], "success");
+        assert_eq!(rig.get_run(thread, run).await["status"], "success");
         let question = format!("[[slow 100x1ms]][[hold 5]] message {n}");
         assert_eq!(
-            rig.talk(thread).await,
-            said(&[("human", &question), ("ai", &answer)]),
-            "nothing is lost or said twice"
+            rig.visible_messages(thread).await,
+            messages_of(&[("human", &question), ("ai", &answer)]),
+            "nothing is lost or repeated"
         );
         let next = rig.run(thread, &body("then say on")).await;
-        assert_eq!(rig.shown_run(thread, &next.run).await["status"], "success");
+        assert_eq!(rig.get_run(thread, &next.run).await["status"], "success");
         assert_eq!(
-            rig.talk(thread)
+            rig.visible_messages(thread)
                 .await
                 .last()
                 .map(|last| last.1.clone())
@@ -74,15 +75,15 @@ async fn after_a_power_cut_every_run_goes_on_to_its_end() {
         );
     }
     assert_eq!(
-        rig.shown_run(&done.thread, &done.run).await["status"],
+        rig.get_run(&done.thread, &done.run).await["status"],
         "success"
     );
-    assert_eq!(rig.talk(&done.thread).await.len(), 2);
+    assert_eq!(rig.visible_messages(&done.thread).await.len(), 2);
     assert_eq!(rig.model.rejections(), 0);
 }
 
 #[tokio::test]
-async fn a_run_accepted_in_the_moment_of_the_power_cut_is_executed_afterwards() {
+async fn run_accepted_at_power_cut_is_executed_after_restart() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig
@@ -90,15 +91,15 @@ async fn a_run_accepted_in_the_moment_of_the_power_cut_is_executed_afterwards() 
         .await;
     rig.gateway.kill9().await.expect("killed");
     rig.gateway.restart().await.expect("healthy again");
-    assert_eq!(rig.settled(&thread, &run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "success");
     assert_eq!(
-        rig.talk(&thread).await,
-        said(&[("human", "[[delay 500]] then say kept"), ("ai", "kept")])
+        rig.visible_messages(&thread).await,
+        messages_of(&[("human", "[[delay 500]] then say kept"), ("ai", "kept")])
     );
 }
 
 #[tokio::test]
-async fn a_run_that_wants_no_recovery_is_an_error_after_a_power_cut_and_keeps_its_input() {
+async fn run_without_recovery_fails_after_power_cut_and_keeps_input() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig
@@ -109,17 +110,17 @@ async fn a_run_that_wants_no_recovery_is_an_error_after_a_power_cut_and_keeps_it
         .await;
     rig.gateway.kill9().await.expect("killed");
     rig.gateway.restart().await.expect("healthy again");
-    assert_eq!(rig.settled(&thread, &run).await, "error");
-    assert!(rig.shown_run(&thread, &run).await["error"].is_string());
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "error");
+    assert!(rig.get_run(&thread, &run).await["error"].is_string());
     assert_eq!(
-        rig.talk(&thread).await,
-        said(&[("human", "[[delay 60000]] once only")])
+        rig.visible_messages(&thread).await,
+        messages_of(&[("human", "[[delay 60000]] once only")])
     );
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_the_process_at_once_and_its_run_goes_on_at_the_next_start() {
-    let mut rig = Rig::patient().await;
+async fn second_signal_ends_process_and_run_resumes_at_next_start() {
+    let mut rig = Rig::with_long_grace().await;
     let thread = rig.thread().await;
     let run = rig
         .background(&thread, &body("[[slow 200x1ms]][[hold 5]]"))
@@ -134,7 +135,7 @@ async fn a_second_signal_ends_the_process_at_once_and_its_run_goes_on_at_the_nex
     until("the first signal", async || {
         rig.gateway
             .logs()
-            .contains("a second signal ends the process at once")
+            .contains("a second signal exits immediately")
             .then_some(())
     })
     .await;
@@ -142,15 +143,15 @@ async fn a_second_signal_ends_the_process_at_once_and_its_run_goes_on_at_the_nex
         .gateway
         .terminate()
         .await
-        .expect("stopped long before its grace is over");
+        .expect("stopped long before the end of its grace period");
     assert_eq!(status.code(), Some(130), "{status}");
     rig.gateway.restart().await.expect("healthy again");
     rig.model.release();
-    assert_eq!(rig.settled(&thread, &run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "success");
 }
 
 #[tokio::test]
-async fn a_polite_stop_gives_runs_back_to_the_next_process() {
+async fn graceful_stop_releases_runs_to_next_process() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 2000x20ms]]")).await;
@@ -162,7 +163,7 @@ async fn a_polite_stop_gives_runs_back_to_the_next_process() {
         .expect("open");
     let status = rig.gateway.terminate().await.expect("stopped in time");
     assert!(status.success(), "{status}\n{}", rig.gateway.logs());
-    // A clean end, or one with `end`, would look to clients as if the answer were complete.
+    // A clean end, or one with `end`, would make clients take the answer as complete.
     loop {
         match viewer.next_frame().await {
             Ok(Some(frame)) => assert_ne!(frame.name(), "end"),
@@ -177,13 +178,13 @@ async fn a_polite_stop_gives_runs_back_to_the_next_process() {
         .await
         .expect("frame")
         .expect("open");
-    assert_eq!(rig.shown_run(&thread, &run).await["status"], "running");
+    assert_eq!(rig.get_run(&thread, &run).await["status"], "running");
     rig.post(
         &format!("/api/threads/{thread}/runs/{run}/cancel?wait=true"),
         &json!({}),
     )
     .await;
-    assert_eq!(rig.settled(&thread, &run).await, "interrupted");
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "interrupted");
     rig.post(
         &format!("/api/threads/{thread}/runs/wait"),
         &body("then say on"),
@@ -193,9 +194,9 @@ async fn a_polite_stop_gives_runs_back_to_the_next_process() {
 }
 
 #[tokio::test]
-async fn everything_is_read_back_after_a_restart() {
+async fn all_state_is_readable_after_restart() {
     let mut rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let paths = [
         format!("/api/threads/{}", run.thread),
         format!("/api/threads/{}/state", run.thread),
@@ -223,29 +224,29 @@ async fn everything_is_read_back_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_waited_at_a_power_cut_begins_afterwards_in_its_order() {
+async fn queued_runs_start_in_order_after_power_cut() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
     let queue = format!("/threads/{thread}/runs");
     let mut runs = Vec::new();
-    for words in ["[[hold 0]] then say a", "then say b", "then say c"] {
-        runs.push(text(&rig.post(&queue, &body(words)).await.ok()["run_id"]).to_owned());
+    for prompt in ["[[hold 0]] then say a", "then say b", "then say c"] {
+        runs.push(text(&rig.post(&queue, &body(prompt)).await.ok()["run_id"]).to_owned());
     }
-    assert_eq!(rig.shown_run(&thread, &runs[2]).await["status"], "pending");
+    assert_eq!(rig.get_run(&thread, &runs[2]).await["status"], "pending");
     rig.gateway.kill9().await.expect("killed");
     rig.gateway.restart().await.expect("healthy again");
     rig.model.release();
     for run in &runs {
-        assert_eq!(rig.settled(&thread, run).await, "success");
+        assert_eq!(rig.wait_for_end(&thread, run).await, "success");
     }
-    let said: Vec<String> = rig
-        .talk(&thread)
+    let actual_text: Vec<String> = rig
+        .visible_messages(&thread)
         .await
         .into_iter()
-        .map(|(_, said)| said)
+        .map(|(_, actual_text)| actual_text)
         .collect();
     assert_eq!(
-        said,
+        actual_text,
         [
             "[[hold 0]] then say a",
             "a",
@@ -258,9 +259,9 @@ async fn what_waited_at_a_power_cut_begins_afterwards_in_its_order() {
 }
 
 #[tokio::test]
-async fn no_tool_call_is_made_twice_however_often_the_power_is_cut() {
+async fn tool_calls_run_at_most_once_across_power_cuts() {
     const CALLS: usize = 60;
-    // So many calls of one tool, and writes of unknown outcome, are no fault here.
+    // Many calls of one tool, and writes of unknown outcome, are expected here.
     let mut rig =
         Rig::with("loop_detection: {enabled: false}\nread_before_write: {enabled: false}").await;
     let thread = rig.thread().await;
@@ -276,18 +277,18 @@ async fn no_tool_call_is_made_twice_however_often_the_power_is_cut() {
         .background(&thread, &body(&format!("{calls} then say fine")))
         .await;
     for reached in [20, 60] {
-        until("some calls are made", async || {
-            (rig.talk(&thread).await.len() > reached).then_some(())
+        until("some calls were made", async || {
+            (rig.visible_messages(&thread).await.len() > reached).then_some(())
         })
         .await;
         rig.gateway.kill9().await.expect("killed");
         rig.gateway.restart().await.expect("healthy again");
     }
-    assert_eq!(rig.settled(&thread, &run).await, "success");
-    let talk = rig.talk(&thread).await;
-    let results: Vec<&str> = talk
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "success");
+    let visible_messages = rig.visible_messages(&thread).await;
+    let results: Vec<&str> = visible_messages
         .iter()
-        .filter(|(who, _)| who == "tool")
+        .filter(|(role, _)| role == "tool")
         .map(|(_, what)| what.as_str())
         .collect();
     let log = rig
@@ -302,7 +303,7 @@ async fn no_tool_call_is_made_twice_however_often_the_power_is_cut() {
     assert_eq!(results.len(), CALLS);
     for (n, result) in results.into_iter().enumerate() {
         let times = log.split(';').filter(|line| *line == n.to_string()).count();
-        // In doubt is what was cut off, and then it happened once or not at all.
+        // A call with unknown outcome was executed once or not at all.
         let fits = if result == "OK" {
             times == 1
         } else {
@@ -310,5 +311,8 @@ async fn no_tool_call_is_made_twice_however_often_the_power_is_cut() {
         };
         assert!(fits, "call {n} happened {times} times: {result}\n{log}");
     }
-    assert_eq!(talk.last().map(|last| last.1.as_str()), Some("fine"));
+    assert_eq!(
+        visible_messages.last().map(|last| last.1.as_str()),
+        Some("fine")
+    );
 }

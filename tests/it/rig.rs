@@ -1,4 +1,4 @@
-//! A gateway with a scripted model behind it, and a client that says what was answered.
+//! Test gateway with a scripted model, and an HTTP client with assertions on its responses.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,17 @@ use deerflow_tests::sse::{SseFrame, SseStream};
 use reqwest::{Method, StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
-/// The key of the model's provider: it must never leave the gateway but towards the provider.
+/// API key of the model's provider: it must never leave the gateway except in requests to the
+/// provider.
 pub(crate) const CANARY: &str = "sk-canary-4f9c1e77a0";
 
-/// The name of the model entry.
+/// Name of the model entry.
 pub(crate) const MODEL: &str = "fake";
 
-/// How long anything that is waited for may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time for any single wait.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A gateway of its own for one test.
+/// Gateway that belongs to one test.
 #[derive(Debug)]
 pub(crate) struct Rig {
     pub(crate) gateway: GatewayProcess,
@@ -25,17 +26,17 @@ pub(crate) struct Rig {
     client: reqwest::Client,
 }
 
-/// A whole answer.
+/// HTTP response with its whole body.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-/// A run whose stream was read to its end.
+/// Run whose stream was read to its end.
 #[derive(Debug, Clone)]
-pub(crate) struct Finished {
+pub(crate) struct FinishedRun {
     pub(crate) thread: String,
     pub(crate) run: String,
     pub(crate) headers: HeaderMap,
@@ -43,23 +44,23 @@ pub(crate) struct Finished {
 }
 
 impl Rig {
-    /// A gateway with the usual configuration.
+    /// Starts a gateway with the usual configuration.
     pub(crate) async fn start() -> Self {
         Self::with("").await
     }
 
-    /// A gateway whose configuration ends with `sections`.
+    /// Starts a gateway whose configuration ends with `sections`.
     pub(crate) async fn with(sections: &str) -> Self {
         Self::in_environment(sections, &[]).await
     }
 
-    /// A gateway with such a configuration and these further variables.
+    /// Starts a gateway with these sections and additional environment variables.
     pub(crate) async fn in_environment(sections: &str, variables: &[(&str, &str)]) -> Self {
         Self::configured(|base_url| config(base_url, sections), variables).await
     }
 
-    /// A gateway that waits for its runs for minutes when it is asked to stop.
-    pub(crate) async fn patient() -> Self {
+    /// Starts a gateway that, when stopped, waits several minutes for its runs.
+    pub(crate) async fn with_long_grace() -> Self {
         Self::configured(
             |base_url| config(base_url, "").replace("grace_seconds: 5", "grace_seconds: 300"),
             &[],
@@ -67,13 +68,13 @@ impl Rig {
         .await
     }
 
-    /// A gateway whose model is at `base_url`, or nowhere.
-    pub(crate) async fn asking(base_url: &str) -> Self {
+    /// Starts a gateway that expects its model at `base_url`, where no server may be.
+    pub(crate) async fn with_model_at(base_url: &str) -> Self {
         Self::configured(|_| config(base_url, ""), &[]).await
     }
 
-    /// A gateway that gives up a model that is silent for a second.
-    pub(crate) async fn hasty(sections: &str) -> Self {
+    /// Starts a gateway that fails a model call after one second without data.
+    pub(crate) async fn with_stream_timeout(sections: &str) -> Self {
         let entry = "    stream_chunk_timeout: 1\n    base_url:";
         Self::configured(
             |base_url| config(base_url, sections).replace("    base_url:", entry),
@@ -82,12 +83,12 @@ impl Rig {
         .await
     }
 
-    /// A gateway whose agent can run commands.
+    /// Starts a gateway whose agent can run commands.
     pub(crate) async fn with_commands(sandbox: &str) -> Self {
         Self::with_commands_in(sandbox, &[]).await
     }
 
-    /// The same with these further variables.
+    /// Starts such a gateway with additional environment variables.
     pub(crate) async fn with_commands_in(sandbox: &str, variables: &[(&str, &str)]) -> Self {
         let with_bash = |base_url: &str| {
             let usual = config(base_url, "");
@@ -101,7 +102,8 @@ impl Rig {
         Self::configured(with_bash, variables).await
     }
 
-    /// A gateway whose agent has these further tools, each a line of YAML, and whose configuration ends with `sections`.
+    /// Starts a gateway whose agent has additional tools, each a line of YAML, and whose
+    /// configuration ends with `sections`.
     pub(crate) async fn with_tools(tools: &[String], sections: &str) -> Self {
         let entries: String = tools.iter().map(|tool| format!("  - {tool}\n")).collect();
         let with_tools = |base_url: &str| {
@@ -129,7 +131,7 @@ impl Rig {
         }
     }
 
-    /// A gateway that is run as `options` say for a model at that address.
+    /// Starts a gateway with the options that `options` returns for the model's address.
     pub(crate) async fn launched(options: impl FnOnce(&str) -> GatewayOptions) -> Self {
         let model = strict_model().await;
         let mut options = options(&model.base_url);
@@ -144,39 +146,43 @@ impl Rig {
         }
     }
 
-    /// The address of `path`.
+    /// Returns the URL of `path`.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.gateway.base_url())
     }
 
-    /// A request that is not sent yet.
+    /// Builds a request without sending it.
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         self.client.request(method, self.url(path))
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
-        Answer::of(self.request(Method::GET, path)).await
+    pub(crate) async fn get(&self, path: &str) -> HttpResponse {
+        HttpResponse::of(self.request(Method::GET, path)).await
     }
 
-    pub(crate) async fn delete(&self, path: &str) -> Answer {
-        Answer::of(self.request(Method::DELETE, path)).await
+    pub(crate) async fn delete(&self, path: &str) -> HttpResponse {
+        HttpResponse::of(self.request(Method::DELETE, path)).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
-        Answer::of(self.request(Method::POST, path).json(body)).await
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> HttpResponse {
+        HttpResponse::of(self.request(Method::POST, path).json(body)).await
     }
 
-    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
-        Answer::of(self.request(Method::PATCH, path).json(body)).await
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> HttpResponse {
+        HttpResponse::of(self.request(Method::PATCH, path).json(body)).await
     }
 
-    pub(crate) async fn put(&self, path: &str, body: &Value) -> Answer {
-        Answer::of(self.request(Method::PUT, path).json(body)).await
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> HttpResponse {
+        HttpResponse::of(self.request(Method::PUT, path).json(body)).await
     }
 
     /// Sends these bytes as a JSON body.
-    pub(crate) async fn post_bytes(&self, path: &str, body: impl Into<reqwest::Body>) -> Answer {
-        Answer::of(
+    pub(crate) async fn post_bytes(
+        &self,
+        path: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> HttpResponse {
+        HttpResponse::of(
             self.request(Method::POST, path)
                 .header("content-type", "application/json")
                 .body(body),
@@ -184,7 +190,7 @@ impl Rig {
         .await
     }
 
-    /// A new thread.
+    /// Creates a thread and returns its id.
     pub(crate) async fn thread(&self) -> String {
         let thread = self
             .post("/api/threads", &json!({"metadata": {}}))
@@ -193,7 +199,7 @@ impl Rig {
         text(&thread["thread_id"]).to_owned()
     }
 
-    /// Starts a run without waiting for it.
+    /// Starts a run without waiting for it and returns its id.
     pub(crate) async fn background(&self, thread: &str, body: &Value) -> String {
         let run = self
             .post(&format!("/api/threads/{thread}/runs"), body)
@@ -202,7 +208,7 @@ impl Rig {
         text(&run["run_id"]).to_owned()
     }
 
-    /// Starts a run and follows it.
+    /// Starts a run and returns its stream.
     pub(crate) async fn stream(&self, thread: &str, body: &Value) -> SseStream {
         let request = self
             .request(Method::POST, &format!("/api/threads/{thread}/runs/stream"))
@@ -210,7 +216,7 @@ impl Rig {
         events(request.send().await.expect("answer")).await
     }
 
-    /// Follows a run from after `cursor`.
+    /// Joins the stream of a run after `cursor`.
     pub(crate) async fn join(&self, thread: &str, run: &str, cursor: Option<&str>) -> SseStream {
         let mut request = self.request(
             Method::GET,
@@ -222,8 +228,8 @@ impl Rig {
         events(request.send().await.expect("answer")).await
     }
 
-    /// Runs to the end.
-    pub(crate) async fn run(&self, thread: &str, body: &Value) -> Finished {
+    /// Runs to the end and collects all frames.
+    pub(crate) async fn run(&self, thread: &str, body: &Value) -> FinishedRun {
         let stream = self.stream(thread, body).await;
         let headers = stream.response().headers().clone();
         let location = headers["content-location"].to_str().expect("text");
@@ -233,7 +239,7 @@ impl Rig {
             .1
             .to_owned();
         let frames = stream.collect().await.expect("whole stream");
-        Finished {
+        FinishedRun {
             thread: thread.to_owned(),
             run,
             headers,
@@ -241,40 +247,40 @@ impl Rig {
         }
     }
 
-    /// Runs `words` on a new thread to the end.
-    pub(crate) async fn say(&self, words: &str) -> Finished {
+    /// Runs `prompt` on a new thread to the end.
+    pub(crate) async fn run_prompt(&self, prompt: &str) -> FinishedRun {
         let thread = self.thread().await;
-        self.run(&thread, &body(words)).await
+        self.run(&thread, &body(prompt)).await
     }
 
-    /// A run as it is shown.
-    pub(crate) async fn shown_run(&self, thread: &str, run: &str) -> Value {
+    /// Returns a run as the API returns it.
+    pub(crate) async fn get_run(&self, thread: &str, run: &str) -> Value {
         self.get(&format!("/api/threads/{thread}/runs/{run}"))
             .await
             .ok()
     }
 
-    /// Waits for the end of a run and tells its status.
-    pub(crate) async fn settled(&self, thread: &str, run: &str) -> String {
-        until("the run's end", async || {
-            let status = text(&self.shown_run(thread, run).await["status"]).to_owned();
+    /// Waits for the end of a run and returns its status.
+    pub(crate) async fn wait_for_end(&self, thread: &str, run: &str) -> String {
+        until("end of the run", async || {
+            let status = text(&self.get_run(thread, run).await["status"]).to_owned();
             (!matches!(status.as_str(), "pending" | "running")).then_some(status)
         })
         .await
     }
 
-    /// The values of a thread's newest state.
+    /// Returns the values of a thread's newest state.
     pub(crate) async fn values(&self, thread: &str) -> Value {
         self.get(&format!("/api/threads/{thread}/state")).await.ok()["values"].clone()
     }
 
-    /// The visible messages of a thread's newest state, as (type, text).
-    pub(crate) async fn talk(&self, thread: &str) -> Vec<(String, String)> {
-        talk(&self.values(thread).await)
+    /// Returns the visible messages of a thread's newest state as (type, text).
+    pub(crate) async fn visible_messages(&self, thread: &str) -> Vec<(String, String)> {
+        visible_messages(&self.values(thread).await)
     }
 }
 
-/// A test that fails shows what the gateway had to say.
+/// Prints the gateway's output if the test fails.
 impl Drop for Rig {
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -283,8 +289,8 @@ impl Drop for Rig {
     }
 }
 
-impl Answer {
-    /// Sends the request and reads all of the answer.
+impl HttpResponse {
+    /// Sends the request and reads the whole response.
     pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
         let answer = request.send().await.expect("answer");
         let (status, headers) = (answer.status(), answer.headers().clone());
@@ -295,7 +301,7 @@ impl Answer {
         }
     }
 
-    /// The body of a 200.
+    /// Asserts status 200 and returns the body.
     #[track_caller]
     pub(crate) fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text);
@@ -307,7 +313,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
 
-    /// The `detail` of an answer that refuses with this status.
+    /// Asserts this error status and returns the response's `detail`.
     #[track_caller]
     pub(crate) fn refusal(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
@@ -320,8 +326,8 @@ impl Answer {
         let detail = body
             .get("detail")
             .unwrap_or_else(|| panic!("no detail: {body}"));
-        let said = match detail {
-            Value::String(words) => !words.is_empty(),
+        let actual_text = match detail {
+            Value::String(text) => !text.is_empty(),
             Value::Array(items) => {
                 !items.is_empty()
                     && items.iter().all(|item| {
@@ -332,18 +338,18 @@ impl Answer {
             }
             _ => false,
         };
-        assert!(said, "detail says nothing: {detail}");
+        assert!(actual_text, "empty detail: {detail}");
         detail.clone()
     }
 }
 
-impl Finished {
-    /// The event names in order.
+impl FinishedRun {
+    /// Returns the event names in order.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.frames.iter().map(SseFrame::name).collect()
     }
 
-    /// The data of every event of this name.
+    /// Returns the data of every event of this name.
     pub(crate) fn data(&self, event: &str) -> Vec<Value> {
         self.frames
             .iter()
@@ -352,13 +358,13 @@ impl Finished {
             .collect()
     }
 
-    /// The last state that was streamed.
+    /// Returns the last state that was streamed.
     #[track_caller]
     pub(crate) fn last_values(&self) -> Value {
         self.data("values").pop().expect("values")
     }
 
-    /// The pieces of AI messages, in order.
+    /// Returns the chunks of AI messages in order.
     pub(crate) fn chunks(&self) -> Vec<Value> {
         let messages = self
             .data("messages")
@@ -370,7 +376,7 @@ impl Finished {
     }
 }
 
-/// A model that refuses impossible conversations.
+/// Starts a model that rejects invalid message histories.
 pub(crate) async fn strict_model() -> ScriptedOpenAi {
     ScriptedOpenAi::start(Options {
         port: 0,
@@ -380,7 +386,7 @@ pub(crate) async fn strict_model() -> ScriptedOpenAi {
     .expect("model")
 }
 
-/// A client that neither pools connections nor waits for ever.
+/// Builds a client with a timeout and without connection pooling.
 pub(crate) fn client() -> reqwest::Client {
     reqwest::Client::builder()
         .no_proxy()
@@ -390,7 +396,7 @@ pub(crate) fn client() -> reqwest::Client {
         .expect("client")
 }
 
-/// `config.yaml` for a provider at `base_url`.
+/// Returns `config.yaml` for a provider at `base_url`.
 pub(crate) fn config(base_url: &str, sections: &str) -> String {
     format!(
         "config_version: 34
@@ -413,10 +419,10 @@ llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_dela
     )
 }
 
-/// What the web UI sends for a message, word for word but for the model and the text.
-pub(crate) fn body(words: &str) -> Value {
+/// Returns the body that the web UI sends for a message; only model and text differ.
+pub(crate) fn body(prompt: &str) -> Value {
     json!({
-        "input": {"messages": [{"type": "human", "content": [{"type": "text", "text": words}], "additional_kwargs": {}}]},
+        "input": {"messages": [{"type": "human", "content": [{"type": "text", "text": prompt}], "additional_kwargs": {}}]},
         "config": {"recursion_limit": 1000},
         "context": {
             "thread_id": "T", "model_name": MODEL, "mode": "flash",
@@ -429,16 +435,16 @@ pub(crate) fn body(words: &str) -> Value {
     })
 }
 
-/// `body` with further or other keys.
-pub(crate) fn body_with(words: &str, more: Value) -> Value {
-    let mut body = body(words);
+/// Returns [`body`] with added or replaced keys.
+pub(crate) fn body_with(prompt: &str, more: Value) -> Value {
+    let mut body = body(prompt);
     for (key, value) in more.as_object().expect("an object") {
         body[key] = value.clone();
     }
     body
 }
 
-/// The frames of an answer that is an event stream.
+/// Returns the frames of a response that is an event stream.
 pub(crate) async fn events(response: reqwest::Response) -> SseStream {
     if response.status() != 200 {
         let status = response.status();
@@ -447,39 +453,42 @@ pub(crate) async fn events(response: reqwest::Response) -> SseStream {
     SseStream::new(response)
 }
 
-/// Asks until there is an answer; panics when it takes too long.
+/// Polls until `ask` returns a value; panics after [`TIMEOUT`].
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "waited too long for {what}");
-        // The other side is a process: nothing here could be notified.
+        assert!(
+            begun.elapsed() < TIMEOUT,
+            "timeout while waiting for {what}"
+        );
+        // The other side is a process and cannot notify this one.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-/// A string of JSON.
+/// Returns a JSON string.
 #[track_caller]
 pub(crate) fn text(value: &Value) -> &str {
     value
         .as_str()
-        .unwrap_or_else(|| panic!("no string: {value}"))
+        .unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
-/// A list of JSON.
+/// Returns a JSON array.
 #[track_caller]
 pub(crate) fn list(value: &Value) -> &[Value] {
     value
         .as_array()
-        .unwrap_or_else(|| panic!("no list: {value}"))
+        .unwrap_or_else(|| panic!("not a list: {value}"))
 }
 
-/// The words of a message, whichever form its content has.
-pub(crate) fn words(message: &Value) -> String {
+/// Returns the text of a message, whichever form its content has.
+pub(crate) fn message_text(message: &Value) -> String {
     match &message["content"] {
-        Value::String(words) => words.clone(),
+        Value::String(text) => text.clone(),
         Value::Array(blocks) => blocks
             .iter()
             .filter_map(|block| block["text"].as_str())
@@ -488,8 +497,8 @@ pub(crate) fn words(message: &Value) -> String {
     }
 }
 
-/// The messages a user sees, as (type, text).
-pub(crate) fn talk(values: &Value) -> Vec<(String, String)> {
+/// Returns the messages that a user sees as (type, text).
+pub(crate) fn visible_messages(values: &Value) -> Vec<(String, String)> {
     let messages = values["messages"]
         .as_array()
         .map(Vec::as_slice)
@@ -498,14 +507,14 @@ pub(crate) fn talk(values: &Value) -> Vec<(String, String)> {
         message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true
     });
     visible
-        .map(|message| (text(&message["type"]).to_owned(), words(message)))
+        .map(|message| (text(&message["type"]).to_owned(), message_text(message)))
         .collect()
 }
 
-/// `talk` written down shortly.
-pub(crate) fn said(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+/// Builds the expected result of [`visible_messages`].
+pub(crate) fn messages_of(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs
         .iter()
-        .map(|(who, what)| ((*who).to_owned(), (*what).to_owned()))
+        .map(|(role, what)| ((*role).to_owned(), (*what).to_owned()))
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::rig::{Answer, CANARY, Rig, body_with, text};
+use crate::rig::{CANARY, HttpResponse, Rig, body_with, text};
 
 const MODES: [&str; 9] = [
     "values",
@@ -17,7 +17,7 @@ const MODES: [&str; 9] = [
 ];
 
 #[tokio::test]
-async fn no_stream_mode_carries_the_key() {
+async fn no_stream_mode_contains_the_key() {
     let rig = Rig::start().await;
     let call = "[[tool:ls {\"description\": \"d\", \"path\": \"/mnt/user-data\"}]] then say x";
     for prefix in ["/api", ""] {
@@ -51,12 +51,12 @@ async fn no_stream_mode_carries_the_key() {
     }
     assert!(
         !rig.gateway.logs().contains(CANARY),
-        "the log is read by people"
+        "operators read the log"
     );
 }
 
 #[tokio::test]
-async fn no_document_carries_the_key_or_what_clients_sent_as_secret() {
+async fn no_response_contains_the_key_or_client_secrets() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let more = json!({
@@ -65,7 +65,7 @@ async fn no_document_carries_the_key_or_what_clients_sent_as_secret() {
         "stream_mode": ["values", "updates", "messages-tuple", "custom"],
     });
     let run = rig.run(&thread, &body_with("[[error 401]]", more)).await;
-    let mut answers: Vec<Answer> = Vec::new();
+    let mut answers: Vec<HttpResponse> = Vec::new();
     for path in [
         "",
         "/state",
@@ -99,7 +99,7 @@ async fn no_document_carries_the_key_or_what_clients_sent_as_secret() {
     }
 }
 
-/// A thread id that both dialects take, different for each pair.
+/// Returns a thread id that both dialects accept, different for each pair.
 fn uuid(prefix: &str, mode: &str) -> String {
     uuid::Uuid::new_v5(
         &uuid::Uuid::NAMESPACE_URL,

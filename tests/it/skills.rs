@@ -1,11 +1,11 @@
-//! Skills of the real binary: those that it brings along, one that is installed, and what a run does with them.
+//! Skills of the real binary: the bundled ones, an installed one, and their effect on a run.
 
 use harness::testkit::skill_archives::{compressed, skill_text};
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, body, list, words};
+use crate::rig::{Rig, body, list, message_text};
 
-/// The names of the skills that are on.
+/// Returns the names of the enabled skills.
 async fn names(rig: &Rig) -> Vec<String> {
     let skills = rig.get("/api/skills").await.ok();
     let on = list(&skills["skills"])
@@ -15,13 +15,13 @@ async fn names(rig: &Rig) -> Vec<String> {
         .collect()
 }
 
-/// What the model read as results of one run.
+/// Returns the tool results of one run as the model reads them.
 async fn results(rig: &Rig, text: &str) -> Vec<String> {
-    let values = rig.say(text).await.last_values();
+    let values = rig.run_prompt(text).await.last_values();
     list(&values["messages"])
         .iter()
         .filter(|message| message["type"] == "tool")
-        .map(words)
+        .map(message_text)
         .collect()
 }
 
@@ -30,7 +30,7 @@ fn call(tool: &str, arguments: Value) -> String {
 }
 
 #[tokio::test]
-async fn the_skills_that_come_along_are_listed_read_and_run() {
+async fn bundled_skills_are_listed_read_and_run() {
     let rig = Rig::with_commands("{use: local, allow_host_bash: true}").await;
     assert_eq!(
         names(&rig).await,
@@ -64,7 +64,7 @@ async fn the_skills_that_come_along_are_listed_read_and_run() {
 }
 
 #[tokio::test]
-async fn an_installed_skill_keeps_a_run_to_its_tools_until_it_is_switched_off() {
+async fn installed_skill_restricts_tools_until_disabled() {
     let mut rig = Rig::start().await;
     let thread = rig.thread().await;
     let outputs = rig.gateway.home().join(format!(
@@ -87,7 +87,8 @@ async fn an_installed_skill_keeps_a_run_to_its_tools_until_it_is_switched_off() 
         "write_file",
         json!({ "description": "d", "path": "/mnt/user-data/workspace/a", "content": "x" }),
     );
-    // What a skill does not allow is not offered either, and the scripted model calls nothing else.
+    // A tool that a skill does not allow is not offered, and the scripted model calls only offered
+    // tools.
     let called = results(&rig, &format!("/strict {write} then say done")).await;
     let offered = rig
         .model
@@ -111,7 +112,7 @@ async fn an_installed_skill_keeps_a_run_to_its_tools_until_it_is_switched_off() 
     let run = rig.run(&thread, &body("/strict now")).await;
     let last = list(&run.last_values()["messages"])
         .last()
-        .map(words)
+        .map(message_text)
         .expect("an answer");
     assert!(
         last.starts_with("There is no skill `strict` that I can use"),
@@ -121,7 +122,7 @@ async fn an_installed_skill_keeps_a_run_to_its_tools_until_it_is_switched_off() 
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn commands_in_the_sandbox_see_the_skills_that_are_on_and_cannot_change_them() {
+async fn sandbox_commands_see_enabled_skills_read_only() {
     let rig = Rig::with_commands("{use: local}").await;
     rig.put("/api/skills/bootstrap", &json!({ "enabled": false }))
         .await

@@ -1,4 +1,4 @@
-//! The way of one request through the runtime, as its spans tell it.
+//! Tracing spans of one request through the runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use harness::agents::{AgentBuilder, StaticResolver};
 use harness::ids::ThreadId;
 use harness::messages::Message;
 use harness::models::scripted::ScriptedModel;
-use harness::runtime::memory::runtime_in_memory;
+use harness::runtime::in_memory::runtime_in_memory;
 use harness::runtime::runs::{
     DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunLimits,
     RunScope, RunSpec, RunsFacade, StreamMode, StreamModes,
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use tracing::{Id, Subscriber, span::Attributes};
 use tracing_subscriber::{Layer, layer::Context, layer::SubscriberExt as _, registry::LookupSpan};
 
-/// Who was opened under whom, in order.
+/// Opened spans with their parents, in order.
 #[derive(Debug, Clone, Default)]
 struct Opened(Arc<Mutex<Vec<Span>>>);
 
@@ -84,7 +84,7 @@ fn spec() -> RunSpec {
 }
 
 #[tokio::test]
-async fn a_run_goes_through_its_hops_in_order() {
+async fn run_passes_its_spans_in_order() {
     let opened = Opened::default();
     let _recording =
         tracing::subscriber::set_default(tracing_subscriber::registry().with(opened.clone()));

@@ -1,4 +1,4 @@
-//! Starts that cannot succeed: the process ends at once and says why.
+//! Starts that cannot succeed: the process exits at once and reports why.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::rig::{Rig, config, strict_model};
 
-/// Why a gateway with this configuration and environment does not come up.
+/// Returns the reason why a gateway with this configuration and environment does not start.
 async fn refusal(config: &str, env: &[(&str, &str)]) -> String {
     let mut options = GatewayOptions::new(deerflow_binary().expect("binary"), config);
     options.env = [&[AUTH_DISABLED], env]
@@ -19,17 +19,17 @@ async fn refusal(config: &str, env: &[(&str, &str)]) -> String {
     let error = GatewayProcess::launch(options)
         .await
         .expect_err("must not start");
-    let told = format!("{error:#}");
+    let actual = format!("{error:#}");
     assert!(
-        told.contains("before it was healthy"),
-        "it ended by itself: {told}"
+        actual.contains("before it was healthy"),
+        "it ended by itself: {actual}"
     );
-    assert!(!told.contains("panicked"), "{told}");
-    told
+    assert!(!actual.contains("panicked"), "{actual}");
+    actual
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_named() {
+async fn port_in_use_is_reported() {
     let rig = Rig::start().await;
     let address = rig.gateway.address();
     let mut command = Command::new(deerflow_binary().expect("binary"));
@@ -51,20 +51,20 @@ async fn a_port_in_use_is_named() {
         .await
         .expect("in time")
         .expect("started");
-    let told = [ended.stdout, ended.stderr].concat();
-    let told = String::from_utf8_lossy(&told);
+    let actual = [ended.stdout, ended.stderr].concat();
+    let actual = String::from_utf8_lossy(&actual);
     assert!(
-        !ended.status.success() && told.contains(&address.port().to_string()),
-        "{told}"
+        !ended.status.success() && actual.contains(&address.port().to_string()),
+        "{actual}"
     );
-    assert!(!told.contains("panicked"), "{told}");
-    rig.say("then say x").await;
+    assert!(!actual.contains("panicked"), "{actual}");
+    rig.run_prompt("then say x").await;
 }
 
 #[tokio::test]
-async fn a_second_gateway_on_the_same_data_is_refused_or_served_but_never_harmed() {
+async fn second_gateway_never_harms_shared_data() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let mut options = GatewayOptions::new(
         deerflow_binary().expect("binary"),
         config(&rig.model.base_url, ""),
@@ -79,31 +79,31 @@ async fn a_second_gateway_on_the_same_data_is_refused_or_served_but_never_harmed
         ),
     }
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success"
     );
-    rig.say("then say x").await;
+    rig.run_prompt("then say x").await;
 }
 
 #[tokio::test]
-async fn a_data_folder_that_cannot_be_made_is_named() {
+async fn data_folder_creation_failure_is_reported() {
     let model = strict_model().await;
     let blocked = tempfile::tempdir().expect("folder");
     let file = blocked.path().join("a-file");
     std::fs::write(&file, "in the way").expect("written");
-    let told = refusal(
+    let actual = refusal(
         &config(&model.base_url, ""),
         &[("DEER_FLOW_HOME", &file.to_string_lossy())],
     )
     .await;
-    assert!(told.contains("a-file"), "{told}");
+    assert!(actual.contains("a-file"), "{actual}");
 }
 
 #[tokio::test]
-async fn a_database_that_cannot_be_written_is_named() {
+async fn read_only_database_is_reported() {
     let model = strict_model().await;
-    // Read-only for everybody, also for root.
-    let told = refusal(
+    // Read-only for all users, including root.
+    let actual = refusal(
         &config(
             &model.base_url,
             "database: {backend: sqlite, sqlite_dir: /proc/self/fdinfo}",
@@ -111,23 +111,23 @@ async fn a_database_that_cannot_be_written_is_named() {
         &[],
     )
     .await;
-    assert!(told.contains("/proc/self/fdinfo"), "{told}");
+    assert!(actual.contains("/proc/self/fdinfo"), "{actual}");
 }
 
 #[tokio::test]
-async fn a_configuration_that_is_wrong_is_named_with_its_place() {
-    let told = refusal("models:\n  - {name: a, use: openai, model: m}\nsandbox: {use: local}\ntitle: {max_words: 900}\n", &[]).await;
+async fn invalid_configuration_is_reported_with_its_path() {
+    let actual = refusal("models:\n  - {name: a, use: openai, model: m}\nsandbox: {use: local}\ntitle: {max_words: 900}\n", &[]).await;
     assert!(
-        told.contains("title.max_words") && told.contains("config.yaml"),
-        "{told}"
+        actual.contains("title.max_words") && actual.contains("config.yaml"),
+        "{actual}"
     );
-    let told = refusal("models: [", &[]).await;
-    assert!(told.contains("config.yaml"), "{told}");
+    let actual = refusal("models: [", &[]).await;
+    assert!(actual.contains("config.yaml"), "{actual}");
 }
 
 #[tokio::test]
-async fn an_open_door_is_refused() {
+async fn public_address_without_authentication_is_refused() {
     let model = strict_model().await;
-    let told = refusal(&config(&model.base_url, ""), &[("GATEWAY_HOST", "0.0.0.0")]).await;
-    assert!(told.contains("0.0.0.0"), "{told}");
+    let actual = refusal(&config(&model.base_url, ""), &[("GATEWAY_HOST", "0.0.0.0")]).await;
+    assert!(actual.contains("0.0.0.0"), "{actual}");
 }

@@ -1,4 +1,4 @@
-//! Long-term memory: found by meaning with a real embeddings server, and still there after a restart.
+//! Item store: semantic search with a real embeddings server, also after a restart.
 
 use axum::{Json, Router, routing::post};
 use deerflow_tests::local_server::LocalServer;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::rig::Rig;
 
-/// Embeddings that count the letters a, b and c.
+/// Starts a server whose embeddings count the letters a, b and c.
 async fn letters() -> LocalServer {
     let embed = async |Json(body): Json<Value>| {
         let texts = body["input"].as_array().cloned().unwrap_or_default();
@@ -43,7 +43,7 @@ async fn found(rig: &Rig, search: Value) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn items_are_found_by_what_they_mean_before_and_after_a_restart() {
+async fn items_are_found_by_meaning_before_and_after_restart() {
     let server = letters().await;
     let embed = format!(
         "{{model: letters, base_url: 'http://{}/v1'}}",
@@ -88,9 +88,9 @@ async fn items_are_found_by_what_they_mean_before_and_after_a_restart() {
 }
 
 #[tokio::test]
-async fn the_figures_of_a_run_are_there_for_prometheus() {
+async fn run_metrics_are_exposed_to_prometheus() {
     let rig = Rig::start().await;
-    rig.say("say hello").await;
+    rig.run_prompt("say hello").await;
     let figures = rig.get("/metrics").await.text;
     for line in [
         "deerflow_runs_total{status=\"success\"} 1",

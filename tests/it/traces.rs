@@ -1,4 +1,4 @@
-//! Traces reach whoever collects them, and none are made for nobody.
+//! Export of traces to a collector; without a collector no traces are created.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::rig::{Rig, text, until};
 
 type Batches = Arc<Mutex<Vec<(Value, HeaderMap)>>>;
 
-/// A collector on a loopback port, and what it was sent.
+/// Starts a collector on a loopback port that records what it receives.
 async fn collector() -> (LocalServer, Batches) {
     let batches = Batches::default();
     let take = |State(batches): State<Batches>, headers: HeaderMap, Json(batch): Json<Value>| async move {
@@ -28,7 +28,7 @@ async fn collector() -> (LocalServer, Batches) {
     )
 }
 
-/// All items of the arrays at `key` of these.
+/// Returns all items of the arrays at `key` of these values.
 fn all<'a>(values: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<&'a Value> {
     values
         .into_iter()
@@ -45,7 +45,7 @@ fn attribute<'a>(span: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 #[tokio::test]
-async fn the_hops_of_a_run_are_told_to_the_collector_that_the_environment_names() {
+async fn run_spans_are_exported_to_configured_collector() {
     let (server, batches) = collector().await;
     let endpoint = format!("http://{}", server.address());
     let env = [
@@ -54,15 +54,15 @@ async fn the_hops_of_a_run_are_told_to_the_collector_that_the_environment_names(
         ("OTEL_BSP_SCHEDULE_DELAY", "100"),
     ];
     let rig = Rig::in_environment("", &env).await;
-    let run = rig.say("then say traced").await;
-    let told = async || {
+    let run = rig.run_prompt("then say traced").await;
+    let actual = async || {
         batches
             .lock()
             .iter()
             .any(|(batch, _)| batch.to_string().contains(&run.run))
             .then_some(())
     };
-    until("the run's span", told).await;
+    until("the run's span", actual).await;
 
     let batches = batches.lock();
     assert!(
@@ -100,12 +100,12 @@ async fn the_hops_of_a_run_are_told_to_the_collector_that_the_environment_names(
 }
 
 #[tokio::test]
-async fn a_collector_that_is_away_costs_runs_nothing() {
+async fn unreachable_collector_does_not_affect_runs() {
     let (server, _) = collector().await;
     let endpoint = format!("http://{}", server.address());
     drop(server);
     let mut rig = Rig::in_environment("", &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]).await;
-    let run = rig.say("then say untold").await;
+    let run = rig.run_prompt("then say untold").await;
     assert_eq!(run.frames.last().map(|frame| frame.name()), Some("end"));
     assert!(
         rig.gateway
@@ -117,7 +117,7 @@ async fn a_collector_that_is_away_costs_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_collector_that_cannot_be_meant_is_named_at_the_start() {
+async fn invalid_collector_address_is_reported_at_start() {
     let env = [
         AUTH_DISABLED,
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address"),

@@ -1,4 +1,5 @@
-//! Lists and searches over many threads, and the states of a long one: what each request takes, one after the other.
+//! Lists and searches over many threads, and the states of a long one: the time of each request,
+//! measured sequentially.
 
 mod requests;
 mod seed;
@@ -22,23 +23,24 @@ pub(crate) struct Arguments {
     /// The `deerflow` binary.
     #[arg(long)]
     gateway: PathBuf,
-    /// How many threads there are.
+    /// Number of threads.
     #[arg(long, default_value_t = 100_000)]
     threads: usize,
-    /// How many messages the long thread has.
+    /// Number of messages of the long thread.
     #[arg(long, default_value_t = 5_000)]
     messages: usize,
-    /// How often each request is made.
+    /// Number of repetitions of each request.
     #[arg(long, default_value_t = 200)]
     times: usize,
-    /// A Postgres server; its schema `deerflow_lists` is filled, and used as it is when it is full already. SQLite without it.
+    /// URL of a Postgres server; its schema `deerflow_lists` is filled, or reused if it is already
+    /// full. Without it SQLite is used.
     #[arg(long)]
     postgres_url: Option<String>,
 }
 
-/// The schema that is filled.
+/// Schema that is filled.
 const SCHEMA: &str = "deerflow_lists";
-/// Requests that are not counted.
+/// Number of unmeasured requests.
 const WARM_UP: usize = 10;
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -121,9 +123,9 @@ async fn measure(base: &str, arguments: &Arguments) -> anyhow::Result<()> {
             io::stdout(),
             "| {} | {} | {} | {} | {bytes} |",
             request.name,
-            shown(at(50)),
-            shown(at(99)),
-            shown(at(100))
+            format_duration(at(50)),
+            format_duration(at(99)),
+            format_duration(at(100))
         )?;
     }
     Ok(())
@@ -152,6 +154,6 @@ async fn ask(
     Ok(body.len())
 }
 
-fn shown(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }

@@ -1,14 +1,14 @@
-//! What is asked.
+//! The measured requests.
 
 use serde_json::{Value, json};
 
 use super::seed::LONG_THREAD;
 
-/// A request that is made again and again.
+/// Request that is repeated.
 pub(super) struct Request {
     pub(super) name: &'static str,
     pub(super) path: String,
-    /// The body of the n-th time; none for a `GET`.
+    /// Returns the body of the n-th repetition; `None` for a `GET`.
     pub(super) body: Option<Box<dyn Fn(usize) -> Value + Send + Sync>>,
 }
 
@@ -32,7 +32,7 @@ fn count(name: &'static str, body: Value) -> Request {
     post(name, "/threads/count", move |_| body.clone())
 }
 
-/// All requests, over so many threads.
+/// Returns all requests over this many threads.
 pub(super) fn requests(threads: usize) -> Vec<Request> {
     let long = |path: &str| format!("/threads/{LONG_THREAD}{path}");
     let get = |name: &'static str, path: &str| Request {

@@ -1,4 +1,4 @@
-//! Fills a database: very many threads with a short conversation each, and one with a long one.
+//! Fills a database with many short threads and a long one.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 /// The thread with a long conversation.
 pub(super) const LONG_THREAD: &str = "00000000-0000-4000-8000-000000000001";
-/// Writes at a time: the database's writer puts those that wait into one transaction.
+/// Number of concurrent writes: the database's writer groups waiting writes into one transaction.
 const AT_ONCE: usize = 512;
 
 struct Seed {
@@ -27,7 +27,7 @@ struct Seed {
     ids: SeededIds,
 }
 
-/// Makes the threads, unless the long one is there already.
+/// Creates the threads, unless the long one already exists.
 pub(super) async fn fill(db: &Database, threads: usize, messages: usize) -> anyhow::Result<()> {
     let seed = Arc::new(Seed {
         threads: SqlThreadStore::new(db.clone()),
@@ -103,7 +103,7 @@ impl Seed {
         Ok(())
     }
 
-    /// A checkpoint after each question and answer.
+    /// Adds a checkpoint after each question and answer.
     async fn long(&self, thread: ThreadId, messages: usize) -> anyhow::Result<()> {
         let thread = self.make(thread, 0).await?;
         let (mut state, mut tail) = (ThreadState::default(), 0);

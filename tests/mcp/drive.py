@@ -1,4 +1,4 @@
-"""Has the scripted model call tools of real MCP servers through a real gateway, over all three ways, and checks what came back."""
+"""Has the scripted model call tools of real MCP servers through a real gateway, over all three transports, and checks the results."""
 
 import contextlib
 import http.server
@@ -71,20 +71,20 @@ class Gateway:
         return ask(method, self.url + path, body)
 
     def offers(self, *tools):
-        """Until the model is offered these tools: runs do not wait for a server that is slow to start."""
+        """Waits until the model is offered these tools: runs do not wait for a server that is slow to start."""
 
         def offered():
             root = self.model.removesuffix("/v1")
             ask("POST", f"{root}/__reset")
             self.results(self.ask("POST", "/api/threads", {})["thread_id"], "nothing to do,")
-            # Tools that are to be looked for are only named, one in a line.
+            # Deferred tools are only listed by name, one per line.
             seen = [(request["tools"], json.dumps(request["messages"])) for request in ask("GET", f"{root}/__log")]
             return all(any(tool in shown or f"\\n{tool}\\n" in said for shown, said in seen) for tool in tools)
 
         eventually(offered, f"the offer of {', '.join(tools)}")
 
     def results(self, thread, words):
-        """What the tools gave back that the model was told to call."""
+        """Returns the results of the requested tool calls."""
         body = {"assistant_id": "lead_agent", "input": {"messages": [{"role": "user", "content": f"{words} then say done"}]}}
         values = self.ask("POST", f"/api/threads/{thread}/runs/wait", body)
         asked = max(at for at, message in enumerate(values["messages"]) if message["type"] == "human")
@@ -184,7 +184,7 @@ def tools_are_found(gateway):
     thread = gateway.ask("POST", "/api/threads", {})["thread_id"]
     found, said = gateway.results(thread, '[[tool:tool_search {"query": "select:everything_echo"}]] [[tool:everything_echo {"message": "found"}]]')
     assert json.loads(text(found))[0]["name"] == "everything_echo" and text(said) == "Echo: found", (found, said)
-    assert text(gateway.call("everything_echo", thread, message="again")) == "Echo: again", "the thread remembers"
+    assert text(gateway.call("everything_echo", thread, message="again")) == "Echo: again", "the server keeps its session with the thread"
 
 
 def configuration_changes(gateway, shared):
@@ -199,7 +199,7 @@ def configuration_changes(gateway, shared):
 
 
 def children(pid):
-    """The processes below one, by the kernel's word."""
+    """Returns the descendants of a process, as the kernel reports them."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

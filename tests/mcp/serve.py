@@ -1,4 +1,4 @@
-"""Has the official Python SDK ask `deerflow mcp`, in the protocol of today and in that with a handshake, and checks what came back."""
+"""Calls `deerflow mcp` with the official Python SDK, in the current protocol and in the one with a handshake, and checks the results."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ async def is_used(home, mode):
         write = {"path": "/mnt/user-data/outputs/a.md", "content": "by the agent"}
         present = {"filepaths": [write["path"]]}
         asked = f"[[tool:write_file {json.dumps(write)}]] [[tool:present_files {json.dumps(present)}]] then say It is written."
-        # The SDK holds the structured content against the schema that the tool announces.
+        # The SDK validates the structured content against the schema that the tool announces.
         first = await client.call_tool("ask", {"message": asked}, progress_callback=progressed)
         answer = first.structured_content
         assert not first.is_error and answer["text"] == "It is written." and answer["artifacts"] == [write["path"]], first

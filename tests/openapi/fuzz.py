@@ -1,4 +1,4 @@
-"""Starts a gateway with a scripted model, puts something of everything into it, and lets Schemathesis loose on it."""
+"""Starts a gateway with a scripted model, creates one object of each kind in it, and tests it with Schemathesis."""
 
 import json
 import os
@@ -26,7 +26,7 @@ PATIENCE = 30
 
 
 def ask(url: str, method: str, path: str, body=None):
-    """The answer's JSON, if it has any."""
+    """Returns the JSON of the response, if it has any."""
     data = None if body is None else json.dumps(body).encode()
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(urllib.request.Request(url + path, data, method=method), timeout=PATIENCE) as answer:
@@ -35,7 +35,7 @@ def ask(url: str, method: str, path: str, body=None):
 
 
 def furnish(url: str) -> dict:
-    """Something of everything, by the name of the parameter that stands for it."""
+    """Creates one object of each kind and returns the ids by parameter name."""
     said = {"messages": [{"role": "user", "content": "hello"}]}
     run = {"assistant_id": "lead_agent", "input": said}
     ids = {"thread_id": [], "runs": [], "checkpoint_id": []}

@@ -1,4 +1,4 @@
-"""What Schemathesis is told besides the document: ids that exist, and nothing that takes long on purpose."""
+"""Hooks of Schemathesis: use existing ids, and avoid requests that take long by design."""
 
 import ast
 import atexit
@@ -14,7 +14,7 @@ IDS = json.loads(os.environ["FUZZ_IDS"])
 DICE = random.Random(os.environ["FUZZ_SEED"])
 RUNS = [tuple(pair) for pair in IDS.pop("runs")]
 STATUSES = Counter()
-# Has no end while the thread is there, so it is only asked for threads that are not.
+# Never ends while the thread exists, so it is only requested for missing threads.
 ENDLESS = "join_thread_stream"
 NOWHERE = "11111111-1111-4111-8111-111111111111"
 MAKERS = {
@@ -25,10 +25,10 @@ MAKERS = {
     "create_run": "run_id",
 }
 LONGEST_DELAY = 10 * 366 * 24 * 60 * 60
-# How often an id becomes one that exists; the rest stays as it was made.
+# Share of ids that are replaced by existing ones.
 HIT = 0.75
 
-# Hypothesis parses source as it goes, and before CPython 3.11.8 two threads that parse at once count each other's depth:
+# Hypothesis parses source code at run time, and before CPython 3.11.8 two threads that parse concurrently share a depth counter:
 # "AST constructor recursion depth mismatch".
 PARSE, ONE_AT_A_TIME = ast.parse, threading.RLock()
 
@@ -49,7 +49,7 @@ def hit(name: str, value):
 def before_call(context, case, kwargs):
     operation = context.operation.definition.raw.get("operationId")
     if operation == ENDLESS:
-        # Schemathesis itself asks for what it saw in answers.
+        # Schemathesis itself requests ids that it received in responses.
         case.path_parameters["thread_id"] = DICE.choice(["x", NOWHERE])
     elif isinstance(case.path_parameters, dict):
         meet(case.path_parameters)
@@ -60,7 +60,7 @@ def before_call(context, case, kwargs):
 
 
 def meet(ids: dict):
-    """Names what exists; a run mostly with the thread that it is on."""
+    """Inserts existing ids; a run mostly with its own thread."""
     for name, value in list(ids.items()):
         ids[name] = hit(name, value)
     if "run_id" in ids and RUNS and DICE.random() < HIT:
@@ -68,9 +68,9 @@ def meet(ids: dict):
 
 
 def settle(body: dict):
-    """Names what exists, and puts nothing off."""
+    """Inserts existing ids, and removes delays."""
     for name in ("thread_id", "checkpoint_id"):
-        # A thread's id in a body makes one, or asks for those of one; a new one is right as often.
+        # A thread id in a body creates a thread or filters by it; a new id is useful as often.
         if isinstance(body.get(name), str) and DICE.random() < 0.5:
             body[name] = hit(name, body[name])
     if isinstance(body.get("assistant_id"), str):
@@ -79,11 +79,11 @@ def settle(body: dict):
         body["graph_id"] = "lead_agent" if DICE.random() < HIT else body["graph_id"]
     if isinstance(body.get("schedule"), str) and DICE.random() < HIT:
         body["schedule"] = "0 0 1 1 *"
-    # Each of these is refused together with something else that is there, or nearly always.
+    # Each of these is rejected in combination with another present option, or nearly always.
     for name in ("context", "webhook", "checkpoint", "checkpoint_id", "command"):
         if name in body and DICE.random() < HIT:
             del body[name]
-    # A run that is put off keeps all others on its thread waiting.
+    # A delayed run blocks all others on its thread.
     if isinstance(delay := body.get("after_seconds"), (int, float)) and 0 < delay <= LONGEST_DELAY:
         body["after_seconds"] = 0.01
 
@@ -92,7 +92,7 @@ def settle(body: dict):
 def after_call(context, case, response):
     STATUSES[response.status_code] += 1
     operation = context.operation.definition.raw.get("operationId")
-    # What was made is asked for again, so that it does not run out of what others remove.
+    # Created objects are added to the ids, because other requests delete them.
     if operation not in MAKERS or response.status_code != 200:
         return
     made = response.json()

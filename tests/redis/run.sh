@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test with `redis` in its name: some against a private server, those that kill, empty or stall one against
-# servers of their own.
+# Runs every test with `redis` in its name: most against a shared private server, those that kill, empty or stall a server
+# against separate ones.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/servers.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test with `sandbox` in its name, those that need bubblewrap among them. Python tries the system calls.
+# Runs every test with `sandbox` in its name, including those that need bubblewrap. They use Python to try system calls.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source tests/servers.sh

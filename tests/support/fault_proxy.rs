@@ -1,4 +1,4 @@
-//! A TCP proxy that does to a connection what networks do: delay, cut into pieces, lose answers, partition, reset.
+//! TCP proxy with network faults: delay, fragmentation, lost responses, partition, reset.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,20 +15,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dice::Dice;
 
-/// What happens to all connections of a proxy, from now on.
+/// Faults of all connections of a proxy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Faults {
-    /// No byte passes either way, and nobody is told: what was sent comes when this is over, as with retransmission.
+    /// No byte passes in either direction and no error is reported: sent data arrives after the
+    /// partition, as with retransmission.
     pub partitioned: bool,
-    /// Each piece is held back for this long, and up to as long again.
+    /// Minimum delay of each piece; the maximum is twice as long.
     pub delay: Duration,
-    /// The longest piece passed on at once, in bytes; 0 for as they come.
+    /// Maximum size of a forwarded piece in bytes; 0 for no limit.
     pub slice: usize,
-    /// So many answers in a thousand never arrive: the connection is reset after the request and before its answer.
+    /// Lost responses per thousand: the connection is reset after the request and before its
+    /// response.
     pub lost_answers: usize,
 }
 
-/// A listener whose connections lead to one server, through faults. Dropping it resets them all.
+/// Listener that forwards its connections to one server, with faults. Dropping it resets them all.
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
@@ -42,16 +44,17 @@ struct Shared {
     faults: watch::Sender<Faults>,
     dice: Mutex<Dice>,
     lost: AtomicU64,
-    /// Cancelled, and replaced, to reset the connections there are.
+    /// Cancelled and replaced to reset the open connections.
     connections: Mutex<CancellationToken>,
 }
 
 impl FaultProxy {
-    /// A proxy before `target` that does no harm yet. Whatever it leaves to chance follows from `seed` and the order of events.
+    /// Starts a proxy for `target` without faults. Random choices follow from `seed` and the order
+    /// of events.
     ///
     /// # Errors
-    /// When no port can be bound.
-    pub async fn before(target: SocketAddr, seed: u64) -> io::Result<Self> {
+    /// Returns an error if no port can be bound.
+    pub async fn start(target: SocketAddr, seed: u64) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -70,23 +73,23 @@ impl FaultProxy {
         })
     }
 
-    /// Where it listens.
+    /// Returns the listener's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Changes what happens to connections, also those that are open.
+    /// Changes the faults of new and open connections.
     pub fn set(&self, faults: Faults) {
         self.shared.faults.send_replace(faults);
     }
 
-    /// Resets all connections that are open.
+    /// Resets all open connections.
     pub fn reset(&self) {
         std::mem::take(&mut *self.shared.connections.lock()).cancel();
     }
 
-    /// Answers lost so far.
+    /// Returns the number of responses lost so far.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::Acquire)
@@ -107,7 +110,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Joins a client to the server until one of them goes, or a fault takes the connection. Whatever ends it ends both halves.
+/// Connects a client to the server until one of them closes or a fault resets the connection.
+/// Either end closes both halves.
 async fn connect(client: TcpStream, shared: Arc<Shared>) {
     let token = shared.connections.lock().clone();
     let mut faults = shared.faults.subscribe();
@@ -165,96 +169,5 @@ async fn pass(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A server that says back what it hears.
-    async fn echo() -> (SocketAddr, JoinSet<()>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((socket, _)) = listener.accept().await {
-                connections.spawn(async move {
-                    let (mut from, mut to) = socket.into_split();
-                    _ = tokio::io::copy(&mut from, &mut to).await;
-                });
-            }
-        });
-        (address, tasks)
-    }
-
-    async fn proxied() -> (FaultProxy, TcpStream, JoinSet<()>) {
-        let (address, tasks) = echo().await;
-        let proxy = FaultProxy::before(address, 1).await.expect("a port");
-        let stream = TcpStream::connect(proxy.address())
-            .await
-            .expect("connected");
-        (proxy, stream, tasks)
-    }
-
-    async fn hear(stream: &mut TcpStream, length: usize) -> io::Result<String> {
-        let mut heard = vec![0; length];
-        stream.read_exact(&mut heard).await?;
-        Ok(String::from_utf8_lossy(&heard).into_owned())
-    }
-
-    #[tokio::test]
-    async fn what_a_partition_held_back_comes_when_it_is_over() {
-        let (proxy, mut stream, _server) = proxied().await;
-        stream.write_all(b"before").await.expect("sent");
-        assert_eq!(hear(&mut stream, 6).await.expect("an answer"), "before");
-        proxy.set(Faults {
-            partitioned: true,
-            ..Faults::default()
-        });
-        stream
-            .write_all(b"during")
-            .await
-            .expect("sent: nobody is told");
-        let early = tokio::time::timeout(Duration::from_millis(50), hear(&mut stream, 6)).await;
-        assert!(early.is_err(), "{early:?}");
-        proxy.set(Faults::default());
-        assert_eq!(hear(&mut stream, 6).await.expect("an answer"), "during");
-    }
-
-    #[tokio::test]
-    async fn a_lost_answer_ends_its_connection_and_is_counted() {
-        let (proxy, mut stream, _server) = proxied().await;
-        proxy.set(Faults {
-            lost_answers: 1_000,
-            ..Faults::default()
-        });
-        stream.write_all(b"asked").await.expect("sent");
-        assert!(hear(&mut stream, 5).await.is_err());
-        assert_eq!(proxy.lost(), 1);
-    }
-
-    #[tokio::test]
-    async fn pieces_come_whole_and_late_and_a_reset_ends_what_is_open() {
-        let (proxy, mut stream, _server) = proxied().await;
-        proxy.set(Faults {
-            delay: Duration::from_millis(2),
-            slice: 3,
-            ..Faults::default()
-        });
-        let begun = std::time::Instant::now();
-        stream.write_all(b"in small pieces").await.expect("sent");
-        assert_eq!(
-            hear(&mut stream, 15).await.expect("an answer"),
-            "in small pieces"
-        );
-        assert!(
-            begun.elapsed() >= Duration::from_millis(10),
-            "five pieces of 2 ms"
-        );
-        proxy.reset();
-        assert!(hear(&mut stream, 1).await.is_err());
-        let mut another = TcpStream::connect(proxy.address())
-            .await
-            .expect("connected");
-        another.write_all(b"on").await.expect("sent");
-        assert_eq!(hear(&mut another, 2).await.expect("an answer"), "on");
-    }
-}
+#[path = "fault_proxy_tests.rs"]
+mod tests;

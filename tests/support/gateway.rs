@@ -1,4 +1,4 @@
-//! The real `deerflow` binary as a child process with a home of its own.
+//! The real `deerflow` binary as a child process with its own home folder.
 
 use std::{
     collections::VecDeque,
@@ -21,31 +21,32 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Lets every request in as the user `default`.
+/// Authenticates every request as the user `default`.
 pub const AUTH_DISABLED: (&str, &str) = ("DEER_FLOW_AUTH_DISABLED", "1");
 
-/// How many lines of output are kept.
+/// Maximum number of retained output lines.
 const LOG_LENGTH: usize = 10_000;
 
-/// How to run the gateway.
+/// Options of a gateway process.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
-    /// The program; see [`deerflow_binary`].
+    /// Path of the program; see [`deerflow_binary`].
     pub binary: PathBuf,
-    /// The text of `config.yaml`.
+    /// Text of `config.yaml`.
     pub config: String,
-    /// Environment on top of the inherited one and of what this module sets.
+    /// Environment variables in addition to the inherited ones and to those that this module sets.
     pub env: Vec<(String, String)>,
-    /// Folder for configuration and data, kept on drop; `None` takes a temporary one.
+    /// Folder for configuration and data, which is not deleted on drop; `None` uses a temporary
+    /// folder.
     pub home: Option<PathBuf>,
-    /// How long it may take until `/health` answers.
+    /// Maximum time until `/health` answers.
     pub ready_within: Duration,
-    /// How long it may take to stop when asked.
+    /// Maximum time until a stopped gateway has ended.
     pub stopped_within: Duration,
 }
 
 impl GatewayOptions {
-    /// Default options for `binary` with this configuration.
+    /// Returns default options for `binary` with this configuration.
     #[must_use]
     pub fn new(binary: PathBuf, config: impl Into<String>) -> Self {
         Self {
@@ -59,7 +60,7 @@ impl GatewayOptions {
     }
 }
 
-/// A gateway that answers on a loopback port; dropping it kills the process.
+/// Gateway that answers on a loopback port; dropping it kills the process.
 #[derive(Debug)]
 pub struct GatewayProcess {
     options: GatewayOptions,
@@ -74,17 +75,18 @@ pub struct GatewayProcess {
 #[derive(Debug)]
 struct Running {
     child: Child,
-    /// Copies the output into the log; they end with the output.
+    /// Tasks that copy the output into the log; they end with the output.
     readers: JoinSet<()>,
 }
 
-/// The `deerflow` binary of the build that the running test belongs to.
+/// Returns the path of the `deerflow` binary of the build that the running test belongs to.
 ///
-/// Cargo names binaries to the tests of their own package only (`CARGO_BIN_EXE_*`), so the path is derived: test
-/// programs lie in `target/<profile>/deps`, binaries in `target/<profile>`.
+/// Cargo passes paths of binaries only to the tests of their own package (`CARGO_BIN_EXE_*`), so
+/// the path is derived: test programs are in `target/<profile>/deps`, binaries in
+/// `target/<profile>`.
 ///
 /// # Errors
-/// When it was not built; `cargo test --workspace` builds it.
+/// Returns an error if the binary was not built; `cargo test --workspace` builds it.
 pub fn deerflow_binary() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("path of this program")?;
     let mut folder = program.parent().context("folder of this program")?;
@@ -101,10 +103,11 @@ pub fn deerflow_binary() -> anyhow::Result<PathBuf> {
 }
 
 impl GatewayProcess {
-    /// Runs the gateway of this build with this `config.yaml` and waits until it is healthy.
+    /// Starts the gateway of this build with this `config.yaml` and waits until it is healthy.
     ///
     /// # Errors
-    /// When it was not built, ends early or is not healthy in time; the message carries its output.
+    /// Returns an error with the gateway's output if the binary was not built, ends early or is not
+    /// healthy in time.
     pub async fn start(config: &str, env: &[(&str, &str)]) -> anyhow::Result<Self> {
         let mut options = GatewayOptions::new(deerflow_binary()?, config);
         options.env = env
@@ -114,7 +117,7 @@ impl GatewayProcess {
         Self::launch(options).await
     }
 
-    /// Runs the gateway and waits until it is healthy.
+    /// Starts the gateway and waits until it is healthy.
     ///
     /// # Errors
     /// As [`Self::start`].
@@ -142,37 +145,37 @@ impl GatewayProcess {
         Ok(gateway)
     }
 
-    /// Where it answers, such as `http://127.0.0.1:8001`; the same after a restart.
+    /// Returns its base URL, such as `http://127.0.0.1:8001`; it stays the same after a restart.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address())
     }
 
-    /// Where it listens.
+    /// Returns the listener's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.port.address
     }
 
-    /// The folder with `config.yaml` and `.deer-flow`.
+    /// Returns the folder with `config.yaml` and `.deer-flow`.
     #[must_use]
     pub fn home(&self) -> &Path {
         &self.home
     }
 
-    /// The process id while it runs.
+    /// Returns the process id while it runs.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().and_then(|running| running.child.id())
     }
 
-    /// Time from the last start to the first healthy answer.
+    /// Returns the time from the last start to the first healthy response.
     #[must_use]
     pub fn ready_after(&self) -> Duration {
         self.ready_after
     }
 
-    /// What it printed so far, over all restarts.
+    /// Returns the output so far, over all restarts.
     #[must_use]
     pub fn logs(&self) -> String {
         self.log
@@ -182,7 +185,7 @@ impl GatewayProcess {
             .collect()
     }
 
-    /// Sets a variable, or takes it away, for the next start.
+    /// Sets or removes an environment variable for the next start.
     pub fn set_env(&mut self, name: &str, value: Option<&str>) {
         self.options.env.retain(|(known, _)| known != name);
         self.options
@@ -190,17 +193,17 @@ impl GatewayProcess {
             .extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
 
-    /// Whether the process has ended by itself.
+    /// Reports whether the process has ended without being stopped.
     pub fn has_ended(&mut self) -> bool {
         self.running
             .as_mut()
             .is_some_and(|running| matches!(running.child.try_wait(), Ok(Some(_))))
     }
 
-    /// Ends the process without any warning, as a power cut would.
+    /// Kills the process without warning, as a power cut would.
     ///
     /// # Errors
-    /// When the process cannot be signalled.
+    /// Returns an error if the process cannot be signalled.
     pub async fn kill9(&mut self) -> anyhow::Result<()> {
         if let Some(mut running) = self.running.take() {
             running.child.kill().await.context("killing the gateway")?;
@@ -208,18 +211,18 @@ impl GatewayProcess {
         Ok(())
     }
 
-    /// Stops the process where it stands, as a hypervisor would, until it is thawed.
+    /// Freezes the process, as a hypervisor would, until it is thawed.
     ///
     /// # Errors
-    /// When it does not run.
+    /// Returns an error if it does not run.
     pub fn freeze(&self) -> anyhow::Result<()> {
         self.signal(Signal::STOP)
     }
 
-    /// Lets a frozen process go on.
+    /// Resumes a frozen process.
     ///
     /// # Errors
-    /// When it does not run.
+    /// Returns an error if it does not run.
     pub fn thaw(&self) -> anyhow::Result<()> {
         self.signal(Signal::CONT)
     }
@@ -233,18 +236,18 @@ impl GatewayProcess {
             .context("signalling the gateway")
     }
 
-    /// Asks it to stop, and does not wait for that.
+    /// Requests a graceful stop without waiting for it.
     ///
     /// # Errors
-    /// When it does not run.
+    /// Returns an error if it does not run.
     pub fn ask_to_stop(&self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)
     }
 
-    /// Asks it to stop and waits for that; a gateway that does not stop in time is killed.
+    /// Requests a graceful stop and waits for it; kills a gateway that does not stop in time.
     ///
     /// # Errors
-    /// When it does not run or does not stop in time.
+    /// Returns an error if it does not run or does not stop in time.
     pub async fn terminate(&mut self) -> anyhow::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         let mut running = self.running.take().context("the gateway does not run")?;
@@ -260,7 +263,7 @@ impl GatewayProcess {
         status.context("waiting for the gateway")
     }
 
-    /// Starts it again on the same home and port, after stopping it if it still runs.
+    /// Restarts it on the same home and port; stops it first if it still runs.
     ///
     /// # Errors
     /// As [`Self::terminate`] and [`Self::start`].
@@ -333,10 +336,10 @@ impl GatewayProcess {
     }
 }
 
-/// A port of 127.0.0.1 that the system gives to nobody while this lives.
+/// Port of 127.0.0.1 that the system assigns to no other process during this value's lifetime.
 ///
-/// A socket that is bound and never listens leaves the port to whoever binds it by its number. Until somebody does, and listens, connections
-/// are refused.
+/// A socket that is bound and never listens leaves the port to any process that binds it by number.
+/// Until such a process listens, connections are refused.
 #[derive(Debug)]
 pub struct ReservedPort {
     address: SocketAddr,
@@ -344,10 +347,10 @@ pub struct ReservedPort {
 }
 
 impl ReservedPort {
-    /// Any free port.
+    /// Reserves a free port.
     ///
     /// # Errors
-    /// When the system has none.
+    /// Returns an error if the system has none.
     pub fn new() -> io::Result<Self> {
         let held = TcpSocket::new_v4()?;
         held.set_reuseaddr(true)?;
@@ -358,14 +361,14 @@ impl ReservedPort {
         })
     }
 
-    /// The address.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Asks `/health` until it says 200 or the process ends. The caller sets the deadline.
+/// Polls `/health` until it answers 200 or the process ends. The caller sets the timeout.
 async fn until_healthy(child: &mut Child, address: SocketAddr) -> anyhow::Result<()> {
     let client = reqwest::Client::builder()
         .no_proxy()
@@ -384,7 +387,8 @@ async fn until_healthy(child: &mut Child, address: SocketAddr) -> anyhow::Result
         {
             return Ok(());
         }
-        // Readiness of another process can only be polled; short, as start-up time is measured with it.
+        // Readiness of another process can only be polled. The interval is short because start-up
+        // time is measured with it.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What happens around the process when the program is not a healthy gateway.
+//! Handling of programs that are missing, end early or never become healthy.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn options(program: &str) -> GatewayOptions {
     GatewayOptions::new(program.into(), "log_level: info\n")
 }
 
-/// A shell whose command `serve` is this script in `home`.
+/// Returns options that run this script in `home` as the command `serve` of a shell.
 fn script(home: &Path, body: &str) -> GatewayOptions {
     std::fs::write(home.join("serve"), body).expect("script");
     GatewayOptions {
@@ -16,7 +16,7 @@ fn script(home: &Path, body: &str) -> GatewayOptions {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_named() {
+async fn missing_program_is_reported() {
     let error = GatewayProcess::launch(options("/nowhere/deerflow"))
         .await
         .expect_err("no such program");
@@ -24,7 +24,7 @@ async fn a_missing_program_is_named() {
 }
 
 #[tokio::test]
-async fn an_early_end_is_reported_with_its_output() {
+async fn early_exit_is_reported_with_output() {
     let home = tempfile::tempdir().expect("home");
     let error = GatewayProcess::launch(script(home.path(), "echo bad config $0 >&2; exit 3"))
         .await
@@ -37,7 +37,7 @@ async fn an_early_end_is_reported_with_its_output() {
 }
 
 #[tokio::test]
-async fn a_deaf_program_is_given_up_and_killed() {
+async fn unresponsive_program_is_killed() {
     let home = tempfile::tempdir().expect("home");
     let options = GatewayOptions {
         ready_within: Duration::from_millis(200),

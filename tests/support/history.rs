@@ -1,4 +1,5 @@
-//! Writes down what clients do and see, for `cargo xtask check-history`; `docs/histories.md` says how.
+//! Records requests and observations of clients for `cargo xtask check-history`; see
+//! `docs/histories.md`.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,23 +11,23 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// The recorder of one history. Clones write the same one; the default one writes nothing.
+/// Recorder of one history. Clones write to the same file; the default recorder writes nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Recorder(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The time is taken while the file is held, so that it never goes back.
+    /// The time is read under the lock of the file, so that entries are in order.
     file: Mutex<File>,
     began: Instant,
     named: AtomicU64,
 }
 
 impl Recorder {
-    /// Begins a history in `folder`.
+    /// Creates a history in `folder`.
     ///
     /// # Errors
-    /// When there can be no such file.
+    /// Returns an error if the file cannot be created.
     pub fn into_folder(folder: &Path, name: &str) -> std::io::Result<Self> {
         let file = Mutex::new(File::create(folder.join(format!("{name}.jsonl")))?);
         Ok(Self(Some(Arc::new(Inner {
@@ -36,7 +37,7 @@ impl Recorder {
         }))))
     }
 
-    /// A name that nothing else in the history has.
+    /// Returns a name that is unique in the history.
     #[must_use]
     pub fn name(&self, kind: &str) -> String {
         let number = self
@@ -46,7 +47,7 @@ impl Recorder {
         format!("{kind}{number}")
     }
 
-    /// Writes down that `op` happened, with these fields.
+    /// Records the operation `op` with these fields.
     pub fn write(&self, op: &str, mut fields: Value) {
         let Some(inner) = &self.0 else { return };
         let mut file = inner.file.lock();

@@ -1,4 +1,5 @@
-//! What the integration tests, the SDK tests and the benchmark share: a scripted model, an SSE reader, a gateway process.
+//! Shared code of the integration tests, the SDK tests and the benchmark: a scripted model, an SSE
+//! reader, a gateway process.
 
 pub mod dice;
 pub mod fake_engine;

@@ -1,4 +1,4 @@
-//! An axum router on a loopback port that lives exactly as long as its handle.
+//! HTTP server on a loopback port with the lifetime of its handle.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -10,10 +10,11 @@ use tokio::{
     task::JoinSet,
 };
 
-/// A running HTTP/1.1 server on 127.0.0.1.
+/// Running HTTP/1.1 server on 127.0.0.1.
 ///
-/// Dropping it closes the listener and every open connection at once, also those in the middle of an answer.
-/// Connections run with `TCP_NODELAY`: without it a one-token answer waits 40 ms for a delayed acknowledgement.
+/// Dropping it closes the listener and every open connection at once, also in the middle of a
+/// response. Connections use `TCP_NODELAY`: without it a response of one token waits 40 ms for a
+/// delayed acknowledgement.
 #[derive(Debug)]
 pub struct LocalServer {
     address: SocketAddr,
@@ -21,10 +22,10 @@ pub struct LocalServer {
 }
 
 impl LocalServer {
-    /// Serves `router` on `port` of 127.0.0.1; 0 takes any free port.
+    /// Serves `router` on `port` of 127.0.0.1; 0 selects a free port.
     ///
     /// # Errors
-    /// When the port cannot be bound.
+    /// Returns an error if the port cannot be bound.
     pub async fn start(router: Router, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
         let address = listener.local_addr()?;
@@ -36,7 +37,7 @@ impl LocalServer {
         })
     }
 
-    /// Where it listens.
+    /// Returns the listener's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -53,7 +54,7 @@ async fn accept(listener: TcpListener, router: Router) {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "connection not accepted");
-                    // Out of file descriptors: trying again at once would only spin.
+                    // Without free file descriptors, an immediate retry would only spin.
                     tokio::time::sleep(Duration::from_millis(10)).await;
                 }
             },

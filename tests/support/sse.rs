@@ -1,11 +1,11 @@
-//! Reads server-sent events frame by frame and keeps the bytes they came as.
+//! Reads server-sent events frame by frame and retains their raw bytes.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-/// How long a stream may stay silent unless a test says otherwise: longer than two heartbeats.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Default time a stream may be silent: longer than two heartbeats.
+const DEFAULT_SILENCE_LIMIT: Duration = Duration::from_secs(40);
 
 /// One frame: everything up to and including a blank line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,20 +18,20 @@ pub struct SseFrame {
     pub id: Option<String>,
     /// The `retry` field.
     pub retry: Option<String>,
-    /// Comment lines without their colon and the blank after it.
+    /// Comment lines without their colon and the following blank.
     pub comments: Vec<String>,
-    /// The frame as it came over the wire.
+    /// The frame as received.
     pub raw: Bytes,
 }
 
 impl SseFrame {
-    /// The event's name; `message` when the frame names none, as browsers have it.
+    /// Returns the event's name; `message` if the frame has none, as browsers do.
     #[must_use]
     pub fn name(&self) -> &str {
         self.event.as_deref().unwrap_or("message")
     }
 
-    /// Whether the frame holds comments only, as heartbeats do.
+    /// Reports whether the frame has only comments, as heartbeats do.
     #[must_use]
     pub fn is_comment(&self) -> bool {
         self.event.is_none()
@@ -40,10 +40,10 @@ impl SseFrame {
             && !self.comments.is_empty()
     }
 
-    /// The data as JSON.
+    /// Returns the data as JSON.
     ///
     /// # Errors
-    /// When there is no data or it is not JSON.
+    /// Returns an error if there is no data or it is not JSON.
     pub fn json(&self) -> Result<serde_json::Value, SseError> {
         let data = self.data.as_deref().unwrap_or_default();
         serde_json::from_str(data).map_err(|source| SseError::NotJson {
@@ -82,27 +82,28 @@ impl SseFrame {
     }
 }
 
-/// Why a stream could not be read on.
+/// Error while reading a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum SseError {
     /// A frame is not UTF-8.
     #[error("frame is not utf-8: {raw:?}")]
     NotUtf8 {
-        /// The frame as it came.
+        /// The frame as received.
         raw: Bytes,
     },
-    /// Browsers pass over unknown fields; a server under test has no reason to send one.
+    /// A line has an unknown field. Browsers ignore these; a server under test has no reason to
+    /// send one.
     #[error("unknown field in line {line:?}")]
     UnknownField {
-        /// The line as it came.
+        /// The line as received.
         line: String,
     },
-    /// The data was to be JSON.
+    /// The data is not JSON.
     #[error("data of event {event:?} is not json")]
     NotJson {
         /// The event's name.
         event: String,
-        /// What the JSON reader says.
+        /// Error of the JSON parser.
         source: serde_json::Error,
     },
     /// The stream ended inside a frame.
@@ -111,7 +112,7 @@ pub enum SseError {
         /// The bytes after the last whole frame.
         rest: Bytes,
     },
-    /// Nothing came for too long.
+    /// No frame arrived in time.
     #[error("no frame within {0:?}")]
     Silence(Duration),
     /// The connection failed.
@@ -119,24 +120,24 @@ pub enum SseError {
     Transport(#[from] reqwest::Error),
 }
 
-/// Cuts a byte stream into frames, however the bytes arrive.
+/// Splits a byte stream into frames, independent of how the bytes arrive.
 #[derive(Debug, Default)]
 pub struct SseDecoder {
     buffer: BytesMut,
-    /// Bytes of the buffer known to hold no frame end.
+    /// Number of leading bytes of the buffer that contain no frame end.
     searched: usize,
 }
 
 impl SseDecoder {
-    /// Adds bytes as they arrived.
+    /// Adds received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Takes the next whole frame out; `None` until more bytes arrive.
+    /// Removes and returns the next whole frame; `None` if more bytes are needed.
     ///
     /// # Errors
-    /// When the frame is not valid; the next call goes on behind it.
+    /// Returns an error if the frame is not valid; the next call continues after it.
     pub fn next_frame(&mut self) -> Result<Option<SseFrame>, SseError> {
         let Some(end) = frame_end(&self.buffer, self.searched) else {
             self.searched = self.buffer.len().saturating_sub(3);
@@ -146,14 +147,15 @@ impl SseDecoder {
         SseFrame::parse(self.buffer.split_to(end).freeze()).map(Some)
     }
 
-    /// Bytes after the last whole frame.
+    /// Returns the bytes after the last whole frame.
     #[must_use]
     pub fn rest(&self) -> Bytes {
         Bytes::copy_from_slice(&self.buffer)
     }
 }
 
-/// Where the first blank line at or after `from` ends. A frame may be nothing but that line.
+/// Returns the end of the first blank line at or after `from`. A frame may consist of that line
+/// only.
 fn frame_end(buffer: &[u8], from: usize) -> Option<usize> {
     let newline = |at: usize| match buffer.get(at..)? {
         [b'\r', b'\n', ..] => Some(2),
@@ -176,12 +178,12 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
         .filter(|line| !line.is_empty())
 }
 
-/// The frames of an HTTP response.
+/// Frames of an HTTP response.
 #[derive(Debug)]
 pub struct SseStream {
     response: reqwest::Response,
     decoder: SseDecoder,
-    patience: Duration,
+    silence_limit: Duration,
 }
 
 impl SseStream {
@@ -191,35 +193,36 @@ impl SseStream {
         Self {
             response,
             decoder: SseDecoder::default(),
-            patience: PATIENCE,
+            silence_limit: DEFAULT_SILENCE_LIMIT,
         }
     }
 
-    /// Gives up when no frame comes for this long.
+    /// Sets the maximum time without a frame.
     #[must_use]
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn with_silence_limit(mut self, silence_limit: Duration) -> Self {
+        self.silence_limit = silence_limit;
         self
     }
 
-    /// The response, for its status and headers.
+    /// Returns the response, for its status and headers.
     #[must_use]
     pub fn response(&self) -> &reqwest::Response {
         &self.response
     }
 
-    /// The next frame, comments included; `None` when the stream has ended.
+    /// Returns the next frame, comments included; `None` if the stream has ended.
     ///
     /// # Errors
-    /// When the connection breaks, stays silent, or sends what is no event.
+    /// Returns an error if the connection breaks, stays silent, or sends an invalid frame.
     pub async fn next_frame(&mut self) -> Result<Option<SseFrame>, SseError> {
-        let patience = self.patience;
-        tokio::time::timeout(patience, self.read_frame())
+        let silence_limit = self.silence_limit;
+        tokio::time::timeout(silence_limit, self.read_frame())
             .await
-            .unwrap_or(Err(SseError::Silence(patience)))
+            .unwrap_or(Err(SseError::Silence(silence_limit)))
     }
 
-    /// The next frame with this event name; frames before it are dropped. `None` when the stream ends first.
+    /// Returns the next frame with this event name and drops the frames before it. Returns `None`
+    /// if the stream ends first.
     ///
     /// # Errors
     /// As [`Self::next_frame`].
@@ -232,7 +235,7 @@ impl SseStream {
         Ok(None)
     }
 
-    /// Every frame from here to the end of the stream, comments left out.
+    /// Returns every frame up to the end of the stream, without comments.
     ///
     /// # Errors
     /// As [`Self::next_frame`].

@@ -1,4 +1,4 @@
-//! The frame reader over whole, split and broken streams.
+//! The frame reader with whole, split and broken streams.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn frames(decoder: &mut SseDecoder) -> Vec<SseFrame> {
 }
 
 #[test]
-fn frames_are_the_same_however_the_bytes_arrive() {
+fn frames_are_equal_for_every_byte_split() {
     let mut at_once = SseDecoder::default();
     at_once.push(WIRE.as_bytes());
     let expected = frames(&mut at_once);
@@ -51,7 +51,7 @@ fn raw_bytes_add_up_to_the_stream() {
 }
 
 #[test]
-fn broken_frames_are_errors_and_reading_goes_on_behind_them() {
+fn broken_frame_is_an_error_and_reading_continues() {
     let mut decoder = SseDecoder::default();
     decoder.push(b"data: \xff\n\nevnt: x\n\ndata: {\n\n");
     assert!(matches!(
@@ -67,7 +67,7 @@ fn broken_frames_are_errors_and_reading_goes_on_behind_them() {
 
 proptest::proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes: Vec<u8>, size in 1_usize..7) {
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>, size in 1_usize..7) {
         let mut decoder = SseDecoder::default();
         for chunk in bytes.chunks(size) {
             decoder.push(chunk);

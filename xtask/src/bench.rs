@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: the load generator of the tests package against a freshly built gateway.
+//! `cargo xtask bench`: runs the load generator of the tests package against a freshly built
+//! gateway.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
@@ -29,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace, profile: &str, args: &[OsString]) -> Re
     )
 }
 
-/// The folder below the target directory that cargo gives to a profile.
+/// Returns the folder of a cargo profile below the target directory.
 fn folder_of(profile: &str) -> &str {
     match profile {
         "dev" | "test" => "debug",

@@ -1,4 +1,4 @@
-//! `cargo xtask config`: the example configuration, read by the binary that will read it.
+//! `cargo xtask config`: checks the example configuration with the real binary.
 
 use std::process::{Command, ExitCode};
 
@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use crate::workspace::{self, Workspace};
 
-/// Runs `deerflow config check` over `config.example.yaml`. The binary is the one that the tests of the workspace use,
-/// so that nothing is built twice.
+/// Runs `deerflow config check` on `config.example.yaml`. Uses the binary that the workspace tests
+/// use, to avoid a second build.
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let built = workspace::run(Command::new("cargo").current_dir(workspace.root()).args([
         "build",

@@ -1,4 +1,4 @@
-//! Chores of this workspace that need more than one cargo command: `cargo xtask --help` lists them.
+//! Workspace tasks that need more than one cargo command; `cargo xtask --help` lists them.
 
 mod bench;
 mod boundary;
@@ -18,34 +18,35 @@ use clap::{Args, Parser, Subcommand};
 use crate::workspace::Workspace;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Checks and chores of this workspace")]
+#[command(name = "cargo xtask", about = "Checks and tasks of this workspace")]
 struct Cli {
     #[command(subcommand)]
-    chore: Chore,
+    chore: Task,
 }
 
 #[derive(Subcommand)]
-enum Chore {
-    /// Check who depends on whom: crates, restricted libraries, and the layers inside harness
+enum Task {
+    /// Check dependencies between crates, on restricted libraries, and between the layers of
+    /// harness
     Boundary(Root),
-    /// Check the shape of the source files
+    /// Check the shape and the language of the source files
     Tidy(Root),
-    /// Build the gateway and the load generator with optimization, and measure
+    /// Build the gateway and the load generator with optimizations, and run the benchmark
     Bench {
         #[command(flatten)]
         root: Root,
-        /// The cargo profile to measure; `dist` is what is shipped
+        /// Cargo profile to measure; `dist` is the release profile
         #[arg(long, default_value = "release")]
         profile: String,
-        /// Handed to the load generator as they are
+        /// Arguments of the load generator
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Check that the example configuration is accepted by the real binary
+    /// Check the example configuration with the real binary
     Config(Root),
-    /// Check what clients of a cluster saw against what they were promised
+    /// Check recorded cluster histories for consistency
     CheckHistory {
-        /// Histories as `docs/histories.md` describes them
+        /// History files; `docs/histories.md` describes the format
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
@@ -53,7 +54,7 @@ enum Chore {
 
 #[derive(Args)]
 struct Root {
-    /// The workspace to work on, when it is not the one around the current folder
+    /// Workspace to use; default: the one that contains the current folder
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
@@ -66,15 +67,15 @@ impl Root {
 
 fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse().chore {
-        Chore::Boundary(root) => Ok(report::print("boundary", &boundary::check(&root.open()?)?)),
-        Chore::Tidy(root) => Ok(report::print("tidy", &tidy::check(&root.open()?)?)),
-        Chore::Bench {
+        Task::Boundary(root) => Ok(report::print("boundary", &boundary::check(&root.open()?)?)),
+        Task::Tidy(root) => Ok(report::print("tidy", &tidy::check(&root.open()?)?)),
+        Task::Bench {
             root,
             profile,
             args,
         } => bench::run(&root.open()?, &profile, &args),
-        Chore::Config(root) => config::run(&root.open()?),
-        Chore::CheckHistory { files } => Ok(report::print("history", &history::check(&files)?)),
+        Task::Config(root) => config::run(&root.open()?),
+        Task::CheckHistory { files } => Ok(report::print("history", &history::check(&files)?)),
     }
 }
 
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bench_hands_on_what_it_does_not_know() {
+    fn bench_passes_unknown_arguments_on() {
         let line = [
             "xtask",
             "bench",
@@ -93,7 +94,7 @@ mod tests {
             "9",
             "stream",
         ];
-        let Chore::Bench { profile, args, .. } = Cli::parse_from(line).chore else {
+        let Task::Bench { profile, args, .. } = Cli::parse_from(line).chore else {
             panic!("not the bench chore");
         };
         assert_eq!(profile, "dist");

@@ -1,9 +1,9 @@
-//! What a check found, and how it is told.
+//! Violations and their output.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// One broken rule, where it is broken and what to do about it.
+/// Violation of a rule, with its location and a fix.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     place: String,
@@ -18,7 +18,7 @@ impl Violation {
         }
     }
 
-    /// A violation at a line (counted from one) of a file.
+    /// Creates a violation at a line of a file, counted from one.
     pub(crate) fn at(file: impl fmt::Display, line: usize, problem: impl Into<String>) -> Self {
         Self::new(format!("{file}:{line}"), problem)
     }
@@ -30,7 +30,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Prints every violation and a last line with their number; fails when there is one.
+/// Prints all violations and their number; fails if there is one.
 pub(crate) fn print(check: &str, violations: &[Violation]) -> ExitCode {
     for violation in violations {
         eprintln!("{violation}");

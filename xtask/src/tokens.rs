@@ -1,4 +1,4 @@
-//! Small questions about Rust tokens, shared by the checks that read source.
+//! Helpers on Rust tokens, shared by the checks that read source.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -10,13 +10,13 @@ pub(crate) fn is_punct(token: Option<&TokenTree>, sign: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == sign)
 }
 
-/// Whether `::` stands at `at`.
+/// Reports whether `::` starts at `at`.
 pub(crate) fn is_separator(tokens: &[TokenTree], at: usize) -> bool {
     is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')
 }
 
-/// Whether the brackets after a `#` compile what follows for tests: `cfg` with `test` or the `testkit` feature, not
-/// negated.
+/// Reports whether the brackets of an attribute restrict the item to tests: `cfg` with `test` or
+/// the `testkit` feature, not negated.
 pub(crate) fn is_attribute_for_tests(brackets: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(brackets)) = brackets else {
         return false;

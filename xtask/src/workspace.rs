@@ -1,4 +1,4 @@
-//! The workspace a chore works on: its manifests as cargo sees them, and its source files.
+//! Workspace under check: its manifests as cargo reads them, and its source files.
 
 use std::fs;
 use std::path::Path;
@@ -8,19 +8,19 @@ use anyhow::{Context, Result};
 use cargo_metadata::camino::{Utf8Path, Utf8PathBuf};
 use cargo_metadata::{CargoOpt, Metadata, MetadataCommand};
 
-/// A workspace, loaded without touching the network or the lock file.
+/// Workspace, loaded without network access and without changes to the lock file.
 pub(crate) struct Workspace {
     metadata: Metadata,
 }
 
-/// A source file and its text; `path` is relative to the workspace root.
+/// Source file and its text; `path` is relative to the workspace root.
 pub(crate) struct SourceFile {
     pub(crate) path: Utf8PathBuf,
     pub(crate) text: String,
 }
 
 impl Workspace {
-    /// Opens the workspace in `root`, or the one around the current folder.
+    /// Opens the workspace in `root`, or the one that contains the current folder.
     pub(crate) fn open(root: Option<&Path>) -> Result<Self> {
         let mut command = MetadataCommand::new();
         command
@@ -38,7 +38,7 @@ impl Workspace {
         &self.metadata.workspace_root
     }
 
-    /// Where cargo puts what it builds; follows `CARGO_TARGET_DIR`.
+    /// Returns cargo's target directory; respects `CARGO_TARGET_DIR`.
     pub(crate) fn target_directory(&self) -> &Utf8Path {
         &self.metadata.target_directory
     }
@@ -47,12 +47,13 @@ impl Workspace {
         self.metadata.workspace_packages()
     }
 
-    /// `path` as seen from the root, for messages.
+    /// Returns `path` relative to the root, for messages.
     pub(crate) fn relative<'p>(&self, path: &'p Utf8Path) -> &'p Utf8Path {
         path.strip_prefix(self.root()).unwrap_or(path)
     }
 
-    /// Every `.rs` file below `folder` (relative to the root), in path order. A missing folder has none.
+    /// Returns every `.rs` file below `folder` (relative to the root), in path order; none if the
+    /// folder does not exist.
     pub(crate) fn rust_files(&self, folder: &str) -> Result<Vec<SourceFile>> {
         let mut paths = Vec::new();
         collect(&self.root().join(folder), &mut paths)?;
@@ -68,7 +69,7 @@ impl Workspace {
     }
 }
 
-/// Runs `command` with our terminal and passes its success or failure on.
+/// Runs `command` with the terminal of this process, and returns its success or failure.
 pub(crate) fn run(command: &mut Command) -> Result<ExitCode> {
     let status = command
         .status()

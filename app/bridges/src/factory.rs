@@ -1,50 +1,53 @@
-//! The one place that chooses a stream bridge.
+//! Builds the configured stream bridge and node notifier.
 
 use std::sync::Arc;
 
-use harness::runtime::memory::{InvalidOption, MemoryNodeBell, MemoryOptions, MemoryStreamBridge};
-use harness::runtime::runs::NodeBell;
+use harness::runtime::in_memory::{
+    InMemoryNodeNotifier, InMemoryOptions, InMemoryStreamBridge, InvalidOption,
+};
+use harness::runtime::runs::NodeNotifier;
 use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
 use harness::runtime::tasks::Tasks;
 
-use crate::redis::{BadAddress, RedisNodeBell, RedisOptions, RedisStreamBridge};
+use crate::redis::{InvalidAddress, RedisNodeNotifier, RedisOptions, RedisStreamBridge};
 
-/// Which bridge carries the runs' events: the setting `stream_bridge`.
+/// Stream bridge of the configuration: the setting `stream_bridge`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamBridgeConfig {
-    /// `type: memory`, for one process.
-    Memory(MemoryOptions),
-    /// `type: redis`, for several.
+    /// `type: memory`, for a single process.
+    Memory(InMemoryOptions),
+    /// `type: redis`, for several processes.
     Redis(RedisOptions),
 }
 
 impl Default for StreamBridgeConfig {
     fn default() -> Self {
-        Self::Memory(MemoryOptions::default())
+        Self::Memory(InMemoryOptions::default())
     }
 }
 
-/// Why no bridge could be made.
+/// Error of building a bridge.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FactoryError {
-    /// An option is out of its range.
+    /// An option is out of range.
     #[error(transparent)]
     InvalidOption(#[from] InvalidOption),
-    /// Redis is asked for at an address that is none.
+    /// The Redis URL is not valid.
     #[error(transparent)]
-    BadAddress(#[from] BadAddress),
+    InvalidAddress(#[from] InvalidAddress),
 }
 
-/// The bridge that `config` asks for, not yet started. What it cannot keep goes to `log`.
+/// Builds the bridge that `config` selects, not started. Events that the bridge cannot store go to
+/// `log`.
 pub fn stream_bridge(
     config: StreamBridgeConfig,
     log: Arc<dyn StreamLog>,
 ) -> Result<Arc<dyn StreamBridge>, FactoryError> {
     match config {
         StreamBridgeConfig::Memory(options) => {
-            Ok(Arc::new(MemoryStreamBridge::with_log(options, log)?))
+            Ok(Arc::new(InMemoryStreamBridge::with_log(options, log)?))
         }
         StreamBridgeConfig::Redis(options) => {
             Ok(Arc::new(RedisStreamBridge::with_log(options, log)?))
@@ -52,50 +55,52 @@ pub fn stream_bridge(
     }
 }
 
-/// The bell between the processes that such a bridge joins; what it has begun to ring, `tasks` finish.
-pub fn node_bell(
+/// Builds the notifier between the processes of such a bridge. `tasks` completes notifications in
+/// flight.
+pub fn node_notifier(
     config: &StreamBridgeConfig,
     tasks: Tasks,
-) -> Result<Arc<dyn NodeBell>, FactoryError> {
+) -> Result<Arc<dyn NodeNotifier>, FactoryError> {
     match config {
-        StreamBridgeConfig::Memory(_) => Ok(Arc::new(MemoryNodeBell::default())),
-        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisNodeBell::new(options, tasks)?)),
+        StreamBridgeConfig::Memory(_) => Ok(Arc::new(InMemoryNodeNotifier::default())),
+        StreamBridgeConfig::Redis(options) => Ok(Arc::new(RedisNodeNotifier::new(options, tasks)?)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use harness::runtime::memory::MemoryStores;
+    use harness::runtime::in_memory::InMemoryStores;
 
     use super::*;
 
     fn made(config: StreamBridgeConfig) -> Result<Arc<dyn StreamBridge>, FactoryError> {
-        stream_bridge(config, Arc::new(MemoryStores::new()))
+        stream_bridge(config, Arc::new(InMemoryStores::new()))
     }
 
     #[test]
-    fn the_default_is_a_memory_bridge() {
+    fn default_config_is_in_memory_bridge() {
         let bridge = made(StreamBridgeConfig::default()).expect("the defaults are valid");
-        assert!(format!("{bridge:?}").starts_with("MemoryStreamBridge"));
+        assert!(format!("{bridge:?}").starts_with("InMemoryStreamBridge"));
     }
 
     #[test]
-    fn neither_a_redis_bridge_nor_a_bad_address_shows_its_password() {
+    fn debug_and_errors_omit_redis_password() {
         let redis = |url: &str| StreamBridgeConfig::Redis(RedisOptions::at(url));
         let config = redis("rediss://ann:hunter2@example.org/1");
         let bridge = made(config.clone()).expect("an address");
-        let error = made(redis("http://ann:hunter2@example.org")).expect_err("no address");
+        let error = made(redis("http://ann:hunter2@example.org")).expect_err("not an address");
         assert!(!format!("{config:?} {bridge:?} {error:?} {error}").contains("hunter2"));
         assert!(error.to_string().contains("stream_bridge.redis_url"));
     }
 
     #[test]
-    fn an_option_of_zero_is_refused_by_its_name() {
-        let options = MemoryOptions {
+    fn zero_option_is_rejected_by_name() {
+        let options = InMemoryOptions {
             max_events: 0,
-            ..MemoryOptions::default()
+            ..InMemoryOptions::default()
         };
-        let error = made(StreamBridgeConfig::Memory(options)).expect_err("nothing could be kept");
+        let error =
+            made(StreamBridgeConfig::Memory(options)).expect_err("no event could be stored");
         assert_eq!(
             error.to_string(),
             "stream_bridge.memory.max_events must be greater than zero"

@@ -1,4 +1,4 @@
-//! Keys with which programs act for users. A key is shown once; what is kept of it can only recognize it.
+//! API keys with which programs act for users. A key is shown once; only its hash is stored.
 
 use std::sync::Arc;
 
@@ -10,39 +10,40 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// What every key begins with, so that people and scanners know one when they see it.
+/// Prefix of every key, by which people and secret scanners recognise one.
 pub const PREFIX: &str = "dfk_";
-/// The characters of a key's id, and of the secret after it: 256 random bits.
+/// Lengths of a key's id and of its secret, in hexadecimal characters; the secret has 256 random
+/// bits.
 const ID_LENGTH: usize = 16;
 const SECRET_LENGTH: usize = 64;
 
-/// What is known of a key.
+/// Stored record of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Its id, which is part of it and no secret.
+    /// Public id, which is part of the key.
     pub key_id: String,
-    /// Who acts with it.
+    /// User that requests with this key act as.
     pub user_id: String,
-    /// What its owner calls it.
+    /// Name given by the owner.
     pub name: Option<String>,
-    /// Whether who acts with it manages the installation.
+    /// `true` if requests with this key may administer the installation.
     pub is_admin: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When it ends.
+    /// Expiry time; `None` means never.
     pub expires_at: Option<DateTime<Utc>>,
-    /// When it was taken back.
+    /// Revocation time.
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
 impl ApiKey {
-    /// Whether it lets anybody in at `at`.
+    /// Reports whether the key is neither revoked nor expired at `at`.
     pub fn is_valid(&self, at: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > at)
     }
 }
 
-/// What recognizes a key: its SHA-256. The secret is random, so nothing slower is needed.
+/// SHA-256 of a key. A slow hash is not needed, because the secret is random.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyHash(pub String);
 
@@ -52,19 +53,19 @@ impl KeyHash {
     }
 }
 
-/// A key as its owner gets it, once.
+/// Newly generated key, which only its creator ever sees in full.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Its id.
+    /// Id.
     pub key_id: String,
-    /// The whole key.
+    /// Complete key.
     pub key: SecretString,
-    /// What is kept of it.
+    /// Hash to store.
     pub hash: KeyHash,
 }
 
 impl NewKey {
-    /// A key from the operating system's randomness.
+    /// Generates a key from the operating system's random source.
     pub fn generate() -> Self {
         let (id, secret): ([u8; ID_LENGTH / 2], [u8; SECRET_LENGTH / 2]) =
             (rand::random(), rand::random());
@@ -78,7 +79,7 @@ impl NewKey {
     }
 }
 
-/// The id in what may be a key.
+/// Returns the id part if `key` has the format of a key.
 fn id_of(key: &str) -> Option<&str> {
     let (id, secret) = key.strip_prefix(PREFIX)?.split_once('_')?;
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -86,21 +87,22 @@ fn id_of(key: &str) -> Option<&str> {
         .then_some(id)
 }
 
-/// Keeps keys.
+/// Stores API keys.
 #[async_trait]
 pub trait ApiKeyStore: Send + Sync + std::fmt::Debug {
-    /// Keeps a new one.
+    /// Stores a new key.
     async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError>;
-    /// One with what recognizes it.
+    /// Returns a key with its hash.
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError>;
-    /// All, or a user's, in the order in which they were made.
+    /// Returns all keys, or those of one user, in order of creation.
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
-    /// Takes one back. `false` when there is none; one that was taken back before stays as it is.
+    /// Revokes a key. Returns `false` if it does not exist; an earlier revocation keeps its time.
     async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError>;
 }
 
-/// The key that `sent` is, if it is valid at `at`. What was wrong with it is not told.
-pub async fn recognize(
+/// Returns the record of the key `sent` if it is valid at `at`. Does not reveal why a key is
+/// invalid.
+pub async fn find_valid_key(
     store: &Arc<dyn ApiKeyStore>,
     sent: &str,
     at: DateTime<Utc>,
@@ -108,27 +110,27 @@ pub async fn recognize(
     let Some(id) = id_of(sent) else {
         return Ok(None);
     };
-    let Some((key, kept)) = store.find(id).await? else {
+    let Some((key, stored)) = store.find(id).await? else {
         return Ok(None);
     };
-    let is_it: bool = KeyHash::of(sent)
+    let matches: bool = KeyHash::of(sent)
         .0
         .as_bytes()
-        .ct_eq(kept.0.as_bytes())
+        .ct_eq(stored.0.as_bytes())
         .into();
-    Ok(Some(key).filter(|key| is_it && key.is_valid(at)))
+    Ok(Some(key).filter(|key| matches && key.is_valid(at)))
 }
 
-/// What a key is for besides acting for its user.
+/// Rights of a key beyond acting for its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// Nothing else.
+    /// No further rights.
     User,
-    /// Managing the installation.
+    /// Administration of the installation.
     Admin,
 }
 
-/// A new key of `user`, kept in `store`.
+/// Creates a key for `user` and stores its hash.
 pub async fn issue(
     store: &dyn ApiKeyStore,
     user: &str,
@@ -140,7 +142,7 @@ pub async fn issue(
     let NewKey { key_id, key, hash } = NewKey::generate();
     debug_assert!(id_of(key.expose_secret()).is_some());
     let is_admin = rights == Rights::Admin;
-    let kept = ApiKey {
+    let stored = ApiKey {
         key_id,
         user_id: user.to_owned(),
         name,
@@ -149,16 +151,16 @@ pub async fn issue(
         expires_at,
         revoked_at: None,
     };
-    store.create(kept.clone(), hash).await?;
-    Ok((kept, key))
+    store.create(stored.clone(), hash).await?;
+    Ok((stored, key))
 }
 
-/// Keys that go with the process: for tests and embedders.
+/// API keys in memory, for tests and embedders.
 #[derive(Debug, Default)]
-pub struct MemoryApiKeyStore(Mutex<Vec<(ApiKey, KeyHash)>>);
+pub struct InMemoryApiKeyStore(Mutex<Vec<(ApiKey, KeyHash)>>);
 
 #[async_trait]
-impl ApiKeyStore for MemoryApiKeyStore {
+impl ApiKeyStore for InMemoryApiKeyStore {
     async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError> {
         self.0.lock().push((key, hash));
         Ok(())
@@ -202,7 +204,7 @@ mod tests {
 
     async fn memory() -> KeyStores {
         KeyStores {
-            keys: Arc::new(MemoryApiKeyStore::default()),
+            keys: Arc::new(InMemoryApiKeyStore::default()),
             keep: Arc::new(()),
         }
     }
@@ -210,14 +212,14 @@ mod tests {
     crate::api_key_store_suite!([#[tokio::test]] memory);
 
     #[tokio::test]
-    async fn only_the_whole_key_is_recognized_while_it_is_valid() {
-        let store: Arc<dyn ApiKeyStore> = Arc::new(MemoryApiKeyStore::default());
-        let (kept, key) = issue(&*store, "ann", Rights::User, None, Some(at(10)), at(0))
+    async fn only_complete_valid_key_is_accepted() {
+        let store: Arc<dyn ApiKeyStore> = Arc::new(InMemoryApiKeyStore::default());
+        let (stored, key) = issue(&*store, "ann", Rights::User, None, Some(at(10)), at(0))
             .await
             .unwrap();
         let key = key.expose_secret().to_owned();
         let user = async |sent: &str, n| {
-            recognize(&store, sent, at(n))
+            find_valid_key(&store, sent, at(n))
                 .await
                 .unwrap()
                 .map(|key| key.user_id)
@@ -240,12 +242,12 @@ mod tests {
         ] {
             assert_eq!(user(wrong, 1).await, None, "{wrong}");
         }
-        assert_eq!(store.revoke(&kept.key_id, at(2)).await, Ok(true));
+        assert_eq!(store.revoke(&stored.key_id, at(2)).await, Ok(true));
         assert_eq!(user(&key, 3).await, None);
     }
 
     #[test]
-    fn keys_are_never_alike_and_do_not_show_in_logs() {
+    fn keys_are_unique_and_redacted_in_logs() {
         let (one, other) = (NewKey::generate(), NewKey::generate());
         assert!(one.key_id != other.key_id && one.hash != other.hash);
         assert!(!format!("{one:?}").contains(one.key.expose_secret()));

@@ -1,4 +1,4 @@
-//! Assistants: a graph with a configuration under a name, in versions.
+//! Assistants: named, versioned configurations of a graph.
 
 use std::cmp::Ordering;
 
@@ -9,25 +9,26 @@ use harness::runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// What a version of an assistant says.
+/// Content of one assistant version.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AssistantContent {
-    /// The graph it runs.
+    /// Graph that its runs execute.
     pub graph: String,
-    /// Its name, for people.
+    /// Display name.
     pub name: String,
-    /// One line about it.
+    /// One-line description.
     pub description: Option<String>,
-    /// `tags`, `recursion_limit` and the like of its runs; `configurable` is the context again.
+    /// `tags`, `recursion_limit` and other settings of its runs; `configurable` repeats the
+    /// context.
     pub config: Map<String, Value>,
-    /// The context of its runs.
+    /// Context of its runs.
     pub context: Map<String, Value>,
-    /// Client metadata.
+    /// Metadata set by clients.
     pub metadata: Map<String, Value>,
 }
 
 impl AssistantContent {
-    /// The same with the context as `config.configurable` too, its older name: agents see it whichever they read.
+    /// Copies the context to `config.configurable`, its older name, because agents may read either.
     #[must_use]
     pub fn mirrored(mut self) -> Self {
         self.config.shift_remove("configurable");
@@ -41,66 +42,66 @@ impl AssistantContent {
     }
 }
 
-/// An assistant as it is now.
+/// Assistant in its active version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assistant {
-    /// Its id.
+    /// Id.
     pub id: Uuid,
-    /// Who made it.
+    /// User that created it.
     pub user_id: Option<String>,
-    /// The version that is in force.
+    /// Active version.
     pub version: u32,
-    /// What that version says.
+    /// Content of the active version.
     pub content: AssistantContent,
-    /// When the assistant was made.
+    /// Creation time of the assistant.
     pub created_at: DateTime<Utc>,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: DateTime<Utc>,
 }
 
-/// An assistant to be made.
+/// Assistant to create.
 #[derive(Debug, Clone)]
 pub struct NewAssistant {
-    /// Its id.
+    /// Id.
     pub id: Uuid,
-    /// Whose it shall be.
+    /// Owner.
     pub user_id: Option<String>,
-    /// Its first version.
+    /// Content of version 1.
     pub content: AssistantContent,
-    /// Now.
+    /// Current time.
     pub at: DateTime<Utc>,
 }
 
-/// What a create found.
+/// Result of a create.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CreatedAssistant {
-    /// It is new.
+    /// Created.
     New(Assistant),
-    /// The user has it already; it is unchanged.
+    /// The user already owns the id; the stored record is unchanged.
     Existing(Assistant),
-    /// Somebody else has it.
+    /// The id belongs to another user.
     Taken,
 }
 
-/// A new version: what is said replaces, what is not said stays.
+/// Changes for a new version; fields that are `None` keep their value.
 #[derive(Debug, Clone, Default)]
 pub struct AssistantPatch {
-    /// Another graph.
+    /// New graph.
     pub graph: Option<String>,
-    /// Another name.
+    /// New name.
     pub name: Option<String>,
-    /// Another description.
+    /// New description.
     pub description: Option<String>,
-    /// Another configuration.
+    /// New configuration.
     pub config: Option<Map<String, Value>>,
-    /// Another context.
+    /// New context.
     pub context: Option<Map<String, Value>>,
-    /// Merged one level deep.
+    /// Merged into the existing metadata, one level deep.
     pub metadata: Map<String, Value>,
 }
 
 impl AssistantPatch {
-    /// What the next version says after one that says `content`.
+    /// Returns the content of the next version, based on `content`.
     #[must_use]
     pub fn applied_to(&self, mut content: AssistantContent) -> AssistantContent {
         let patch = self.clone();
@@ -117,71 +118,72 @@ impl AssistantPatch {
 /// One version of an assistant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssistantVersion {
-    /// The assistant.
+    /// Id of the assistant.
     pub id: Uuid,
-    /// 1 for the first.
+    /// Version number; the first is 1.
     pub version: u32,
-    /// What it says.
+    /// Content of the version.
     pub content: AssistantContent,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
 }
 
-/// What to sort by.
+/// Sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AssistantSort {
-    /// The making.
+    /// Creation time.
     #[default]
     CreatedAt,
-    /// The last change.
+    /// Time of the last change.
     UpdatedAt,
-    /// The name, by its bytes.
+    /// Name, compared by bytes.
     Name,
-    /// The graph, by its bytes.
+    /// Graph, compared by bytes.
     Graph,
-    /// The id.
+    /// Id.
     Id,
 }
 
-/// Which assistants to find.
+/// Filters, order and page of an assistant search.
 #[derive(Debug, Clone, Default)]
 pub struct AssistantSearch {
-    /// Only those of this graph.
+    /// Returns only assistants of this graph.
     pub graph: Option<String>,
-    /// Only those whose name contains this, in upper or lower case.
+    /// Returns only assistants whose name contains this text, ignoring case.
     pub name: Option<String>,
-    /// Only those whose metadata contains this; see [`contains`](crate::containment::contains).
+    /// Returns only assistants whose metadata contains this; see
+    /// [`contains`](crate::containment::contains).
     pub metadata: Map<String, Value>,
-    /// Not these.
+    /// Ids to leave out.
     pub except: Vec<Uuid>,
-    /// What to sort by; ties by id, in the same direction.
+    /// Sort key; ties are ordered by id, in the same direction.
     pub sort_by: AssistantSort,
-    /// Smallest first.
+    /// Ascending order instead of descending.
     pub ascending: bool,
-    /// At most this many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// Skip this many.
+    /// Number of results to skip.
     pub offset: usize,
 }
 
 impl AssistantSearch {
-    /// Whether an assistant passes the filters.
+    /// Reports whether an assistant passes the filters.
     pub fn matches(&self, content: &AssistantContent) -> bool {
         self.graph
             .as_ref()
             .is_none_or(|graph| content.graph == *graph)
-            && self.describes(&content.name, &content.metadata)
+            && self.metadata_matches(&content.name, &content.metadata)
     }
 
-    /// Whether a name and metadata pass the filters about them.
-    pub fn describes(&self, name: &str, metadata: &Map<String, Value>) -> bool {
+    /// Reports whether a name and metadata pass their filters.
+    pub fn metadata_matches(&self, name: &str, metadata: &Map<String, Value>) -> bool {
         self.name
             .as_ref()
-            .is_none_or(|wanted| name.to_lowercase().contains(&wanted.to_lowercase()))
+            .is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()))
             && crate::containment::contains(metadata, &self.metadata)
     }
 
-    /// The wanted order.
+    /// Compares two assistants in the requested order.
     pub fn order(&self, a: &Assistant, b: &Assistant) -> Ordering {
         let by_key = match self.sort_by {
             AssistantSort::CreatedAt => a.created_at.cmp(&b.created_at),
@@ -199,33 +201,34 @@ impl AssistantSearch {
     }
 }
 
-/// Which versions of an assistant to list.
+/// Filter and page of a version list.
 #[derive(Debug, Clone, Default)]
 pub struct VersionQuery {
-    /// Only those whose metadata contains this.
+    /// Returns only versions whose metadata contains this.
     pub metadata: Map<String, Value>,
-    /// At most this many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// Skip this many.
+    /// Number of results to skip.
     pub offset: usize,
 }
 
-/// Keeps assistants. Another user's assistant is as if it did not exist; every change is a version that stays.
+/// Stores assistants. Assistants of other users are treated as nonexistent. Every change adds a
+/// version; versions are never overwritten.
 #[async_trait]
 pub trait AssistantStore: Send + Sync + std::fmt::Debug {
-    /// Makes an assistant, or finds it.
+    /// Creates an assistant, or returns the existing one.
     async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError>;
-    /// One assistant.
+    /// Returns one assistant.
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError>;
-    /// Assistants that match.
+    /// Returns the assistants that match.
     async fn search(
         &self,
         search: &AssistantSearch,
         owner: &Owner,
     ) -> Result<Vec<Assistant>, StoreError>;
-    /// How many match, limit and offset aside.
+    /// Counts all matches, ignoring limit and offset.
     async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError>;
-    /// Makes the next version and puts it in force. Its number is one more than that of the newest.
+    /// Adds a version and activates it. Its number is that of the newest version plus one.
     async fn patch(
         &self,
         id: Uuid,
@@ -233,14 +236,14 @@ pub trait AssistantStore: Send + Sync + std::fmt::Debug {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<Assistant>, StoreError>;
-    /// Versions, newest first; `None` when there is no such assistant.
+    /// Returns versions, newest first; `None` if the assistant does not exist.
     async fn versions(
         &self,
         id: Uuid,
         query: &VersionQuery,
         owner: &Owner,
     ) -> Result<Option<Vec<AssistantVersion>>, StoreError>;
-    /// Puts a version in force again; `None` when there is no such assistant or version.
+    /// Activates an existing version; `None` if the assistant or the version does not exist.
     async fn set_latest(
         &self,
         id: Uuid,
@@ -248,6 +251,6 @@ pub trait AssistantStore: Send + Sync + std::fmt::Debug {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<Assistant>, StoreError>;
-    /// Removes an assistant with its versions. `false` when there was none.
+    /// Deletes an assistant with its versions. Returns `false` if it did not exist.
     async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError>;
 }

@@ -1,56 +1,60 @@
-//! Whether JSON contains other JSON, and what a store has to remember of an object to find it by that.
+//! JSON containment, and the index entries by which a store finds objects that contain a pattern.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// Longer paths are told by a digest.
-const LONGEST_PATH: usize = 254;
-/// The namespace of such digests.
+/// Maximum length of a path in bytes; longer paths are replaced by a digest.
+const MAX_PATH_LENGTH: usize = 254;
+/// UUID namespace of these digests.
 const DIGESTS: Uuid = Uuid::from_u128(0x2f0a_93d4_6d3e_4b0c_8a6b_7e1f_0c55_91ab);
 
-/// Whether `held` has every entry of `wanted`. Objects are compared entry by entry, every element of a wanted list must be in some
-/// element of the held one, and plain values must be equal with their type: 1 is not `1.0`, and null is not an absence.
-pub fn contains(held: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
-    wanted.iter().all(|(key, wanted)| {
-        held.get(key)
-            .is_some_and(|held| value_contains(held, wanted))
+/// Reports whether `value` contains every entry of `pattern`. Objects are compared entry by entry,
+/// every element of a list in the pattern must be contained in some element of the list in the
+/// value, and scalars must be equal including their type: 1 is not `1.0`, and null does not match
+/// an absent key.
+pub fn contains(value: &Map<String, Value>, pattern: &Map<String, Value>) -> bool {
+    pattern.iter().all(|(key, pattern)| {
+        value
+            .get(key)
+            .is_some_and(|value| value_contains(value, pattern))
     })
 }
 
-fn value_contains(held: &Value, wanted: &Value) -> bool {
-    match (held, wanted) {
-        (Value::Object(held), Value::Object(wanted)) => contains(held, wanted),
-        (Value::Array(held), Value::Array(wanted)) => wanted
+fn value_contains(value: &Value, pattern: &Value) -> bool {
+    match (value, pattern) {
+        (Value::Object(value), Value::Object(pattern)) => contains(value, pattern),
+        (Value::Array(value), Value::Array(pattern)) => pattern
             .iter()
-            .all(|wanted| held.iter().any(|held| value_contains(held, wanted))),
-        (held, wanted) => held == wanted,
+            .all(|pattern| value.iter().any(|value| value_contains(value, pattern))),
+        (value, pattern) => value == pattern,
     }
 }
 
-/// Something that is true of an object: what stands at a path.
+/// Value at one path of an object, as an index entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fact {
-    /// Keys from the outside in, as a JSON list; 0 stands for any element of a list.
+    /// Keys from the root, as a JSON list; 0 stands for any element of a list.
     pub path: String,
-    /// A plain value as JSON text, `{}` or `[]` for an object or a list.
+    /// Scalar as JSON text; `{}` or `[]` for an object or a list.
     pub value: String,
 }
 
-/// What is true of an object, without repetition: everything, or the first `most` facts. If one object contains another, all facts
-/// of the first include all of the other's.
-pub fn facts(object: &Map<String, Value>, most: usize) -> Vec<Fact> {
+/// Returns the distinct facts of an object, at most `limit`. If one object contains another, its
+/// facts include all facts of the other.
+pub fn facts(object: &Map<String, Value>, limit: usize) -> Vec<Fact> {
     let mut facts = BTreeSet::new();
-    collect(object, "", most, &mut facts);
+    collect(object, "", limit, &mut facts);
     facts.into_iter().collect()
 }
 
-/// Whether having the facts of `wanted` is the same as containing it. Not so where a list holds objects or lists: several
-/// elements together may have facts that no single one has.
-pub fn facts_decide(wanted: &Map<String, Value>) -> bool {
-    wanted.values().all(|value| match value {
-        Value::Object(inner) => facts_decide(inner),
+/// Reports whether comparing facts is equivalent to containment for this pattern. It is not if a
+/// list holds objects or lists: several elements together may provide facts that no single element
+/// has.
+pub fn facts_are_sufficient(pattern: &Map<String, Value>) -> bool {
+    pattern.values().all(|value| match value {
+        Value::Object(inner) => facts_are_sufficient(inner),
         Value::Array(items) => items
             .iter()
             .all(|item| !item.is_object() && !item.is_array()),
@@ -58,22 +62,22 @@ pub fn facts_decide(wanted: &Map<String, Value>) -> bool {
     })
 }
 
-fn collect(object: &Map<String, Value>, path: &str, most: usize, facts: &mut BTreeSet<Fact>) {
+fn collect(object: &Map<String, Value>, path: &str, limit: usize, facts: &mut BTreeSet<Fact>) {
     for (key, value) in object {
-        if facts.len() >= most {
+        if facts.len() >= limit {
             return;
         }
         collect_value(
             value,
             &below(path, &Value::from(key.as_str()).to_string()),
-            most,
+            limit,
             facts,
         );
     }
 }
 
-fn collect_value(value: &Value, path: &str, most: usize, facts: &mut BTreeSet<Fact>) {
-    if facts.len() >= most {
+fn collect_value(value: &Value, path: &str, limit: usize, facts: &mut BTreeSet<Fact>) {
+    if facts.len() >= limit {
         return;
     }
     let mut add = |value: String| {
@@ -85,14 +89,14 @@ fn collect_value(value: &Value, path: &str, most: usize, facts: &mut BTreeSet<Fa
     match value {
         Value::Object(inner) => {
             add("{}".to_owned());
-            collect(inner, path, most, facts);
+            collect(inner, path, limit, facts);
         }
         Value::Array(items) => {
             add("[]".to_owned());
             let inner = below(path, "0");
             items
                 .iter()
-                .for_each(|item| collect_value(item, &inner, most, facts));
+                .for_each(|item| collect_value(item, &inner, limit, facts));
         }
         plain => {
             add(plain.to_string());
@@ -100,14 +104,15 @@ fn collect_value(value: &Value, path: &str, most: usize, facts: &mut BTreeSet<Fa
     }
 }
 
-/// The path one step further in. A long one is told by its digest, so that a fact costs no more for standing deep.
+/// Appends a step to a path. A long path becomes a digest, so the size of a fact does not depend on
+/// its depth.
 fn below(path: &str, step: &str) -> String {
     let text = if path.is_empty() {
         step.to_owned()
     } else {
         format!("{path},{step}")
     };
-    if text.len() <= LONGEST_PATH {
+    if text.len() <= MAX_PATH_LENGTH {
         text
     } else {
         format!("\"#{}\"", Uuid::new_v5(&DIGESTS, text.as_bytes()))
@@ -126,25 +131,25 @@ mod tests {
     }
 
     #[test]
-    fn containment_goes_into_objects_and_lists_and_knows_types() {
-        let held = map(json!({"a": {"x": 1, "y": [1, {"p": 1, "q": 2}]}, "n": null, "f": 1.0}));
-        for wanted in [
+    fn containment_is_recursive_and_respects_types() {
+        let value = map(json!({"a": {"x": 1, "y": [1, {"p": 1, "q": 2}]}, "n": null, "f": 1.0}));
+        for pattern in [
             json!({}),
             json!({"a": {}}),
             json!({"a": {"x": 1}}),
             json!({"a": {"y": [{"p": 1}, 1]}}),
             json!({"n": null}),
         ] {
-            assert!(contains(&held, &map(wanted.clone())), "{wanted}");
+            assert!(contains(&value, &map(pattern.clone())), "{pattern}");
         }
-        for wanted in [
+        for pattern in [
             json!({"b": null}),
             json!({"f": 1}),
             json!({"a": {"y": [{"p": 2}]}}),
             json!({"a": []}),
             json!({"a": {"x": "1"}}),
         ] {
-            assert!(!contains(&held, &map(wanted.clone())), "{wanted}");
+            assert!(!contains(&value, &map(pattern.clone())), "{pattern}");
         }
     }
 
@@ -170,12 +175,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_contains_has_the_facts_and_mostly_the_other_way_round(held in object(), wanted in object()) {
-            let known = facts(&held, usize::MAX);
-            let has_facts = facts(&wanted, usize::MAX).iter().all(|fact| known.contains(fact));
-            if contains(&held, &wanted) {
+        fn containment_implies_facts_and_sufficient_facts_imply_it(value in object(), pattern in object()) {
+            let known = facts(&value, usize::MAX);
+            let has_facts = facts(&pattern, usize::MAX).iter().all(|fact| known.contains(fact));
+            if contains(&value, &pattern) {
                 prop_assert!(has_facts);
-            } else if facts_decide(&wanted) {
+            } else if facts_are_sufficient(&pattern) {
                 prop_assert!(!has_facts);
             }
         }

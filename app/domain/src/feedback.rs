@@ -1,4 +1,4 @@
-//! What users think of answers: at most one row per user and run.
+//! Feedback of users on runs: at most one row per user and run.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -6,17 +6,17 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::StoreError;
 
-/// Thumbs.
+/// Rating of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rating {
-    /// Up.
+    /// Thumbs up.
     Up,
-    /// Down.
+    /// Thumbs down.
     Down,
 }
 
 impl Rating {
-    /// The number on the wire and in the store.
+    /// Returns the number used on the wire and in the store.
     pub fn as_number(self) -> i64 {
         match self {
             Self::Up => 1,
@@ -24,7 +24,7 @@ impl Rating {
         }
     }
 
-    /// Reads the number.
+    /// Parses the number used on the wire and in the store.
     pub fn from_number(number: i64) -> Option<Self> {
         match number {
             1 => Some(Self::Up),
@@ -34,41 +34,43 @@ impl Rating {
     }
 }
 
-/// What a user thinks of a run.
+/// Feedback of one user on one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// Its own id. Stays when the user thinks again.
+    /// Id, kept when the user changes the feedback.
     pub feedback_id: String,
-    /// The thread of the run.
+    /// Thread of the run.
     pub thread_id: ThreadId,
-    /// The run.
+    /// Run id.
     pub run_id: RunId,
-    /// Who thinks so.
+    /// User that gave the feedback.
     pub user_id: String,
-    /// The message that is meant, if not the run's last answer.
+    /// Message it refers to; `None` means the run's last answer.
     pub message_id: Option<String>,
-    /// Up or down.
+    /// Rating.
     pub rating: Rating,
-    /// Why.
+    /// Comment of the user.
     pub comment: Option<String>,
-    /// When it was given, or given again.
+    /// Time of the first or last submission.
     pub created_at: DateTime<Utc>,
 }
 
-/// Keeps feedback. Another user's rows are as if they did not exist. Rows go with their run and with their thread.
+/// Stores feedback. Rows of other users are treated as nonexistent. Rows are deleted with their run
+/// and thread.
 #[async_trait]
 pub trait FeedbackStore: Send + Sync + std::fmt::Debug {
-    /// Writes the user's row of the run, in the place of the one that is there, whose id it keeps. Gives back what is stored then;
-    /// `None` when the thread has no such run.
+    /// Stores the user's feedback on the run, replacing an existing row but keeping its id. Returns
+    /// the stored row; `None` if the thread has no such run.
     async fn put(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError>;
-    /// The rows of a run, or of a whole thread, in the order in which they were given.
+    /// Returns the rows of a run, or of a whole thread, in order of creation.
     async fn list(
         &self,
         thread: &ThreadId,
         run: Option<&RunId>,
         owner: &Owner,
     ) -> Result<Vec<Feedback>, StoreError>;
-    /// Removes rows of a run, only the one with `id` if that is given. `false` when there was none.
+    /// Deletes the user's rows of a run, or only the one with `id`. Returns `false` if there was
+    /// none.
     async fn delete(
         &self,
         thread: &ThreadId,

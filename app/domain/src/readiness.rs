@@ -1,24 +1,24 @@
-//! Readiness of the places where this process writes: the reasons, and the port that asks for them.
+//! Readiness of storage: probes, and the reasons why writes fail.
 
 use async_trait::async_trait;
 
-/// A file or folder that a process writes to.
+/// File or folder that a process writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoredFile {
-    /// The file of the database.
+    /// Database file.
     Database,
-    /// The write-ahead log beside it.
+    /// Write-ahead log of the database.
     DatabaseLog,
-    /// The shared memory beside it, which holds the locks of all connections.
+    /// Shared-memory index of the write-ahead log, which holds the locks of all connections.
     DatabaseIndex,
-    /// The file whose lock keeps other processes out.
+    /// File whose lock excludes other processes.
     Lock,
-    /// The journal of a thread.
+    /// Journal of a thread.
     Journal,
-    /// The folder of the journals.
+    /// Folder of the journals.
     JournalFolder,
-    /// The folder that everything else is written to.
+    /// Folder of all other data.
     DataFolder,
 }
 
@@ -36,46 +36,47 @@ impl std::fmt::Display for StoredFile {
     }
 }
 
-/// A reason for which nothing can be written. Its text names no path, so anybody may read it.
+/// Reason why writes fail. Its text contains no path, so it may be public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotReady {
-    /// No space is left, or the space that is left is kept for deletes and ends of runs.
+    /// No space is left, or only the reserve for deletions and for ends of runs.
     #[error("disk full")]
     DiskFull,
-    /// A file that is open was removed: what is written to it would be lost.
+    /// An open file was removed: writes to it would be lost.
     #[error("{0} was removed")]
     Removed(StoredFile),
-    /// Another file stands where the open one was.
+    /// An open file was replaced by another.
     #[error("{0} was replaced")]
     Replaced(StoredFile),
-    /// The database takes no writes.
+    /// The database is read-only.
     #[error("database is read-only")]
     DatabaseReadOnly,
-    /// The folder takes no writes.
+    /// The folder is not writable.
     #[error("{0} is not writable")]
     FolderNotWritable(StoredFile),
-    /// It cannot be reached now.
+    /// The database cannot be reached.
     #[error("database is not available")]
     DatabaseUnavailable,
-    /// It failed in another way; the log says how.
+    /// Another failure; the log has the details.
     #[error("write failed")]
     WriteFailed,
 }
 
-/// A place that must take writes before requests are accepted.
+/// Probe of a storage location that must accept writes before requests are accepted.
 #[async_trait]
 pub trait ReadinessProbe: Send + Sync + std::fmt::Debug {
-    /// The name of the part in the answer.
+    /// Returns the component's name in the response.
     fn name(&self) -> &'static str;
 
-    /// Writes a little and waits until it is on stable storage. May be dropped before it ends; the caller bounds the time and the rate.
+    /// Writes a small amount of data and waits until it is on stable storage. The future may be
+    /// dropped early; the caller limits time and rate.
     ///
     /// # Errors
-    /// The reason for which the part takes no writes. Details go to the log.
+    /// The reason why the component accepts no writes. Details are logged.
     async fn probe(&self) -> Result<(), NotReady>;
 
-    /// Returns at once whether space is so low that nothing new is to be stored, in rows or in files.
+    /// Returns without blocking whether space is so low that no new rows or files may be stored.
     fn is_short_of_space(&self) -> bool {
         false
     }

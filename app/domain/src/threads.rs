@@ -1,4 +1,5 @@
-//! Threads as the application lists them: metadata, owner, title, status. What is said in them lives in checkpoints and events.
+//! Thread records: metadata, owner, title and status. Conversation content is stored in checkpoints
+//! and events.
 
 use std::collections::HashMap;
 
@@ -7,228 +8,233 @@ use chrono::{DateTime, Utc};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::CheckpointMeta;
-use harness::runtime::runs::store::{Known, RequestKey, StoreError};
+use harness::runtime::runs::store::{KeyState, RequestKey, StoreError};
 use harness::runtime::runs::{RunStatus, ThreadStatus, ThreadTtl};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A thread's row.
+/// Thread record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadRecord {
-    /// The thread.
+    /// Thread id.
     pub thread_id: ThreadId,
-    /// Whose it is.
+    /// Owner.
     pub user_id: Option<String>,
-    /// The graph of its first run.
+    /// Graph of its first run.
     pub assistant: Option<String>,
-    /// The id of the assistant of its first run, if the run named one.
+    /// Assistant id of its first run, if the run named one.
     pub assistant_id: Option<String>,
-    /// Its title.
+    /// Title.
     pub title: Option<String>,
-    /// Derived together with its runs.
+    /// Status, derived from its runs.
     pub status: ThreadStatus,
-    /// Client metadata.
+    /// Metadata set by clients.
     pub metadata: Map<String, Value>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When it last changed; pinning does not count.
+    /// Time of the last change, not counting pinning.
     pub updated_at: DateTime<Utc>,
-    /// When what is said in it last changed.
+    /// Time of the last state change.
     pub state_updated_at: DateTime<Utc>,
-    /// How long it stays as it is; for ever when absent.
+    /// Time to live after the last change; unlimited if absent.
     pub ttl: Option<ThreadTtl>,
 }
 
 impl ThreadRecord {
-    /// When its time is over, if it does not change before.
+    /// Returns the expiry time if nothing changes before.
     pub fn expires_at(&self) -> Option<DateTime<Utc>> {
         self.ttl
             .and_then(|ttl| self.updated_at.checked_add_signed(ttl.after))
     }
 }
 
-/// A thread to be made.
+/// Thread to create.
 #[derive(Debug, Clone)]
 pub struct NewThread {
-    /// Its id.
+    /// Id.
     pub thread_id: ThreadId,
-    /// Whose it shall be.
+    /// Owner.
     pub user_id: Option<String>,
-    /// The graph, if known yet.
+    /// Graph, if already known.
     pub assistant: Option<String>,
-    /// The id of the assistant, if known yet.
+    /// Assistant id, if already known.
     pub assistant_id: Option<String>,
-    /// Client metadata.
+    /// Metadata set by clients.
     pub metadata: Map<String, Value>,
-    /// How long it stays as it is; for ever when absent.
+    /// Time to live after the last change; unlimited if absent.
     pub ttl: Option<ThreadTtl>,
-    /// What the request is known by when it comes again; kept with a thread that is made.
+    /// Idempotency key of the request, stored with the created thread.
     pub request: Option<RequestKey>,
-    /// Now.
+    /// Current time.
     pub at: DateTime<Utc>,
 }
 
-/// What a create found.
+/// Result of a create.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Created {
-    /// It is new.
+    /// Created.
     New(ThreadRecord),
-    /// The user has it already; it is unchanged.
+    /// The user already owns the id; the stored record is unchanged.
     Existing(ThreadRecord),
-    /// Somebody else has it.
+    /// The id belongs to another user.
     Taken,
-    /// The request's key is known; nothing was looked at besides.
-    Known(Known),
+    /// The idempotency key is known; nothing else was checked.
+    Known(KeyState),
 }
 
-/// What to sort by.
+/// Sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThreadSort {
-    /// The last change.
+    /// Time of the last change.
     #[default]
     UpdatedAt,
-    /// The last change of what is said in it.
+    /// Time of the last state change.
     StateUpdatedAt,
-    /// The making.
+    /// Creation time.
     CreatedAt,
-    /// The id.
+    /// Id.
     ThreadId,
-    /// The status, then the last change.
+    /// Status, then time of the last change.
     Status,
 }
 
-/// An assistant by which threads are found.
+/// Filter by assistant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssistantFilter {
-    /// Its id: threads whose first run named it.
+    /// Assistant id; matches threads whose first run named it.
     pub id: String,
-    /// The graph whose own assistant it is: also threads whose first run named the graph only.
+    /// Graph whose default assistant this is; also matches threads whose first run named only the
+    /// graph.
     pub graph: Option<String>,
 }
 
-/// Which threads to find.
+/// Filters, order and page of a thread search.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadSearch {
-    /// Only these; empty means any.
+    /// Returns only these threads; empty means all.
     pub ids: Vec<ThreadId>,
-    /// Only with metadata that contains this; see [`contains`](crate::containment::contains).
+    /// Returns only threads whose metadata contains this; see
+    /// [`contains`](crate::containment::contains).
     pub metadata: Map<String, Value>,
-    /// Only with channel values that contain this, `messages` aside. Slow, `title` aside: the states of all threads are read.
+    /// Returns only threads whose channel values, except `messages`, contain this. Slow for all
+    /// channels but `title`: reads the states of all threads.
     pub values: Map<String, Value>,
-    /// Only of this graph: by the first run, or as `graph_id` of the metadata says.
+    /// Returns only threads of this graph, according to the first run or to `graph_id` in the
+    /// metadata.
     pub graph: Option<String>,
-    /// Only of this assistant.
+    /// Returns only threads of this assistant.
     pub assistant: Option<AssistantFilter>,
-    /// Only in this status.
+    /// Returns only threads in this status.
     pub status: Option<ThreadStatus>,
-    /// What to sort by.
+    /// Sort key.
     pub sort_by: ThreadSort,
-    /// Smallest first.
+    /// Ascending order instead of descending.
     pub ascending: bool,
-    /// Whether pinned threads (`metadata.deerflow_pinned` is `true`) come first.
+    /// Sorts pinned threads (`metadata.deerflow_pinned` is `true`) first.
     pub pinned_first: bool,
-    /// At most this many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// Skip this many.
+    /// Number of results to skip.
     pub offset: usize,
 }
 
-/// A change to a thread's row.
+/// Changes to a thread record.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadPatch {
-    /// Merged one level deep; null stays null.
+    /// Merged one level deep; null values are stored.
     pub metadata: Map<String, Value>,
-    /// A new title; `Some(None)` removes it.
+    /// New title; `Some(None)` removes it.
     pub title: Option<Option<String>>,
-    /// A new status, written by state updates from outside a run.
+    /// New status, set by state updates outside of a run.
     pub status: Option<ThreadStatus>,
-    /// Another time to stay.
+    /// New time to live.
     pub ttl: Option<ThreadTtl>,
-    /// Whether `updated_at` moves.
+    /// `true` if `updated_at` is set.
     pub touch: bool,
 }
 
-/// A state as it is stored, to be shown: nobody reads its messages on the way.
+/// Stored state for display; its messages are passed through unparsed.
 #[derive(Debug, Clone)]
 pub struct StoredState {
-    /// The checkpoint's facts.
+    /// Metadata of the checkpoint.
     pub meta: CheckpointMeta,
-    /// Channel values, `messages` left out.
+    /// Channel values without `messages`.
     pub channels: Map<String, Value>,
-    /// The messages as a JSON list.
+    /// Messages as a JSON list.
     pub messages: Box<RawValue>,
 }
 
-/// What a thread holds besides its row.
+/// Content of a thread outside of its record.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadContent {
-    /// Its newest state.
+    /// Newest state.
     pub state: Option<StoredState>,
-    /// Why its newest state cannot be shown, when it has one that is damaged.
+    /// Reason why the newest state cannot be read, if it is damaged.
     pub damage: Option<String>,
-    /// How its newest finished run ended.
+    /// Result of the newest finished run.
     pub last_end: Option<LastEnd>,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastEnd {
-    /// A terminal status.
+    /// Terminal status.
     pub status: RunStatus,
-    /// Why it failed.
+    /// Error message of a failed run.
     pub error: Option<String>,
-    /// The class of that error, if anybody knew.
+    /// Class of the error, if known.
     pub error_name: Option<String>,
-    /// Why it stopped early.
+    /// Reason for stopping early.
     pub stop_reason: Option<String>,
 }
 
-/// What a delete found.
+/// Result of a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
-    /// It is gone, and its id is not given to another user.
-    Done,
-    /// There is none, or it is somebody else's.
+    /// Deleted; the id will not be reused for another user.
+    Removed,
+    /// The thread does not exist or belongs to another user.
     NotFound,
-    /// A run is active on it.
+    /// A run is active on the thread.
     Busy,
 }
 
-/// What a sweep did.
+/// Result of a sweep.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Swept {
-    /// The threads that are gone, as they were.
-    pub gone: Vec<ThreadRecord>,
-    /// How many are left with their newest state.
-    pub forgot: usize,
+pub struct SweptThreads {
+    /// Last records of the deleted threads.
+    pub deleted: Vec<ThreadRecord>,
+    /// Number of threads reduced to their newest state.
+    pub trimmed: usize,
 }
 
-/// Keeps threads. Another user's thread is as if it did not exist; concurrent patches of different keys both survive.
+/// Stores threads. Threads of other users are treated as nonexistent. Concurrent patches of
+/// different keys are both applied.
 #[async_trait]
 pub trait ThreadStore: Send + Sync + std::fmt::Debug {
-    /// Makes a thread, or finds it.
+    /// Creates a thread, or returns the existing one.
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError>;
-    /// One thread.
+    /// Returns one thread.
     async fn get(
         &self,
         thread: &ThreadId,
         owner: &Owner,
     ) -> Result<Option<ThreadRecord>, StoreError>;
-    /// Threads that match.
+    /// Returns the threads that match.
     async fn search(
         &self,
         search: &ThreadSearch,
         owner: &Owner,
     ) -> Result<Vec<ThreadRecord>, StoreError>;
-    /// How many match, limit and offset aside.
+    /// Counts all matches, ignoring limit and offset.
     async fn count(&self, search: &ThreadSearch, owner: &Owner) -> Result<u64, StoreError>;
-    /// What threads hold, each read once: in as many statements for many as for one, as far as their states are short. Threads
-    /// that hold nothing are left out. Nobody's permission is asked.
+    /// Returns the contents of threads, in a constant number of statements as long as their states
+    /// are short. Threads without content are left out. Performs no ownership check.
     async fn contents(
         &self,
         threads: &[ThreadId],
     ) -> Result<HashMap<ThreadId, ThreadContent>, StoreError>;
-    /// Changes one thread and gives it back as it is then.
+    /// Changes a thread and returns the new record.
     async fn patch(
         &self,
         thread: &ThreadId,
@@ -236,11 +242,16 @@ pub trait ThreadStore: Send + Sync + std::fmt::Debug {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<ThreadRecord>, StoreError>;
-    /// Removes the row with all runs, events, checkpoints and log of the thread, in one transaction, unless a run is active.
+    /// Deletes the record with all runs, events, checkpoints and logs of the thread in one
+    /// transaction, unless a run is active.
     async fn delete(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError>;
-    /// Removes all checkpoints of a thread but the newest, unless a run is active.
-    async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError>;
-    /// Does to up to `most` threads whose time is over at `at`, whoever has them, what their [`ThreadTtl`] says, once after each
-    /// change. Those on which a run is active stay as they are.
-    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError>;
+    /// Deletes all checkpoints of a thread except the newest, unless a run is active.
+    async fn delete_past_checkpoints(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+    ) -> Result<Deleted, StoreError>;
+    /// Applies the [`ThreadTtl`] of up to `limit` threads of all users that expired at or before
+    /// `at`, once after each change. Threads with an active run are skipped.
+    async fn sweep(&self, at: DateTime<Utc>, limit: usize) -> Result<SweptThreads, StoreError>;
 }

@@ -1,104 +1,109 @@
-//! What a user's runs add up to, and what models were asked beside them.
+//! Usage statistics of a user: runs, and model tokens of runs and of auxiliary model calls.
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use harness::messages::UsageMetadata;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::memory::MemoryStores;
-use harness::runtime::runs::store::{AsideLedger, RunListQuery, StoreError};
+use harness::runtime::in_memory::InMemoryStores;
+use harness::runtime::runs::store::{RunListQuery, StoreError, UsageLedger};
 use harness::runtime::runs::{RunRecord, RunStatus};
 use indexmap::IndexMap;
 
-/// How many runs there are.
+/// Number of runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunCounts {
-    /// In all.
+    /// All runs.
     pub all: u64,
-    /// Not over.
+    /// Unfinished runs.
     pub active: u64,
-    /// Ended by a fault or by their time limit.
+    /// Runs that ended with an error or a timeout.
     pub failed: u64,
 }
 
-/// What one model was used for.
+/// Usage of one model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Spent {
-    /// The entry's name.
+pub struct ModelUsage {
+    /// Name of the model entry.
     pub model: String,
-    /// In so many runs.
+    /// Number of runs that used it.
     pub runs: u64,
-    /// The tokens of these runs, and of what the model was asked beside runs.
+    /// Tokens of these runs and of auxiliary calls.
     pub usage: UsageMetadata,
 }
 
-/// A day on which something was done.
+/// Usage on one day.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Day {
-    /// Which.
+pub struct DailyUsage {
+    /// Date.
     pub date: NaiveDate,
-    /// The runs that were accepted on it.
+    /// Number of runs accepted on that day.
     pub runs: u64,
-    /// What they spent.
-    pub spent: Vec<Spent>,
+    /// Usage per model.
+    pub model_usage: Vec<ModelUsage>,
 }
 
-/// The time that is looked at.
+/// Time range of a usage query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// From then on.
+pub struct UsageWindow {
+    /// Start, inclusive.
     pub since: DateTime<Utc>,
-    /// Before then: runs that are to begin later are accepted already.
+    /// End, exclusive; excludes accepted runs that start later.
     pub until: DateTime<Utc>,
-    /// How far the clock by which days begin is ahead of UTC.
-    pub ahead: TimeDelta,
+    /// Offset from UTC of the time zone that days are counted in.
+    pub utc_offset: TimeDelta,
 }
 
-impl Window {
-    /// The whole days up to the present one, which is one of them.
-    pub fn of_days(days: u32, now: DateTime<Utc>, ahead: TimeDelta) -> Self {
-        let today = (now + ahead).date_naive();
+impl UsageWindow {
+    /// Returns the range of the last `days` calendar days, including today.
+    pub fn last_days(days: u32, now: DateTime<Utc>, utc_offset: TimeDelta) -> Self {
+        let today = (now + utc_offset).date_naive();
         let first = today - TimeDelta::days(i64::from(days.saturating_sub(1)));
-        let begin = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc() - ahead;
+        let begin = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc() - utc_offset;
         Self {
             since: begin(first),
             until: begin(today + TimeDelta::days(1)),
-            ahead,
+            utc_offset,
         }
     }
 
-    /// Whether this moment is looked at.
-    fn has(&self, at: DateTime<Utc>) -> bool {
+    /// Reports whether a time is within the range.
+    fn contains(&self, at: DateTime<Utc>) -> bool {
         self.since <= at && at < self.until
     }
 
-    /// The day on which this moment is.
+    /// Returns the calendar day of a time.
     pub fn day_of(&self, at: DateTime<Utc>) -> NaiveDate {
-        (at + self.ahead).date_naive()
+        (at + self.utc_offset).date_naive()
     }
 }
 
-/// Adds up. A run counts from its end on, at the day on which it was accepted; it goes with its thread.
+/// Aggregates usage. A run counts once it has ended, on the day it was accepted; deleting its
+/// thread removes it.
 #[async_trait]
-pub trait UsageStore: AsideLedger {
-    /// How many runs there are.
+pub trait UsageStore: UsageLedger {
+    /// Number of runs.
     async fn counts(&self, owner: &Owner) -> Result<RunCounts, StoreError>;
-    /// What each model was used for since ever, by its name.
-    async fn spent(&self, owner: &Owner) -> Result<Vec<Spent>, StoreError>;
-    /// The days on which something was done, oldest first.
-    async fn days(&self, window: &Window, owner: &Owner) -> Result<Vec<Day>, StoreError>;
-    /// A page of the runs of all threads, newest first.
+    /// Returns the total usage per model, ordered by model name.
+    async fn model_usage(&self, owner: &Owner) -> Result<Vec<ModelUsage>, StoreError>;
+    /// Returns the days with any usage, oldest first.
+    async fn days(
+        &self,
+        window: &UsageWindow,
+        owner: &Owner,
+    ) -> Result<Vec<DailyUsage>, StoreError>;
+    /// Returns a page of the runs of all threads, newest first.
     async fn runs(&self, query: &RunListQuery, owner: &Owner)
     -> Result<Vec<RunRecord>, StoreError>;
 }
 
-/// Whether a run ended badly.
+/// Reports whether a run ended with an error or a timeout.
 fn failed(run: &RunRecord) -> bool {
     matches!(run.status, RunStatus::Error | RunStatus::Timeout)
 }
 
-/// In memory everything is looked through.
+/// Scans all runs and auxiliary calls.
 #[async_trait]
-impl UsageStore for MemoryStores {
+impl UsageStore for InMemoryStores {
     async fn counts(&self, owner: &Owner) -> Result<RunCounts, StoreError> {
         let runs = runs_of(self, owner)?;
         let count =
@@ -110,35 +115,39 @@ impl UsageStore for MemoryStores {
         })
     }
 
-    async fn spent(&self, owner: &Owner) -> Result<Vec<Spent>, StoreError> {
-        let mut spent = IndexMap::new();
-        for (_, cost) in costs_of(self, owner)? {
-            add(&mut spent, cost);
+    async fn model_usage(&self, owner: &Owner) -> Result<Vec<ModelUsage>, StoreError> {
+        let mut model_usage = IndexMap::new();
+        for (_, cost) in usage_of(self, owner)? {
+            add(&mut model_usage, cost);
         }
-        Ok(sorted(spent))
+        Ok(sorted(model_usage))
     }
 
-    async fn days(&self, window: &Window, owner: &Owner) -> Result<Vec<Day>, StoreError> {
-        let mut days: IndexMap<NaiveDate, (u64, IndexMap<String, Spent>)> = IndexMap::new();
+    async fn days(
+        &self,
+        window: &UsageWindow,
+        owner: &Owner,
+    ) -> Result<Vec<DailyUsage>, StoreError> {
+        let mut days: IndexMap<NaiveDate, (u64, IndexMap<String, ModelUsage>)> = IndexMap::new();
         for run in runs_of(self, owner)?
             .iter()
-            .filter(|run| window.has(run.created_at))
+            .filter(|run| window.contains(run.created_at))
         {
             days.entry(window.day_of(run.created_at)).or_default().0 += 1;
         }
-        for (at, cost) in costs_of(self, owner)?
+        for (at, cost) in usage_of(self, owner)?
             .into_iter()
-            .filter(|(at, _)| window.has(*at))
+            .filter(|(at, _)| window.contains(*at))
         {
             add(&mut days.entry(window.day_of(at)).or_default().1, cost);
         }
         days.sort_unstable_keys();
         Ok(days
             .into_iter()
-            .map(|(date, (runs, spent))| Day {
+            .map(|(date, (runs, model_usage))| DailyUsage {
                 date,
                 runs,
-                spent: sorted(spent),
+                model_usage: sorted(model_usage),
             })
             .collect())
     }
@@ -165,7 +174,7 @@ impl UsageStore for MemoryStores {
     }
 }
 
-fn runs_of(stores: &MemoryStores, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
+fn runs_of(stores: &InMemoryStores, owner: &Owner) -> Result<Vec<RunRecord>, StoreError> {
     let user = owner.resolve()?;
     Ok(stores
         .all_runs()
@@ -174,18 +183,18 @@ fn runs_of(stores: &MemoryStores, owner: &Owner) -> Result<Vec<RunRecord>, Store
         .collect())
 }
 
-/// What each run and each question beside runs was spent on, and when.
-fn costs_of(
-    stores: &MemoryStores,
+/// Returns the usage of each finished run and auxiliary call, with its time.
+fn usage_of(
+    stores: &InMemoryStores,
     owner: &Owner,
-) -> Result<Vec<(DateTime<Utc>, Spent)>, StoreError> {
+) -> Result<Vec<(DateTime<Utc>, ModelUsage)>, StoreError> {
     let user = owner.resolve()?;
     let mut costs = Vec::new();
     for run in runs_of(stores, owner)?
         .into_iter()
         .filter(|run| run.status.is_terminal())
     {
-        let spent = |(model, usage): (&str, UsageMetadata)| Spent {
+        let model_usage = |(model, usage): (&str, UsageMetadata)| ModelUsage {
             model: model.to_owned(),
             runs: 1,
             usage,
@@ -193,7 +202,7 @@ fn costs_of(
         costs.extend(
             run.completion
                 .by_model()
-                .map(|row| (run.created_at, spent(row))),
+                .map(|row| (run.created_at, model_usage(row))),
         );
     }
     let asides = stores
@@ -203,7 +212,7 @@ fn costs_of(
     costs.extend(asides.map(|aside| {
         (
             aside.created_at,
-            Spent {
+            ModelUsage {
                 model: aside.model,
                 runs: 0,
                 usage: aside.usage,
@@ -213,18 +222,23 @@ fn costs_of(
     Ok(costs)
 }
 
-fn add(spent: &mut IndexMap<String, Spent>, Spent { model, runs, usage }: Spent) {
-    let held = spent.entry(model.clone()).or_insert_with(|| Spent {
-        model,
-        ..Spent::default()
-    });
+fn add(
+    model_usage: &mut IndexMap<String, ModelUsage>,
+    ModelUsage { model, runs, usage }: ModelUsage,
+) {
+    let held = model_usage
+        .entry(model.clone())
+        .or_insert_with(|| ModelUsage {
+            model,
+            ..ModelUsage::default()
+        });
     held.runs += runs;
     held.usage = held.usage.and(&usage);
 }
 
-fn sorted(mut spent: IndexMap<String, Spent>) -> Vec<Spent> {
-    spent.sort_unstable_keys();
-    spent.into_values().collect()
+fn sorted(mut model_usage: IndexMap<String, ModelUsage>) -> Vec<ModelUsage> {
+    model_usage.sort_unstable_keys();
+    model_usage.into_values().collect()
 }
 
 #[cfg(test)]
@@ -232,12 +246,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_begins_with_a_day_by_the_clock_of_its_zone() {
+    fn window_starts_at_midnight_in_its_zone() {
         let now = DateTime::parse_from_rfc3339("2026-11-22T23:30:00Z")
             .unwrap()
             .to_utc();
         let since = |days, minutes| {
-            Window::of_days(days, now, TimeDelta::minutes(minutes))
+            UsageWindow::last_days(days, now, TimeDelta::minutes(minutes))
                 .since
                 .to_rfc3339()
         };
@@ -247,7 +261,7 @@ mod tests {
     }
 
     async fn memory() -> crate::testkit::usage::UsageStores {
-        let stores = MemoryStores::new();
+        let stores = InMemoryStores::new();
         crate::testkit::usage::UsageStores {
             usage: std::sync::Arc::new(stores.clone()),
             create: std::sync::Arc::new(stores.clone()),

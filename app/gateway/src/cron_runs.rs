@@ -1,4 +1,4 @@
-//! Makes the runs of crons: a firing is read as the request that it repeats.
+//! Creates the runs of crons from the stored request of each cron.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use harness::runtime::runs::store::AdmitError;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::Fields;
-use crate::input::RunTarget;
+use crate::requests::RunTarget;
 use crate::routes::crons::request_of;
 use crate::routes::runs::spec_for;
 use crate::state::GatewayState;
 
-/// Makes runs as the platform's routes do.
+/// Creates runs by the same rules as the platform's routes.
 #[derive(Debug, Clone)]
 pub struct CronRuns(Arc<GatewayState>);
 
 impl CronRuns {
-    /// Over the parts that the routes use.
+    /// A runner on the gateway's shared state.
     pub fn new(state: Arc<GatewayState>) -> Self {
         Self(state)
     }

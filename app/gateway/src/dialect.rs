@@ -1,26 +1,28 @@
-//! The two ways of speaking one API: everything in which DeerFlow's wire and the platform's differ hangs on this value.
+//! The two dialects of one API. Every difference between DeerFlow's wire format and the platform's
+//! depends on this value.
 
 use std::time::Duration;
 
 use harness::runtime::runs::{DisconnectMode, MultitaskStrategy, ThreadStatus};
 use harness::runtime::stream_bridge::ResumeFrom;
 
-/// Chosen by the router from the path's prefix; nothing below the gateway knows of it. `docs/api.md` lists every difference.
+/// Dialect of a request, chosen by the router from the path's prefix. The crates below the gateway
+/// do not know it. `docs/api.md` lists every difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// `/api/...` and `/api/langgraph/...`: what DeerFlow's web UI expects.
+    /// `/api/...` and `/api/langgraph/...`: the dialect of DeerFlow's web UI.
     DeerFlow,
-    /// The root: what the platform's SDKs expect.
+    /// The root: the dialect of the platform's SDKs.
     Platform,
 }
 
 impl Dialect {
-    /// Whether it is the platform's.
+    /// `true` for the platform's dialect.
     pub fn is_platform(self) -> bool {
         self == Self::Platform
     }
 
-    /// What ends a line of an event stream.
+    /// Line ending of event streams.
     pub fn line_end(self) -> &'static str {
         match self {
             Self::DeerFlow => "\n",
@@ -28,7 +30,7 @@ impl Dialect {
         }
     }
 
-    /// How long a stream or a waiting answer may stay silent.
+    /// Interval of heartbeats in a silent stream or waiting response.
     pub fn heartbeat(self) -> Duration {
         match self {
             Self::DeerFlow => Duration::from_secs(15),
@@ -36,8 +38,8 @@ impl Dialect {
         }
     }
 
-    /// `Cache-Control` of answers that are sent piece by piece. `no-transform` keeps proxies, such as the one in DeerFlow's web
-    /// UI, from compressing them: a compressor holds back every piece until the answer ends.
+    /// `Cache-Control` of streamed responses. `no-transform` prevents compression by proxies, such
+    /// as the one in DeerFlow's web UI: a compressor holds every chunk until the response ends.
     pub fn cache_control(self) -> &'static str {
         match self {
             Self::DeerFlow => "no-cache, no-transform",
@@ -45,7 +47,8 @@ impl Dialect {
         }
     }
 
-    /// What stands before `/threads/..` in `Content-Location`. `Location` never has a prefix: clients append it to their base.
+    /// Prefix of `/threads/..` in `Content-Location`. `Location` never has a prefix: clients append
+    /// it to their base URL.
     pub fn content_prefix(self) -> &'static str {
         match self {
             Self::DeerFlow => "/api",
@@ -53,7 +56,7 @@ impl Dialect {
         }
     }
 
-    /// Where a join begins that names no event.
+    /// Default start of a join without a `Last-Event-ID`.
     pub fn join_default(self) -> ResumeFrom {
         match self {
             Self::DeerFlow => ResumeFrom::Start,
@@ -61,7 +64,7 @@ impl Dialect {
         }
     }
 
-    /// What the creating client's going away means when it did not say.
+    /// Default effect on a run of the disconnect of the client that created it.
     pub fn disconnect_default(self) -> DisconnectMode {
         match self {
             Self::DeerFlow => DisconnectMode::Cancel,
@@ -69,7 +72,7 @@ impl Dialect {
         }
     }
 
-    /// What becomes of a second run on a busy thread that did not say.
+    /// Default multitask strategy for a second run on a busy thread.
     pub fn multitask_default(self) -> MultitaskStrategy {
         match self {
             Self::DeerFlow => MultitaskStrategy::Reject,
@@ -77,13 +80,14 @@ impl Dialect {
         }
     }
 
-    /// The word for a thread's status.
+    /// Wire name of a thread's status.
     pub fn thread_status(self, status: ThreadStatus) -> &'static str {
-        // Both dialects say `busy`: the web UI tests only for `interrupted` and `error`, and the SDK types know no other word.
+        // Both dialects use `busy`: the web UI tests only for `interrupted` and `error`, and the
+        // types of the SDK have no other name for it.
         status.as_str()
     }
 
-    /// How many snapshots a history shows when nobody says.
+    /// Default number of snapshots in a history.
     pub fn history_limit(self) -> u64 {
         match self {
             Self::DeerFlow => 10,
@@ -91,15 +95,15 @@ impl Dialect {
         }
     }
 
-    /// The most snapshots of one history.
-    pub fn history_most(self) -> u64 {
+    /// Maximum number of snapshots in a history.
+    pub fn max_history_limit(self) -> u64 {
         match self {
             Self::DeerFlow => 100,
             Self::Platform => 1000,
         }
     }
 
-    /// How many threads a search finds when nobody says.
+    /// Default page size of a thread search.
     pub fn search_limit(self) -> u64 {
         match self {
             Self::DeerFlow => 100,
@@ -107,7 +111,7 @@ impl Dialect {
         }
     }
 
-    /// How many runs a list shows when nobody says.
+    /// Default page size of a run list.
     pub fn run_list_limit(self) -> u64 {
         match self {
             Self::DeerFlow => 100,

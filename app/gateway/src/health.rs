@@ -1,4 +1,4 @@
-//! What this process needs to work, asked all at once and never for long.
+//! Readiness checks of this process: all run concurrently, each with a timeout.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,119 +14,121 @@ use tokio::time::Instant;
 
 use crate::error::ApiError;
 
-/// How long a part may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Who asks again within this gets the same findings: probes are no load.
-const FRESH: Duration = Duration::from_secs(1);
+/// Timeout of one check.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Results are cached this long, so that frequent probes cause no load.
+const CACHE_TTL: Duration = Duration::from_secs(1);
 
-/// How a part does.
+/// Result of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Condition {
-    /// It answers.
-    Fine,
-    /// It says that it does not work, and perhaps a reason that anybody may read.
+pub(crate) enum PartState {
+    /// The part works.
+    Healthy,
+    /// The part failed; the reason, if any, is safe to publish.
     Failed(Option<NotReady>),
-    /// It does not answer in time.
-    Silent,
+    /// The part did not answer within the timeout.
+    TimedOut,
 }
 
-/// What was found out about a part.
+/// Name, result and latency of one check.
 #[derive(Debug, Clone)]
-pub(crate) struct Finding {
+pub(crate) struct ProbeResult {
     name: &'static str,
-    /// Whether no run can be taken without it.
+    /// `true` if the process accepts no runs without this part.
     essential: bool,
-    condition: Condition,
+    state: PartState,
     took: Duration,
 }
 
-/// How the whole does.
+/// Readiness of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Everything works.
+pub(crate) enum Readiness {
+    /// All parts work.
     Ready,
-    /// Runs are taken, but a part is missing.
+    /// Runs are accepted, but a part failed.
     Degraded,
-    /// No run can be taken.
+    /// No run can be accepted.
     NotReady,
 }
 
-/// The verdict over findings.
-pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
-    match findings
+/// Returns the readiness that follows from the results.
+pub(crate) fn readiness(results: &[ProbeResult]) -> Readiness {
+    match results
         .iter()
-        .filter(|finding| finding.condition != Condition::Fine)
-        .map(|finding| finding.essential)
+        .filter(|result| result.state != PartState::Healthy)
+        .map(|result| result.essential)
         .max()
     {
-        None => Verdict::Ready,
-        Some(false) => Verdict::Degraded,
-        Some(true) => Verdict::NotReady,
+        None => Readiness::Ready,
+        Some(false) => Readiness::Degraded,
+        Some(true) => Readiness::NotReady,
     }
 }
 
-/// The result of probing one part.
-pub(crate) fn of_part(findings: &[Finding], name: &str) -> Vec<Finding> {
-    findings
+/// Returns the results of the part called `name`.
+pub(crate) fn results_of(results: &[ProbeResult], name: &str) -> Vec<ProbeResult> {
+    results
         .iter()
-        .filter(|finding| finding.name == name)
+        .filter(|result| result.name == name)
         .cloned()
         .collect()
 }
 
-/// The reason of a verdict that no run can be taken, where one is known.
-pub(crate) fn reason(findings: &[Finding]) -> Option<String> {
-    findings
+/// Returns the reason of the first essential failure.
+pub(crate) fn reason(results: &[ProbeResult]) -> Option<String> {
+    results
         .iter()
-        .filter(|finding| finding.essential)
-        .find_map(|finding| match finding.condition {
-            Condition::Fine => None,
-            Condition::Failed(Some(reason)) => Some(reason.to_string()),
-            Condition::Failed(None) => Some(format!("{} failed", finding.name)),
-            Condition::Silent => Some(format!("{} does not answer", finding.name)),
+        .filter(|result| result.essential)
+        .find_map(|result| match result.state {
+            PartState::Healthy => None,
+            PartState::Failed(Some(reason)) => Some(reason.to_string()),
+            PartState::Failed(None) => Some(format!("{} failed", result.name)),
+            PartState::TimedOut => Some(format!("{} does not answer", result.name)),
         })
 }
 
-/// Findings as probes read them. Reasons are of a fixed vocabulary, for anybody may ask; the log says more.
-pub(crate) fn findings_json(findings: &[Finding]) -> Value {
-    let one = |finding: &Finding| {
-        let state = match finding.condition {
-            Condition::Fine => "ok",
-            Condition::Failed(_) => "failed",
-            Condition::Silent => "silent",
+/// Returns the results as JSON. The endpoint is public, so reasons come from a fixed vocabulary;
+/// the log has details.
+pub(crate) fn results_json(results: &[ProbeResult]) -> Value {
+    let one = |result: &ProbeResult| {
+        let state = match result.state {
+            PartState::Healthy => "ok",
+            PartState::Failed(_) => "failed",
+            PartState::TimedOut => "silent",
         };
-        let latency_ms = (finding.took.as_secs_f64() * 100_000.0).round() / 100.0;
-        let mut shown = json!({ "state": state, "latency_ms": latency_ms });
-        if let Condition::Failed(Some(reason)) = finding.condition {
-            shown["reason"] = reason.to_string().into();
+        let latency_ms = (result.took.as_secs_f64() * 100_000.0).round() / 100.0;
+        let mut json = json!({ "state": state, "latency_ms": latency_ms });
+        if let PartState::Failed(Some(reason)) = result.state {
+            json["reason"] = reason.to_string().into();
         }
-        (finding.name.to_owned(), shown)
+        (result.name.to_owned(), json)
     };
-    Value::Object(findings.iter().map(one).collect::<Map<_, _>>())
+    Value::Object(results.iter().map(one).collect::<Map<_, _>>())
 }
 
-/// The last findings, and the probes that findings come from.
+/// The configured probes and their latest results.
 #[derive(Debug, Default)]
 pub struct Health {
-    last: Mutex<Option<(Instant, Vec<Finding>)>>,
-    probes: Vec<Trial>,
+    last: Mutex<Option<(Instant, Vec<ProbeResult>)>>,
+    probes: Vec<SharedProbe>,
 }
 
 impl Health {
-    /// Asks these probes too. Each of them is essential: without it no run can be taken.
+    /// Adds `probes` to the built-in checks. Each probe is essential: if it fails, no run can be
+    /// accepted.
     pub fn new(probes: Vec<Arc<dyn ReadinessProbe>>) -> Self {
         Self {
             last: Mutex::default(),
-            probes: probes.into_iter().map(Trial::new).collect(),
+            probes: probes.into_iter().map(SharedProbe::new).collect(),
         }
     }
 
-    /// Refuses what would store something new while space is low.
+    /// Rejects a request that would store new data while disk space is low.
     pub(crate) fn require_space(&self) -> Result<(), ApiError> {
         let is_short = self
             .probes
             .iter()
-            .any(|trial| trial.probe.is_short_of_space());
+            .any(|shared_probe| shared_probe.probe.is_short_of_space());
         if is_short {
             Err(ApiError::NotWritable(NotReady::DiskFull.to_string()))
         } else {
@@ -134,11 +136,12 @@ impl Health {
         }
     }
 
-    /// Asks the database, the stream bridge, the lease of this process and the probes, or gives what was found a moment ago.
-    pub(crate) async fn look(&self, runs: &RunsFacade) -> Vec<Finding> {
+    /// Checks the database, the stream bridge, this process's lease and the probes, or returns
+    /// cached results.
+    pub(crate) async fn check(&self, runs: &RunsFacade) -> Vec<ProbeResult> {
         let mut last = self.last.lock().await;
-        if let Some((_, findings)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            return findings.clone();
+        if let Some((_, results)) = last.as_ref().filter(|(at, _)| at.elapsed() < CACHE_TTL) {
+            return results.clone();
         }
         let parts = runs.parts();
         let database = async {
@@ -159,118 +162,119 @@ impl Health {
         let lease = async {
             match runs.lease() {
                 _ if runs.is_displaced() => Err(Failure::Text(
-                    "another process has taken the store".to_owned(),
+                    "another process has taken the store lock".to_owned(),
                 )),
-                Some(lease) if !lease.holds() => Err(Failure::Text("it lapsed".to_owned())),
+                Some(lease) if !lease.holds() => {
+                    Err(Failure::Text("this process's lease expired".to_owned()))
+                }
                 _ => Ok(()),
             }
         };
-        let trials = join_all(
-            self.probes
-                .iter()
-                .map(|trial| ask(trial.probe.name(), true, trial.ask())),
+        let shared =
+            join_all(self.probes.iter().map(|shared_probe| {
+                run_check(shared_probe.probe.name(), true, shared_probe.probe())
+            }));
+        let (database, bridge, lease, shared) = tokio::join!(
+            run_check("database", true, database),
+            run_check("stream_bridge", false, bridge),
+            run_check("lease", true, lease),
+            shared
         );
-        let (database, bridge, lease, trials) = tokio::join!(
-            ask("database", true, database),
-            ask("stream_bridge", false, bridge),
-            ask("lease", true, lease),
-            trials
-        );
-        let findings = together(vec![database, bridge, lease], trials);
-        *last = Some((Instant::now(), findings.clone()));
-        findings
+        let results = merge_results(vec![database, bridge, lease], shared);
+        *last = Some((Instant::now(), results.clone()));
+        results
     }
 }
 
-/// Adds findings; of two about one part, the one that says what is wrong stays.
-fn together(mut findings: Vec<Finding>, more: Vec<Finding>) -> Vec<Finding> {
+/// Merges results. Of two results for one part, the failed one is retained.
+fn merge_results(mut results: Vec<ProbeResult>, more: Vec<ProbeResult>) -> Vec<ProbeResult> {
     for new in more {
-        match findings.iter_mut().find(|known| known.name == new.name) {
-            Some(known)
-                if new.condition != Condition::Fine || known.condition == Condition::Fine =>
-            {
+        match results.iter_mut().find(|known| known.name == new.name) {
+            Some(known) if new.state != PartState::Healthy || known.state == PartState::Healthy => {
                 *known = new
             }
             Some(_) => {}
-            None => findings.push(new),
+            None => results.push(new),
         }
     }
-    findings
+    results
 }
 
-/// A probe, of which one question at most is under way: a disk that hangs is not asked again until it answers.
+/// A probe of which at most one call is in flight: a hanging disk is not probed again until it
+/// answers.
 #[derive(Debug)]
-struct Trial {
+struct SharedProbe {
     probe: Arc<dyn ReadinessProbe>,
-    under_way: parking_lot::Mutex<Option<Question>>,
+    in_flight: parking_lot::Mutex<Option<PendingProbe>>,
 }
 
-type Question = Shared<BoxFuture<'static, Result<(), NotReady>>>;
+type PendingProbe = Shared<BoxFuture<'static, Result<(), NotReady>>>;
 
-impl Trial {
+impl SharedProbe {
     fn new(probe: Arc<dyn ReadinessProbe>) -> Self {
         Self {
             probe,
-            under_way: parking_lot::Mutex::default(),
+            in_flight: parking_lot::Mutex::default(),
         }
     }
 
-    /// Asks. One question at a time. May be dropped; what it asked is then waited for by the next one.
-    async fn ask(&self) -> Result<(), Failure> {
-        let earlier = self.under_way.lock().clone();
+    /// Runs the probe. If an earlier call was dropped while its probe was in flight, this call
+    /// waits for that probe first.
+    async fn probe(&self) -> Result<(), Failure> {
+        let earlier = self.in_flight.lock().clone();
         if let Some(earlier) = earlier {
-            // Somebody asked it who did not wait for it: it says nothing about this moment.
+            // Its caller was dropped, so the result may be out of date.
             let _outdated = earlier.await;
         }
         let probe = Arc::clone(&self.probe);
-        let question = async move { probe.probe().await }.boxed().shared();
-        *self.under_way.lock() = Some(question.clone());
-        let answer = question.await;
-        *self.under_way.lock() = None;
-        answer.map_err(Failure::Reason)
+        let pending = async move { probe.probe().await }.boxed().shared();
+        *self.in_flight.lock() = Some(pending.clone());
+        let outcome = pending.await;
+        *self.in_flight.lock() = None;
+        outcome.map_err(Failure::Reason)
     }
 }
 
-/// A failure of a part.
+/// Failure of a check.
 enum Failure {
-    /// For anybody.
+    /// Safe to publish.
     Reason(NotReady),
-    /// For the log.
+    /// For the log only.
     Text(String),
 }
 
-async fn ask(
+async fn run_check(
     name: &'static str,
     essential: bool,
-    answer: impl Future<Output = Result<(), Failure>>,
-) -> Finding {
+    outcome: impl Future<Output = Result<(), Failure>>,
+) -> ProbeResult {
     let since = Instant::now();
-    let condition = match tokio::time::timeout(PATIENCE, answer).await {
-        Ok(Ok(())) => Condition::Fine,
+    let state = match tokio::time::timeout(PROBE_TIMEOUT, outcome).await {
+        Ok(Ok(())) => PartState::Healthy,
         Ok(Err(Failure::Text(error))) => {
             tracing::warn!(
                 part = name,
                 error,
-                "a part that this process needs does not work"
+                "a required component failed its health check"
             );
-            Condition::Failed(None)
+            PartState::Failed(None)
         }
         Ok(Err(Failure::Reason(reason))) => {
-            tracing::warn!(part = name, %reason, "a part that this process needs does not work");
-            Condition::Failed(Some(reason))
+            tracing::warn!(part = name, %reason, "a required component failed its health check");
+            PartState::Failed(Some(reason))
         }
         Err(_) => {
             tracing::warn!(
                 part = name,
-                "a part that this process needs does not answer"
+                "a required component timed out in its health check"
             );
-            Condition::Silent
+            PartState::TimedOut
         }
     };
-    Finding {
+    ProbeResult {
         name,
         essential,
-        condition,
+        state,
         took: since.elapsed(),
     }
 }

@@ -1,4 +1,4 @@
-//! Verdicts over findings, and probes that hang.
+//! Readiness from results, and probes that hang.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,60 +8,66 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-fn finding(essential: bool, condition: Condition) -> Finding {
-    Finding {
+fn result(essential: bool, state: PartState) -> ProbeResult {
+    ProbeResult {
         name: "part",
         essential,
-        condition,
+        state,
         took: Duration::from_micros(1_230),
     }
 }
 
 #[test]
-fn only_essential_parts_keep_runs_from_being_taken() {
-    let removed = Condition::Failed(Some(NotReady::Removed(StoredFile::Database)));
+fn readiness_depends_on_essential_parts() {
+    let removed = PartState::Failed(Some(NotReady::Removed(StoredFile::Database)));
     let (fine, extra, needed) = (
-        finding(true, Condition::Fine),
-        finding(false, Condition::Silent),
-        finding(true, removed),
+        result(true, PartState::Healthy),
+        result(false, PartState::TimedOut),
+        result(true, removed),
     );
-    assert_eq!((verdict(&[]), reason(&[])), (Verdict::Ready, None));
-    assert_eq!(verdict(std::slice::from_ref(&fine)), Verdict::Ready);
-    assert_eq!(verdict(&[fine, extra.clone()]), Verdict::Degraded);
-    let findings = [extra, needed.clone()];
+    assert_eq!((readiness(&[]), reason(&[])), (Readiness::Ready, None));
+    assert_eq!(readiness(std::slice::from_ref(&fine)), Readiness::Ready);
+    assert_eq!(readiness(&[fine, extra.clone()]), Readiness::Degraded);
+    let results = [extra, needed.clone()];
     assert_eq!(
-        (verdict(&findings), reason(&findings)),
+        (readiness(&results), reason(&results)),
         (
-            Verdict::NotReady,
+            Readiness::NotReady,
             Some("database file was removed".to_owned())
         )
     );
-    let shown = json!({ "part": { "state": "failed", "latency_ms": 1.23, "reason": "database file was removed" } });
-    assert_eq!(findings_json(&[needed]), shown);
+    let expected = json!({ "part": { "state": "failed", "latency_ms": 1.23, "reason": "database file was removed" } });
+    assert_eq!(results_json(&[needed]), expected);
 }
 
 #[test]
-fn of_two_findings_on_a_part_the_worse_one_stays() {
+fn worse_of_two_results_for_a_part_is_retained() {
     let (fine, failed) = (
-        finding(true, Condition::Fine),
-        finding(true, Condition::Failed(None)),
+        result(true, PartState::Healthy),
+        result(true, PartState::Failed(None)),
     );
     for (first, second) in [(&fine, &failed), (&failed, &fine)] {
-        let findings = together(vec![first.clone()], vec![second.clone()]);
-        assert_eq!((findings.len(), verdict(&findings)), (1, Verdict::NotReady));
+        let results = merge_results(vec![first.clone()], vec![second.clone()]);
+        assert_eq!(
+            (results.len(), readiness(&results)),
+            (1, Readiness::NotReady)
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_part_that_never_answers_holds_nobody() {
-    let asked = ask("part", true, std::future::pending()).await;
-    assert_eq!((asked.condition, asked.took), (Condition::Silent, PATIENCE));
+async fn hanging_part_times_out() {
+    let probed = run_check("part", true, std::future::pending()).await;
+    assert_eq!(
+        (probed.state, probed.took),
+        (PartState::TimedOut, PROBE_TIMEOUT)
+    );
 }
 
-/// A disk that hangs until it is let go, and counts how often it was asked.
+/// A disk that hangs until it is released, and counts its probes.
 #[derive(Debug)]
 struct Hanging {
-    asked: AtomicUsize,
+    probed: AtomicUsize,
     go: Semaphore,
 }
 
@@ -72,7 +78,7 @@ impl ReadinessProbe for Hanging {
     }
 
     async fn probe(&self) -> Result<(), NotReady> {
-        let before = self.asked.fetch_add(1, Ordering::SeqCst);
+        let before = self.probed.fetch_add(1, Ordering::SeqCst);
         self.go.acquire().await.expect("open").forget();
         if before == 0 {
             Ok(())
@@ -83,24 +89,24 @@ impl ReadinessProbe for Hanging {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hanging_probe_is_asked_once_and_then_anew() {
+async fn hanging_probe_runs_once_and_then_again() {
     let probe = Arc::new(Hanging {
-        asked: AtomicUsize::new(0),
+        probed: AtomicUsize::new(0),
         go: Semaphore::new(0),
     });
-    let trial = Trial::new(probe.clone());
+    let shared_probe = SharedProbe::new(probe.clone());
     for _ in 0..3 {
-        let asked = ask("disk", true, trial.ask()).await;
+        let probed = run_check("disk", true, shared_probe.probe()).await;
         assert_eq!(
-            (asked.condition, probe.asked.load(Ordering::SeqCst)),
-            (Condition::Silent, 1)
+            (probed.state, probe.probed.load(Ordering::SeqCst)),
+            (PartState::TimedOut, 1)
         );
     }
     probe.go.add_permits(2);
-    // The answer to the first question is that of a moment long gone.
-    let asked = ask("disk", true, trial.ask()).await;
+    // The result of the first probe is outdated by now.
+    let probed = run_check("disk", true, shared_probe.probe()).await;
     assert_eq!(
-        (asked.condition, probe.asked.load(Ordering::SeqCst)),
-        (Condition::Failed(Some(NotReady::DiskFull)), 2)
+        (probed.state, probe.probed.load(Ordering::SeqCst)),
+        (PartState::Failed(Some(NotReady::DiskFull)), 2)
     );
 }

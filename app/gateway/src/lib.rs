@@ -1,45 +1,32 @@
-//! HTTP and SSE: every compatibility rule of the wire lives here and nowhere else.
+//! HTTP and SSE: every compatibility rule of the wire is in this crate.
 //!
-//! The way of a request: [`router`] finds the route and its [`dialect`], [`extract`] reads the parts, [`input`] turns a body
-//! into what the runtime understands, a handler under [`routes`] calls one verb, and [`wire`] or [`sse`] shape the answer.
-//! Failures become [`error::ApiError`], and the outermost layer renders them once.
+//! The path of a request: [`http::router`] selects the route and, with [`guard`], its [`dialect`];
+//! [`extract`] reads the parts; [`requests`] turns a body into types of the runtime; a handler
+//! under [`routes`] calls one method; [`responses`] or [`sse`] format the result. Failures become
+//! [`error::ApiError`], and the outermost layer renders them once.
 
-pub mod access;
 pub mod cron_runs;
 pub mod dialect;
 pub mod error;
 pub mod extract;
+pub mod guard;
 pub mod health;
-pub mod history;
-pub mod input;
 pub mod metrics;
 pub mod ports;
-pub mod replay;
+pub mod queries;
+pub mod requests;
+pub mod responses;
 pub mod sse;
 pub mod state;
-pub mod thread_index;
-pub mod visitors;
 pub mod webhooks;
-pub mod wire;
 
-mod assistants;
-mod bill;
-mod codings;
-mod cors;
-mod edge;
-mod expiry;
-mod host;
-mod linger;
+mod http;
+mod idempotency;
 mod openapi;
-mod probe;
-mod reads;
-mod repeats;
-mod router;
 mod routes;
-mod serve;
-mod stall;
+mod sweep;
 
-pub use expiry::{sweep_files, sweep_threads};
-pub use router::router;
-pub use serve::{ServeOptions, serve};
+pub use http::router::router;
+pub use http::serve::{ServeOptions, serve};
 pub use state::GatewayState;
+pub use sweep::{sweep_files, sweep_threads};

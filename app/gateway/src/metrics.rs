@@ -1,16 +1,16 @@
-//! What the gateway measures of itself, under the names that dashboards read.
+//! Metrics of the gateway, under the names that dashboards read.
 
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use chrono::{DateTime, Utc};
-use harness::runtime::runs::store::RunStanding;
+use harness::runtime::runs::store::UnfinishedRun;
 use harness::runtime::runs::{RunStatus, RunsFacade};
 use metrics::{counter, gauge, histogram};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// One answered request, by the pattern of its route: ids are no labels.
+/// Records one finished request, labelled by the pattern of its route: ids are not labels.
 pub(crate) fn request_answered(
     method: &Method,
     route: Option<&str>,
@@ -26,7 +26,7 @@ pub(crate) fn request_answered(
         Method::DELETE => "DELETE",
         Method::HEAD => "HEAD",
         Method::OPTIONS => "OPTIONS",
-        // Clients can make up any number of others.
+        // Clients can invent any number of other methods.
         _ => "other",
     };
     let labels = [
@@ -38,54 +38,55 @@ pub(crate) fn request_answered(
     counter!("deerflow_http_requests_total", &labels).increment(1);
 }
 
-/// How long counts of runs are shown before they are counted anew.
-const COUNTED_EVERY: Duration = Duration::from_secs(5);
-/// How long counting may hold the figures up; then they are shown as they were.
-const COUNTING_LIMIT: Duration = Duration::from_secs(2);
+/// Minimum interval between two counts of runs.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// Timeout for counting runs; after it, the previous values are reported.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// When runs were last counted for the figures.
+/// Time of the last refresh of the run gauges.
 #[derive(Debug, Default)]
-pub struct Counted(Mutex<Option<Instant>>);
+pub struct RunGauges(Mutex<Option<Instant>>);
 
-impl Counted {
-    /// Sets the figures that the store has to be asked for, unless that was done a moment ago.
+impl RunGauges {
+    /// Refreshes the gauges that need a store query, unless they are recent.
     pub(crate) async fn refresh(&self, runs: &RunsFacade, now: DateTime<Utc>) {
         if let Some(lease) = runs.lease() {
             gauge!("deerflow_lease_age_seconds").set(lease.age.as_secs_f64());
         }
         let mut last = self.0.lock().await;
-        if last.is_some_and(|at| at.elapsed() < COUNTED_EVERY) {
+        if last.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL) {
             return;
         }
-        match tokio::time::timeout(COUNTING_LIMIT, runs.load()).await {
-            Ok(Ok(standing)) => show(&standing, now),
-            Ok(Err(error)) => tracing::warn!(%error, "runs cannot be counted"),
-            Err(_) => tracing::warn!("runs cannot be counted: the store does not answer"),
+        match tokio::time::timeout(REFRESH_TIMEOUT, runs.load()).await {
+            Ok(Ok(unfinished)) => set_run_gauges(&unfinished, now),
+            Ok(Err(error)) => tracing::warn!(%error, "failed to count runs"),
+            Err(_) => tracing::warn!("failed to count runs: the store timed out"),
         }
-        // A store that is away is asked no more often than one that is there.
+        // Failed queries count too, so that an unavailable store is not queried more often than an
+        // available one.
         *last = Some(Instant::now());
     }
 }
 
-/// Sets the figures of the runs that are not over, in all processes.
-fn show(runs: &[RunStanding], now: DateTime<Utc>) {
+/// Sets the gauges of unfinished runs in all processes.
+fn set_run_gauges(runs: &[UnfinishedRun], now: DateTime<Utc>) {
     for status in [RunStatus::Pending, RunStatus::Starting, RunStatus::Running] {
         let count = runs.iter().filter(|run| run.status == status).count();
         gauge!("deerflow_runs", "state" => status.as_str()).set(count as f64);
     }
-    let due: Vec<_> = runs
+    let pending: Vec<_> = runs
         .iter()
         .filter(|run| run.status == RunStatus::Pending && run.created_at <= now)
         .collect();
-    gauge!("deerflow_queue_depth").set(due.len() as f64);
-    let longest = due
+    gauge!("deerflow_queue_depth").set(pending.len() as f64);
+    let longest = pending
         .iter()
         .map(|run| (now - run.created_at).as_seconds_f64())
         .fold(0.0, f64::max);
     gauge!("deerflow_queue_wait_seconds").set(longest);
 }
 
-/// Counts as an open stream as long as it lives.
+/// Counts as an open stream until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenStream(());
 
@@ -102,18 +103,18 @@ impl Drop for OpenStream {
     }
 }
 
-/// Waits for the first token of a run that a client asked for and follows.
+/// Measures the time to the first token of a run that a client created and streams.
 #[derive(Debug)]
 pub(crate) struct FirstToken(Option<Instant>);
 
 impl FirstToken {
-    /// Asked for at `since`; without it nothing is measured.
-    pub(crate) fn awaited(since: Option<Instant>) -> Self {
+    /// Measures from `since`; `None` disables the measurement.
+    pub(crate) fn since(since: Option<Instant>) -> Self {
         Self(since)
     }
 
-    /// Sees an event on its way to the client: its name, and how its data begins.
-    pub(crate) fn see(&mut self, event: &str, data: &[u8]) {
+    /// Observes an event that is sent to the client: its name and the beginning of its data.
+    pub(crate) fn observe(&mut self, event: &str, data: &[u8]) {
         if let Some(since) = self.0
             && is_token(event, data)
         {
@@ -123,7 +124,7 @@ impl FirstToken {
     }
 }
 
-/// Whether an event holds text of a model, and not the question or a tool's answer.
+/// `true` if an event holds text of a model, not a user message or a tool result.
 fn is_token(event: &str, data: &[u8]) -> bool {
     const FRAGMENT: &[u8] = b"\"AIMessageChunk\"";
     let name = event.split('|').next().unwrap_or_default();
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_models_words_are_tokens() {
+    fn only_model_text_counts_as_token() {
         assert!(
             is_token("messages|tools:1", br#"[{"type":"AIMessageChunk"},{}]"#)
                 && is_token("messages/partial", b"[]")

@@ -1,21 +1,22 @@
-//! What the gateway asks of others besides the kernel's ports: the configuration as clients may see it, and a thread's files.
+//! Ports of the gateway in addition to the kernel's: the configuration as clients may see it, and
+//! the files of threads.
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use harness::agents::aids::{Polisher, Suggester};
+use harness::agents::assist::{Polisher, Suggester};
 use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
-use harness::memory::MemoryView;
 use harness::middlewares::summarization::Compactor;
 use harness::models::{ModelFacts, Pricing};
 use harness::runtime::runs::ThreadTtl;
-use harness::sandbox::{Fault, FileHome, LeftThread, ThreadFiles};
+use harness::sandbox::{FileFailure, FileHome, OrphanedThread, ThreadFiles};
 use harness::uploads::UploadLimits;
+use harness::user_memory::MemoryView;
 use serde::Serialize;
 
-/// Which parts are switched on.
+/// Enabled features.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FeatureView {
     /// Custom agents over HTTP.
@@ -28,91 +29,93 @@ pub struct FeatureView {
     pub token_usage: bool,
 }
 
-/// Whether follow-up questions are suggested.
+/// Settings of follow-up suggestions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SuggestionsView {
-    /// Switched on.
+    /// `true` if suggestions are enabled.
     pub enabled: bool,
-    /// At most so many, 1 to 5.
+    /// Maximum number of suggestions, 1 to 5.
     pub max_suggestions: u8,
 }
 
-/// The configuration as clients may see it, asked for at each request so that a reload shows at once.
+/// The configuration as clients may see it. It is read at each request, so that a reload takes
+/// effect at once.
 pub trait CatalogView: Send + Sync + fmt::Debug {
-    /// The models, in the order of the configuration.
+    /// Models in the order of the configuration.
     fn models(&self) -> Vec<ModelFacts>;
-    /// What is switched on.
+    /// Enabled features.
     fn features(&self) -> FeatureView;
-    /// Follow-up questions.
+    /// Settings of follow-up suggestions.
     fn suggestions(&self) -> SuggestionsView;
-    /// Long-term memory.
+    /// Settings of user memory.
     fn memory(&self) -> MemoryView;
-    /// Upload limits.
+    /// Limits of uploads.
     fn uploads(&self) -> UploadLimits;
-    /// What the tokens of a model entry cost, where the configuration says so.
+    /// Token prices of a model entry, if configured.
     fn pricing(&self, model: &str) -> Option<Pricing>;
-    /// What turns uploaded documents into Markdown; none where they stay as they are.
+    /// Converter of uploaded documents to Markdown; `None` if documents are not converted.
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
         None
     }
-    /// How long new threads stay after their last change, where nobody says; for ever when absent.
+    /// Default time to live of new threads after their last change; `None` means no expiry.
     fn thread_ttl(&self) -> Option<ThreadTtl> {
         None
     }
 }
 
-/// What models do beside the conversation, by the configuration in force; `None` where it is switched off.
-pub trait AidsView: Send + Sync + fmt::Debug {
-    /// Shortens what the entry `model` sees of a thread, or the default one.
+/// Auxiliary model features of the current configuration; `None` if a feature is disabled.
+pub trait AssistView: Send + Sync + fmt::Debug {
+    /// Compactor of a thread's context for the entry `model`, or for the default model.
     fn compactor(&self, model: Option<&str>) -> Option<Compactor>;
-    /// What a thread takes of the window of the entry `model`, or of the default one; also where nothing is shortened.
+    /// Compactor that measures a thread's share of the context window of the entry `model`, or of
+    /// the default model. Also available if compaction is disabled.
     fn ruler(&self, model: Option<&str>) -> Compactor;
-    /// Offers follow-up questions.
+    /// Generator of follow-up questions.
     fn suggester(&self) -> Option<Suggester>;
-    /// Rewrites drafts.
+    /// Rewriter of drafts.
     fn polisher(&self) -> Option<Polisher>;
 }
 
-/// The figures of this process.
+/// Metrics of this process.
 pub trait MetricsView: Send + Sync + fmt::Debug {
-    /// All of them in Prometheus' text format.
+    /// Returns all metrics in Prometheus' text format.
     fn render(&self) -> String;
 }
 
-/// Why a thread's files could not be removed.
+/// A thread's files could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the thread's files could not be removed: {0}")]
+#[error("failed to remove the thread's files: {0}")]
 pub struct ThreadFilesError(pub String);
 
-/// The files of a thread, wherever they are kept.
+/// Storage of the files of threads.
 #[async_trait]
 pub trait ThreadFilesPort: Send + Sync + fmt::Debug {
-    /// The files of one thread of one user. Touches no disk.
+    /// Returns the files of one thread of one user, without disk access.
     fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles;
-    /// Removes everything the thread has, sandbox included. Idempotent.
+    /// Removes all files of the thread and its sandbox. Idempotent.
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError>;
-    /// Notes that the thread's row is about to be removed, so that its files are found even if this process dies in between; or that
-    /// it stays after all.
+    /// Records that the thread's row is about to be removed, so that a later sweep finds its files
+    /// even if this process dies in between; with `is_removed == false`, clears that record.
     async fn note_removal(
         &self,
         user: &str,
         thread: &ThreadId,
         is_removed: bool,
     ) -> Result<(), ThreadFilesError>;
-    /// Removes what removals left that broke off, and gives the threads that were noted: what those have is theirs to
-    /// [remove](Self::delete_left) whose row is gone.
-    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError>;
-    /// Removes what such a thread has left.
-    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError>;
+    /// Finishes interrupted removals, and returns the recorded threads: the caller
+    /// [removes](Self::delete_orphaned) the files of those whose row no longer exists.
+    async fn sweep(&self) -> Result<Vec<OrphanedThread>, ThreadFilesError>;
+    /// Removes the remaining files of a thread that has no row.
+    async fn delete_orphaned(&self, orphaned: OrphanedThread) -> Result<(), ThreadFilesError>;
 }
 
-impl From<Fault> for ThreadFilesError {
-    fn from(fault: Fault) -> Self {
+impl From<FileFailure> for ThreadFilesError {
+    fn from(fault: FileFailure) -> Self {
         Self(fault.to_string())
     }
 }
 
-/// Files alone, with no sandbox to end.
+/// Files without a sandbox.
 #[async_trait]
 impl ThreadFilesPort for FileHome {
     fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles {
@@ -138,12 +141,12 @@ impl ThreadFilesPort for FileHome {
         }?)
     }
 
-    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError> {
+    async fn sweep(&self) -> Result<Vec<OrphanedThread>, ThreadFilesError> {
         Ok(FileHome::sweep(self).await?)
     }
 
-    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError> {
-        FileHome::remove_left(self, left).await?;
+    async fn delete_orphaned(&self, orphaned: OrphanedThread) -> Result<(), ThreadFilesError> {
+        FileHome::remove_left(self, orphaned).await?;
         Ok(())
     }
 }

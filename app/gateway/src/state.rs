@@ -1,105 +1,105 @@
-//! What every handler can reach.
+//! State shared by all handlers.
 
 use std::sync::Arc;
 
 use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
-use deerflow_domain::items::Items;
+use deerflow_domain::items::ItemService;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::usage::UsageStore;
 use harness::agents::custom::CustomAgents;
 use harness::clock::Clock;
 use harness::ids::IdSource;
 use harness::mcp::settings::McpPort;
-use harness::memory::Memories;
-use harness::models::Till;
+use harness::models::UsageRecorder;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::runs::RunsFacade;
 use harness::runtime::runs::store::{RequestStore, RunEventStore, WebhookOutbox};
 use harness::runtime::tasks::Tasks;
 use harness::skills::Skills;
+use harness::user_memory::UserMemories;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
+use crate::guard::auth::Authenticator;
+use crate::guard::origin_policy::OriginPolicy;
 use crate::health::Health;
-use crate::metrics::Counted;
-use crate::ports::{AidsView, CatalogView, MetricsView, ThreadFilesPort};
-use crate::visitors::Visitors;
+use crate::metrics::RunGauges;
+use crate::ports::{AssistView, CatalogView, MetricsView, ThreadFilesPort};
 use crate::webhooks::WebhookPolicy;
 
-/// The ports behind the wire.
+/// Ports and settings of the gateway.
 #[derive(Debug)]
 pub struct GatewayState {
-    /// The verbs of runs.
+    /// Operations on runs.
     pub runs: Arc<RunsFacade>,
-    /// Threads as they are listed.
+    /// Rows of threads.
     pub threads: Arc<dyn ThreadStore>,
-    /// What users think of answers.
+    /// Feedback of users on runs.
     pub feedback: Arc<dyn FeedbackStore>,
-    /// What users' runs add up to, and what they pay for besides.
+    /// Token totals of users' runs and of auxiliary model calls.
     pub usage: Arc<dyn UsageStore>,
-    /// What is remembered about users.
-    pub memories: Memories,
-    /// What agents know how to do.
+    /// Memory of users.
+    pub user_memories: UserMemories,
+    /// Skills of agents.
     pub skills: Skills,
-    /// Agents that users made.
+    /// Agents created by users.
     pub custom_agents: Arc<dyn CustomAgents>,
-    /// Items of the platform's store.
-    pub items: Arc<Items>,
-    /// Runs by the clock.
+    /// Items of the LangGraph store.
+    pub items: Arc<ItemService>,
+    /// Scheduled runs.
     pub crons: Arc<dyn CronStore>,
-    /// Saved states.
+    /// Checkpoints of threads.
     pub checkpoints: Arc<dyn Checkpointer>,
-    /// What requests made that may come again.
+    /// Idempotency keys and the resources that they created.
     pub requests: Arc<dyn RequestStore>,
-    /// The journal.
+    /// Journal of run events.
     pub events: Arc<dyn RunEventStore>,
-    /// Assistants that users made.
+    /// Assistants created by users.
     pub assistant_store: Arc<dyn AssistantStore>,
     /// Agents by name.
     pub assistants: Arc<dyn AgentResolver>,
     /// The configuration as clients may see it.
     pub info: Arc<dyn CatalogView>,
-    /// What models do beside the conversation.
-    pub aids: Arc<dyn AidsView>,
-    /// The MCP servers.
+    /// Auxiliary model features.
+    pub assist: Arc<dyn AssistView>,
+    /// MCP servers.
     pub mcp: Arc<dyn McpPort>,
     /// Files of threads.
     pub files: Arc<dyn ThreadFilesPort>,
-    /// Calls that tell of runs' ends and were not taken yet.
+    /// Undelivered webhook calls.
     pub outbox: Arc<dyn WebhookOutbox>,
-    /// Where runs may tell of their end.
+    /// Addresses that webhooks may call.
     pub webhooks: WebhookPolicy,
-    /// How the parts do that runs need.
+    /// Readiness checks.
     pub health: Health,
-    /// What was last counted for the figures.
-    pub counted: Counted,
-    /// The figures of this process.
+    /// Refresh state of the run gauges.
+    pub run_gauges: RunGauges,
+    /// Metrics of this process.
     pub metrics: Arc<dyn MetricsView>,
-    /// Who may come in.
-    pub visitors: Visitors,
-    /// For whom requests act.
-    pub access: Access,
-    /// Whether the API describes itself.
+    /// Allowed hosts and origins.
+    pub origin_policy: OriginPolicy,
+    /// Authentication of requests.
+    pub authenticator: Authenticator,
+    /// `true` if the OpenAPI document is served.
     pub docs_enabled: bool,
-    /// Time.
+    /// Clock.
     pub clock: Arc<dyn Clock>,
-    /// Ids.
+    /// Source of new ids.
     pub ids: Arc<dyn IdSource>,
-    /// Where work goes on that outlives its request.
+    /// Spawner of work that continues after its request.
     pub tasks: Tasks,
-    /// When the server began: the age of the built-in assistants.
+    /// Start time of the server: creation time of the built-in assistants.
     pub started_at: chrono::DateTime<chrono::Utc>,
-    /// Cancelled when the server stops; open streams abort on it.
+    /// Cancelled when the server stops; open streams abort.
     pub shutdown: CancellationToken,
 }
 
 impl GatewayState {
-    /// Where is booked what models are asked beside runs.
-    pub(crate) fn till(&self) -> Till {
-        Till {
+    /// Recorder of the usage of auxiliary model calls.
+    pub(crate) fn usage_recorder(&self) -> UsageRecorder {
+        UsageRecorder {
             events: self.events.clone(),
             ledger: self.usage.clone(),
             clock: self.clock.clone(),

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line.
 
 use std::path::PathBuf;
 
@@ -7,23 +7,24 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
 
-/// DeerFlow's backend.
+/// DeerFlow backend.
 #[derive(Debug, Parser)]
 #[command(name = "deerflow", version, propagate_version = true)]
 pub struct Cli {
-    /// What to do; `serve` when left out.
+    /// Command; `serve` by default.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// Options of `serve`, for when it is left out.
+    /// Options of `serve`, when no command is given.
     #[command(flatten)]
     pub serve: ServeArgs,
 }
 
 impl Cli {
-    /// What to do. Options of `serve` may stand before its name; what stands after it counts first.
+    /// Returns the command. Options of `serve` may also precede its name; those after it take
+    /// precedence.
     ///
     /// # Errors
-    /// Options of `serve` with another command.
+    /// Options of `serve` were given with another command.
     pub fn into_command(self) -> Result<Command, clap::Error> {
         let Self { command, serve } = self;
         match command {
@@ -35,142 +36,146 @@ impl Cli {
             })),
             Some(_) if serve.host.is_some() || serve.port.is_some() => Err(Self::command().error(
                 ErrorKind::ArgumentConflict,
-                "--host and --port are options of serve alone",
+                "--host and --port are options of serve only",
             )),
             Some(other) => Ok(other),
         }
     }
 }
 
-/// What the binary can do.
+/// Commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the API.
     Serve(ServeArgs),
-    /// Talk to the agent at this terminal, without a server.
+    /// Chat with the agent at this terminal, without a server.
     Chat(ChatArgs),
-    /// Serve the agent as tools to an MCP client that starts this program: over standard input and output, without a server.
+    /// Serve the agent as tools to the MCP client that starts this program, over standard input and
+    /// output.
     Mcp(FileArgs),
-    /// Look after config.yaml.
+    /// Check, upgrade or create config.yaml.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Look after the keys with which programs act for users.
+    /// Manage API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Show the processes that work on the runs.
+    /// List the processes that execute runs.
     Nodes(NodesArgs),
-    /// Show runs of all users that are not over, or are in a state; cancel one.
+    /// List unfinished runs, or runs in a given state, of all users; cancel a run.
     Runs(RunsArgs),
-    /// Look after the calls that tell of runs' ends.
+    /// List and resend webhook calls about ended runs.
     #[command(subcommand)]
     Webhooks(WebhooksCommand),
-    /// Check everything a start needs, and say how to mend it.
+    /// Check all prerequisites of a start, and report how to fix problems.
     Doctor(FileArgs),
-    /// Read a document from standard input and write its Markdown to standard output: what the server starts for each document.
+    /// Convert a document from standard input to Markdown on standard output; the server starts
+    /// this for each document.
     #[command(hide = true)]
     ConvertDocument {
-        /// Its ending: pdf, docx and the like.
+        /// File extension, such as pdf or docx.
         kind: String,
     },
 }
 
-/// What to talk about, and how. Without a message a conversation begins; what is piped in is one message.
+/// Message and options of `chat`. Without a message it is interactive, or reads one message from
+/// piped input.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ChatArgs {
-    /// What to say.
+    /// Message to the agent.
     pub message: Vec<String>,
-    /// Go on with this thread.
+    /// Continue this thread.
     #[arg(long, value_name = "ID", conflicts_with = "continue", group = "on")]
     pub thread: Option<ThreadId>,
-    /// Go on with the thread that was last changed.
+    /// Continue the most recently changed thread.
     #[arg(long = "continue", group = "on")]
     pub r#continue: bool,
-    /// The message answers what the thread waits for: `yes` or words, or, where several things are asked, JSON by their ids. Name the
-    /// options that the question was asked with.
+    /// Use the message as the answer to the thread's pending questions: `yes` or other text, or,
+    /// for several questions, JSON by their ids. Repeat the options of the original command.
     #[arg(long, requires = "on")]
     pub answer: bool,
-    /// The model entry to ask.
+    /// Model entry to use.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// The custom agent to ask.
+    /// Custom agent to use.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// How hard the model thinks, where it can be told.
+    /// Reasoning effort, for models that support it.
     #[arg(long, value_name = "EFFORT")]
     pub reasoning: Option<String>,
-    /// Answer without thinking first, where the model can.
+    /// Disable thinking, for models that support it.
     #[arg(long)]
     pub no_thinking: bool,
-    /// Plan with a list of things to do.
+    /// Plan with a todo list.
     #[arg(long)]
     pub plan: bool,
-    /// Allow the agent to hand tasks to others.
+    /// Allow the agent to delegate tasks to subagents.
     #[arg(long)]
     pub subagents: bool,
-    /// Most steps of an answer.
+    /// Maximum number of steps per answer.
     #[arg(long, value_name = "STEPS", default_value_t = 100)]
     pub recursion_limit: u64,
-    /// Print every event as a line of JSON.
+    /// Print each event as a line of JSON.
     #[arg(long)]
     pub json: bool,
-    /// Which configuration is meant.
+    /// Configuration file.
     #[command(flatten)]
     pub file: FileArgs,
 }
 
-/// What can be done with the configuration.
+/// Subcommands of `config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Read it and say what is wrong with it.
+    /// Check the file and report problems.
     Check(FileArgs),
-    /// Bring it to the current layout, keeping values and comments; the old file stays as .bak.
+    /// Upgrade the file to the current layout, keeping values and comments; the old file is saved
+    /// as .bak.
     Upgrade(FileArgs),
     /// Print a commented example.
     Example,
 }
 
-/// What can be done with API keys. A server may be running meanwhile.
+/// Subcommands of `keys`. They also work while a server is running.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeysCommand {
-    /// Make a key; it is shown once.
+    /// Create a key; it is shown once.
     Create {
-        /// Who acts with it.
+        /// User that requests with the key act as.
         #[arg(long)]
         user: String,
-        /// What to call it.
+        /// Name of the key.
         #[arg(long)]
         name: Option<String>,
-        /// When it ends: 90d, 12h, 2027-01-31 or a date-time; never when left out.
+        /// Expiry: 90d, 12h, 2027-01-31 or a date-time; never by default.
         #[arg(long)]
         expires: Option<String>,
-        /// Its user manages the installation with it: skills and MCP servers.
+        /// Allow administration of the installation: skills and MCP servers.
         #[arg(long)]
         admin: bool,
-        /// Which configuration is meant.
+        /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
     },
-    /// Show what is known of all keys, or of a user's.
+    /// List all keys, or those of one user.
     List {
-        /// Whose.
+        /// Only keys of this user.
         #[arg(long)]
         user: Option<String>,
-        /// Which configuration is meant.
+        /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
     },
-    /// Take a key back.
+    /// Revoke a key.
     Revoke {
-        /// Its id, as `list` shows it.
+        /// Key id, as shown by `list`.
         key_id: String,
-        /// Which configuration is meant.
+        /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
     },
 }
 
 impl KeysCommand {
-    /// Which configuration is meant.
+    /// Configuration file.
     pub fn file(&self) -> &FileArgs {
         match self {
             Self::Create { file, .. } | Self::List { file, .. } | Self::Revoke { file, .. } => file,
@@ -178,46 +183,46 @@ impl KeysCommand {
     }
 }
 
-/// How to show processes. A server may be running meanwhile.
+/// Options of `nodes`. It also works while a server is running.
 #[derive(Debug, Clone, Default, Args)]
 pub struct NodesArgs {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Which configuration is meant.
+    /// Configuration file.
     #[command(flatten)]
     pub file: FileArgs,
 }
 
-/// Which runs to show. A server may be running meanwhile.
+/// Options of `runs`. It also works while a server is running.
 #[derive(Debug, Clone, Default, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct RunsArgs {
-    /// What to do with one.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
-    /// Only those in this state; those that are not over when left out.
+    /// Only runs in this state; unfinished runs by default.
     #[arg(long, value_enum)]
     pub state: Option<RunState>,
-    /// Only those that are not over and on which nobody seems to work.
+    /// Only unfinished runs that seem to be stuck.
     #[arg(long, conflicts_with = "state")]
     pub stuck: bool,
-    /// Seconds that a run at work may write nothing before it counts as stuck.
+    /// Seconds without a write after which an active run counts as stuck.
     #[arg(long, default_value_t = 600)]
     pub idle: u32,
-    /// How many at most.
+    /// Maximum number of rows.
     #[arg(long, default_value_t = 50)]
     pub limit: usize,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
-    /// Which configuration is meant.
+    /// Configuration file.
     #[command(flatten)]
     pub file: FileArgs,
 }
 
 impl RunsArgs {
-    /// Which configuration is meant.
+    /// Configuration file.
     pub fn file(&self) -> &FileArgs {
         match &self.command {
             Some(RunsCommand::Cancel { file, .. }) => file,
@@ -226,41 +231,41 @@ impl RunsArgs {
     }
 }
 
-/// What can be done with a run.
+/// Subcommands of `runs`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RunsCommand {
-    /// Tell one to stop.
+    /// Cancel a run.
     Cancel {
-        /// Its id.
+        /// Run id.
         run_id: String,
-        /// Whether what it did goes, too.
+        /// Also roll back the changes of the run.
         #[arg(long)]
         rollback: bool,
-        /// Which configuration is meant.
+        /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
     },
 }
 
-/// A state of runs.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RunState {
-    /// Waits, or begins.
+    /// Queued or starting.
     Pending,
-    /// Is at work.
+    /// Running.
     Running,
-    /// Did what was asked.
+    /// Succeeded.
     Success,
     /// Failed.
     Error,
-    /// Took too long.
+    /// Timed out.
     Timeout,
-    /// Was stopped, or waits for a person.
+    /// Cancelled, or waiting for a user.
     Interrupted,
 }
 
 impl RunState {
-    /// The statuses that are called so.
+    /// Returns the run statuses that belong to this state.
     pub fn statuses(self) -> Vec<RunStatus> {
         match self {
             Self::Pending => vec![RunStatus::Pending, RunStatus::Starting],
@@ -273,37 +278,37 @@ impl RunState {
     }
 }
 
-/// What can be done with calls that tell of runs' ends. A server may be running meanwhile.
+/// Subcommands of `webhooks`. They also work while a server is running.
 #[derive(Debug, Clone, Subcommand)]
 pub enum WebhooksCommand {
-    /// Show those that were not taken yet.
+    /// List undelivered calls.
     List {
-        /// Only those that are not tried any more.
+        /// Only dead calls, which are no longer retried.
         #[arg(long)]
         dead: bool,
-        /// How many at most.
+        /// Maximum number of rows.
         #[arg(long, default_value_t = 50)]
         limit: usize,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Which configuration is meant.
+        /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
     },
-    /// Send some again, with as many tries as new ones.
+    /// Resend calls, with as many attempts as new ones.
     Resend {
-        /// The runs that they tell of.
+        /// Ids of their runs.
         #[arg(required = true)]
         run_ids: Vec<String>,
-        /// Which configuration is meant.
+        /// Configuration file.
         #[command(flatten)]
         file: FileArgs,
     },
 }
 
 impl WebhooksCommand {
-    /// Which configuration is meant.
+    /// Configuration file.
     pub fn file(&self) -> &FileArgs {
         match self {
             Self::List { file, .. } | Self::Resend { file, .. } => file,
@@ -311,87 +316,29 @@ impl WebhooksCommand {
     }
 }
 
-/// Which configuration is meant.
+/// Configuration file.
 #[derive(Debug, Clone, Default, Args)]
 pub struct FileArgs {
-    /// The file; else DEER_FLOW_CONFIG_PATH, else config.yaml here or in the directory above.
+    /// Configuration file; default: DEER_FLOW_CONFIG_PATH, else config.yaml in this directory or
+    /// its parent.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
 }
 
-/// How to serve.
+/// Options of `serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
-    /// Which configuration is meant.
+    /// Configuration file.
     #[command(flatten)]
     pub file: FileArgs,
-    /// The address to listen on; else GATEWAY_HOST, else 127.0.0.1.
+    /// Address to listen on; default: GATEWAY_HOST, else 127.0.0.1.
     #[arg(long)]
     pub host: Option<String>,
-    /// The port to listen on; else GATEWAY_PORT, else 8001.
+    /// Port to listen on; default: GATEWAY_PORT, else 8001.
     #[arg(long)]
     pub port: Option<u16>,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn serving_is_what_happens_without_a_command() {
-        let cli = Cli::parse_from(["deerflow", "--port", "9000"]);
-        assert!(cli.command.is_none());
-        assert_eq!(cli.serve.port, Some(9000));
-        let cli = Cli::parse_from(["deerflow", "serve", "--config", "a.yaml"]);
-        assert!(matches!(cli.command, Some(Command::Serve(args)) if args.file.config.is_some()));
-    }
-
-    #[test]
-    fn options_of_serve_count_before_its_name_as_after_it_and_with_no_other_command() {
-        let command = |words: &str| Cli::parse_from(words.split(' ')).into_command();
-        for words in [
-            "deerflow --port 9000 serve",
-            "deerflow serve --port 9000",
-            "deerflow --port 8 serve --port 9000",
-            "deerflow --port 9000",
-        ] {
-            assert!(
-                matches!(
-                    command(words),
-                    Ok(Command::Serve(ServeArgs {
-                        port: Some(9000),
-                        ..
-                    }))
-                ),
-                "{words}"
-            );
-        }
-        let error = command("deerflow --port 9000 doctor")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("--host and --port are options of serve alone"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn the_file_may_be_named_before_the_command() {
-        for words in [
-            ["--config", "a.yaml", "config", "check"],
-            ["config", "--config", "a.yaml", "check"],
-            ["config", "check", "--config", "a.yaml"],
-        ] {
-            let cli = Cli::parse_from(["deerflow"].into_iter().chain(words));
-            let Some(Command::Config(ConfigCommand::Check(args))) = cli.command else {
-                panic!("{words:?} checks nothing")
-            };
-            assert_eq!(args.config, Some(PathBuf::from("a.yaml")), "{words:?}");
-        }
-    }
-}
+#[path = "cli_tests.rs"]
+mod tests;

@@ -1,4 +1,5 @@
-//! An embedded client over the stores of an installation, for programs that depend on this crate and not on harness alone.
+//! Embedded client over the stores of an installation, for programs that depend on this crate
+//! rather than on harness alone.
 
 use std::path::Path;
 
@@ -9,21 +10,22 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings};
-use crate::lifecycle::wind_down;
+use crate::lifecycle::shut_down_app;
 use crate::wiring::{App, Role};
 
-/// An installation that is open in this process, as `deerflow chat` opens it: as a guest, which does only what its client asks for.
+/// Installation opened in this process as a guest, like `deerflow chat` does: it executes only the
+/// runs of its own client.
 #[derive(Debug)]
 pub struct Embedded {
     app: App,
 }
 
 impl Embedded {
-    /// Opens the installation that the environment names; `config` is its configuration, where that is not to be looked for. A change
-    /// of the file is not noticed.
+    /// Opens the installation of `environment`, with the configuration file `config` if given.
+    /// Later changes of the file have no effect.
     ///
     /// # Errors
-    /// When the configuration or the stores cannot be used.
+    /// The configuration or the stores cannot be used.
     pub async fn open(config: Option<&Path>, environment: Environment) -> anyhow::Result<Self> {
         let loaded = load(config, &environment)?;
         loaded.log();
@@ -41,14 +43,14 @@ impl Embedded {
         })
     }
 
-    /// The client.
+    /// Returns the client.
     pub fn client(&self) -> &Client {
         &self.app.client
     }
 
-    /// Ends the runtime in order. Runs that are still at work are given back, for the next start or a server.
+    /// Shuts the runtime down. Active runs are released, for the next start or a server.
     pub async fn close(self) {
-        wind_down(&self.app, Instant::now()).await;
+        shut_down_app(&self.app, Instant::now()).await;
     }
 }
 
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn what_is_said_and_wanted_is_there_when_the_installation_is_opened_again() {
+    async fn reopened_installation_has_messages_and_goal() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.yaml");
         std::fs::write(&file, "config_version: 34\nmodels:\n  - { name: m, use: scripted, model: s }\ntitle:\n  enabled: false\n").unwrap();

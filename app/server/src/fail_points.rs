@@ -1,4 +1,4 @@
-//! Reads from the environment where a test wants this process to die.
+//! Reads from the environment at which fail point a test wants this process to abort.
 
 use std::fs::File;
 
@@ -6,17 +6,17 @@ use anyhow::Context;
 use harness::config_file::Environment;
 use harness::runtime::fail_points::{self, Plan};
 
-/// Follows `DEERFLOW_DIES_AT`, a place and how often it is passed until then (`run.admitted:3`), and writes what is passed to
-/// the file that `DEERFLOW_PASSES` names.
+/// Arms the fail point in `DEERFLOW_DIES_AT`, given as a name and a number of passes
+/// (`run.admitted:3`), and records passed fail points in the file `DEERFLOW_PASSES`.
 ///
 /// # Errors
-/// When a variable cannot be followed.
+/// A variable is invalid.
 pub fn arm(environment: &Environment) -> anyhow::Result<()> {
-    let dies_at = environment.filled("DEERFLOW_DIES_AT").map(|wanted| {
-        let (place, times) = wanted
+    let dies_at = environment.filled("DEERFLOW_DIES_AT").map(|value| {
+        let (name, times) = value
             .split_once(':')
             .context("DEERFLOW_DIES_AT is not of the form place:times")?;
-        anyhow::Ok((place.to_owned(), times.parse().context("DEERFLOW_DIES_AT")?))
+        anyhow::Ok((name.to_owned(), times.parse().context("DEERFLOW_DIES_AT")?))
     });
     let passed = environment
         .filled("DEERFLOW_PASSES")

@@ -1,4 +1,4 @@
-//! The deerflow server as a library, so that tests can start what the binary starts.
+//! The deerflow server as a library, so that tests and embedders can use what the binary uses.
 
 pub mod cli;
 pub mod commands;
@@ -13,6 +13,5 @@ pub mod metrics;
 pub mod open_files;
 pub mod own_program;
 pub mod serve;
-pub mod talk;
 pub mod telemetry;
 pub mod wiring;

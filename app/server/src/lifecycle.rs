@@ -1,4 +1,4 @@
-//! The end of a process: one signal asks politely, a second one insists.
+//! Shutdown of the process: the first signal is graceful, the second immediate.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::wiring::App;
 
-/// How long what is left may take to write where it stands.
-const END_GRACE: Duration = Duration::from_secs(3);
-/// How often to look whether the last run has ended.
-const LOOK: Duration = Duration::from_millis(20);
+/// Time for released work to write its state.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
+/// Interval of checks whether the last run has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Cancels `shutdown` at SIGTERM or SIGINT; a second signal ends the process at once, as a kill would: what was acknowledged is
-/// durable, and others, or the next start, go on with what was under way.
+/// Cancels `shutdown` on SIGTERM or SIGINT. A second signal exits immediately, like a kill:
+/// acknowledged data is durable, and other nodes or the next start resume the active runs.
 pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -29,41 +29,42 @@ pub async fn watch_signals(shutdown: CancellationToken) -> std::io::Result<()> {
     let first = either().await;
     tracing::info!(
         signal = first,
-        "shutting down; a second signal ends the process at once"
+        "shutting down; a second signal exits immediately"
     );
     shutdown.cancel();
     let second = either().await;
-    tracing::warn!(signal = second, "ending at once");
+    tracing::warn!(signal = second, "exiting immediately");
     #[expect(
         clippy::disallowed_methods,
-        reason = "the operator insists; nothing may delay the end"
+        reason = "a second signal must exit without any delay"
     )]
     std::process::exit(130);
 }
 
-/// Ends the runtime in order: no new runs, those at work given time until `deadline`, then given back; beside them what is learned
-/// from threads has a time of its own. What runs say until then reaches viewers on other nodes, so the bridge closes after them; viewers
-/// here were aborted with the server, so that they come back elsewhere. The stores end last.
-pub async fn wind_down(app: &App, deadline: Instant) {
+/// Shuts the runtime down in order. New runs are rejected; active runs may continue until
+/// `deadline` and are then released. Memory updates end concurrently, with a timeout of their own.
+/// The bridge closes after the runs, so their events still reach viewers on other nodes; viewers of
+/// this node were disconnected with the server and reconnect elsewhere. The stores close last.
+pub async fn shut_down_app(app: &App, deadline: Instant) {
     app.tasks.token().cancel();
-    tokio::join!(end_runs(app, deadline), app.lessons.shut_down());
+    tokio::join!(end_runs(app, deadline), app.memory_tasks.shut_down());
     app.bridge.close().await;
     app.store_tasks.shut_down().await;
 }
 
 async fn end_runs(App { runs, tasks, .. }: &App, deadline: Instant) {
-    if tokio::time::timeout_at(deadline, no_live_runs(runs))
+    if tokio::time::timeout_at(deadline, wait_until_no_runs(runs))
         .await
         .is_err()
     {
         tracing::warn!(
             runs = runs.live_runs(),
-            "runs still at work are given back, for the next start or another node"
+            "releasing active runs for the next start or another node"
         );
     }
     fail_points::pass("shutdown.patience-over");
-    runs.hand_over_all();
-    if tokio::time::timeout(END_GRACE, tasks.shut_down())
+    runs.release_all();
+    if tokio::time::timeout(SHUTDOWN_GRACE, tasks.shut_down())
         .await
         .is_err()
     {
@@ -75,8 +76,8 @@ async fn end_runs(App { runs, tasks, .. }: &App, deadline: Instant) {
     fail_points::pass("shutdown.work-over");
 }
 
-async fn no_live_runs(runs: &RunsFacade) {
+async fn wait_until_no_runs(runs: &RunsFacade) {
     while runs.live_runs() > 0 {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

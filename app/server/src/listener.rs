@@ -1,4 +1,4 @@
-//! The socket that the server listens on: its address, its queue of connections, and the reason why there is none.
+//! Listening socket of the server: address, accept queue and errors.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,22 +7,22 @@ use tokio::net::{TcpListener, TcpSocket, lookup_host};
 
 use crate::config::Settings;
 
-/// Connections that may wait until they are accepted. The system caps it at `net.core.somaxconn`.
+/// Length of the accept queue. The system caps it at `net.core.somaxconn`.
 pub const BACKLOG: u32 = 4096;
 
 /// Reason why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// The host is a name that no resolver knows, or no name at all.
+    /// The host does not resolve, or is not a valid name.
     #[error("GATEWAY_HOST {host:?} does not resolve to an address: {source}")]
     Unresolved {
-        /// The host.
+        /// Host.
         host: String,
-        /// The resolver's answer.
+        /// Error of the resolver.
         source: io::Error,
     },
-    /// Another socket has the port.
+    /// Another socket uses the port.
     #[error("{address} is in use; set GATEWAY_PORT to a free port, or stop what uses this one")]
     InUse {
         /// Host and port.
@@ -30,30 +30,30 @@ pub enum ListenError {
     },
     /// The host resolves to an address of another machine.
     #[error("{address} is not an address of this machine; set GATEWAY_HOST to one")]
-    Elsewhere {
+    NotLocal {
         /// Host and port.
         address: String,
     },
-    /// The user may not take the port.
+    /// The user may not use the port.
     #[error("{address} may not be used by this user; set GATEWAY_PORT to 1024 or more")]
     Denied {
         /// Host and port.
         address: String,
     },
-    /// Anything else.
+    /// Any other error.
     #[error("cannot listen on {address}: {source}")]
     Other {
         /// Host and port.
         address: String,
-        /// The system's answer.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// Listens on the host and port of `settings`, on the first of the host's addresses that works.
+/// Listens on the host and port of `settings`, at the first address of the host that works.
 ///
 /// # Errors
-/// [`ListenError`], for the last of the addresses.
+/// The [`ListenError`] of the last address.
 pub async fn listen(settings: &Settings) -> Result<TcpListener, ListenError> {
     let host = settings.bare_host();
     let unresolved = |source| ListenError::Unresolved {
@@ -78,7 +78,7 @@ pub async fn listen(settings: &Settings) -> Result<TcpListener, ListenError> {
     let address = format!("{}:{}", settings.host, settings.port);
     Err(match failed.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse { address },
-        io::ErrorKind::AddrNotAvailable => ListenError::Elsewhere { address },
+        io::ErrorKind::AddrNotAvailable => ListenError::NotLocal { address },
         io::ErrorKind::PermissionDenied => ListenError::Denied { address },
         _ => ListenError::Other {
             address,
@@ -98,7 +98,7 @@ fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// The system's cap of [`BACKLOG`]; none where the system does not tell.
+/// Returns the system's limit for [`BACKLOG`], if known.
 pub fn backlog_cap() -> Option<u32> {
     std::fs::read_to_string("/proc/sys/net/core/somaxconn")
         .ok()?
@@ -107,11 +107,11 @@ pub fn backlog_cap() -> Option<u32> {
         .ok()
 }
 
-/// The sentence about a cap below [`BACKLOG`].
+/// Returns a warning if the limit is below [`BACKLOG`].
 pub fn cap_warning(cap: Option<u32>) -> Option<String> {
     let cap = cap.filter(|cap| *cap < BACKLOG)?;
     Some(format!(
-        "net.core.somaxconn lets {cap} connections wait to be accepted, {BACKLOG} are wanted: bursts of clients connect slowly"
+        "net.core.somaxconn limits the accept queue to {cap} connections instead of {BACKLOG}: bursts of clients connect slowly"
     ))
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_does_not_resolve_is_named() {
+    async fn unresolvable_host_is_named_in_error() {
         for host in ["no-such-host.invalid", "a b", "::1::"] {
             let error = listen(&settings(host, "0")).await.unwrap_err();
             assert!(
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_in_use_and_a_foreign_address_are_told_apart() {
+    async fn used_port_and_foreign_address_give_different_errors() {
         let first = listen(&settings("127.0.0.1", "0")).await.unwrap();
         let port = first.local_addr().unwrap().port().to_string();
         assert!(matches!(
@@ -155,7 +155,7 @@ mod tests {
         ));
         assert!(matches!(
             listen(&settings("192.0.2.1", "0")).await,
-            Err(ListenError::Elsewhere { .. })
+            Err(ListenError::NotLocal { .. })
         ));
     }
 
@@ -167,10 +167,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn thousands_of_connections_wait_to_be_accepted() {
+    async fn accept_queue_has_configured_length() {
         let listener = listen(&settings("127.0.0.1", "0")).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        // The second number of a listening socket is the length of its queue.
+        // The second number of a listening socket is its queue length.
         let table = std::process::Command::new("ss")
             .args(["-ltnH", &format!("sport = :{port}")])
             .output();
@@ -185,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_below_the_queue_is_told() {
+    fn low_backlog_cap_gives_warning() {
         assert_eq!(cap_warning(Some(4096)), None);
         assert_eq!(cap_warning(None), None);
         assert!(
             cap_warning(Some(128))
                 .unwrap()
-                .contains("lets 128 connections wait")
+                .contains("limits the accept queue to 128 connections")
         );
     }
 }

@@ -1,17 +1,19 @@
-//! The deerflow binary: reads the environment, then does what the command line says.
+//! The `deerflow` binary: reads the environment and runs the command.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
-use deerflow_server::commands;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::operations::Operations;
+use deerflow_server::commands::{self, chat};
 use deerflow_server::config::{ConfigHandle, Settings, environment};
 use deerflow_server::own_program::{self, SANDBOX_INNER};
-use deerflow_server::wiring::probes::{AskRedis, KnownProvider, LookAtDatabase, TrySandbox};
-use deerflow_server::{mcp_server, serve, talk, telemetry, wiring};
+use deerflow_server::wiring::probes::{
+    LiveCommandProbe, LiveDatabaseProbe, LiveProviderProbe, LiveRedisProbe,
+};
+use deerflow_server::{mcp_server, serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
@@ -22,18 +24,18 @@ use tokio::runtime::Handle;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long a server that stopped waits for threads that are at work.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+/// Timeout for blocking threads when the server stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
     if let Err(error) = own_program::declare() {
         eprintln!(
-            "warning: documents are not converted and sandboxes have no proxy, since this program cannot be found: {error}"
+            "warning: document conversion and the sandbox proxy are disabled, because the path of this program is unknown: {error}"
         );
     }
     let mut arguments = std::env::args_os().skip(1);
-    // Before anything else: each command in a sandbox waits for it.
-    let done = match arguments.next() {
+    // Comes first, because each sandboxed command waits for it.
+    let result = match arguments.next() {
         Some(first) if first == SANDBOX_INNER => inner::run(arguments).map_err(Into::into),
         _ => dispatch(
             Cli::parse()
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
                 .unwrap_or_else(|error| error.exit()),
         ),
     };
-    match done {
+    match result {
         Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -51,7 +53,8 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
-    // Exports .env, so it comes before the runtime's threads; a worker has nothing of it.
+    // Exports .env, so it must run before the runtime starts threads; a conversion worker gets no
+    // environment.
     let environment = match &command {
         Command::ConvertDocument { .. } => Environment::of("/", None::<(String, String)>),
         _ => environment()?,
@@ -61,12 +64,12 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Serve(args) => {
             let control = control_runtime()?;
-            let done = until_stopped(serve(args, environment, control.handle().clone()));
-            control.shutdown_timeout(LAST_MOMENT);
-            done
+            let result = block_until_shutdown(serve(args, environment, control.handle().clone()));
+            control.shutdown_timeout(SHUTDOWN_TIMEOUT);
+            result
         }
-        Command::Chat(args) => until_done(talk::run(args, environment)),
-        Command::Mcp(args) => until_done(mcp_server::run(args, environment)),
+        Command::Chat(args) => block_and_detach(chat::run::run(args, environment)),
+        Command::Mcp(args) => block_and_detach(mcp_server::run(args, environment)),
         Command::Config(command) => {
             commands::config::run(&command, &environment, &mut commands::config::stdout())
         }
@@ -96,37 +99,42 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
             let probes = Probes {
-                database: Some(&LookAtDatabase),
-                provider: Some(&KnownProvider),
-                redis: Some(&AskRedis),
-                commands: Some(&TrySandbox),
-                health_limit: None,
+                database: Some(&LiveDatabaseProbe),
+                provider: Some(&LiveProviderProbe),
+                redis: Some(&LiveRedisProbe),
+                commands: Some(&LiveCommandProbe),
+                health_timeout: None,
             };
             commands::doctor::run(&args, &environment, probes, &mut out).await
         }),
     }
 }
 
-/// What is left in threads gets a moment: a write is whole or absent then, and a search that goes on for long is for nobody.
-fn until_stopped(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+/// Gives blocking threads a short time to finish: writes should complete, and long searches may be
+/// abandoned.
+fn block_until_shutdown(
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
-    let done = runtime.block_on(work);
-    runtime.shutdown_timeout(LAST_MOMENT);
-    done
+    let result = runtime.block_on(work);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+    result
 }
 
-fn until_done(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+fn block_and_detach(
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
     let runtime = runtime()?;
-    let done = runtime.block_on(work);
-    // Nothing that is left has anything to say any more, and a read of standard input may wait for ever.
+    let result = runtime.block_on(work);
+    // Remaining tasks have no results, and a read of standard input may block forever.
     runtime.shutdown_background();
-    done
+    result
 }
 
-/// Without the runtime, whose threads would keep the rights that the worker gives up.
+/// Converts without a runtime, whose threads would keep the privileges that the worker drops.
 fn convert(kind: &str) -> anyhow::Result<ExitCode> {
     let kind = DocumentKind::parse(kind)
-        .ok_or_else(|| anyhow::anyhow!("{kind} is no kind of document"))?;
+        .ok_or_else(|| anyhow::anyhow!("{kind} is not a supported document type"))?;
     worker::work(kind, std::io::stdin().lock(), std::io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -136,7 +144,7 @@ async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<
     let settings = Settings::from_environment(&environment)?;
     let tasks = Tasks::new();
     let store = wiring::keys::open(&config, &settings, &tasks).await?;
-    let done = commands::keys::run(
+    let result = commands::keys::run(
         &command,
         &*store,
         SystemClock.now(),
@@ -144,7 +152,7 @@ async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<
     )
     .await;
     tasks.shut_down().await;
-    done.map(|()| ExitCode::SUCCESS)
+    result.map(|()| ExitCode::SUCCESS)
 }
 
 async fn operate(
@@ -191,7 +199,7 @@ async fn serve(
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Builds the runtime of leases and health checks: one thread, which no other work can keep busy.
+/// Builds the runtime of leases and health checks: one thread that other work cannot block.
 fn control_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -1,21 +1,21 @@
-//! The limit of open files: each connection takes one, and systems begin processes with few.
+//! Limit of open files: each connection uses one, and the default limit is often low.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Open files below which many viewers at once run dry.
-pub const FEW_OPEN_FILES: u64 = 4096;
+/// Limit of open files below which a warning is given.
+pub const MIN_OPEN_FILES: u64 = 4096;
 
-/// The hard limit of open files of this process; none without a limit.
+/// Returns the hard limit of open files; `None` if unlimited.
 pub fn hard_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
 }
 
-/// Raises the soft limit to the hard one, and gives the limit in force; none without a limit.
+/// Raises the soft limit to the hard limit and returns it; `None` if unlimited.
 ///
 /// # Errors
-/// When the system refuses; the limit is then as it was.
+/// The system rejects the change; the limit is unchanged.
 pub fn raise() -> io::Result<Option<u64>> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
@@ -30,24 +30,24 @@ pub fn raise() -> io::Result<Option<u64>> {
     Ok(limit.maximum)
 }
 
-/// The sentence about a limit that is low.
+/// Returns a warning if the limit is low.
 pub fn low_warning(limit: Option<u64>) -> Option<String> {
-    let limit = limit.filter(|limit| *limit < FEW_OPEN_FILES)?;
+    let limit = limit.filter(|limit| *limit < MIN_OPEN_FILES)?;
     Some(format!(
-        "this process may open {limit} files, each viewer takes one"
+        "this process may open only {limit} files, and each viewer uses one"
     ))
 }
 
-/// Raises the limit and logs what came of it.
+/// Raises the limit and logs the result.
 pub fn raise_and_log() {
     match raise() {
         Ok(limit) => match low_warning(limit) {
             Some(warning) => tracing::warn!(
-                "{warning}; raise the hard limit, `ulimit -Hn` or LimitNOFILE of the service"
+                "{warning}; raise the hard limit (`ulimit -Hn`, or LimitNOFILE of the service)"
             ),
             None => tracing::info!(limit, "open files"),
         },
-        Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
 }
 
@@ -72,8 +72,8 @@ mod tests {
     }
 
     #[test]
-    fn a_low_limit_is_told() {
-        assert_eq!(low_warning(Some(FEW_OPEN_FILES)), None);
+    fn low_open_file_limit_gives_warning() {
+        assert_eq!(low_warning(Some(MIN_OPEN_FILES)), None);
         assert_eq!(low_warning(None), None);
         assert!(low_warning(Some(1024)).unwrap().contains("1024 files"));
     }

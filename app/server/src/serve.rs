@@ -1,4 +1,4 @@
-//! Serving the API, from a bound port to an orderly end.
+//! Serves the API, from binding the port to the shutdown.
 
 use deerflow_gateway::{ServeOptions, router, serve};
 use harness::runtime::tasks::{TaskKind, Tasks};
@@ -6,15 +6,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings, watch};
-use crate::lifecycle::{watch_signals, wind_down};
+use crate::lifecycle::{shut_down_app, watch_signals};
 use crate::wiring::{App, Role};
 use crate::{listener, open_files};
 
-/// Runs the server until a signal ends it. Leases and health checks run on the control runtime of `tasks`, where it has one.
+/// Runs the server until a signal. Leases and health checks run on the control runtime of `tasks`,
+/// if it has one.
 pub async fn run(settings: Settings, config: ConfigHandle, tasks: Tasks) -> anyhow::Result<()> {
     let exposure = settings.exposure()?;
     tracing::info!("{exposure}");
-    // Bound first: a port in use is told before anything is opened or recovered.
+    // Binds first, so a port in use is reported before stores are opened or runs recovered.
     let listener = listener::listen(&settings).await?;
     if let Some(warning) = listener::cap_warning(listener::backlog_cap()) {
         tracing::warn!("{warning}");
@@ -55,14 +56,14 @@ pub async fn run(settings: Settings, config: ConfigHandle, tasks: Tasks) -> anyh
         shutdown.cancel();
         served
     };
-    // The time of runs begins with the signal, not when the last connection is gone.
+    // The grace period of runs starts with the signal, not when the last connection closes.
     let asked = async {
         shutdown.cancelled().await;
         app.tasks.token().cancel();
         Instant::now()
     };
     let (served, asked) = tokio::join!(serving, asked);
-    wind_down(&app, asked + config.current().runs.shutdown_grace()).await;
+    shut_down_app(&app, asked + config.current().runs.shutdown_grace()).await;
     tracing::info!("stopped");
     Ok(served?)
 }

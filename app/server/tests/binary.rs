@@ -1,4 +1,4 @@
-//! The binary as people start it.
+//! Tests of the binary through its command line.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -88,7 +88,7 @@ fn the_printed_example_is_a_valid_configuration() {
 }
 
 #[test]
-fn a_named_file_that_is_missing_stops_the_start() {
+fn missing_config_file_stops_start() {
     let output = deerflow(
         &project(&[]),
         &["serve"],
@@ -149,7 +149,7 @@ fn a_host_that_does_not_resolve_stops_the_start() {
 }
 
 #[test]
-fn the_agent_for_tests_is_refused_beyond_loopback() {
+fn test_agent_is_rejected_beyond_loopback() {
     let testing = project(&[(
         "config.yaml",
         "config_version: 34\ntesting:\n  conformance_agent: true\n",

@@ -1,4 +1,4 @@
-//! Every store keeps every promise of its ports.
+//! All stores meet the contracts of their ports.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use deerflow_domain::testkit::ThreadStores;
 use deerflow_stores::{
-    Database, DatabaseConfig, JsonlRunEventStore, PlaceLimits, PostgresConfig, SplitCommitStore,
-    SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore, SqlNodeStore, SqlRequestStore,
-    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
+    Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SessionLockTimeouts,
+    SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore, SqlNodeStore,
+    SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
 };
 use harness::runtime::tasks::Tasks;
 use harness::testkit::Keep;
 use sqlx::{Connection, Executor};
 
-/// The ports over one database.
-fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
+/// Builds all ports over one database.
+fn ports_over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     let runs = Arc::new(SqlRunStore::new(db.clone()));
     ThreadStores {
         threads: Arc::new(SqlThreadStore::new(db.clone())),
@@ -40,7 +40,7 @@ fn over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     }
 }
 
-/// A database, and what lives as long as it.
+/// A database, and the resources that live as long as it.
 type Opened = (Database, Arc<dyn Keep>);
 
 async fn sqlite() -> Opened {
@@ -62,7 +62,7 @@ async fn memory() -> Opened {
     )
 }
 
-/// Runs and threads in SQLite, the journal as JSON lines.
+/// Builds the ports with runs and threads in SQLite, and the journal as JSON lines.
 async fn split() -> ThreadStores {
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
@@ -74,7 +74,7 @@ async fn split() -> ThreadStores {
         SqlRunStore::new(db.clone()),
         journal.clone(),
     ));
-    let mut stores = over(&db, Arc::new((directory, tasks)));
+    let mut stores = ports_over(&db, Arc::new((directory, tasks)));
     stores.threads = Arc::new(SqlThreadStore::new(db).with_journal(journal.clone()));
     stores.runs.commit = split.clone();
     stores.runs.delete = split;
@@ -82,9 +82,9 @@ async fn split() -> ThreadStores {
     stores
 }
 
-/// A schema of the test's own, emptied before it is used.
+/// Opens a schema for this test, emptied before use.
 async fn postgres() -> Opened {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration to ask")]
+    #[expect(clippy::disallowed_methods, reason = "tests read no configuration")]
     let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").expect(
         "set DEERFLOW_TEST_POSTGRES_URL to a scratch database such as postgres://user:password@host/database; the tests make schemas in it",
     );
@@ -105,13 +105,13 @@ async fn postgres() -> Opened {
         max_connections: 5,
         exclusive: false,
     };
-    // A server that is slow now and then has not lost anybody's place.
-    let patient = PlaceLimits {
-        dial: Duration::from_secs(60),
-        rest: Duration::from_secs(60),
+    // A server that is slow now and then must not lose the session lock.
+    let timeouts = SessionLockTimeouts {
+        connect: Duration::from_secs(60),
+        release: Duration::from_secs(60),
     };
     (
-        Database::open_postgres(&config, patient).await.unwrap(),
+        Database::open_postgres(&config, timeouts).await.unwrap(),
         Arc::new(()),
     )
 }
@@ -144,7 +144,7 @@ macro_rules! all_suites {
     ($attrs:tt $open:path) => {
         async fn threads() -> deerflow_domain::testkit::ThreadStores {
             let (db, keep) = $open().await;
-            super::over(&db, keep)
+            super::ports_over(&db, keep)
         }
         async fn items() -> deerflow_domain::testkit::items::ItemStores {
             let (db, keep) = $open().await;
@@ -162,18 +162,18 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
         }
-        async fn memories() -> harness::testkit::memories::MemoryStores {
+        async fn memories() -> harness::testkit::memories::UserMemoryStores {
             let (db, keep) = $open().await;
-            harness::testkit::memories::MemoryStores { memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)), keep }
+            harness::testkit::memories::UserMemoryStores { memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)), keep }
         }
-        async fn upkeep() -> deerflow_domain::testkit::upkeep::UpkeepStores {
+        async fn upkeep() -> deerflow_domain::testkit::maintenance::MaintenanceStores {
             let (db, keep) = $open().await;
-            let runs = super::over(&db, keep).runs;
-            deerflow_domain::testkit::upkeep::UpkeepStores { upkeep: std::sync::Arc::new(deerflow_stores::SqlUpkeepStore::new(db)), runs }
+            let runs = super::ports_over(&db, keep).runs;
+            deerflow_domain::testkit::maintenance::MaintenanceStores { upkeep: std::sync::Arc::new(deerflow_stores::SqlMaintenanceStore::new(db)), runs }
         }
         async fn usage() -> deerflow_domain::testkit::usage::UsageStores {
             let (db, keep) = $open().await;
-            let runs = super::over(&db, keep).runs;
+            let runs = super::ports_over(&db, keep).runs;
             let usage = std::sync::Arc::new(deerflow_stores::SqlUsageStore::new(db));
             deerflow_domain::testkit::usage::UsageStores {
                 usage,
@@ -185,7 +185,7 @@ macro_rules! all_suites {
         }
         suites_of_threads!($attrs threads);
         harness::memory_store_suite!($attrs memories);
-        deerflow_domain::upkeep_suite!($attrs upkeep);
+        deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);
         deerflow_domain::api_key_store_suite!($attrs keys);

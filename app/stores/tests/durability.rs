@@ -1,4 +1,4 @@
-//! What survives a restart, what is refused at the start, and how the file grows.
+//! Durability over restarts, errors at startup, and growth of the database file.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -32,7 +32,7 @@ async fn open(directory: &Path, tasks: &Tasks) -> Database {
 }
 
 #[tokio::test]
-async fn a_reopened_file_has_everything_that_was_acknowledged() {
+async fn reopened_file_has_all_acknowledged_writes() {
     let directory = tempfile::tempdir().unwrap();
     let nested = directory.path().join("made/when/missing");
     let (mut state, mut tail) = (ThreadState::default(), 0);
@@ -90,7 +90,7 @@ async fn a_reopened_file_has_everything_that_was_acknowledged() {
 }
 
 #[tokio::test]
-async fn a_directory_belongs_to_one_user_until_it_is_closed() {
+async fn directory_is_locked_until_closed() {
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();
     let db = open(directory.path(), &tasks).await;
@@ -112,7 +112,7 @@ async fn a_directory_belongs_to_one_user_until_it_is_closed() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_refused_by_name() {
+async fn damaged_file_is_rejected_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("deerflow.db");
     let tasks = Tasks::new();
@@ -126,7 +126,7 @@ async fn a_damaged_file_is_refused_by_name() {
     drop(db);
     tasks.shut_down().await;
     let healthy = {
-        // All that is in the log, into the file.
+        // Writes the whole WAL back to the file.
         let mut direct = sqlx::SqliteConnection::connect(&format!("sqlite://{}", file.display()))
             .await
             .unwrap();
@@ -155,7 +155,7 @@ async fn a_damaged_file_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_made_is_named() {
+async fn uncreatable_directory_is_reported_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -166,7 +166,7 @@ async fn a_directory_that_cannot_be_made_is_named() {
 }
 
 #[tokio::test]
-async fn an_unreachable_server_is_reported_without_its_password() {
+async fn unreachable_server_is_reported_without_password() {
     for url in [
         "postgres://ann:hunter2@127.0.0.1:1/none",
         "postgres://ann:hunter2@[bad",
@@ -216,7 +216,7 @@ async fn readers_do_not_wait_for_the_writer() {
     assert!(results.into_iter().all(|ok| ok));
 }
 
-/// Bytes of the file once all of its log is in it.
+/// Returns the size of the file after the WAL is written back, in bytes.
 async fn size(directory: &Path) -> i64 {
     let options = SqliteConnectOptions::new().filename(directory.join("deerflow.db"));
     let mut reader = sqlx::SqliteConnection::connect_with(&options)
@@ -230,9 +230,10 @@ async fn size(directory: &Path) -> i64 {
     pages * 4096
 }
 
-/// 2,000 turns must stay under 64 MiB; a fifth of them is run, and the later half may not cost more per turn than the earlier.
+/// Measures the growth per turn: 2,000 turns must stay below 64 MiB. Only a fifth of them is run,
+/// and the second half must not cost more per turn than the first.
 #[tokio::test]
-async fn a_conversation_grows_by_the_same_amount_each_turn() {
+async fn database_grows_linearly_with_turns() {
     const TURNS: u64 = 400;
     let directory = tempfile::tempdir().unwrap();
     let tasks = Tasks::new();

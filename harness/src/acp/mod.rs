@@ -1,16 +1,19 @@
-//! Agents that are programs of their own and speak the Agent Client Protocol (ACP), which a model hands tasks to.
+//! Agents in external programs that speak the Agent Client Protocol (ACP). A model delegates tasks
+//! to them.
 //!
-//! A call starts the program, has one conversation with it and ends it with everything that it started. It works in the thread's
-//! `acp-workspace`, which models read and never write.
+//! A call starts the program, runs one session and then terminates the program with all its
+//! descendants. The agent works in the thread's `acp-workspace`, which models can read but not
+//! write.
 
 mod error;
-mod handed;
-mod link;
-mod missing;
+mod limits;
+mod mcp_servers;
+mod not_found;
 mod policy;
-mod said;
-mod talk;
+mod session;
 mod tool;
+mod transport;
+mod updates;
 
-pub use missing::missing_program;
-pub use tool::{AcpSurroundings, InvokeAcpAgent};
+pub use not_found::missing_program;
+pub use tool::{AcpContext, InvokeAcpAgent};

@@ -1,4 +1,4 @@
-//! What an agent is allowed, and what is told of what it was not.
+//! Permission policy for ACP agents, and how denials are reported.
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -6,25 +6,29 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Error as ProtocolError, ErrorCode};
 
-/// How much of a title is shown, in characters.
-const LONGEST_TITLE: usize = 200;
+/// Permissions that an agent requested and that were denied.
+const MAX_TITLE_CHARS: usize = 200;
 
-/// The permissions that an agent asked for and did not get.
+/// Permissions that an agent requested and did not get.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
+pub(super) struct DeniedPermissions {
     count: u32,
-    /// What the first was for.
+    /// Title of the first denied tool call.
     first: String,
 }
 
-/// The answer to a question for permission: the narrowest yes that is offered, where the agent gets what it asks for.
-pub(super) fn outcome(options: &[PermissionOption], approves: bool) -> RequestPermissionOutcome {
+/// Returns the response to a permission request: the narrowest approval that is offered if
+/// `auto_approve` is set, else a cancellation.
+pub(super) fn outcome(
+    options: &[PermissionOption],
+    auto_approve: bool,
+) -> RequestPermissionOutcome {
     let offered = |kind: PermissionOptionKind| options.iter().find(|option| option.kind == kind);
-    let yes = || {
+    let approval = || {
         offered(PermissionOptionKind::AllowOnce)
             .or_else(|| offered(PermissionOptionKind::AllowAlways))
     };
-    match yes().filter(|_| approves) {
+    match approval().filter(|_| auto_approve) {
         Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(
             option.option_id.clone(),
         )),
@@ -32,29 +36,30 @@ pub(super) fn outcome(options: &[PermissionOption], approves: bool) -> RequestPe
     }
 }
 
-/// The answer to a question for anything else: an agent has hands of its own.
-pub(super) fn refusal(method: &str) -> ProtocolError {
+/// Returns the error for a request other than a permission request. This client serves neither
+/// files nor terminals: an agent has its own tools.
+pub(super) fn unsupported_method(method: &str) -> ProtocolError {
     let why = "this client offers neither files nor terminals; work in the session's folder with your own tools";
     ProtocolError::new(ErrorCode::METHOD_NOT_FOUND, format!("{method}: {why}"))
 }
 
-impl Refusals {
-    pub(super) fn add(&mut self, asked: &RequestPermissionRequest) {
+impl DeniedPermissions {
+    pub(super) fn add(&mut self, request: &RequestPermissionRequest) {
         if self.count == 0 {
-            let title = asked
+            let title = request
                 .tool_call
                 .fields
                 .title
                 .as_deref()
                 .unwrap_or("something without a name");
-            self.first = title.chars().take(LONGEST_TITLE).collect();
+            self.first = title.chars().take(MAX_TITLE_CHARS).collect();
         }
         self.count = self.count.saturating_add(1);
     }
 
-    /// What a model is told of them.
-    pub(super) fn note(&self, approves: bool) -> Option<String> {
-        let why = if approves {
+    /// Returns the report of denials for the model, or `None` if there were none.
+    pub(super) fn note(&self, auto_approve: bool) -> Option<String> {
+        let why = if auto_approve {
             "it offered no way to allow that"
         } else {
             "`auto_approve_permissions` is off for this agent, and nobody is there to ask"
@@ -69,7 +74,7 @@ impl Refusals {
     }
 }
 
-/// What a model is told of an end that is not the task's.
+/// Returns a note for the model if a session stopped before the task was finished.
 pub(super) fn stop_note(stop: StopReason) -> Option<&'static str> {
     match stop {
         StopReason::EndTurn => None,
@@ -94,15 +99,15 @@ mod tests {
             .collect()
     }
 
-    fn chosen(kinds: &[PermissionOptionKind], approves: bool) -> Option<String> {
-        match outcome(&options(kinds), approves) {
+    fn chosen(kinds: &[PermissionOptionKind], auto_approve: bool) -> Option<String> {
+        match outcome(&options(kinds), auto_approve) {
             RequestPermissionOutcome::Selected(selected) => Some(selected.option_id.to_string()),
             _ => None,
         }
     }
 
     #[test]
-    fn the_narrowest_yes_is_given_and_only_where_it_is_configured() {
+    fn permission_gets_narrowest_approval_if_configured() {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let all = [RejectOnce, AllowAlways, AllowOnce, RejectAlways];
         assert_eq!(chosen(&all, true).as_deref(), Some("AllowOnce"));
@@ -121,24 +126,24 @@ mod tests {
     }
 
     #[test]
-    fn a_model_hears_of_permissions_that_were_not_given() {
-        let asked = |title: &str| {
+    fn denied_permissions_are_reported_to_the_model() {
+        let request = |title: &str| {
             let call =
                 ToolCallUpdate::new("c", ToolCallUpdateFields::new().title(title.to_owned()));
             RequestPermissionRequest::new("s", call, options(&[PermissionOptionKind::AllowOnce]))
         };
-        let mut refusals = Refusals::default();
-        assert_eq!(refusals.note(false), None);
-        refusals.add(&asked("Run \"rm\""));
-        let once = refusals.note(false).unwrap();
+        let mut denied = DeniedPermissions::default();
+        assert_eq!(denied.note(false), None);
+        denied.add(&request("Run \"rm\""));
+        let once = denied.note(false).unwrap();
         assert!(
             once.starts_with("[It asked once for a permission and did not get it, first for \"Run \\\"rm\\\"\": `auto_approve"),
             "{once}"
         );
-        refusals.add(&asked("other"));
+        denied.add(&request("other"));
         assert!(
-            refusals.note(true).unwrap().contains("2 times")
-                && refusals.note(true).unwrap().contains("no way to allow")
+            denied.note(true).unwrap().contains("2 times")
+                && denied.note(true).unwrap().contains("no way to allow")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `invoke_acp_agent`: hands a task to an agent that is a program of its own.
+//! Tool `invoke_acp_agent`: delegates a task to an ACP agent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,33 +10,34 @@ use tokio::sync::Semaphore;
 
 use super::error::AcpError;
 use super::policy::stop_note;
-use super::said::Heard;
-use super::talk::{ALLOWANCE, Task, talk};
+use super::session::{TRAFFIC_QUOTA, Task, run_session};
+use super::updates::AgentOutput;
+use crate::child_process::{ConnectionHealth, WorkingDir};
 use crate::config::AcpAgentConfig;
 use crate::mcp::{McpConfig, ServerSpec};
-use crate::programs::{Faults, Place};
-use crate::sandbox::files::off_the_runtime;
-use crate::sandbox::{Fault, FileHome, Root, Shelf, ThreadDirs, masking};
+use crate::sandbox::run_blocking;
+use crate::sandbox::{FileFailure, FileHome, Root, SkillMounts, ThreadDirs, masking};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// How many agents may be at work at once in this process.
-const MOST_AT_WORK: usize = 64;
-/// The folder for temporary files, in a thread's.
+/// Maximum number of agents that run at once in this process.
+const MAX_CONCURRENT_AGENTS: usize = 64;
+/// Directory for temporary files, relative to the thread's directory.
 const TMP: [&str; 2] = ["acp", "tmp"];
-/// The result where an agent says nothing.
-const NO_WORDS: &str = "(no response)";
+/// Result of an agent that sends no text.
+const NO_RESPONSE: &str = "(no response)";
 
-/// What agents need of their surroundings, whatever the configuration says of them.
+/// Dependencies that all ACP agents share.
 #[derive(Debug)]
-pub struct AcpSurroundings {
+pub struct AcpContext {
     files: FileHome,
     variables: Vec<(String, String)>,
     servers: Option<Arc<dyn McpConfig>>,
-    room: Semaphore,
+    permits: Semaphore,
 }
 
-impl AcpSurroundings {
-    /// Agents work in the threads' folders, get these variables besides their own, and are handed the MCP servers of this configuration.
+impl AcpContext {
+    /// Creates the dependencies. Agents work in the threads' directories, get `variables` in
+    /// addition to their own, and get the MCP servers of `servers`.
     pub fn new(
         files: FileHome,
         variables: Vec<(String, String)>,
@@ -46,11 +47,12 @@ impl AcpSurroundings {
             files,
             variables,
             servers,
-            room: Semaphore::new(MOST_AT_WORK),
+            permits: Semaphore::new(MAX_CONCURRENT_AGENTS),
         }
     }
 
-    /// The servers as they are now; those that cannot be used are told of elsewhere.
+    /// Returns the currently configured servers. Skips invalid entries, because the MCP module
+    /// reports them.
     async fn servers(&self) -> Vec<ServerSpec> {
         let Some(config) = &self.servers else {
             return Vec::new();
@@ -65,20 +67,17 @@ impl AcpSurroundings {
     }
 }
 
-/// Hands a task to another agent.
+/// Tool that delegates a task to an ACP agent.
 #[derive(Debug)]
 pub struct InvokeAcpAgent {
     agents: BTreeMap<String, AcpAgentConfig>,
     description: String,
-    around: Arc<AcpSurroundings>,
+    context: Arc<AcpContext>,
 }
 
 impl InvokeAcpAgent {
-    /// The tool over these agents; nothing when there are none.
-    pub fn new(
-        agents: BTreeMap<String, AcpAgentConfig>,
-        around: Arc<AcpSurroundings>,
-    ) -> Option<Self> {
+    /// Creates the tool for these agents. Returns `None` if there are none.
+    pub fn new(agents: BTreeMap<String, AcpAgentConfig>, context: Arc<AcpContext>) -> Option<Self> {
         let listed = agents
             .iter()
             .map(|(name, agent)| format!("- {name}: {}", agent.description.trim()))
@@ -93,45 +92,45 @@ impl InvokeAcpAgent {
         (!agents.is_empty()).then_some(Self {
             agents,
             description,
-            around,
+            context,
         })
     }
 
-    async fn ask(
+    async fn run_agent(
         &self,
         name: &str,
         agent: &AcpAgentConfig,
         prompt: &str,
         dirs: ThreadDirs,
     ) -> Result<String, Failure> {
-        let _seat = self
-            .around
-            .room
+        let _permit = self
+            .context
+            .permits
             .try_acquire()
-            .map_err(|_full| AcpError::Full(MOST_AT_WORK))?;
-        let (place, workspace) = off_the_runtime(move || place(&dirs))
+            .map_err(|_full| AcpError::AtCapacity(MAX_CONCURRENT_AGENTS))?;
+        let (working_dir, workspace) = run_blocking(move || working_dirs(&dirs))
             .await
-            .map_err(|fault| AcpError::Folder(fault.to_string()))?;
-        let servers = self.around.servers().await;
+            .map_err(|failure| AcpError::Folder(failure.to_string()))?;
+        let servers = self.context.servers().await;
         let task = Task {
             name,
             agent,
-            variables: &self.around.variables,
-            place,
+            variables: &self.context.variables,
+            working_dir,
             workspace,
             servers: &servers,
             prompt,
         };
-        let (faults, heard) = (
-            Faults::within(ALLOWANCE),
-            Arc::new(Heard::new(agent.auto_approve_permissions)),
+        let (health, output) = (
+            ConnectionHealth::with_quota(TRAFFIC_QUOTA),
+            Arc::new(AgentOutput::new(agent.auto_approve_permissions)),
         );
-        match talk(&task, &faults, &heard).await {
+        match run_session(&task, &health, &output).await {
             Ok(stop) => {
-                let text = Some(heard.text())
+                let text = Some(output.text())
                     .filter(|text| !text.is_empty())
-                    .unwrap_or_else(|| NO_WORDS.to_owned());
-                let notes = [heard.refusals(), stop_note(stop).map(str::to_owned)];
+                    .unwrap_or_else(|| NO_RESPONSE.to_owned());
+                let notes = [output.denied(), stop_note(stop).map(str::to_owned)];
                 Ok([Some(text)]
                     .into_iter()
                     .chain(notes)
@@ -141,9 +140,9 @@ impl InvokeAcpAgent {
             }
             Err(error) => Err(Failure {
                 error,
-                complaints: faults.complaints(),
-                rest: heard.rest(),
-                refusals: heard.refusals(),
+                stderr_tail: health.stderr_tail(),
+                output_tail: output.tail(),
+                denied: output.denied(),
             }),
         }
     }
@@ -180,9 +179,9 @@ impl Tool for InvokeAcpAgent {
     ) -> Result<ToolOutput, ToolError> {
         let name = args.agent.trim();
         let Some(agent) = self.agents.get(name) else {
-            let known = self.agents.keys().cloned().collect::<Vec<_>>().join(", ");
+            let names = self.agents.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(ToolError::for_model(format!(
-                "Error: there is no agent {name:?}. These are there: {known}."
+                "Error: there is no agent {name:?}. These are there: {names}."
             )));
         };
         if args.prompt.trim().is_empty() {
@@ -191,28 +190,30 @@ impl Tool for InvokeAcpAgent {
             ));
         }
         let files = self
-            .around
+            .context
             .files
             .thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
         let dirs = files.blocking().dirs().clone();
-        let tmp = dirs.apart(&TMP).display().to_string();
-        let mask =
-            |text: &str| masking::to_virtual(text, &dirs, &Shelf::default()).replace(&tmp, "/tmp");
-        self.ask(name, agent, &args.prompt, dirs.clone()).await.map(|text| ToolOutput::text(mask(&text))).map_err(|failure| {
-            tracing::warn!(agent = name, error = %failure.error, complaints = %failure.complaints, run_id = %ctx.run.run_id, "an acp agent failed");
-            ToolError::for_model(mask(&failure.told(name)))
+        let tmp = dirs.private_dir(&TMP).display().to_string();
+        let mask = |text: &str| {
+            masking::to_virtual(text, &dirs, &SkillMounts::default()).replace(&tmp, "/tmp")
+        };
+        self.run_agent(name, agent, &args.prompt, dirs.clone()).await.map(|text| ToolOutput::text(mask(&text))).map_err(|failure| {
+            tracing::warn!(agent = name, error = %failure.error, stderr_tail = %failure.stderr_tail, run_id = %ctx.run.run_id, "acp agent failed");
+            ToolError::for_model(mask(&failure.text(name)))
         })
     }
 }
 
-/// Where an agent begins, and where it works. Both go with the thread.
-fn place(dirs: &ThreadDirs) -> Result<(Place, PathBuf), Fault> {
+/// Creates the agent's working directory and directory for temporary files, and returns them with
+/// the session's working directory. They are deleted with the thread.
+fn working_dirs(dirs: &ThreadDirs) -> Result<(WorkingDir, PathBuf), FileFailure> {
     dirs.create(Root::AcpWorkspace)?;
-    // The protocol wants no other.
+    // ACP requires an absolute path.
     let workspace = std::path::absolute(dirs.host_path(Root::AcpWorkspace))?;
-    let tmp = std::path::absolute(dirs.create_apart(&TMP)?)?;
+    let tmp = std::path::absolute(dirs.create_private_dir(&TMP)?)?;
     Ok((
-        Place {
+        WorkingDir {
             cwd: Some(workspace.clone()),
             tmp: Some(tmp),
         },
@@ -220,42 +221,44 @@ fn place(dirs: &ThreadDirs) -> Result<(Place, PathBuf), Fault> {
     ))
 }
 
-/// A task that was not done, and what is known of it.
+/// Failed agent call.
 #[derive(Debug)]
 struct Failure {
     error: AcpError,
-    /// What the program wrote to its errors last.
-    complaints: String,
-    /// What the agent said last.
-    rest: String,
-    /// Which permissions it did not get.
-    refusals: Option<String>,
+    /// End of the program's stderr.
+    stderr_tail: String,
+    /// End of the agent's text.
+    output_tail: String,
+    /// Report of the permissions that were denied.
+    denied: Option<String>,
 }
 
 impl From<AcpError> for Failure {
     fn from(error: AcpError) -> Self {
         Self {
             error,
-            complaints: String::new(),
-            rest: String::new(),
-            refusals: None,
+            stderr_tail: String::new(),
+            output_tail: String::new(),
+            denied: None,
         }
     }
 }
 
 impl Failure {
-    /// What a model reads of it.
-    fn told(&self, name: &str) -> String {
+    /// Returns the text for the model.
+    fn text(&self, name: &str) -> String {
         let mut parts = vec![format!(
             "Error: the agent {name} could not do this: {}.",
             self.error
         )];
         parts.extend(
-            (!self.complaints.is_empty())
-                .then(|| format!("Its program complained:\n{}", self.complaints)),
+            (!self.stderr_tail.is_empty())
+                .then(|| format!("Its program complained:\n{}", self.stderr_tail)),
         );
-        parts.extend((!self.rest.is_empty()).then(|| format!("It had said:\n{}", self.rest)));
-        parts.extend(self.refusals.clone());
+        parts.extend(
+            (!self.output_tail.is_empty()).then(|| format!("It had said:\n{}", self.output_tail)),
+        );
+        parts.extend(self.denied.clone());
         parts.join("\n\n")
     }
 }

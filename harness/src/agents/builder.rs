@@ -1,98 +1,98 @@
-//! The way to an agent for those who embed the harness.
+//! Builder of agents, for programs that embed the harness.
 
 use std::sync::Arc;
 
-use super::agent_loop::{AgentParts, LoopAgent, ModelSettings, Patience};
+use super::agent_loop::{AgentDependencies, LoopAgent, ModelSettings, RetrySettings};
 use crate::middlewares::{Middleware, MiddlewareStack};
 use crate::models::ChatModel;
 use crate::runtime::agent::Agent;
 use crate::tools::{Tool, ToolRegistry, erase};
 
-/// Puts an agent together: a model, and whatever else it should have.
+/// Builds an agent from a model and optional tools, middlewares and settings.
 ///
-/// Built once, an agent serves any number of runs.
+/// One built agent serves any number of runs.
 #[derive(Debug)]
 pub struct AgentBuilder {
-    parts: AgentParts,
+    dependencies: AgentDependencies,
     middlewares: Vec<Arc<dyn Middleware>>,
 }
 
 impl AgentBuilder {
-    /// An agent with this model and nothing else.
+    /// Begins with this model and no tools, middlewares or system prompt.
     pub fn new(model: Arc<dyn ChatModel>) -> Self {
-        let parts = AgentParts {
+        let dependencies = AgentDependencies {
             name: "agent".to_owned(),
             caller: "lead_agent".to_owned(),
             model,
             settings: ModelSettings::default(),
-            patience: Patience::default(),
+            patience: RetrySettings::default(),
             system: None,
             tools: ToolRegistry::new(),
             stack: MiddlewareStack::default(),
         };
         Self {
-            parts,
+            dependencies,
             middlewares: Vec::new(),
         }
     }
 
-    /// Names it.
+    /// Sets the agent's name.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.parts.name = name.into();
+        self.dependencies.name = name.into();
         self
     }
 
-    /// Who the journal says asks the model: `lead_agent` unless said otherwise.
+    /// Sets the caller name that model calls have in the journal; the default is `lead_agent`.
     #[must_use]
     pub fn caller(mut self, caller: impl Into<String>) -> Self {
-        self.parts.caller = caller.into();
+        self.dependencies.caller = caller.into();
         self
     }
 
-    /// Tells the model who it is.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system_prompt(mut self, text: impl Into<Arc<str>>) -> Self {
-        self.parts.system = Some(text.into());
+        self.dependencies.system = Some(text.into());
         self
     }
 
-    /// Says how the model is asked.
+    /// Sets thinking, reasoning effort and parameter overrides of model calls.
     #[must_use]
     pub fn model_settings(mut self, settings: ModelSettings) -> Self {
-        self.parts.settings = settings;
+        self.dependencies.settings = settings;
         self
     }
 
-    /// Says how patient it is with the model's provider.
+    /// Sets the retry policy and circuit breaker of model calls.
     #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Self {
-        self.parts.patience = patience;
+    pub fn retry_settings(mut self, settings: RetrySettings) -> Self {
+        self.dependencies.patience = settings;
         self
     }
 
-    /// Gives it one tool more.
+    /// Adds one tool.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {
-        self.parts.tools.add(erase(tool));
+        self.dependencies.tools.add(erase(tool));
         self
     }
 
-    /// Gives it these tools and no others.
+    /// Replaces all tools.
     #[must_use]
     pub fn tools(mut self, tools: ToolRegistry) -> Self {
-        self.parts.tools = tools;
+        self.dependencies.tools = tools;
         self
     }
 
-    /// Adds a middleware inside those added before.
+    /// Adds a middleware, as the innermost one so far.
     #[must_use]
     pub fn middleware(mut self, middleware: impl Middleware) -> Self {
         self.middlewares.push(Arc::new(middleware));
         self
     }
 
-    /// Adds middlewares inside those added before.
+    /// Adds middlewares in order, each inside the ones before it.
     #[must_use]
     pub fn middlewares(
         mut self,
@@ -102,9 +102,9 @@ impl AgentBuilder {
         self
     }
 
-    /// The agent.
+    /// Builds the agent.
     pub fn build(mut self) -> Arc<dyn Agent> {
-        self.parts.stack = MiddlewareStack::new(self.middlewares);
-        Arc::new(LoopAgent::new(self.parts))
+        self.dependencies.stack = MiddlewareStack::new(self.middlewares);
+        Arc::new(LoopAgent::new(self.dependencies))
     }
 }

@@ -1,4 +1,5 @@
-//! Finds agents by name. What belongs to one configuration is a value: a changed configuration gets a new one.
+//! Catalog that resolves agents by name. A catalog belongs to one configuration; a changed
+//! configuration gets a new catalog.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +11,24 @@ use serde_json::{Map, Value};
 use crate::ids::MAX_ID_LEN;
 use crate::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 
-/// Where the agents of one assistant come from.
+/// Source of the agents of one assistant.
 #[async_trait]
 pub trait AgentSource: Send + Sync + fmt::Debug + 'static {
-    /// One line about the assistant.
+    /// Returns a one-line description of the assistant.
     fn description(&self) -> Option<&str> {
         None
     }
 
-    /// The agent for a run of the bound actor with these options, assembled before or now.
+    /// Returns the agent for a run of the current actor with these options, from a cache or newly
+    /// built.
     async fn agent(&self, options: &Map<String, Value>)
     -> Result<Arc<dyn Agent>, UnknownAssistant>;
 
-    /// Lets go of what was assembled; runs under way keep theirs.
+    /// Drops cached agents; active runs keep the agent they started with.
     fn forget(&self) {}
 }
 
-/// The same agent for every run, whatever its options.
+/// Source that returns the same agent for every run and ignores the options.
 #[derive(Debug)]
 struct Fixed(Arc<dyn Agent>);
 
@@ -40,26 +42,26 @@ impl AgentSource for Fixed {
     }
 }
 
-/// A fixed set of assistants.
+/// Fixed set of assistants.
 #[derive(Debug, Default)]
 pub struct StaticResolver {
     sources: IndexMap<String, Box<dyn AgentSource>>,
 }
 
 impl StaticResolver {
-    /// No assistants.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an assistant; one of the same name is replaced.
+    /// Adds an assistant and replaces one of the same name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, source: impl AgentSource) -> Self {
         self.sources.insert(name.into(), Box::new(source));
         self
     }
 
-    /// Adds an assistant that is one agent.
+    /// Adds an assistant that always resolves to this agent.
     #[must_use]
     pub fn with_agent(self, name: impl Into<String>, agent: Arc<dyn Agent>) -> Self {
         self.with(name, Fixed(agent))
@@ -110,7 +112,7 @@ mod tests {
     use crate::models::ScriptedModel;
 
     #[tokio::test]
-    async fn assistants_are_found_by_name_and_others_are_refused_with_a_reason() {
+    async fn resolver_finds_assistants_and_rejects_unknown_names() {
         let agent = AgentBuilder::new(Arc::new(ScriptedModel::default())).build();
         let resolver = StaticResolver::new()
             .with_agent("a", agent.clone())

@@ -1,4 +1,5 @@
-//! Ten thousand places at which a run is stopped, killed or has its history rewritten: no provider refuses what comes next.
+//! Ten thousand points at which a run is stopped, killed or has its history rewritten: no provider
+//! rejects the next request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,17 +25,17 @@ use crate::runtime::runs::NodeSelector;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Places at which something happens to a run, over all threads, and in one thread.
-const POINTS: u64 = 10_000;
-const POINTS_OF_A_THREAD: u64 = 10;
+/// Number of interruption points in all threads, and in one thread.
+const CUTS: u64 = 10_000;
+const CUTS_PER_THREAD: u64 = 10;
 
-/// Throws the same for the same seed.
+/// Deterministic random numbers.
 #[derive(Debug, Clone)]
-struct Dice(u64);
+struct Rng(u64);
 
-impl Dice {
-    /// A number below `sides`.
-    fn throw(&mut self, sides: u64) -> u64 {
+impl Rng {
+    /// Returns a number below `sides`.
+    fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -42,38 +43,39 @@ impl Dice {
     }
 
     fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[usize::try_from(self.throw(all.len() as u64)).unwrap()].clone()
+        all[usize::try_from(self.below(all.len() as u64)).unwrap()].clone()
     }
 }
 
-/// A careless model before strict servers.
-struct Wild {
+/// Model that returns malformed answers and checks every request against strict provider
+/// validators.
+struct MalformedModel {
     info: ModelInfo,
-    dice: Mutex<Dice>,
+    rng: Mutex<Rng>,
     servers: Vec<StrictServer>,
-    asked: Mutex<usize>,
+    call_count: Mutex<usize>,
     refused: Mutex<Vec<String>>,
 }
 
-impl std::fmt::Debug for Wild {
+impl std::fmt::Debug for MalformedModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Wild")
+        f.write_str("MalformedModel")
     }
 }
 
-impl Wild {
+impl MalformedModel {
     fn reply(&self) -> Reply {
-        let mut dice = self.dice.lock();
+        let mut rng = self.rng.lock();
         let kind = [
             ModelErrorKind::Transient,
             ModelErrorKind::BadRequest,
             ModelErrorKind::Auth,
         ];
-        match dice.throw(20) {
-            0..6 => Reply::Say(dice.one_of(&["done", "a longer answer in words", "  ", ""])),
+        match rng.below(20) {
+            0..6 => Reply::Say(rng.one_of(&["done", "a longer answer in words", "  ", ""])),
             6 => Reply::Cut("what was said so far"),
             7 => {
-                let kind = dice.one_of(&kind);
+                let kind = rng.one_of(&kind);
                 Reply::Fail(ModelError {
                     model: "wild".to_owned(),
                     kind,
@@ -83,10 +85,10 @@ impl Wild {
                 })
             }
             _ => {
-                let number = dice.throw(4) + 1;
-                let call = |dice: &mut Dice| {
-                    let id = dice.one_of(&["a", "a", "b", "functions.x:0", "", "call_1"]);
-                    let name = dice.one_of(&[
+                let number = rng.below(4) + 1;
+                let call = |rng: &mut Rng| {
+                    let id = rng.one_of(&["a", "a", "b", "functions.x:0", "", "call_1"]);
+                    let name = rng.one_of(&[
                         "work",
                         "work",
                         "work",
@@ -95,7 +97,7 @@ impl Wild {
                         "",
                         "strange name!",
                     ]);
-                    let args = dice.one_of(&[
+                    let args = rng.one_of(&[
                         "{}",
                         "{\"text\": \"x\"}",
                         "{\"text\": \"wait\"}",
@@ -105,25 +107,25 @@ impl Wild {
                     ]);
                     (id, name, args.to_owned())
                 };
-                Reply::Call((0..number).map(|_| call(&mut dice)).collect())
+                Reply::Call((0..number).map(|_| call(&mut rng)).collect())
             }
         }
     }
 }
 
 #[async_trait]
-impl ChatModel for Wild {
+impl ChatModel for MalformedModel {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let at = {
-            let mut asked = self.asked.lock();
-            *asked += 1;
-            *asked
+            let mut call_count = self.call_count.lock();
+            *call_count += 1;
+            *call_count
         };
-        // Each server is asked in its turn, two of them each time.
+        // Each request is checked by two of the servers in turn.
         let turns = [at * 2, at * 2 + 1].map(|turn| &self.servers[turn % self.servers.len()]);
         self.refused.lock().extend(
             turns
@@ -134,18 +136,18 @@ impl ChatModel for Wild {
     }
 }
 
-/// Does what its argument says.
+/// Tool that does what its argument specifies.
 #[derive(Debug)]
-struct Work;
+struct ScriptedTool;
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
-struct WorkArgs {
+struct ScriptedArgs {
     #[serde(default)]
     text: String,
 }
 
-impl Tool for Work {
-    type Args = WorkArgs;
+impl Tool for ScriptedTool {
+    type Args = ScriptedArgs;
 
     fn name(&self) -> &str {
         "work"
@@ -155,7 +157,7 @@ impl Tool for Work {
         "Works."
     }
 
-    async fn call(&self, args: WorkArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, args: ScriptedArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         match args.text.as_str() {
             "wait" => std::future::pending().await,
             "fail" => Err(ToolError::for_model("Error: it broke")),
@@ -164,9 +166,9 @@ impl Tool for Work {
     }
 }
 
-/// A thread as the store and the process have it.
+/// A thread as stored and as known to the process.
 struct Thread {
-    dice: Dice,
+    rng: Rng,
     state: ThreadState,
     machine: Option<Value>,
     serial: u64,
@@ -174,20 +176,20 @@ struct Thread {
 
 impl Thread {
     fn apply(&mut self, update: StateUpdate) {
-        // A rewrite may name what is gone by now.
+        // A rewrite may name messages that no longer exist.
         let _unknown = self.state.apply(update, &SeededIds::new(self.serial));
     }
 
-    /// What somebody makes of the history from outside.
+    /// Rewrites the history like an external client.
     fn rewrite(&mut self) {
         let messages = self.state.messages();
         if messages.is_empty() {
             return;
         }
-        let at = usize::try_from(self.dice.throw(messages.len() as u64)).unwrap();
+        let at = usize::try_from(self.rng.below(messages.len() as u64)).unwrap();
         let one = messages[at].clone();
         let id = |message: &Message| message.id.clone().unwrap_or_default();
-        let update = match self.dice.throw(5) {
+        let update = match self.rng.below(5) {
             0 => StateUpdate::messages([Message::remove(id(&one))]),
             1 => StateUpdate::messages(
                 messages[at..]
@@ -206,11 +208,11 @@ impl Thread {
         self.machine = None;
     }
 
-    /// One run to a place where it ends, stops or dies.
-    async fn play(&mut self, agent: &Arc<dyn Agent>) {
+    /// Runs until a point at which the run ends, stops or dies.
+    async fn run_to_cut(&mut self, agent: &Arc<dyn Agent>) {
         self.serial += 1_000;
-        let goes_on = self.machine.is_some() && self.dice.throw(2) == 0;
-        if !goes_on {
+        let resumes = self.machine.is_some() && self.rng.below(2) == 0;
+        if !resumes {
             self.machine = None;
             self.apply(StateUpdate::messages([Message::human(format!(
                 "question {}",
@@ -219,12 +221,12 @@ impl Thread {
         }
         let (mut ctx, events) = context(self.serial);
         ctx.ids = Arc::new(SeededIds::new(self.serial + 1));
-        ctx.recursion_limit = 2 + self.dice.throw(16);
-        if self.dice.throw(6) == 0 {
+        ctx.recursion_limit = 2 + self.rng.below(16);
+        if self.rng.below(6) == 0 {
             ctx.interrupt_before =
-                NodeSelector::Named(vec![self.dice.one_of(&["tools", "model"]).to_owned()]);
+                NodeSelector::Named(vec![self.rng.one_of(&["tools", "model"]).to_owned()]);
         }
-        let start = if goes_on {
+        let start = if resumes {
             AgentStart::Continue
         } else {
             AgentStart::Fresh
@@ -237,44 +239,49 @@ impl Thread {
             nested: NestedStates::new(),
         };
         let mut stream = agent.stream(input, ctx, events);
-        let (mut reached, mut saved) = ((self.state.clone(), None), (self.state.clone(), None));
+        let (mut latest, mut saved) = ((self.state.clone(), None), (self.state.clone(), None));
         let mut partial: Option<MessageAccumulator> = None;
-        let mut left = self.dice.throw(40);
-        // A tool that waits for ever is cut off like everything else.
+        let mut remaining = self.rng.below(40);
+        // A tool that hangs forever is interrupted like any other step.
         while let Ok(Some(Ok(event))) =
             tokio::time::timeout(Duration::from_secs(600), stream.next()).await
         {
             match event {
                 AgentEvent::Step(step) => {
                     partial = None;
-                    reached = (
+                    latest = (
                         ThreadState::clone(&step.state),
                         (!step.next.is_empty()).then_some(step.machine),
                     );
                     if step.checkpoint {
-                        saved = reached.clone();
+                        saved = latest.clone();
                     }
                 }
                 AgentEvent::Token(chunk, _) => {
-                    if partial.as_ref().is_none_or(|held| held.id() != chunk.id) {
+                    if partial
+                        .as_ref()
+                        .is_none_or(|partial_message| partial_message.id() != chunk.id)
+                    {
                         partial = Some(MessageAccumulator::new(chunk.id.clone()));
                     }
-                    partial.iter_mut().for_each(|held| held.push(&chunk));
+                    partial
+                        .iter_mut()
+                        .for_each(|partial_message| partial_message.push(&chunk));
                 }
                 _ => {}
             }
-            if left == 0 {
+            if remaining == 0 {
                 break;
             }
-            left -= 1;
+            remaining -= 1;
         }
         drop(stream);
-        if self.dice.throw(2) == 0 {
-            // The process died: what was not saved is gone.
+        if self.rng.below(2) == 0 {
+            // The process died: unsaved state is lost.
             (self.state, self.machine) = saved;
             return;
         }
-        (self.state, self.machine) = reached;
+        (self.state, self.machine) = latest;
         let update = agent.settle(
             &self.state,
             partial.and_then(MessageAccumulator::finish_partial),
@@ -284,22 +291,22 @@ impl Thread {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_cut_and_no_rewrite_leaves_a_history_that_a_provider_refuses() {
+async fn interrupted_or_rewritten_history_is_accepted_by_providers() {
     let info = ModelInfo {
         name: "wild".to_owned(),
         model: "w".to_owned(),
         provider: "w".to_owned(),
         supports_vision: false,
     };
-    let model = Arc::new(Wild {
+    let model = Arc::new(MalformedModel {
         info,
-        dice: Mutex::new(Dice(1)),
+        rng: Mutex::new(Rng(1)),
         servers: strict_servers(),
-        asked: Mutex::default(),
+        call_count: Mutex::default(),
         refused: Mutex::default(),
     });
     let agent = AgentBuilder::new(model.clone())
-        .tool(Work)
+        .tool(ScriptedTool)
         .middleware(ThreadDataMiddleware)
         .middleware(DanglingToolCallMiddleware)
         .middleware(LlmErrorMiddleware)
@@ -307,24 +314,24 @@ async fn no_cut_and_no_rewrite_leaves_a_history_that_a_provider_refuses() {
         .middleware(SubagentLimitMiddleware { max_total: 2 })
         .middleware(FinishGuardMiddleware { safety: true })
         .build();
-    for seed in 0..POINTS / POINTS_OF_A_THREAD {
+    for seed in 0..CUTS / CUTS_PER_THREAD {
         let mut thread = Thread {
-            dice: Dice(seed * 7_919),
+            rng: Rng(seed * 7_919),
             state: ThreadState::default(),
             machine: None,
             serial: seed * 1_000_000,
         };
-        for _ in 0..POINTS_OF_A_THREAD {
-            if thread.dice.throw(4) == 0 {
+        for _ in 0..CUTS_PER_THREAD {
+            if thread.rng.below(4) == 0 {
                 thread.rewrite();
             }
-            thread.play(&agent).await;
+            thread.run_to_cut(&agent).await;
             let refused = model.refused.lock();
             assert!(refused.is_empty(), "seed {seed}: {}", refused.join("\n"));
         }
     }
     assert!(
-        *model.asked.lock() > 10_000,
-        "there was something to refuse"
+        *model.call_count.lock() > 10_000,
+        "some requests were malformed"
     );
 }

@@ -1,7 +1,8 @@
-//! Agents: the loop, the lead agent, and the catalog that finds them by name.
+//! Agents: the agent loop, the lead agent, custom agents, and a catalog that resolves agents by
+//! name.
 
 pub mod agent_loop;
-pub mod aids;
+pub mod assist;
 mod builder;
 mod catalog;
 #[cfg(feature = "conformance")]
@@ -12,7 +13,7 @@ mod nested;
 
 pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};
-pub use nested::{NestedEnd, NestedListener, kept, run_nested, run_nested_within};
+pub use nested::{NestedEnd, NestedListener, listener_state, run_nested, run_nested_within};
 
 #[cfg(test)]
 #[cfg(feature = "providers")]

@@ -1,4 +1,5 @@
-//! An agent inside a tool call of another: its events travel under the call's namespace, and its state is kept with the call.
+//! Runs an agent inside a tool call of another agent. Its events are emitted under the call's
+//! namespace, and its state is saved with the call.
 
 use std::sync::Arc;
 
@@ -16,21 +17,22 @@ use crate::runtime::runs::NodeSelector;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolControl};
 
-/// What an agent inside a call came to.
+/// Result of running an agent inside a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NestedEnd {
-    /// The state it reached.
+    /// The agent ended with this state.
     Done(Arc<ThreadState>),
-    /// It asks a person and waits: the call gives this back as its output, and sets the agent to work again when it is made again.
+    /// The agent asks the user a question. The call returns this control as its output, and runs
+    /// the agent again when the call is repeated with the answer.
     Asks(ToolControl),
 }
 
-/// Hears what an agent inside a call says, before anybody else does.
+/// Receives the events of an agent inside a call before they are emitted to other subscribers.
 pub trait NestedListener: Send {
-    /// One event.
+    /// Handles one event.
     fn hear(&mut self, event: &AgentEvent);
 
-    /// What is saved with each step: the call finds it with [`kept`] when it is made again.
+    /// Returns the state to save with each step; a repeated call reads it with [`listener_state`].
     fn keep(&self) -> Value {
         Value::Null
     }
@@ -40,14 +42,16 @@ impl NestedListener for () {
     fn hear(&mut self, _event: &AgentEvent) {}
 }
 
-/// What a listener kept when this call was last made.
-pub fn kept(ctx: &ToolContext) -> Option<Value> {
+/// Returns the listener state that an earlier attempt of this call saved, if any.
+pub fn listener_state(ctx: &ToolContext) -> Option<Value> {
     let machine = ctx.nested.as_deref()?.machine.clone()?;
-    Some(Position::deserialize(machine).ok()?.kept).filter(|kept| !kept.is_null())
+    Some(Position::deserialize(machine).ok()?.saved_listener)
+        .filter(|saved_listener| !saved_listener.is_null())
 }
 
-/// Sets `agent` to work on these messages, or lets it go on where it stood when this call was last made. Viewers of subgraphs
-/// see its events under `node:task id` of the call. A call has one such agent.
+/// Runs `agent` on these messages, or resumes it at the position that an earlier attempt of this
+/// call saved. Subscribers of subgraphs receive its events under the call's `node:task id`. A call
+/// runs at most one nested agent.
 pub async fn run_nested(
     agent: &dyn Agent,
     messages: impl IntoIterator<Item = Message>,
@@ -63,42 +67,43 @@ pub async fn run_nested(
     .await
 }
 
-/// The same, on a state made of `begins_with`, for at most `most_steps` super-steps, and heard by `listener`.
+/// Like [`run_nested`], with `initial` as the first state update, a limit of `max_steps`
+/// super-steps, and a listener.
 pub async fn run_nested_within(
     agent: &dyn Agent,
-    begins_with: StateUpdate,
+    initial: StateUpdate,
     ctx: &ToolContext,
-    most_steps: u64,
+    max_steps: u64,
     listener: &mut impl NestedListener,
 ) -> Result<NestedEnd, AgentError> {
-    let (input, taken) = match ctx.nested.as_deref() {
-        None => (fresh(begins_with, ctx)?, 0),
-        Some(held) => match going_on(held, &ctx.answers)? {
-            Begin::Work(input, taken) => (*input, taken),
-            Begin::Nothing(end) => return Ok(end),
+    let (input, consumed_answers) = match ctx.nested.as_deref() {
+        None => (fresh(initial, ctx)?, 0),
+        Some(nested_state) => match resume(nested_state, &ctx.answers)? {
+            Start::Run(input, consumed_answers) => (*input, consumed_answers),
+            Start::Finished(end) => return Ok(end),
         },
     };
     let (sink, events) = EventSink::channel();
     let namespace: Arc<str> = ctx.namespace.as_str().into();
-    let mut reached = Arc::new(input.state.clone());
-    let own = RunContext {
+    let mut last_state = Arc::new(input.state.clone());
+    let nested_ctx = RunContext {
         sink,
         namespace: within(&ctx.run.namespace, &namespace).into(),
-        recursion_limit: most_steps,
+        recursion_limit: max_steps,
         interrupt_before: NodeSelector::None,
         interrupt_after: NodeSelector::None,
         ..ctx.run.clone()
     };
-    let mut said = agent.stream(input, own, events);
-    while let Some(event) = said.next().await {
+    let mut stream = agent.stream(input, nested_ctx, events);
+    while let Some(event) = stream.next().await {
         let mut event = event?;
         listener.hear(&event);
         if let AgentEvent::Step(StepEvent { state, machine, .. }) = &mut event {
-            reached = state.clone();
+            last_state = state.clone();
             *machine = json!(Position {
-                taken,
+                consumed_answers,
                 machine: machine.take(),
-                kept: listener.keep()
+                saved_listener: listener.keep()
             });
         }
         let end = if let AgentEvent::Done(AgentOutcome { kind, .. }) = &event {
@@ -111,38 +116,39 @@ pub async fn run_nested_within(
             .emit(AgentEvent::Nested(namespace.clone(), Box::new(event)));
         match end {
             Some(StopKind::Question(open)) if !open.is_empty() => {
-                return Ok(NestedEnd::Asks(asking(&open[0])));
+                return Ok(NestedEnd::Asks(question_control(&open[0])));
             }
             Some(_) => break,
             None => {}
         }
     }
-    Ok(NestedEnd::Done(reached))
+    Ok(NestedEnd::Done(last_state))
 }
 
-/// Where an agent inside a call stands.
+/// Saved position of a nested agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Position {
-    /// How many of the call's answers it has taken.
-    taken: usize,
-    /// Where its machine stands.
+    /// Number of answers to the call that the agent has consumed.
+    #[serde(rename = "taken")]
+    consumed_answers: usize,
+    /// Saved state of its loop machine.
     machine: Value,
-    /// What its listener keeps.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    kept: Value,
+    /// State of its listener.
+    #[serde(default, rename = "kept", skip_serializing_if = "Value::is_null")]
+    saved_listener: Value,
 }
 
-/// How an agent that was at work before begins.
-enum Begin {
-    /// On this, having taken so many of the call's answers.
-    Work(Box<AgentInput>, usize),
-    /// Not at all.
-    Nothing(NestedEnd),
+/// Decision about how a previously saved nested agent starts.
+enum Start {
+    /// The agent runs with this input, having consumed this number of answers.
+    Run(Box<AgentInput>, usize),
+    /// The agent does not run, because its result is already known.
+    Finished(NestedEnd),
 }
 
-fn fresh(begins_with: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
+fn fresh(initial: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
     let mut state = ThreadState::default();
-    state.apply(begins_with, &*ctx.run.ids)?;
+    state.apply(initial, &*ctx.run.ids)?;
     Ok(AgentInput {
         state,
         start: AgentStart::Fresh,
@@ -152,42 +158,57 @@ fn fresh(begins_with: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, Agen
     })
 }
 
-/// Its questions are answered one at a time, the first that is open with the first of the answers that it has not taken.
-fn going_on(held: &NestedState, answers: &[Value]) -> Result<Begin, AgentError> {
-    let Some(machine) = held.machine.clone().filter(|_| !held.next.is_empty()) else {
-        return Ok(Begin::Nothing(NestedEnd::Done(held.state.clone())));
+/// Builds the start of a saved agent. Open questions are answered one at a time: the first open
+/// question gets the first answer that is not consumed yet.
+fn resume(nested_state: &NestedState, answers: &[Value]) -> Result<Start, AgentError> {
+    let Some(machine) = nested_state
+        .machine
+        .clone()
+        .filter(|_| !nested_state.next.is_empty())
+    else {
+        return Ok(Start::Finished(NestedEnd::Done(nested_state.state.clone())));
     };
     let unreadable = |error| {
         AgentError::Resume(format!(
-            "the position of the agent inside the call is unreadable: {error}"
+            "the saved position of the agent inside the call is unreadable: {error}"
         ))
     };
-    let Position { taken, machine, .. } = serde_json::from_value(machine).map_err(unreadable)?;
-    let open: Vec<&Value> = held.next.iter().flat_map(|task| &task.interrupts).collect();
-    let (start, taken) = match (open.first(), answers.get(taken)) {
-        (None, _) => (AgentStart::Continue, taken),
-        (Some(question), None) => return Ok(Begin::Nothing(NestedEnd::Asks(asking(question)))),
+    let Position {
+        consumed_answers,
+        machine,
+        ..
+    } = serde_json::from_value(machine).map_err(unreadable)?;
+    let open: Vec<&Value> = nested_state
+        .next
+        .iter()
+        .flat_map(|task| &task.interrupts)
+        .collect();
+    let (start, consumed_answers) = match (open.first(), answers.get(consumed_answers)) {
+        (None, _) => (AgentStart::Continue, consumed_answers),
+        (Some(question), None) => {
+            return Ok(Start::Finished(NestedEnd::Asks(question_control(question))));
+        }
         (Some(_), Some(answer)) if open.len() == 1 => {
-            (AgentStart::Resume(answer.clone()), taken + 1)
+            (AgentStart::Resume(answer.clone()), consumed_answers + 1)
         }
         (Some(question), Some(answer)) => {
             let by_id = Map::from_iter([(id_of(question), answer.clone())]);
-            (AgentStart::Resume(by_id.into()), taken + 1)
+            (AgentStart::Resume(by_id.into()), consumed_answers + 1)
         }
     };
-    let nested = PendingTask::nested_states(&held.next);
+    let nested = PendingTask::nested_states(&nested_state.next);
     let input = AgentInput {
-        state: ThreadState::clone(&held.state),
+        state: ThreadState::clone(&nested_state.state),
         start,
         machine: Some(machine),
-        step: held.step,
+        step: nested_state.step,
         nested,
     };
-    Ok(Begin::Work(Box::new(input), taken))
+    Ok(Start::Run(Box::new(input), consumed_answers))
 }
 
-/// What the call gives back while `question`, as clients see it, is open.
-fn asking(question: &Value) -> ToolControl {
+/// Returns the control that the call outputs while `question`, in its client-facing form, is open.
+fn question_control(question: &Value) -> ToolControl {
     ToolControl::AskFor {
         id: id_of(question),
         question: question["value"].clone(),

@@ -1,4 +1,5 @@
-//! The lead agent over every provider's wire: a turn with a tool, asked of a real server under the whole runtime.
+//! The lead agent with every provider's wire format: a turn with a tool call against a real server,
+//! in a full runtime.
 
 use std::sync::Arc;
 
@@ -14,20 +15,20 @@ use crate::config::ModelConfig;
 use crate::ids::ThreadId;
 use crate::messages::Message;
 use crate::models::ModelCatalog;
-use crate::models::http::test_server::{Answer, TestServer};
-use crate::runtime::memory::runtime_in_memory;
+use crate::models::http::test_server::{TestResponse, TestServer};
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{RunLimits, RunSpec, RunsFacade};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Place {
+struct WeatherArgs {
     city: String,
 }
 
 struct Weather;
 
 impl Tool for Weather {
-    type Args = Place;
+    type Args = WeatherArgs;
 
     fn name(&self) -> &str {
         "weather"
@@ -37,13 +38,13 @@ impl Tool for Weather {
         "Tells the weather of a city."
     }
 
-    async fn call(&self, args: Place, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, args: WeatherArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         Ok(format!("sunny in {}", args.city).into())
     }
 }
 
-fn stream(events: &[Value]) -> Answer {
-    Answer::Stream(
+fn stream(events: &[Value]) -> TestResponse {
+    TestResponse::Stream(
         events
             .iter()
             .map(|event| format!("data: {event}\n\n"))
@@ -51,8 +52,9 @@ fn stream(events: &[Value]) -> Answer {
     )
 }
 
-/// What a thread holds after the question, and the bodies that the provider was asked with. The title is asked for apart.
-async fn turn(kind: &str, keys: Value, answers: Vec<Answer>) -> (Vec<Message>, Vec<Value>) {
+/// Returns the messages of the thread after the question, and the request bodies that the provider
+/// received. The title request is separate.
+async fn turn(kind: &str, keys: Value, answers: Vec<TestResponse>) -> (Vec<Message>, Vec<Value>) {
     let server = TestServer::start(answers).await;
     let mut entry = json!({"api_key": "key-for-tests"});
     entry
@@ -62,11 +64,15 @@ async fn turn(kind: &str, keys: Value, answers: Vec<Answer>) -> (Vec<Message>, V
     let messages = turn_at(&server, kind, entry, "Weather in Köln?").await;
     (
         messages,
-        server.heard().into_iter().map(|(_, body)| body).collect(),
+        server
+            .requests()
+            .into_iter()
+            .map(|(_, body)| body)
+            .collect(),
     )
 }
 
-/// What a thread holds after `words`.
+/// Returns the messages of the thread after `words`.
 async fn turn_at(server: &TestServer, kind: &str, keys: Value, words: &str) -> Vec<Message> {
     let mut entry = json!({"name": "m", "use": kind, "model": "model-x", "base_url": server.address,
         "supports_thinking": true, "max_tokens": 2000});
@@ -94,17 +100,17 @@ async fn turn_at(server: &TestServer, kind: &str, keys: Value, words: &str) -> V
     ))
     .await
     .unwrap();
-    let kept = runs
+    let stored = runs
         .parts()
         .checkpointer
         .get(&thread, None)
         .await
         .unwrap()
         .unwrap();
-    kept.state.messages().to_vec()
+    stored.state.messages().to_vec()
 }
 
-const TALK: [&str; 4] = [
+const TRANSCRIPT: [&str; 4] = [
     "human:Weather in Köln?",
     "ai:Let me look.",
     "tool:sunny in Köln",
@@ -116,7 +122,7 @@ fn offers_the_tool(body: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn chat_completions_do_a_turn_with_a_tool() {
+async fn chat_completions_runs_a_tool_turn() {
     let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
     let finish =
         |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
@@ -130,10 +136,10 @@ async fn chat_completions_do_a_turn_with_a_tool() {
         stream(&[delta(json!({"content": "It is sunny."})), finish("stop")]),
     ];
     for kind in ["openai", "deepseek", "minimax"] {
-        let (messages, asked) = turn(kind, json!({}), answers.clone()).await;
-        assert_eq!(transcript(&messages), TALK, "{kind}");
-        assert!(offers_the_tool(&asked[0]));
-        let told = asked[1]["messages"]
+        let (messages, requests) = turn(kind, json!({}), answers.clone()).await;
+        assert_eq!(transcript(&messages), TRANSCRIPT, "{kind}");
+        assert!(offers_the_tool(&requests[0]));
+        let sent = requests[1]["messages"]
             .as_array()
             .unwrap()
             .iter()
@@ -141,11 +147,11 @@ async fn chat_completions_do_a_turn_with_a_tool() {
             .take(2)
             .collect::<Vec<_>>();
         assert_eq!(
-            (&told[0]["role"], &told[0]["tool_call_id"]),
+            (&sent[0]["role"], &sent[0]["tool_call_id"]),
             (&json!("tool"), &json!("a"))
         );
         assert_eq!(
-            told[1].get("reasoning_content"),
+            sent[1].get("reasoning_content"),
             (kind == "deepseek").then_some(&json!("hm")),
             "{kind}"
         );
@@ -153,7 +159,7 @@ async fn chat_completions_do_a_turn_with_a_tool() {
 }
 
 #[tokio::test]
-async fn anthropic_does_a_turn_with_a_tool_and_gets_its_signed_thoughts_back() {
+async fn anthropic_tool_turn_returns_signed_thoughts() {
     let block = |index: usize, head: Value, delta: Value| {
         [
             json!({"type": "content_block_start", "index": index, "content_block": head}),
@@ -197,10 +203,11 @@ async fn anthropic_does_a_turn_with_a_tool_and_gets_its_signed_thoughts_back() {
     );
     let second = [vec![start], text.to_vec(), end("end_turn").to_vec()];
     let answers = vec![stream(&first.concat()), stream(&second.concat())];
-    let (messages, asked) = turn("claude", json!({"thinking": {"type": "enabled"}}), answers).await;
-    assert_eq!(transcript(&messages), TALK);
-    assert!(offers_the_tool(&asked[0]));
-    let turns = asked[1]["messages"].as_array().unwrap();
+    let (messages, requests) =
+        turn("claude", json!({"thinking": {"type": "enabled"}}), answers).await;
+    assert_eq!(transcript(&messages), TRANSCRIPT);
+    assert!(offers_the_tool(&requests[0]));
+    let turns = requests[1]["messages"].as_array().unwrap();
     assert_eq!(
         turns[1]["content"][0],
         json!({"type": "thinking", "thinking": "hm", "signature": "signed"})
@@ -209,11 +216,11 @@ async fn anthropic_does_a_turn_with_a_tool_and_gets_its_signed_thoughts_back() {
         (&turns[2]["role"], &turns[2]["content"][0]["tool_use_id"]),
         (&json!("user"), &json!("a"))
     );
-    assert!(asked[1].to_string().contains("cache_control"));
+    assert!(requests[1].to_string().contains("cache_control"));
 }
 
 #[tokio::test]
-async fn gemini_does_a_turn_with_a_tool_and_gets_its_signatures_back() {
+async fn gemini_tool_turn_returns_signatures() {
     let event = |parts: Value, reason: Value| json!({"candidates": [{"content": {"parts": parts}, "finishReason": reason}]});
     let call = json!([{"functionCall": {"name": "weather", "args": {"city": "Köln"}}, "thoughtSignature": "signed"}]);
     let answers = vec![
@@ -223,10 +230,10 @@ async fn gemini_does_a_turn_with_a_tool_and_gets_its_signatures_back() {
         ]),
         stream(&[event(json!([{"text": "It is sunny."}]), json!("STOP"))]),
     ];
-    let (messages, asked) = turn("gemini", json!({}), answers).await;
-    assert_eq!(transcript(&messages), TALK);
-    assert!(offers_the_tool(&asked[0]));
-    let contents = asked[1]["contents"].as_array().unwrap();
+    let (messages, requests) = turn("gemini", json!({}), answers).await;
+    assert_eq!(transcript(&messages), TRANSCRIPT);
+    assert!(offers_the_tool(&requests[0]));
+    let contents = requests[1]["contents"].as_array().unwrap();
     assert_eq!(contents[1]["parts"][1]["thoughtSignature"], "signed");
     assert_eq!(
         contents[2]["parts"][0]["functionResponse"]["response"]["result"],
@@ -235,9 +242,10 @@ async fn gemini_does_a_turn_with_a_tool_and_gets_its_signatures_back() {
 }
 
 #[tokio::test]
-async fn ollama_does_a_turn_with_a_tool() {
-    let lines =
-        |lines: &[Value]| Answer::Lines(lines.iter().map(|line| format!("{line}\n")).collect());
+async fn ollama_runs_a_tool_turn() {
+    let lines = |lines: &[Value]| {
+        TestResponse::Lines(lines.iter().map(|line| format!("{line}\n")).collect())
+    };
     let call =
         json!({"tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Köln"}}}]});
     let answers = vec![
@@ -251,18 +259,18 @@ async fn ollama_does_a_turn_with_a_tool() {
             json!({"done": true, "done_reason": "stop"}),
         ]),
     ];
-    let (messages, asked) = turn("ollama", json!({"num_ctx": 9000}), answers).await;
-    assert_eq!(transcript(&messages), TALK);
-    assert!(offers_the_tool(&asked[0]) && asked[0]["options"]["num_ctx"] == 9000);
-    let told = asked[1]["messages"].as_array().unwrap().last().unwrap();
+    let (messages, requests) = turn("ollama", json!({"num_ctx": 9000}), answers).await;
+    assert_eq!(transcript(&messages), TRANSCRIPT);
+    assert!(offers_the_tool(&requests[0]) && requests[0]["options"]["num_ctx"] == 9000);
+    let sent = requests[1]["messages"].as_array().unwrap().last().unwrap();
     assert_eq!(
-        told,
+        sent,
         &json!({"role": "tool", "content": "sunny in Köln", "tool_name": "weather"})
     );
 }
 
 #[tokio::test]
-async fn responses_and_codex_do_a_turn_with_a_tool_and_get_their_reasoning_back() {
+async fn responses_and_codex_tool_turn_returns_reasoning() {
     let done = |index: usize, item: Value| json!({"type": "response.output_item.done", "output_index": index, "item": item});
     let text =
         |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
@@ -283,10 +291,10 @@ async fn responses_and_codex_do_a_turn_with_a_tool_and_get_their_reasoning_back(
         ("openai", json!({"use_responses_api": true})),
         ("codex", json!({})),
     ] {
-        let (messages, asked) = turn(kind, keys, answers.clone()).await;
-        assert_eq!(transcript(&messages), TALK, "{kind}");
-        assert!(offers_the_tool(&asked[0]));
-        let items = asked[1]["input"].as_array().unwrap();
+        let (messages, requests) = turn(kind, keys, answers.clone()).await;
+        assert_eq!(transcript(&messages), TRANSCRIPT, "{kind}");
+        assert!(offers_the_tool(&requests[0]));
+        let items = requests[1]["input"].as_array().unwrap();
         assert_eq!(items[1], reasoning);
         assert_eq!(
             items[4],
@@ -296,7 +304,7 @@ async fn responses_and_codex_do_a_turn_with_a_tool_and_get_their_reasoning_back(
 }
 
 #[tokio::test]
-async fn codex_goes_on_with_the_token_that_its_program_renewed() {
+async fn codex_continues_with_the_renewed_token() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("auth.json");
     let keys = json!({"credentials_path": path.to_str().unwrap()});
@@ -310,16 +318,20 @@ async fn codex_goes_on_with_the_token_that_its_program_renewed() {
     };
     write("old-token");
     let done = json!({"type": "message", "content": [{"type": "output_text", "text": "Here."}]});
-    let told = stream(&[
+    let sent = stream(&[
         json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
         json!({"type": "response.completed", "response": {"status": "completed"}}),
     ]);
-    let refusal = Answer::Json(401, "", json!({"detail": "token expired"}));
-    let server = TestServer::start_with([refusal, told], move |_| write("new-token")).await;
+    let refusal = TestResponse::Json(401, "", json!({"detail": "token expired"}));
+    let server = TestServer::start_with([refusal, sent], move |_| write("new-token")).await;
     let messages = turn_at(&server, "codex", keys, "hi").await;
     assert_eq!(transcript(&messages), ["human:hi", "ai:Here."]);
-    let heads: Vec<String> = server.heard().into_iter().map(|(head, _)| head).collect();
-    assert_eq!(heads.len(), 2, "the refused call is made once more");
+    let heads: Vec<String> = server
+        .requests()
+        .into_iter()
+        .map(|(head, _)| head)
+        .collect();
+    assert_eq!(heads.len(), 2, "the rejected call is repeated once");
     for (head, token) in heads.iter().zip(["old-token", "new-token"]) {
         for part in [
             &format!("authorization: bearer {token}"),
@@ -332,8 +344,8 @@ async fn codex_goes_on_with_the_token_that_its_program_renewed() {
 }
 
 #[tokio::test]
-async fn another_entry_answers_when_the_first_one_fails_for_good() {
-    let refusal = Answer::Json(
+async fn fallback_entry_answers_after_a_permanent_failure() {
+    let refusal = TestResponse::Json(
         402,
         "",
         json!({"error": {"message": "insufficient balance", "code": "insufficient_quota"}}),
@@ -367,13 +379,16 @@ async fn another_entry_answers_when_the_first_one_fails_for_good() {
     ))
     .await
     .unwrap();
-    let kept = runs
+    let stored = runs
         .parts()
         .checkpointer
         .get(&thread, None)
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(transcript(kept.state.messages()), ["human:hi", "ai:Here."]);
-    assert_eq!((broke.heard().len(), well.heard().len()), (1, 1));
+    assert_eq!(
+        transcript(stored.state.messages()),
+        ["human:hi", "ai:Here."]
+    );
+    assert_eq!((broke.requests().len(), well.requests().len()), (1, 1));
 }

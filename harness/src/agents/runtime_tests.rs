@@ -1,4 +1,4 @@
-//! Agents under the whole runtime, in memory: what a thread holds after its runs.
+//! Agents in a full in-memory runtime: the contents of a thread after its runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::messages::Message;
 use crate::models::{ModelCatalog, ScriptedModel};
 use crate::runtime::actor_context::{ActorContext, DEFAULT_USER_ID, scope};
 use crate::runtime::checkpoint::Snapshot;
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{
     CancelAction, NodeSelector, RunInput, RunLimits, RunSpec, RunStatus, RunsFacade, WaitOutcome,
 };
@@ -25,13 +25,13 @@ use crate::runtime::stream_bridge::StreamItem;
 use crate::tools::{Tool, ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
-/// Says that it was called, then never ends.
-struct Stuck(Arc<Notify>);
+/// Tool that notifies about its call and never ends.
+struct HangingTool(Arc<Notify>);
 
-impl Tool for Stuck {
-    type Args = Nothing;
+impl Tool for HangingTool {
+    type Args = NoArgs;
 
     fn name(&self) -> &str {
         "stuck"
@@ -41,17 +41,17 @@ impl Tool for Stuck {
         "Never ends."
     }
 
-    async fn call(&self, _args: Nothing, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, _args: NoArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         self.0.notify_one();
         std::future::pending().await
     }
 }
 
-/// Asks a person once.
-struct Asking;
+/// Tool that asks the user once.
+struct AskTool;
 
-impl Tool for Asking {
-    type Args = Nothing;
+impl Tool for AskTool {
+    type Args = NoArgs;
 
     fn name(&self) -> &str {
         "asking"
@@ -61,7 +61,7 @@ impl Tool for Asking {
         "Asks."
     }
 
-    async fn call(&self, _args: Nothing, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         Ok(match ctx.answers.first() {
             None => ToolOutput::only(ToolControl::Ask(json!("which?"))),
             Some(answer) => answer.to_string().into(),
@@ -69,26 +69,28 @@ impl Tool for Asking {
     }
 }
 
-struct House {
+struct Rig {
     runs: RunsFacade,
     stuck: Arc<Notify>,
 }
 
-fn house() -> House {
+fn rig() -> Rig {
     let stuck = Arc::new(Notify::new());
     let models =
         ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
     let spec = LeadAgentSpec {
-        tools: ToolRegistry::new().with(Stuck(stuck.clone())).with(Asking),
+        tools: ToolRegistry::new()
+            .with(HangingTool(stuck.clone()))
+            .with(AskTool),
         ..LeadAgentSpec::new(Arc::new(models))
     };
     let plain = AgentBuilder::new(Arc::new(ScriptedModel::default()))
-        .tool(Asking)
+        .tool(AskTool)
         .build();
     let agents = StaticResolver::new()
         .with(LEAD_AGENT, LeadAgents::new(spec))
         .with_agent("plain", plain);
-    House {
+    Rig {
         runs: RunsFacade::new(
             runtime_in_memory(Arc::new(agents)).unwrap(),
             RunLimits::default(),
@@ -97,7 +99,7 @@ fn house() -> House {
     }
 }
 
-impl House {
+impl Rig {
     async fn thread(&self) -> Snapshot {
         self.runs
             .parts()
@@ -126,12 +128,12 @@ fn say(text: &str) -> RunSpec {
 }
 
 #[tokio::test]
-async fn a_run_with_a_tool_stores_each_message_once_and_leaves_nothing_due() {
-    let house = house();
-    house.wait(say("then say fine")).await;
-    assert_eq!(house.texts().await, ["human:then say fine", "ai:fine"]);
-    house.wait(say("[[tool:ask_clarification {\"question\":\"which?\",\"clarification_type\":\"missing_info\"}]]")).await;
-    let after = house.thread().await;
+async fn tool_run_stores_each_message_once_and_leaves_no_task() {
+    let rig = rig();
+    rig.wait(say("then say fine")).await;
+    assert_eq!(rig.texts().await, ["human:then say fine", "ai:fine"]);
+    rig.wait(say("[[tool:ask_clarification {\"question\":\"which?\",\"clarification_type\":\"missing_info\"}]]")).await;
+    let after = rig.thread().await;
     assert!(after.meta.next.is_empty() && after.meta.machine.is_none());
     assert_eq!(
         after.state.messages().last().unwrap().content.text(),
@@ -141,7 +143,7 @@ async fn a_run_with_a_tool_stores_each_message_once_and_leaves_nothing_due() {
     assert_eq!(
         after.state.log_places(),
         places,
-        "the log holds each message once, in order"
+        "the journal has each message once, in order"
     );
     let questions = after
         .state
@@ -158,85 +160,79 @@ async fn a_run_with_a_tool_stores_each_message_once_and_leaves_nothing_due() {
 }
 
 #[tokio::test]
-async fn a_cancel_in_a_tool_leaves_a_thread_whose_next_run_works() {
-    let house = house();
-    let record = house
+async fn run_succeeds_after_a_cancel_in_a_tool() {
+    let rig = rig();
+    let record = rig
         .runs
         .create_background(say("[[tool:stuck {}]]"))
         .await
         .unwrap();
-    house.stuck.notified().await;
-    let cancel = house
+    rig.stuck.notified().await;
+    let cancel = rig
         .runs
         .cancel(None, &record.run_id, CancelAction::Interrupt, true);
     let ended = scope(ActorContext::user(DEFAULT_USER_ID), cancel)
         .await
         .unwrap();
     assert_eq!(ended.status, RunStatus::Interrupted);
-    let cut = house.thread().await;
+    let cut = rig.thread().await;
     assert_eq!(cut.meta.next[0].name, "tools");
     assert!(
         cut.state.title().is_some(),
-        "a conversation that was cut off is named too"
+        "an interrupted conversation gets a title as well"
     );
-    house.wait(say("then say better")).await;
+    rig.wait(say("then say better")).await;
     assert_eq!(
-        house.texts().await.last().map(String::as_str),
+        rig.texts().await.last().map(String::as_str),
         Some("ai:better")
     );
-    assert!(house.thread().await.meta.next.is_empty());
+    assert!(rig.thread().await.meta.next.is_empty());
 }
 
 #[tokio::test]
-async fn a_question_survives_its_run_and_its_answer_goes_on() {
-    let house = house();
-    house
-        .wait(RunSpec {
-            assistant: "plain".to_owned(),
-            ..say("[[tool:asking {}]] then say thanks")
-        })
-        .await;
-    let waiting = house.thread().await;
+async fn interrupt_survives_its_run_and_resumes_with_the_answer() {
+    let rig = rig();
+    rig.wait(RunSpec {
+        assistant: "plain".to_owned(),
+        ..say("[[tool:asking {}]] then say thanks")
+    })
+    .await;
+    let waiting = rig.thread().await;
     assert_eq!(waiting.meta.next[0].interrupts[0]["value"], "which?");
     let resume = RunSpec {
         assistant: "plain".to_owned(),
         input: RunInput::Resume(json!("red")),
         ..say("")
     };
-    house.wait(resume).await;
-    assert_eq!(
-        house.texts().await[1..],
-        ["ai:", "tool:\"red\"", "ai:thanks"]
-    );
-    assert!(house.thread().await.meta.next.is_empty());
+    rig.wait(resume).await;
+    assert_eq!(rig.texts().await[1..], ["ai:", "tool:\"red\"", "ai:thanks"]);
+    assert!(rig.thread().await.meta.next.is_empty());
 }
 
 #[tokio::test]
-async fn a_breakpoint_is_saved_and_the_next_run_goes_on_from_it() {
-    let house = house();
+async fn next_run_resumes_from_a_saved_breakpoint() {
+    let rig = rig();
     let stop = NodeSelector::Named(vec!["tools".to_owned()]);
-    house
-        .wait(RunSpec {
-            assistant: "plain".to_owned(),
-            interrupt_before: stop,
-            ..say("[[tool:asking {}]]")
-        })
-        .await;
-    assert_eq!(house.thread().await.meta.next[0].name, "tools");
-    house
-        .wait(RunSpec {
-            assistant: "plain".to_owned(),
-            input: RunInput::Continue,
-            ..say("")
-        })
-        .await;
-    assert_eq!(house.thread().await.meta.next[0].interrupts.len(), 1);
+    rig.wait(RunSpec {
+        assistant: "plain".to_owned(),
+        interrupt_before: stop,
+        ..say("[[tool:asking {}]]")
+    })
+    .await;
+    assert_eq!(rig.thread().await.meta.next[0].name, "tools");
+    rig.wait(RunSpec {
+        assistant: "plain".to_owned(),
+        input: RunInput::Continue,
+        ..say("")
+    })
+    .await;
+    assert_eq!(rig.thread().await.meta.next[0].interrupts.len(), 1);
 }
 
 #[tokio::test]
-async fn viewers_of_messages_read_tokens_and_results() {
-    let house = house();
-    let (_, mut stream) = house
+async fn message_subscribers_receive_tokens_and_results() {
+    let rig = rig();
+    let (_, mut stream) = rig
         .runs
         .create_and_stream(say("then say a b c"), Duration::from_secs(15))
         .await

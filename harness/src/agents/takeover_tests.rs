@@ -1,4 +1,4 @@
-//! Tools under the whole runtime, over memory stores that two processes see one after the other.
+//! Tools in a full runtime, over in-memory stores that two processes use one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +14,9 @@ use crate::ids::ThreadId;
 use crate::messages::Message;
 use crate::models::ScriptedModel;
 use crate::runtime::actor_context::{ActorContext, Owner, scope};
-use crate::runtime::memory::{MemoryOptions, MemoryStreamBridge, runtime_in_memory};
+use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::{
-    CancelAction, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunsFacade, RuntimeParts,
+    CancelAction, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunsFacade, RuntimePorts,
 };
 use crate::runtime::tasks::Tasks;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -27,18 +27,18 @@ struct Args {
     hang: bool,
 }
 
-/// What outlives a process.
+/// State that survives a process.
 #[derive(Debug, Default)]
-struct World {
-    /// Once a process has died, nothing hangs any more.
-    healed: AtomicBool,
+struct SharedState {
+    /// Set after the death of the first process: no tool hangs any more.
+    restarted: AtomicBool,
     hanging: Notify,
-    made: Mutex<Vec<(&'static str, String)>>,
+    executed: Mutex<Vec<(&'static str, String)>>,
 }
 
-struct Doing(&'static str, Effect, Arc<World>);
+struct EffectTool(&'static str, Effect, Arc<SharedState>);
 
-impl Tool for Doing {
+impl Tool for EffectTool {
     type Args = Args;
 
     fn name(&self) -> &str {
@@ -54,8 +54,8 @@ impl Tool for Doing {
     }
 
     async fn call(&self, args: Args, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.2.made.lock().push((self.0, ctx.key.clone()));
-        if args.hang && !self.2.healed.load(Ordering::Relaxed) {
+        self.2.executed.lock().push((self.0, ctx.key.clone()));
+        if args.hang && !self.2.restarted.load(Ordering::Relaxed) {
             self.2.hanging.notify_one();
             std::future::pending::<()>().await;
         }
@@ -63,15 +63,15 @@ impl Tool for Doing {
     }
 }
 
-struct House {
-    world: Arc<World>,
+struct Rig {
+    shared: Arc<SharedState>,
     runs: RunsFacade,
 }
 
-fn process(parts: RuntimeParts) -> RunsFacade {
-    let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).unwrap());
+fn process(parts: RuntimePorts) -> RunsFacade {
+    let bridge = Arc::new(InMemoryStreamBridge::new(InMemoryOptions::default()).unwrap());
     RunsFacade::new(
-        RuntimeParts {
+        RuntimePorts {
             bridge,
             tasks: Tasks::new(),
             ..parts
@@ -80,9 +80,9 @@ fn process(parts: RuntimeParts) -> RunsFacade {
     )
 }
 
-fn house() -> House {
-    let world = Arc::<World>::default();
-    let tool = |name, effect| Doing(name, effect, world.clone());
+fn rig() -> Rig {
+    let shared = Arc::<SharedState>::default();
+    let tool = |name, effect| EffectTool(name, effect, shared.clone());
     let agent = AgentBuilder::new(Arc::new(ScriptedModel::default()));
     let agent = agent
         .tool(tool("reads", Effect::Pure))
@@ -90,20 +90,21 @@ fn house() -> House {
         .tool(tool("sends", Effect::Unsafe))
         .build();
     let agents = StaticResolver::new().with_agent("plain", agent);
-    House {
+    Rig {
         runs: process(runtime_in_memory(Arc::new(agents)).unwrap()),
-        world,
+        shared,
     }
 }
 
-impl House {
-    /// Starts a run, waits until a tool hangs in it, and lets its process die there; gives the next process.
-    async fn dies_in(&self, script: &str) -> (RunRecord, RunsFacade) {
+impl Rig {
+    /// Starts a run, waits until a tool hangs in it, and drops its process; returns the next
+    /// process.
+    async fn run_until_death(&self, script: &str) -> (RunRecord, RunsFacade) {
         let run = self.runs.create_background(ask(script)).await.unwrap();
-        self.world.hanging.notified().await;
-        // Results of the others are durable when nothing is left to do but wait.
+        self.shared.hanging.notified().await;
+        // Results of the other calls are durable as soon as the run only waits.
         tokio::time::sleep(Duration::from_secs(1)).await;
-        self.world.healed.store(true, Ordering::Relaxed);
+        self.shared.restarted.store(true, Ordering::Relaxed);
         self.runs.parts().tasks.token().cancel();
         let next = process(self.runs.parts().clone());
         assert_eq!(next.recover().await.unwrap(), 1);
@@ -111,8 +112,9 @@ impl House {
     }
 
     fn counts(&self) -> [usize; 3] {
-        let made = self.world.made.lock();
-        ["reads", "puts", "sends"].map(|tool| made.iter().filter(|(name, _)| *name == tool).count())
+        let executed = self.shared.executed.lock();
+        ["reads", "puts", "sends"]
+            .map(|tool| executed.iter().filter(|(name, _)| *name == tool).count())
     }
 }
 
@@ -140,57 +142,57 @@ async fn texts(runs: &RunsFacade) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_takes_a_run_over_repeats_only_what_may_be_repeated() {
+async fn takeover_repeats_only_repeatable_calls() {
     as_user(async {
-        let house = house();
+        let rig = rig();
         let batch = r#"[[tools:[{"name":"sends","args":{}},{"name":"sends","args":{"hang":true}},{"name":"puts","args":{"hang":true}},{"name":"reads","args":{"hang":true}}]]]"#;
-        let (run, next) = house.dies_in(&format!("{batch} then say fine")).await;
+        let (run, next) = rig.run_until_death(&format!("{batch} then say fine")).await;
         next.join_wait(None, &run.run_id).await.unwrap();
         let ended = next.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap();
         assert_eq!((ended.status, ended.attempt), (RunStatus::Success, 2));
-        let said = texts(&next).await;
-        assert_eq!(said[2], "tool:sends done");
-        assert!(said[3].contains("outcome is unknown"), "{said:?}");
-        assert_eq!(said[4..], ["tool:puts done", "tool:reads done", "ai:fine"]);
-        assert_eq!(house.counts(), [2, 2, 2]);
-        let made = house.world.made.lock().clone();
-        let keys: Vec<_> = made.iter().filter(|(name, _)| *name == "puts").map(|(_, key)| key).collect();
+        let output = texts(&next).await;
+        assert_eq!(output[2], "tool:sends done");
+        assert!(output[3].contains("outcome is unknown"), "{output:?}");
+        assert_eq!(output[4..], ["tool:puts done", "tool:reads done", "ai:fine"]);
+        assert_eq!(rig.counts(), [2, 2, 2]);
+        let executed = rig.shared.executed.lock().clone();
+        let keys: Vec<_> = executed.iter().filter(|(name, _)| *name == "puts").map(|(_, key)| key).collect();
         assert_eq!(keys[0], keys[1]);
-        for (_, key) in &made {
-            assert_eq!(next.parts().ledger.progress(&run.run_id, key).await, Ok(None), "the ledger goes with the run");
+        for (_, key) in &executed {
+            assert_eq!(next.parts().ledger.progress(&run.run_id, key).await, Ok(None), "the call log is deleted with the run");
         }
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_later_call_of_a_run_that_was_taken_over_is_made_as_usual() {
+async fn later_call_after_takeover_is_executed() {
     as_user(async {
-        let house = house();
-        let (run, next) = house
-            .dies_in(r#"[[tool:sends {"hang":true}]] [[tool:sends {}]] then say fine"#)
+        let rig = rig();
+        let (run, next) = rig
+            .run_until_death(r#"[[tool:sends {"hang":true}]] [[tool:sends {}]] then say fine"#)
             .await;
         next.join_wait(None, &run.run_id).await.unwrap();
-        let said = texts(&next).await;
-        assert!(said[2].contains("outcome is unknown"));
-        assert_eq!(said[4..], ["tool:sends done", "ai:fine"]);
-        assert_eq!(house.counts(), [0, 0, 2]);
+        let output = texts(&next).await;
+        assert!(output[2].contains("outcome is unknown"));
+        assert_eq!(output[4..], ["tool:sends done", "ai:fine"]);
+        assert_eq!(rig.counts(), [0, 0, 2]);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_told_to_stop_in_a_call_forgets_its_ledger() {
+async fn cancel_in_a_call_deletes_the_call_log() {
     as_user(async {
-        let house = house();
-        let run = house
+        let rig = rig();
+        let run = rig
             .runs
             .create_background(ask(r#"[[tool:sends {"hang":true}]]"#))
             .await
             .unwrap();
-        house.world.hanging.notified().await;
-        let key = house.world.made.lock()[0].1.clone();
-        let head = house
+        rig.shared.hanging.notified().await;
+        let key = rig.shared.executed.lock()[0].1.clone();
+        let head = rig
             .runs
             .parts()
             .checkpointer
@@ -203,8 +205,7 @@ async fn a_run_that_is_told_to_stop_in_a_call_forgets_its_ledger() {
             "and so is the step that it belongs to"
         );
         assert!(
-            house
-                .runs
+            rig.runs
                 .parts()
                 .ledger
                 .progress(&run.run_id, &key)
@@ -213,22 +214,21 @@ async fn a_run_that_is_told_to_stop_in_a_call_forgets_its_ledger() {
                 .is_some(),
             "durable before the tool begins"
         );
-        house
-            .runs
+        rig.runs
             .cancel(None, &run.run_id, CancelAction::Interrupt, true)
             .await
             .unwrap();
         assert_eq!(
-            house.runs.parts().ledger.progress(&run.run_id, &key).await,
+            rig.runs.parts().ledger.progress(&run.run_id, &key).await,
             Ok(None)
         );
-        let again = RunSpec {
+        let next_run = RunSpec {
             input: RunInput::Continue,
             ..ask("")
         };
-        house.world.healed.store(true, Ordering::Relaxed);
-        house.runs.create_and_wait(again).await.unwrap();
-        assert_eq!(house.counts()[2], 2, "another run may do it");
+        rig.shared.restarted.store(true, Ordering::Relaxed);
+        rig.runs.create_and_wait(next_run).await.unwrap();
+        assert_eq!(rig.counts()[2], 2, "another run may execute it");
     })
     .await;
 }

@@ -1,4 +1,5 @@
-//! What tests of agents need: a model that replays answers, tools that obey the test, and a run without a runtime.
+//! Test helpers for agents: a model that replays answers, scripted tools, and a run without a
+//! runtime.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,11 +31,11 @@ pub(crate) enum Reply {
     Say(&'static str),
     /// Calls: id, tool, arguments as the model writes them.
     Call(Vec<(&'static str, &'static str, String)>),
-    /// A failure.
+    /// Error.
     Fail(ModelError),
-    /// A text that breaks off.
+    /// Text whose stream breaks off.
     Cut(&'static str),
-    /// This, and the end.
+    /// One chunk, then the end of the stream.
     Chunk(Box<MessageChunk>),
 }
 
@@ -48,12 +49,12 @@ pub(crate) fn calls<const N: usize>(calls: [(&'static str, &'static str, Value);
     )
 }
 
-/// Replays answers in order, then repeats the last one, and remembers what it was asked.
+/// Replays answers in order, then repeats the last one, and records its requests.
 #[derive(Debug)]
 pub(crate) struct ReplayModel {
     info: ModelInfo,
     replies: Mutex<VecDeque<Reply>>,
-    asked: Mutex<Vec<ModelRequest>>,
+    requests: Mutex<Vec<ModelRequest>>,
 }
 
 impl ReplayModel {
@@ -67,19 +68,19 @@ impl ReplayModel {
         Arc::new(Self {
             info,
             replies: Mutex::new(replies.into_iter().collect()),
-            asked: Mutex::default(),
+            requests: Mutex::default(),
         })
     }
 
-    /// The same, for images too.
-    pub(crate) fn seeing(replies: impl IntoIterator<Item = Reply>) -> Arc<Self> {
+    /// Like `new`, with image support.
+    pub(crate) fn with_images(replies: impl IntoIterator<Item = Reply>) -> Arc<Self> {
         let mut model = Arc::into_inner(Self::new(replies)).unwrap();
         model.info.supports_vision = true;
         Arc::new(model)
     }
 
-    pub(crate) fn asked(&self) -> Vec<ModelRequest> {
-        self.asked.lock().clone()
+    pub(crate) fn requests(&self) -> Vec<ModelRequest> {
+        self.requests.lock().clone()
     }
 }
 
@@ -91,7 +92,7 @@ impl ChatModel for ReplayModel {
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let id = request.message_id.clone();
-        self.asked.lock().push(request);
+        self.requests.lock().push(request);
         let mut replies = self.replies.lock();
         let reply = if replies.len() > 1 {
             replies.pop_front()
@@ -146,7 +147,7 @@ fn call_chunks(calls: Vec<(&'static str, &'static str, String)>) -> Vec<ToolCall
     calls.into_iter().enumerate().map(chunk).collect()
 }
 
-/// A context for one run with ids of its own, and the end its events come out of.
+/// Returns a context for one run with its own ids, and the receiver of its events.
 pub(crate) fn context(seed: u64) -> (RunContext, tokio::sync::mpsc::UnboundedReceiver<AgentEvent>) {
     let (sink, events) = EventSink::channel();
     let context = RunContext {
@@ -170,7 +171,7 @@ pub(crate) fn context(seed: u64) -> (RunContext, tokio::sync::mpsc::UnboundedRec
     (context, events)
 }
 
-/// A state with these messages, ids `h0`, `h1`, ... where they have none.
+/// Returns a state with these messages; missing ids become `h0`, `h1` and so on.
 pub(crate) fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadState {
     let with_id = |(at, message): (usize, Message)| match &message.id {
         Some(_) => message,
@@ -187,14 +188,14 @@ pub(crate) fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadSta
     )
 }
 
-/// All that a run said.
+/// All events of a run and its outcome.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct RunOutput {
     pub(crate) events: Vec<AgentEvent>,
     pub(crate) outcome: Result<AgentOutcome, AgentError>,
 }
 
-impl Said {
+impl RunOutput {
     pub(crate) fn steps(&self) -> Vec<&StepEvent> {
         self.events
             .iter()
@@ -208,7 +209,7 @@ impl Said {
             .collect()
     }
 
-    /// The nodes of the steps that wrote something.
+    /// Nodes of the steps with updates.
     pub(crate) fn nodes(&self) -> Vec<&str> {
         self.steps()
             .into_iter()
@@ -230,7 +231,7 @@ impl Said {
         transcript(self.state().messages())
     }
 
-    /// The last step that a runtime would have saved: what another process finds.
+    /// Last step with a checkpoint, from which another process resumes.
     pub(crate) fn saved(&self) -> (ThreadState, Option<Value>) {
         let step = self
             .steps()
@@ -256,26 +257,26 @@ pub(crate) async fn run(
     agent: &Arc<dyn Agent>,
     input: AgentInput,
     change: impl FnOnce(&mut RunContext),
-) -> Said {
+) -> RunOutput {
     let (mut ctx, events) = context(1_000_000 * input.state.messages().len() as u64);
     change(&mut ctx);
     let mut stream = agent.stream(input, ctx, events);
-    let mut said = Said {
+    let mut output = RunOutput {
         events: vec![],
         outcome: Err(AgentError::EmptyInput),
     };
     while let Some(event) = stream.next().await {
         match event {
-            Ok(AgentEvent::Done(outcome)) => said.outcome = Ok(outcome),
-            Ok(event) => said.events.push(event),
-            Err(error) => said.outcome = Err(error),
+            Ok(AgentEvent::Done(outcome)) => output.outcome = Ok(outcome),
+            Ok(event) => output.events.push(event),
+            Err(error) => output.outcome = Err(error),
         }
     }
-    said
+    output
 }
 
-/// Runs an agent on a new question.
-pub(crate) async fn ask(agent: &Arc<dyn Agent>, text: &str) -> Said {
+/// Runs an agent with a new user message.
+pub(crate) async fn ask(agent: &Arc<dyn Agent>, text: &str) -> RunOutput {
     run(agent, fresh(state_of([Message::human(text)])), |_| {}).await
 }
 
@@ -289,9 +290,9 @@ pub(crate) fn fresh(state: ThreadState) -> AgentInput {
     }
 }
 
-/// Goes on from what `said` has saved.
-pub(crate) fn go_on(said: &Said, start: AgentStart) -> AgentInput {
-    let (state, machine) = said.saved();
+/// Input that resumes from the last checkpoint of `output`.
+pub(crate) fn resume_input(output: &RunOutput, start: AgentStart) -> AgentInput {
+    let (state, machine) = output.saved();
     AgentInput {
         state,
         start,

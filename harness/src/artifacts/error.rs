@@ -1,46 +1,47 @@
-//! Why an artifact cannot be had.
+//! Errors of artifact requests.
 
-use super::path::shown;
+use super::path::url_path;
 use crate::sandbox::virtual_paths::USER_DATA;
 use crate::sandbox::{FileError, PathError, VirtualPath};
 use crate::skills::archive::ArchiveError;
 
-/// Why an artifact cannot be had. The texts are for whoever asked, and name no folder of the host.
+/// Reason why an artifact is not available. The texts are meant for the client and contain no host
+/// path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArtifactError {
-    /// The path is somewhere else.
+    /// The path is outside of the user data.
     #[error("path must start with {USER_DATA}")]
     OutsideUserData,
-    /// The path, or a link on its way, leads out of its root.
+    /// The path, or a link in it, leads out of its root.
     #[error("access denied: path traversal detected")]
     Traversal,
     /// The path is malformed.
     #[error(transparent)]
     Path(PathError),
-    /// There is nothing at the path.
+    /// The path does not exist.
     #[error("artifact not found: {0}")]
     NotFound(String),
-    /// A directory is there, or a pipe.
+    /// The path is a directory or a special file.
     #[error("path is not a file: {0}")]
     NotAFile(String),
-    /// The archive has no such file.
+    /// The archive does not contain this file.
     #[error("file '{0}' not found in skill archive")]
     NotInArchive(String),
-    /// The archive is refused.
+    /// The archive is rejected.
     #[error(transparent)]
     Archive(ArchiveError),
-    /// It is too long to be handed out in one piece.
+    /// The artifact is too large to be returned as a whole.
     #[error("the artifact is longer than {0} bytes")]
     TooLarge(u64),
-    /// The disk.
+    /// Disk error.
     #[error(transparent)]
     File(#[from] FileError),
 }
 
 impl ArtifactError {
-    /// No such file.
+    /// Returns the error for a missing artifact.
     pub fn not_found(path: &VirtualPath) -> Self {
-        Self::NotFound(shown(path))
+        Self::NotFound(url_path(path))
     }
 }

@@ -1,20 +1,20 @@
-//! What a file is by its name, and whether a browser may show it in place.
+//! Media types of files, and whether a browser may display them inline.
 
-/// How a file is handed out.
+/// Media type of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileKind {
-    /// Its media type, with the character set for text.
+    /// Media type, with the character set for text.
     pub media_type: String,
-    /// Whether a browser could run something in it: such a file is only ever downloaded.
+    /// `true` if a browser could execute content of the file: it is only offered as a download.
     pub active: bool,
 }
 
 impl FileKind {
-    /// By the file's name.
+    /// Determines the kind from the file name.
     pub fn of(name: &str) -> Self {
         let guessed = mime_guess::from_path(name).first_or_octet_stream();
         let essence = match guessed.essence_str().to_ascii_lowercase() {
-            // Browsers play the registered name of this type only.
+            // Browsers only play the registered name of this type.
             guessed if guessed == "audio/m4a" => "audio/mp4".to_owned(),
             guessed => guessed,
         };
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_a_browser_could_run_is_active() {
+    fn executable_content_is_active() {
         for name in [
             "a.html", "a.htm", "a.xhtml", "a.svg", "a.xml", "a.xsl", "a.xslt", "a.js", "a.mjs",
             "a.rss", "a.atom", "A.SVG",

@@ -1,4 +1,4 @@
-//! Artifacts: what lies among a thread's files, for whoever looks at them from outside.
+//! Artifacts: files of a thread that are offered to clients.
 
 mod error;
 mod kind;
@@ -8,4 +8,4 @@ mod path;
 pub use error::ArtifactError;
 pub use kind::FileKind;
 pub use open::{Artifact, ArtifactContent};
-pub use path::{artifact_path, artifact_url, percent_encoded, refused};
+pub use path::{artifact_error, artifact_path, artifact_url, percent_encoded};

@@ -1,40 +1,40 @@
-//! An artifact that is there: a file, or one in a `.skill` archive.
+//! An existing artifact: a file, or a file inside a `.skill` archive.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
 
 use super::error::ArtifactError;
-use super::path::refused;
-use crate::sandbox::files::off_the_runtime;
-use crate::sandbox::{Fault, ThreadFiles, VirtualPath};
+use super::path::artifact_error;
+use crate::sandbox::run_blocking;
+use crate::sandbox::{FileFailure, ThreadFiles, VirtualPath};
 use crate::skills::archive::{ArchiveError, member};
 
-/// Where a path goes on within an archive.
-const IN_ARCHIVE: &str = ".skill/";
+/// Separator between the path of an archive and the name of a file inside it.
+const ARCHIVE_SEPARATOR: &str = ".skill/";
 
-/// What was found at a path.
+/// An opened artifact.
 #[derive(Debug)]
 pub struct Artifact {
     /// Its bytes.
     pub content: ArtifactContent,
-    /// Of the file, or of the archive that it is in.
+    /// Metadata of the file, or of the archive that contains it.
     pub facts: Metadata,
 }
 
-/// The bytes of an artifact.
+/// Bytes of an artifact.
 #[derive(Debug)]
 pub enum ArtifactContent {
-    /// To be read.
+    /// An open file.
     File(File),
-    /// Out of an archive.
+    /// A file read from an archive.
     Member(Vec<u8>),
 }
 
 impl Artifact {
-    /// Opens what lies at a path, which may lead into an archive.
+    /// Opens the artifact at a path, which may lead into an archive.
     ///
     /// # Errors
-    /// Why there is nothing to be had.
+    /// The reason why the artifact is not available.
     pub async fn open(files: &ThreadFiles, path: &VirtualPath) -> Result<Self, ArtifactError> {
         let error = match files.open_read(path).await {
             Ok((file, facts)) => {
@@ -45,17 +45,20 @@ impl Artifact {
             }
             Err(error) => error,
         };
-        let is_missing = matches!(error.fault(), Some(Fault::NotFound | Fault::NotDirectory));
+        let is_missing = matches!(
+            error.fault(),
+            Some(FileFailure::NotFound | FileFailure::NotDirectory)
+        );
         let Some((archive, name)) = in_archive(path).filter(|_| is_missing) else {
-            return Err(refused(error, path));
+            return Err(artifact_error(error, path));
         };
         let (file, facts) = files
             .open_read(&archive)
             .await
-            .map_err(|error| refused(error, path))?;
-        let wanted = name.clone();
+            .map_err(|error| artifact_error(error, path))?;
+        let member_name = name.clone();
         let read = files
-            .in_turn(move || Ok(member(file, &wanted)))
+            .run_limited(move || Ok(member(file, &member_name)))
             .await
             .unwrap_or_else(|fault| Err(ArchiveError::Disk(fault)));
         let content = read
@@ -67,40 +70,39 @@ impl Artifact {
         })
     }
 
-    /// All bytes, if they are `most` at most.
+    /// Reads all bytes, up to `max_bytes`.
     ///
     /// # Errors
-    /// [`ArtifactError::TooLarge`], and what the disk says of the file at `path`.
-    pub async fn read(self, path: &VirtualPath, most: u64) -> Result<Vec<u8>, ArtifactError> {
+    /// [`ArtifactError::TooLarge`], and disk errors for `path`.
+    pub async fn read(self, path: &VirtualPath, max_bytes: u64) -> Result<Vec<u8>, ArtifactError> {
         let bytes = match self.content {
             ArtifactContent::Member(bytes) => bytes,
-            ArtifactContent::File(_) if self.facts.len() > most => {
-                return Err(ArtifactError::TooLarge(most));
+            ArtifactContent::File(_) if self.facts.len() > max_bytes => {
+                return Err(ArtifactError::TooLarge(max_bytes));
             }
             ArtifactContent::File(file) => {
                 let read = move || {
                     let mut bytes = Vec::new();
-                    // It may grow while it is read.
-                    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+                    // The file may grow while it is read.
+                    file.take(max_bytes.saturating_add(1))
+                        .read_to_end(&mut bytes)?;
                     Ok(bytes)
                 };
-                off_the_runtime(read)
-                    .await
-                    .map_err(|fault| fault.at(path))?
+                run_blocking(read).await.map_err(|fault| fault.at(path))?
             }
         };
-        if bytes.len() as u64 > most {
-            Err(ArtifactError::TooLarge(most))
+        if bytes.len() as u64 > max_bytes {
+            Err(ArtifactError::TooLarge(max_bytes))
         } else {
             Ok(bytes)
         }
     }
 }
 
-/// The archive with a skill that a path leads into, and the name of the file in it.
+/// Splits a path that leads into a skill archive into the archive and the name of the file in it.
 fn in_archive(path: &VirtualPath) -> Option<(VirtualPath, String)> {
     let path = path.to_string();
-    let (archive, name) = path.split_once(IN_ARCHIVE)?;
+    let (archive, name) = path.split_once(ARCHIVE_SEPARATOR)?;
     Some((
         VirtualPath::parse(&format!("{archive}.skill")).ok()?,
         name.to_owned(),

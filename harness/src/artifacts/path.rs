@@ -1,4 +1,4 @@
-//! Paths of artifacts, and what is said when there is nothing at one.
+//! Paths and URLs of artifacts, and errors for missing ones.
 
 use std::fmt::Display;
 
@@ -7,9 +7,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use super::error::ArtifactError;
 use crate::ids::ThreadId;
 use crate::sandbox::virtual_paths::USER_DATA;
-use crate::sandbox::{Fault, FileError, PathError, VirtualPath};
+use crate::sandbox::{FileError, FileFailure, PathError, VirtualPath};
 
-/// Reads the path of an artifact, which may come without its first slash, as in a URL.
+/// Parses the path of an artifact. The first slash may be missing, as in a URL.
 ///
 /// # Errors
 /// [`ArtifactError::Traversal`], [`ArtifactError::OutsideUserData`], [`ArtifactError::Path`].
@@ -27,38 +27,40 @@ pub fn artifact_path(raw: &str) -> Result<VirtualPath, ArtifactError> {
     })
 }
 
-/// Why a file cannot be had.
-pub fn refused(error: FileError, path: &VirtualPath) -> ArtifactError {
+/// Converts a file error to the reason why the artifact is not available.
+pub fn artifact_error(error: FileError, path: &VirtualPath) -> ArtifactError {
     match error.fault() {
-        Some(Fault::NotFound | Fault::NotDirectory) => ArtifactError::not_found(path),
-        Some(Fault::IsDirectory | Fault::NotRegular) => ArtifactError::NotAFile(shown(path)),
-        Some(Fault::Symlink | Fault::Permission) => ArtifactError::Traversal,
+        Some(FileFailure::NotFound | FileFailure::NotDirectory) => ArtifactError::not_found(path),
+        Some(FileFailure::IsDirectory | FileFailure::NotRegular) => {
+            ArtifactError::NotAFile(url_path(path))
+        }
+        Some(FileFailure::Symlink | FileFailure::Permission) => ArtifactError::Traversal,
         _ => error.into(),
     }
 }
 
-/// The path as it stands in a URL.
-pub(super) fn shown(path: &VirtualPath) -> String {
+/// Path as used in a URL, without its first slash.
+pub(super) fn url_path(path: &VirtualPath) -> String {
     path.to_string().trim_start_matches('/').to_owned()
 }
 
-/// Where the gateway has an artifact.
+/// Returns the URL of an artifact in the gateway.
 pub fn artifact_url(thread: &ThreadId, path: &VirtualPath) -> String {
-    let segments: String = shown(path)
+    let segments: String = url_path(path)
         .split('/')
         .map(|name| format!("/{}", percent_encoded(name)))
         .collect();
     format!("/api/threads/{thread}/artifacts{segments}")
 }
 
-/// What stands in a URL as it is (RFC 3986, 2.3).
+/// Characters that are not escaped in URLs (RFC 3986, 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'-')
     .remove(b'~');
 
-/// A name as one segment of a URL, everything but unreserved characters escaped.
+/// Formats a name as one URL segment: all characters except unreserved ones are escaped.
 pub fn percent_encoded(name: &str) -> impl Display {
     utf8_percent_encode(name, UNRESERVED)
 }
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_paths_of_user_data_are_artifacts() {
+    fn artifact_path_accepts_user_data_only() {
         let read = |raw: &str| {
             artifact_path(raw)
                 .map(|path| path.to_string())
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_keep_the_way_and_escape_the_names() {
+    fn artifact_url_escapes_names() {
         let path = VirtualPath::parse("/mnt/user-data/outputs/ü/a b#.txt").unwrap();
         let url = artifact_url(&ThreadId::parse("t").unwrap(), &path);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What a client answers beside the conversation: as asked, of what is not there, and to those who try what they should not.
+//! Tests of the client methods outside of runs: results, missing items, and rejected input.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::*;
 use crate::artifacts::ArtifactError;
 use crate::config::AppConfig;
 use crate::ids::ThreadId;
-use crate::memory::{Fact, FactChange, MemoryDocument, MemoryError, VolatileMemoryStore};
 use crate::sandbox::{Root, ThreadFiles, VirtualPath, WriteMode};
 use crate::skills::SkillError;
 use crate::testkit::skill_archives::{compressed, hostile, skill_text};
 use crate::uploads::UploadError;
+use crate::user_memory::{Fact, FactChange, InMemoryUserMemoryStore, MemoryDocument, MemoryError};
 
-struct Place {
-    /// The home, and beside it what the embedding program has.
+struct TestClient {
+    /// Parent folder of the home and of the embedding program's files.
     folder: TempDir,
     client: Client,
     thread: ThreadId,
@@ -33,7 +33,7 @@ fn config() -> AppConfig {
     serde_json::from_value(config).unwrap()
 }
 
-impl Place {
+impl TestClient {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let skill = folder.path().join("home/skills/public/web");
@@ -41,7 +41,7 @@ impl Place {
         std::fs::write(skill.join("SKILL.md"), skill_text("web")).unwrap();
         let builder = Client::builder(config())
             .home(folder.path().join("home"))
-            .memories(Arc::new(VolatileMemoryStore::default()));
+            .memories(Arc::new(InMemoryUserMemoryStore::default()));
         Self {
             client: builder.build().unwrap(),
             folder,
@@ -49,7 +49,7 @@ impl Place {
         }
     }
 
-    /// A file of the embedding program.
+    /// Writes a file of the embedding program.
     fn put(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -77,28 +77,28 @@ impl Place {
 }
 
 #[tokio::test]
-async fn models_are_told_without_their_secrets() {
-    let place = Place::new();
-    let models = place.client.list_models().unwrap();
-    let wanted = json!({
+async fn models_are_listed_without_secrets() {
+    let test = TestClient::new();
+    let models = test.client.list_models().unwrap();
+    let expected = json!({
         "models": [{
             "name": "m", "model": "s-1", "display_name": "M", "description": null, "supports_thinking": true,
             "supports_reasoning_effort": false,
         }],
         "token_usage": { "enabled": false },
     });
-    assert_eq!(json!(models), wanted);
+    assert_eq!(json!(models), expected);
     assert_eq!(
-        place.client.get_model("m").unwrap().as_ref(),
+        test.client.get_model("m").unwrap().as_ref(),
         models.models.first()
     );
-    assert_eq!(place.client.get_model("M").unwrap(), None);
+    assert_eq!(test.client.get_model("M").unwrap(), None);
 }
 
 #[tokio::test]
-async fn skills_are_listed_switched_and_unknown_ones_refused() {
-    let place = Place::new();
-    let client = &place.client;
+async fn skills_are_listed_and_switched() {
+    let test = TestClient::new();
+    let client = &test.client;
     let web = client.get_skill("web").await.unwrap().unwrap();
     assert_eq!(
         (&*web.description, web.enabled, web.editable),
@@ -118,10 +118,10 @@ async fn skills_are_listed_switched_and_unknown_ones_refused() {
 }
 
 #[tokio::test]
-async fn a_skill_is_installed_once_and_only_from_an_archive() {
-    let place = Place::new();
-    let install = async |path: PathBuf| place.client.install_skill(path).await;
-    let good = place.put(
+async fn skill_is_installed_once_and_only_from_archive() {
+    let test = TestClient::new();
+    let install = async |path: PathBuf| test.client.install_skill(path).await;
+    let good = test.put(
         "own.skill",
         compressed(&[("own/SKILL.md", skill_text("own").as_bytes())]),
     );
@@ -131,8 +131,7 @@ async fn a_skill_is_installed_once_and_only_from_an_archive() {
         ("own", "Skill 'own' installed successfully")
     );
     assert!(
-        place
-            .client
+        test.client
             .get_skill("own")
             .await
             .unwrap()
@@ -144,35 +143,35 @@ async fn a_skill_is_installed_once_and_only_from_an_archive() {
         Err(ClientError::Skill(SkillError::Exists(_)))
     ));
     assert!(matches!(
-        install(place.folder.path().join("none.skill")).await,
+        install(test.folder.path().join("none.skill")).await,
         Err(ClientError::NotFound(_))
     ));
-    let folder = place.folder.path().join("folder.skill");
+    let folder = test.folder.path().join("folder.skill");
     std::fs::create_dir(&folder).unwrap();
     assert!(matches!(
         install(folder).await,
         Err(ClientError::NotAFile(_))
     ));
     assert!(matches!(
-        install(place.put("a.zip", "")).await,
+        install(test.put("a.zip", "")).await,
         Err(ClientError::Skill(SkillError::Refused(_)))
     ));
     for (name, bytes) in hostile() {
-        let refused = install(place.put("evil.skill", bytes)).await;
+        let refused = install(test.put("evil.skill", bytes)).await;
         assert!(
             matches!(refused, Err(ClientError::Skill(_))),
             "{name}: {refused:?}"
         );
     }
     assert_eq!(
-        place.client.list_skills(false).await.unwrap().skills.len(),
+        test.client.list_skills(false).await.unwrap().skills.len(),
         2
     );
 }
 
 #[tokio::test]
-async fn memories_are_read_brought_along_and_forgotten() {
-    let client = Place::new().client;
+async fn memory_is_read_imported_and_cleared() {
+    let client = TestClient::new().client;
     assert_eq!(
         client.get_memory().await.unwrap(),
         MemoryDocument::default()
@@ -220,8 +219,8 @@ async fn memories_are_read_brought_along_and_forgotten() {
 }
 
 #[tokio::test]
-async fn single_facts_are_added_corrected_and_taken_away() {
-    let client = Place::new().client;
+async fn facts_are_added_changed_and_deleted() {
+    let client = TestClient::new().client;
     let added = client
         .create_memory_fact(" likes tea ", "preference", 0.8)
         .await
@@ -240,11 +239,14 @@ async fn single_facts_are_added_corrected_and_taken_away() {
         matches!(again, Err(ClientError::Memory(MemoryError::Duplicate))),
         "{again:?}"
     );
-    let surer = FactChange {
+    let confidence_change = FactChange {
         confidence: Some(1.0),
         ..FactChange::default()
     };
-    let corrected = client.update_memory_fact(&fact.id, &surer).await.unwrap();
+    let corrected = client
+        .update_memory_fact(&fact.id, &confidence_change)
+        .await
+        .unwrap();
     assert_eq!(
         (&*corrected.facts[0].content, corrected.facts[0].confidence),
         ("likes tea", 1.0)
@@ -270,7 +272,7 @@ async fn single_facts_are_added_corrected_and_taken_away() {
     assert_eq!(
         client.get_memory().await.unwrap(),
         corrected,
-        "what is refused changes nothing"
+        "rejected input changes nothing"
     );
     assert!(
         client
@@ -288,13 +290,13 @@ async fn single_facts_are_added_corrected_and_taken_away() {
 }
 
 #[tokio::test]
-async fn files_are_taken_in_under_names_of_their_own_and_removed() {
-    let place = Place::new();
-    std::fs::create_dir(place.folder.path().join("other")).unwrap();
-    let paths = [place.put("a.txt", "one"), place.put("other/a.txt", "other")];
-    let uploaded = place
+async fn uploads_get_unique_names_and_are_deleted() {
+    let test = TestClient::new();
+    std::fs::create_dir(test.folder.path().join("other")).unwrap();
+    let paths = [test.put("a.txt", "one"), test.put("other/a.txt", "other")];
+    let uploaded = test
         .client
-        .upload_files(&place.thread, &paths)
+        .upload_files(&test.thread, &paths)
         .await
         .unwrap();
     let [first, second] = &uploaded.files[..] else {
@@ -311,10 +313,10 @@ async fn files_are_taken_in_under_names_of_their_own_and_removed() {
     assert_eq!(
         std::fs::read_to_string(&second.path).unwrap(),
         "other",
-        "paths are the host's"
+        "paths are host paths"
     );
     assert_eq!(second.virtual_path, "/mnt/user-data/uploads/a_1.txt");
-    let listed = place.client.list_uploads(&place.thread).await.unwrap();
+    let listed = test.client.list_uploads(&test.thread).await.unwrap();
     assert_eq!(
         (
             listed.count,
@@ -324,15 +326,14 @@ async fn files_are_taken_in_under_names_of_their_own_and_removed() {
         (2, &second.path, Some(".txt"))
     );
     assert_eq!(
-        place
-            .client
-            .delete_upload(&place.thread, "a.txt")
+        test.client
+            .delete_upload(&test.thread, "a.txt")
             .await
             .unwrap()
             .message,
         "Deleted a.txt"
     );
-    let again = place.client.delete_upload(&place.thread, "a.txt").await;
+    let again = test.client.delete_upload(&test.thread, "a.txt").await;
     assert!(
         matches!(again, Err(ClientError::Upload(UploadError::NotFound(_)))),
         "{again:?}"
@@ -345,78 +346,76 @@ async fn files_are_taken_in_under_names_of_their_own_and_removed() {
         "x/../a_1.txt",
         "a\\b",
     ] {
-        let refused = place.client.delete_upload(&place.thread, name).await;
+        let refused = test.client.delete_upload(&test.thread, name).await;
         assert!(
             matches!(refused, Err(ClientError::Upload(UploadError::InvalidName))),
             "{name}: {refused:?}"
         );
     }
-    assert_eq!(place.uploads().await, ["a_1.txt"]);
+    assert_eq!(test.uploads().await, ["a_1.txt"]);
 }
 
 #[tokio::test]
-async fn one_file_that_cannot_be_taken_in_keeps_the_others_out() {
-    let place = Place::new();
-    let good = place.put("good.txt", "good");
+async fn upload_with_one_invalid_file_adds_none() {
+    let test = TestClient::new();
+    let good = test.put("good.txt", "good");
     let upload = async |other: PathBuf| {
-        place
-            .client
-            .upload_files(&place.thread, &[good.clone(), other])
+        test.client
+            .upload_files(&test.thread, &[good.clone(), other])
             .await
             .unwrap_err()
     };
     assert!(matches!(
-        upload(place.folder.path().join("none")).await,
+        upload(test.folder.path().join("none")).await,
         ClientError::NotFound(_)
     ));
     assert!(matches!(
-        upload(place.folder.path().to_owned()).await,
+        upload(test.folder.path().to_owned()).await,
         ClientError::NotAFile(_)
     ));
     assert!(matches!(
         upload(good.join("beneath")).await,
         ClientError::NotFound(_)
     ));
-    let pipe = place.folder.path().join("pipe");
+    let pipe = test.folder.path().join("pipe");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).unwrap();
     assert!(
         matches!(upload(pipe).await, ClientError::NotAFile(_)),
-        "nobody writes to the pipe, and nobody waits for that"
+        "opening a pipe without a writer must not block"
     );
     assert!(matches!(
-        upload(place.put("large", "12345678901")).await,
+        upload(test.put("large", "12345678901")).await,
         ClientError::Upload(UploadError::FileTooLarge(_))
     ));
-    let refused = place
+    let refused = test
         .client
-        .upload_files(&place.thread, &[&good, &good, &good])
+        .upload_files(&test.thread, &[&good, &good, &good])
         .await;
     assert!(
         matches!(refused, Err(ClientError::Upload(UploadError::TooMany(2)))),
         "{refused:?}"
     );
     let none: [&str; 0] = [];
-    let refused = place.client.upload_files(&place.thread, &none).await;
+    let refused = test.client.upload_files(&test.thread, &none).await;
     assert!(
         matches!(refused, Err(ClientError::Upload(UploadError::Nothing))),
         "{refused:?}"
     );
-    assert_eq!(place.uploads().await, [""; 0]);
+    assert_eq!(test.uploads().await, [""; 0]);
 }
 
 #[tokio::test]
-async fn artifacts_are_those_of_the_thread_alone() {
-    let place = Place::new();
+async fn artifacts_are_limited_to_the_thread() {
+    let test = TestClient::new();
     let write = async |path: &str, text: &str| {
         let path = VirtualPath::parse(path).unwrap();
-        place
-            .files()
+        test.files()
             .write_text(&path, text.to_owned(), WriteMode::Replace)
             .await
             .unwrap();
     };
     write("/mnt/user-data/outputs/a.html", "<p>").await;
-    let get = async |path: &str| place.client.get_artifact(&place.thread, path).await;
+    let get = async |path: &str| test.client.get_artifact(&test.thread, path).await;
     for path in [
         "/mnt/user-data/outputs/a.html",
         "mnt/user-data/outputs/a.html",
@@ -426,8 +425,8 @@ async fn artifacts_are_those_of_the_thread_alone() {
             (b"<p>".to_vec(), "text/html; charset=utf-8".to_owned())
         );
     }
-    let secret = place.put("secret", "canary");
-    let outputs = place.files().blocking().dirs().host_path(Root::Outputs);
+    let secret = test.put("secret", "canary");
+    let outputs = test.files().blocking().dirs().host_path(Root::Outputs);
     std::os::unix::fs::symlink(secret, outputs.join("link")).unwrap();
     let why = async |path: &str| match get(path).await {
         Err(ClientError::Artifact(why)) => why,
@@ -457,7 +456,7 @@ async fn artifacts_are_those_of_the_thread_alone() {
         why("/mnt/user-data/outputs/none.skill/SKILL.md").await,
         ArtifactError::NotFound(_)
     ));
-    let other = place
+    let other = test
         .client
         .get_artifact(
             &ThreadId::parse("other").unwrap(),
@@ -474,17 +473,16 @@ async fn artifacts_are_those_of_the_thread_alone() {
 }
 
 #[tokio::test]
-async fn what_an_archive_holds_is_an_artifact() {
-    let place = Place::new();
-    let archive = place.put(
+async fn file_inside_archive_is_an_artifact() {
+    let test = TestClient::new();
+    let archive = test.put(
         "web.skill",
         compressed(&[("web/SKILL.md", skill_text("web").as_bytes())]),
     );
-    std::fs::create_dir_all(place.files().blocking().dirs().host_path(Root::Outputs)).unwrap();
+    std::fs::create_dir_all(test.files().blocking().dirs().host_path(Root::Outputs)).unwrap();
     std::fs::copy(
         archive,
-        place
-            .files()
+        test.files()
             .blocking()
             .dirs()
             .host_path(Root::Outputs)
@@ -492,10 +490,9 @@ async fn what_an_archive_holds_is_an_artifact() {
     )
     .unwrap();
     let get = async |name: &str| {
-        place
-            .client
+        test.client
             .get_artifact(
-                &place.thread,
+                &test.thread,
                 &format!("/mnt/user-data/outputs/web.skill/{name}"),
             )
             .await
@@ -512,11 +509,11 @@ async fn what_an_archive_holds_is_an_artifact() {
 
 #[cfg(feature = "mcp")]
 #[tokio::test]
-async fn servers_are_replaced_as_a_whole_and_told_without_secrets() {
+async fn mcp_servers_are_replaced_and_listed_without_secrets() {
     use crate::mcp::settings::McpPortError;
 
-    let place = Place::new();
-    let client = &place.client;
+    let test = TestClient::new();
+    let client = &test.client;
     let update = async |servers: serde_json::Value| {
         client
             .update_mcp_config(servers.as_object().cloned().unwrap())
@@ -533,7 +530,7 @@ async fn servers_are_replaced_as_a_whole_and_told_without_secrets() {
     assert_eq!(
         update(json!(shown.mcp_servers)).await.unwrap(),
         shown,
-        "what was hidden may come back"
+        "redacted values may be sent back"
     );
     let refused = update(json!({ "s": { "enabled": false, "command": "bash" } })).await;
     assert!(
@@ -548,13 +545,13 @@ async fn servers_are_replaced_as_a_whole_and_told_without_secrets() {
     assert_eq!(
         client.get_mcp_config().await.unwrap(),
         shown,
-        "what is refused changes nothing"
+        "rejected input changes nothing"
     );
     assert_eq!(update(json!({})).await.unwrap().mcp_servers.len(), 0);
 }
 
 #[tokio::test]
-async fn a_client_says_what_it_was_not_given() {
+async fn method_without_required_part_returns_absent() {
     let client = Client::builder(config()).build().unwrap();
     let bare = client.clone().installation(Installation::default());
     let thread = ThreadId::parse("t").unwrap();

@@ -1,4 +1,4 @@
-//! A thread's files, as `/threads/{t}/artifacts` hands them out.
+//! Artifacts of a thread, as `/threads/{t}/artifacts` returns them.
 
 use super::client::Client;
 use super::error::ClientError;
@@ -6,16 +6,17 @@ use crate::artifacts::{Artifact, FileKind, artifact_path};
 use crate::ids::ThreadId;
 use crate::runtime::actor_context::effective_user_id;
 
-/// The longest artifact that is handed out in one piece, in bytes.
-pub const LARGEST_ARTIFACT: u64 = 256 * 1024 * 1024;
+/// Maximum size of an artifact that is returned in one piece, in bytes.
+pub const MAX_ARTIFACT_BYTES: u64 = 256 * 1024 * 1024;
 
 impl Client {
-    /// The bytes of a file of a thread, or of one in a `.skill` archive among them, and its media type. `path` begins with
-    /// `/mnt/user-data`; its first slash may be missing.
+    /// Returns the bytes and the media type of a file of a thread, or of a file inside one of its
+    /// `.skill` archives. `path` begins with `/mnt/user-data`; its first slash is optional.
     ///
     /// # Errors
-    /// [`ArtifactError`](crate::artifacts::ArtifactError) for a path that leads elsewhere or to no file, and for more than
-    /// [`LARGEST_ARTIFACT`]; [`ClientError::Absent`].
+    /// [`ArtifactError`](crate::artifacts::ArtifactError) for a path outside of the thread's files,
+    /// a path without a file, and a file of more than [`MAX_ARTIFACT_BYTES`];
+    /// [`ClientError::Absent`].
     pub async fn get_artifact(
         &self,
         thread: &ThreadId,
@@ -28,7 +29,7 @@ impl Client {
         let path = artifact_path(path)?;
         let bytes = Artifact::open(&files, &path)
             .await?
-            .read(&path, LARGEST_ARTIFACT)
+            .read(&path, MAX_ARTIFACT_BYTES)
             .await?;
         Ok((bytes, FileKind::of(path.file_name()).media_type))
     }

@@ -1,18 +1,16 @@
-//! A client over a runtime of its own, from a configuration.
+//! Builds a client and its runtime from a configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::agent_tools::agent_tools;
 use super::client::Client;
 use super::error::ClientError;
 use super::installation::Installation;
 use super::options::ChatOptions;
 use crate::agents::StaticResolver;
 use crate::agents::custom::CustomAgents;
-use crate::agents::lead::{
-    LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models,
-    file_tool, kind_of,
-};
+use crate::agents::lead::{LEAD_AGENT, LeadAgentSpec, LeadAgents, configured_models};
 #[cfg(feature = "mcp")]
 use crate::config::Variables;
 use crate::config::{AppConfig, DatabaseBackend, ExtensionsFile};
@@ -20,37 +18,35 @@ use crate::documents::DocumentReader;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::McpPort;
 #[cfg(feature = "mcp")]
-use crate::mcp::{ConfiguredMcp, McpPlace, McpSurroundings};
-use crate::memory::{Memories, MemoryRules, MemoryStore};
+use crate::mcp::{ConfiguredMcp, McpConfigSource, McpContext};
 use crate::middlewares::Middleware;
 use crate::models::{ChatModel, ModelCatalog};
-use crate::runtime::memory::MemoryStores;
-use crate::runtime::runs::{RunLimits, RunsFacade, RuntimeParts};
+use crate::runtime::in_memory::InMemoryStores;
+use crate::runtime::runs::{RunLimits, RunsFacade, RuntimePorts};
 use crate::runtime::threads::ThreadIndex;
 use crate::sandbox::{CommandSandbox, FileHome, FileLimits, Mount, Mounts};
-use crate::skills::{SkillChoice, SkillPlaces, Skills};
-use crate::tools::builtins::PresentFiles;
+use crate::skills::{SkillChoice, SkillFolders, Skills};
 use crate::tools::{DynTool, Tool, ToolRegistry, erase};
+use crate::user_memory::{MemoryRules, UserMemories, UserMemoryStore};
 
-/// The file of extensions in a home, where nobody says otherwise.
+/// Default name of the extensions file in the home.
 const EXTENSIONS_FILE: &str = "extensions_config.json";
-/// The kind of the tool of commands.
-const BASH: &str = "bash";
 
-/// What a client is made of. Only the configuration is needed: without a runtime everything is kept in memory, and parts that are not
-/// named are not there.
+/// Builder of a client. Only the configuration is required: without a runtime all state is kept in
+/// memory, and parts that are not set are unavailable.
 #[derive(Debug)]
 #[must_use]
 pub struct ClientBuilder {
     config: Arc<AppConfig>,
-    /// Whether a person wrote the configuration, who may expect its database to be opened.
+    /// `true` if the configuration was read from a file. A warning is then logged if the configured
+    /// database is not used.
     from_file: bool,
-    runtime: Option<RuntimeParts>,
+    runtime: Option<RuntimePorts>,
     threads: Option<Arc<dyn ThreadIndex>>,
     home: Option<PathBuf>,
     shared_skills: Option<PathBuf>,
     extensions: Option<PathBuf>,
-    memories: Option<Arc<dyn MemoryStore>>,
+    memories: Option<Arc<dyn UserMemoryStore>>,
     custom: Option<Arc<dyn CustomAgents>>,
     documents: Option<Arc<dyn DocumentReader>>,
     models: Vec<Arc<dyn ChatModel>>,
@@ -93,113 +89,124 @@ impl ClientBuilder {
         }
     }
 
-    /// The stores, the checkpointer and whatever else a runtime is made of; its `agents` are replaced by those of the client.
-    pub fn runtime(mut self, parts: RuntimeParts) -> Self {
+    /// Sets the ports of the runtime, such as stores and checkpointer; its `agents` are replaced by
+    /// those of the client.
+    pub fn runtime(mut self, parts: RuntimePorts) -> Self {
         self.runtime = Some(parts);
         self
     }
 
-    /// The threads of the runtime as their users find them: without it a client over a runtime of one's own lists none and knows no
-    /// goals. A runtime in memory has its own.
+    /// Sets the thread index of the runtime. Without it, a client with a custom runtime lists no
+    /// threads and supports no goals. The in-memory runtime has its own index.
     pub fn threads(mut self, index: Arc<dyn ThreadIndex>) -> Self {
         self.threads = Some(index);
         self
     }
 
-    /// The folder of threads' files, users' skills and the file of extensions, as a server has it.
+    /// Sets the folder of thread files, user skills and the extensions file, with the same layout
+    /// as a server's home.
     pub fn home(mut self, folder: impl Into<PathBuf>) -> Self {
         self.home = Some(folder.into());
         self
     }
 
-    /// The folder of the installation's own skills, in `public`; `skills` in the home when nobody says. Skills need a home.
+    /// Sets the folder that contains the shared skills in `public`; default: `skills` in the home.
+    /// Skills require a home.
     pub fn skills(mut self, folder: impl Into<PathBuf>) -> Self {
         self.shared_skills = Some(folder.into());
         self
     }
 
-    /// The file that skills and MCP servers are switched in; `extensions_config.json` in the home when nobody says.
+    /// Sets the file that enables and disables skills and MCP servers; default:
+    /// `extensions_config.json` in the home.
     pub fn extensions(mut self, file: impl Into<PathBuf>) -> Self {
         self.extensions = Some(file.into());
         self
     }
 
-    /// Where memories are kept. Runs are noted there, to be learned from by a [`MemoryWorker`](crate::memory::MemoryWorker).
-    pub fn memories(mut self, store: Arc<dyn MemoryStore>) -> Self {
+    /// Sets the store of user memories. Runs are queued there for a
+    /// [`MemoryWorker`](crate::user_memory::MemoryWorker), which extracts facts.
+    pub fn memories(mut self, store: Arc<dyn UserMemoryStore>) -> Self {
         self.memories = Some(store);
         self
     }
 
-    /// Where the agents of users are kept.
+    /// Sets the store of users' custom agents.
     pub fn custom_agents(mut self, agents: Arc<dyn CustomAgents>) -> Self {
         self.custom = Some(agents);
         self
     }
 
-    /// What makes Markdown of uploaded documents, if the configuration wants that.
+    /// Sets the converter from uploaded documents to Markdown, which is used if the configuration
+    /// enables conversion.
     pub fn documents(mut self, reader: Arc<dyn DocumentReader>) -> Self {
         self.documents = Some(reader);
         self
     }
 
-    /// A model of one's own, in the place of the entry of its name, or behind all entries, where clients do not see it listed.
+    /// Adds a model. It replaces the configured model of the same name, or is added to the
+    /// configured ones. [`Client::list_models`] lists only configured models.
     pub fn model(mut self, model: Arc<dyn ChatModel>) -> Self {
         self.models.push(model);
         self
     }
 
-    /// A further tool: those of the configuration that need more than a home, such as `bash`, come this way.
+    /// Adds a tool. Configured tools that need more than a home, such as `bash`, are added this
+    /// way.
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.add(erase(tool));
         self
     }
 
-    /// Says that the configuration was a file.
+    /// Records that the configuration was read from a file.
     #[cfg(feature = "config-file")]
     pub(super) fn read_from_file(mut self) -> Self {
         self.from_file = true;
         self
     }
 
-    /// Further tools, typed ones by [`erase`].
+    /// Adds tools; [`erase`] converts typed ones.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn DynTool>>) -> Self {
         tools.into_iter().for_each(|tool| self.tools.add(tool));
         self
     }
 
-    /// What runs the commands of `bash`, which agents then have, unless the configuration lists tools and it is not among them. Commands
-    /// see the files and skills that the file tools see. Needs a home.
+    /// Sets the sandbox that runs `bash` commands. Agents then have the tool `bash`, unless the
+    /// configuration lists tools without it. Commands see the same files and skills as the file
+    /// tools. Requires a home.
     pub fn commands(mut self, sandbox: Arc<dyn CommandSandbox>) -> Self {
         self.commands = Some(sandbox);
         self
     }
 
-    /// Folders of the host that file tools see on every thread. What runs commands is told of them where it is made.
+    /// Sets host folders that file tools see in every thread. A command sandbox receives its mounts
+    /// when it is created.
     pub fn mounts(mut self, mounts: impl IntoIterator<Item = Mount>) -> Self {
         self.mounts = Mounts::new(mounts);
         self
     }
 
-    /// A further middleware; it takes its place by its name.
+    /// Adds a middleware; its name determines its position in the chain.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middlewares.push(middleware);
         self
     }
 
-    /// The only skills that agents may have, of those that are on.
+    /// Restricts agents to these skills, of those that are enabled.
     pub fn available_skills<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
         self.skill_choice = SkillChoice::Only(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// What `$NAME`s of MCP servers stand for in the file of extensions; nothing when nobody says.
+    /// Sets the values of `$NAME` references of MCP servers in the extensions file; default: none.
     #[cfg(feature = "mcp")]
     pub fn variables(mut self, variables: Variables) -> Self {
         self.variables = variables;
         self
     }
 
-    /// Variables of every program that tools come from, such as `PATH`; none when nobody says.
+    /// Sets environment variables, such as `PATH`, of every program that provides tools; default:
+    /// none.
     #[cfg(feature = "mcp")]
     pub fn program_variables(
         mut self,
@@ -209,46 +216,47 @@ impl ClientBuilder {
         self
     }
 
-    /// How questions are asked that do not say it themselves.
+    /// Sets the default options of requests.
     pub fn options(mut self, options: ChatOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// The model entry that is asked.
+    /// Sets the model entry to use.
     pub fn model_name(mut self, name: impl Into<String>) -> Self {
         self.options.model_name = Some(name.into());
         self
     }
 
-    /// Whether the model thinks before it answers, where it can; it does when nobody says.
+    /// Enables or disables thinking, if the model supports it; default: enabled.
     pub fn thinking(mut self, enabled: bool) -> Self {
         self.options.thinking_enabled = enabled;
         self
     }
 
-    /// Whether the agent may hand tasks to others.
+    /// Allows or forbids delegation to subagents.
     pub fn subagents(mut self, enabled: bool) -> Self {
         self.options.subagent_enabled = enabled;
         self
     }
 
-    /// Whether the agent plans with a list of things to do.
+    /// Enables or disables planning with a to-do list.
     pub fn plan_mode(mut self, enabled: bool) -> Self {
         self.options.plan_mode = enabled;
         self
     }
 
-    /// The custom agent that is asked.
+    /// Sets the custom agent to use.
     pub fn agent_name(mut self, name: impl Into<String>) -> Self {
         self.options.agent_name = Some(name.into());
         self
     }
 
-    /// Puts the runtime together. Needs the threads of a Tokio runtime; agents are assembled when they are first asked.
+    /// Builds the runtime and the client. Must be called within a Tokio runtime; agents are
+    /// assembled on first use.
     ///
     /// # Errors
-    /// [`ClientError::Config`], and when a part cannot be made.
+    /// [`ClientError::Config`] for an invalid configuration, and the errors of building a part.
     pub fn build(self) -> Result<Client, ClientError> {
         let violations = self.config.violations();
         if !violations.is_empty() {
@@ -260,10 +268,10 @@ impl ClientBuilder {
             None => {
                 if self.from_file && config.database.backend != DatabaseBackend::Memory {
                     tracing::warn!(
-                        "this client keeps runs and threads in memory, not in the database of the configuration: it was given no runtime"
+                        "no runtime was set: this client keeps runs and threads in memory and ignores the configured database"
                     );
                 }
-                let stores = MemoryStores::new();
+                let stores = InMemoryStores::new();
                 let threads: Arc<dyn ThreadIndex> = Arc::new(stores.clone());
                 (
                     stores.runtime(Arc::new(StaticResolver::new()))?,
@@ -280,12 +288,12 @@ impl ClientBuilder {
             .clone()
             .zip(extensions.clone())
             .map(|(home, extensions)| {
-                let places = SkillPlaces {
+                let folders = SkillFolders {
                     shared: self.shared_skills.unwrap_or_else(|| home.join("skills")),
                     home,
                 };
                 Skills::new(
-                    places,
+                    folders,
                     extensions,
                     config.extensions.clone(),
                     parts.clock.clone(),
@@ -294,7 +302,7 @@ impl ClientBuilder {
         let files = self.home.as_deref().map(|home| {
             let files = FileHome::new(home, FileLimits::default()).with_mounts(self.mounts);
             if let Some(skills) = &skills {
-                files.with_shelves(Arc::new(skills.clone()))
+                files.with_skill_mounts(Arc::new(skills.clone()))
             } else {
                 files
             }
@@ -302,24 +310,24 @@ impl ClientBuilder {
         #[cfg(feature = "mcp")]
         let mcp = match extensions {
             Some(file) => {
-                let place = McpPlace {
+                let source = McpConfigSource {
                     file,
                     config: Arc::new(config.clone()),
                     variables: self.variables,
                     launchers: Vec::new(),
                 };
-                let surroundings = McpSurroundings {
+                let context = McpContext {
                     files: files.clone(),
                     variables: self.program_variables,
                     tasks: parts.tasks.clone(),
                 };
-                Some(Arc::new(ConfiguredMcp::open(place, surroundings)?))
+                Some(Arc::new(ConfiguredMcp::open(source, context)?))
             }
             None => None,
         };
         let memories = self
             .memories
-            .map(|store| Memories::new(store, parts.clock.clone(), parts.ids.clone()));
+            .map(|store| UserMemories::new(store, parts.clock.clone(), parts.ids.clone()));
         let catalog = ModelCatalog::from_config(&config.models, parts.clock.clone());
         let models = configured_models(
             &config,
@@ -328,7 +336,7 @@ impl ClientBuilder {
                 .fold(catalog, ModelCatalog::with_model),
         );
         let spec = LeadAgentSpec {
-            tools: tools(self.tools, self.commands, &config, files.as_ref()),
+            tools: agent_tools(self.tools, self.commands, &config, files.as_ref()),
             #[cfg(feature = "mcp")]
             live_tools: mcp.as_ref().map(|mcp| mcp.tools()),
             custom: self.custom,
@@ -343,7 +351,7 @@ impl ClientBuilder {
         };
         let agents = Arc::new(StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec)));
         let limits = RunLimits::from(&*config);
-        let runs = RunsFacade::new(RuntimeParts { agents, ..parts }, limits);
+        let runs = RunsFacade::new(RuntimePorts { agents, ..parts }, limits);
         let installation = Installation {
             config: Some(Arc::new(config)),
             files,
@@ -358,37 +366,4 @@ impl ClientBuilder {
             .options(self.options)
             .installation(installation))
     }
-}
-
-/// The tools of the embedding program, then the configured ones that need no more than files and what runs commands.
-fn tools(
-    own: ToolRegistry,
-    commands: Option<Arc<dyn CommandSandbox>>,
-    config: &AppConfig,
-    files: Option<&FileHome>,
-) -> ToolRegistry {
-    let Some(files) = files else { return own };
-    let mut tools = own;
-    let mut configured: Vec<&str> = config.tools.iter().map(kind_of).collect();
-    if configured.is_empty() {
-        configured.extend(USUAL_FILE_TOOLS);
-        configured.extend(commands.is_some().then_some(BASH));
-    }
-    configured.retain(|kind| tools.get(kind).is_none());
-    for kind in configured {
-        let bash = || {
-            commands
-                .clone()
-                .filter(|_| kind == BASH)
-                .map(|sandbox| bash_tool(sandbox, config, files))
-        };
-        match file_tool(kind, config, files).or_else(bash) {
-            Some(tool) => tools.add(tool),
-            None => tracing::info!(kind, "a configured tool is left to the embedding program"),
-        }
-    }
-    tools.add(erase(PresentFiles {
-        home: files.clone(),
-    }));
-    tools
 }

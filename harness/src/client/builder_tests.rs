@@ -1,4 +1,4 @@
-//! What a configuration makes, and when its agents are made anew.
+//! Tests of building a client, and of when agents are rebuilt.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ async fn agent(client: &Client, options: &ChatOptions) -> Arc<dyn Agent> {
 }
 
 #[tokio::test]
-async fn an_agent_is_kept_until_what_it_is_made_of_changes() {
+async fn agent_is_cached_until_its_parts_change() {
     let home = home(&["web"]);
     let model = ReplayModel::new([Reply::Say("hello")]);
     let client = Client::builder(config())
@@ -66,7 +66,7 @@ async fn an_agent_is_kept_until_what_it_is_made_of_changes() {
 }
 
 #[tokio::test]
-async fn a_client_asks_as_it_was_told_with_the_skills_it_may_have() {
+async fn client_applies_options_and_available_skills() {
     let home = home(&["web", "mail"]);
     let model = ReplayModel::new([Reply::Say("hello")]);
     let client = Client::builder(config())
@@ -83,13 +83,13 @@ async fn a_client_asks_as_it_was_told_with_the_skills_it_may_have() {
             .unwrap(),
         "hello"
     );
-    let asked = model.asked();
-    let system = asked[0].system.as_deref().unwrap();
+    let requests = model.requests();
+    let system = requests[0].system.as_deref().unwrap();
     assert!(
         system.contains("Does mail") && !system.contains("Does web"),
         "{system}"
     );
-    let tools: Vec<&str> = asked[0].tools.iter().map(|tool| &*tool.name).collect();
+    let tools: Vec<&str> = requests[0].tools.iter().map(|tool| &*tool.name).collect();
     assert!(
         ["write_todos", "ls", "read_file", "present_files"]
             .iter()
@@ -99,7 +99,7 @@ async fn a_client_asks_as_it_was_told_with_the_skills_it_may_have() {
 }
 
 #[tokio::test]
-async fn commands_see_the_skills_of_the_client_and_file_tools_its_mounts() {
+async fn commands_see_skills_and_file_tools_see_mounts() {
     let (home, data) = (home(&["web"]), tempfile::tempdir().unwrap());
     std::fs::write(data.path().join("a"), "given").unwrap();
     let variables = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
@@ -128,8 +128,8 @@ async fn commands_see_the_skills_of_the_client_and_file_tools_its_mounts() {
             )
             .await
             .unwrap();
-        let shown = client.get_thread(&thread).await.unwrap().unwrap();
-        let result = shown.values["messages"]
+        let thread_view = client.get_thread(&thread).await.unwrap().unwrap();
+        let result = thread_view.values["messages"]
             .as_array()
             .unwrap()
             .iter()
@@ -162,12 +162,12 @@ async fn commands_see_the_skills_of_the_client_and_file_tools_its_mounts() {
     assert_eq!(
         result(&without, "bash", listing).await,
         None,
-        "it is no tool there"
+        "not a tool of this client"
     );
 }
 
 #[tokio::test]
-async fn a_client_without_a_home_converses_without_files() {
+async fn client_without_home_has_no_files() {
     let model = ReplayModel::new([Reply::Say("hello")]);
     let client = Client::builder(config())
         .model(model.clone())
@@ -181,7 +181,7 @@ async fn a_client_without_a_home_converses_without_files() {
         "hello"
     );
     assert!(
-        model.asked()[0]
+        model.requests()[0]
             .tools
             .iter()
             .all(|tool| tool.name != "read_file")
@@ -189,7 +189,7 @@ async fn a_client_without_a_home_converses_without_files() {
 }
 
 #[tokio::test]
-async fn models_that_are_not_there_are_told_before_anything_runs() {
+async fn unknown_model_fails_before_the_run() {
     let client = Client::builder(config())
         .model(ReplayModel::new([Reply::Say("hello")]))
         .model_name("none")
@@ -200,7 +200,7 @@ async fn models_that_are_not_there_are_told_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn threads_and_goals_are_known_without_a_server() {
+async fn threads_and_goals_work_without_server() {
     let model = ReplayModel::new([Reply::Say("hello")]);
     let client = Client::builder(config()).model(model).build().unwrap();
     let (thread, early) = (
@@ -218,8 +218,8 @@ async fn threads_and_goals_are_known_without_a_server() {
             .collect::<Vec<_>>(),
         [&early, &thread]
     );
-    let shown = client.get_thread(&thread).await.unwrap().unwrap();
-    assert_eq!(shown.values["messages"][1]["content"], "hello");
+    let thread_view = client.get_thread(&thread).await.unwrap().unwrap();
+    assert_eq!(thread_view.values["messages"][1]["content"], "hello");
     assert_eq!(
         client
             .get_goal(&early)
@@ -242,9 +242,10 @@ async fn threads_and_goals_are_known_without_a_server() {
     })
     .await;
 
-    let own =
-        crate::runtime::memory::runtime_in_memory(Arc::new(crate::agents::StaticResolver::new()))
-            .unwrap();
+    let own = crate::runtime::in_memory::runtime_in_memory(Arc::new(
+        crate::agents::StaticResolver::new(),
+    ))
+    .unwrap();
     let without = Client::builder(config()).runtime(own).build().unwrap();
     assert!(matches!(
         without.list_threads(10).await,
@@ -258,7 +259,7 @@ async fn threads_and_goals_are_known_without_a_server() {
 
 #[cfg(feature = "config-file")]
 #[tokio::test]
-async fn a_client_is_made_from_the_file_that_a_server_reads() {
+async fn client_is_built_from_a_server_config_file() {
     use crate::config_file::Environment;
 
     let home = tempfile::tempdir().unwrap();
@@ -296,7 +297,7 @@ async fn a_client_is_made_from_the_file_that_a_server_reads() {
 }
 
 #[tokio::test]
-async fn a_configuration_out_of_its_bounds_is_refused_with_all_that_is_wrong() {
+async fn invalid_config_is_rejected_with_all_violations() {
     let wrong: AppConfig =
         serde_json::from_value(json!({ "uploads": { "max_files": 0, "max_file_size": 0 } }))
             .unwrap();

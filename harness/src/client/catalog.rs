@@ -1,11 +1,11 @@
-//! What there is to choose from, as `GET /models` tells it.
+//! Configured models, as `GET /models` returns them.
 
 use super::client::Client;
 use super::error::ClientError;
 use crate::models::{ModelFacts, ModelList};
 
 impl Client {
-    /// The models, in the order of the configuration.
+    /// Returns the models, in the order of the configuration.
     ///
     /// # Errors
     /// [`ClientError::Absent`].
@@ -13,7 +13,7 @@ impl Client {
         Ok(ModelList::from(&*self.installation.config()?))
     }
 
-    /// One of the models, if there is one of this name.
+    /// Returns the model of this name, if there is one.
     ///
     /// # Errors
     /// [`ClientError::Absent`].

@@ -1,4 +1,4 @@
-//! Questions to the agents of a runtime.
+//! Client that runs agents of a runtime.
 
 #[cfg(feature = "config-file")]
 use std::path::Path;
@@ -24,10 +24,11 @@ use crate::ids::{RunId, ThreadId};
 use crate::messages::{Content, Message};
 use crate::runtime::runs::{CancelAction, RunConfig, RunSpec, RunsFacade, StreamMode};
 
-/// Nobody has to be told that a stream in this process lives.
+/// Heartbeat interval of streams; heartbeats are not needed within a process, hence the long
+/// interval.
 const HEARTBEAT: Duration = Duration::from_secs(60);
 
-/// Asks the agents of a runtime, for the bound actor or the default user
+/// Runs agents for the bound actor or the default user
 /// ([`actor_context`](crate::runtime::actor_context)). Clones share the runtime.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -38,7 +39,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of this runtime's lead agent.
+    /// Creates a client of this runtime's lead agent.
     pub fn new(runs: Arc<RunsFacade>) -> Self {
         Self {
             runs,
@@ -48,16 +49,17 @@ impl Client {
         }
     }
 
-    /// A client over a runtime of its own, which is put together from a configuration.
+    /// Returns a builder of a client with its own runtime.
     pub fn builder(config: impl Into<Arc<AppConfig>>) -> ClientBuilder {
         ClientBuilder::new(config)
     }
 
-    /// A client whose configuration is a file, read as the server reads it; what looks wrong in it is told to the log. `$NAME`s of MCP
-    /// servers stand for the variables of this environment, too.
+    /// Returns a builder with the configuration from a file, parsed as the server parses it;
+    /// warnings about it are logged. `$NAME` references of MCP servers are resolved from this
+    /// environment, too.
     ///
     /// # Errors
-    /// As [`load_file`](crate::config_file::load_file).
+    /// The errors of [`load_file`](crate::config_file::load_file).
     #[cfg(feature = "config-file")]
     pub fn from_config_file(
         path: impl AsRef<Path>,
@@ -76,42 +78,43 @@ impl Client {
         Ok(builder)
     }
 
-    /// Asks another assistant.
+    /// Selects another assistant.
     #[must_use]
     pub fn assistant(mut self, name: impl Into<String>) -> Self {
         self.assistant = name.into();
         self
     }
 
-    /// Asks in this way from now on.
+    /// Sets the default options of requests.
     #[must_use]
     pub fn options(mut self, options: ChatOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Reaches what the installation has beside its runs.
+    /// Sets the parts of the installation that the client methods outside of runs need.
     #[must_use]
     pub fn installation(mut self, installation: Installation) -> Self {
         self.installation = installation;
         self
     }
 
-    /// The runtime's verbs, for what a client has no method for.
+    /// Returns the runtime's operations, for those without a client method.
     pub fn runs(&self) -> &Arc<RunsFacade> {
         &self.runs
     }
 
-    /// Has agents put together anew for the runs that begin from now on. Whatever changes an agent does that by itself: the options, the
-    /// user's agents and skills, the tools of servers.
+    /// Discards the cached agents, so that new runs assemble them again. Agents are rebuilt without
+    /// this call when their options, the user's agents and skills, or the tools of servers change.
     pub fn reset_agent(&self) {
         self.runs.parts().agents.forget();
     }
 
-    /// Says something on a thread, which is made when it is new, and follows what comes of it.
+    /// Sends a message on a thread, which is created if it does not exist, and streams the run.
     ///
     /// # Errors
-    /// When the run is not made: no such assistant or model, a busy thread, a store that is away.
+    /// An error if the run cannot be created, for example for an unknown assistant or model, a busy
+    /// thread, or an unavailable store.
     pub async fn stream(
         &self,
         message: impl Into<Content>,
@@ -120,10 +123,10 @@ impl Client {
         self.stream_with(message, thread, &self.options).await
     }
 
-    /// As [`Client::stream`], asked in another way than usual.
+    /// As [`Client::stream`], with other options.
     ///
     /// # Errors
-    /// As [`Client::stream`].
+    /// The errors of [`Client::stream`].
     pub async fn stream_with(
         &self,
         message: impl Into<Content>,
@@ -137,11 +140,13 @@ impl Client {
         .await
     }
 
-    /// Answers the open questions of a thread and follows what comes of it. One answer is for the one question that is open; several
-    /// questions are answered by a map of their ids, and those that it leaves out stay open.
+    /// Answers the open interrupts of a thread and streams the run. A single open interrupt takes
+    /// the answer itself; several take a map from interrupt id to answer, and those without an
+    /// answer stay open.
     ///
     /// # Errors
-    /// As [`Client::stream`], and when there is no such thread. Answers that do not fit the questions fail the run.
+    /// The errors of [`Client::stream`], and an error for an unknown thread. An answer that does
+    /// not match the interrupts fails the run.
     pub async fn resume(
         &self,
         answer: Value,
@@ -150,10 +155,11 @@ impl Client {
         self.resume_with(answer, thread, &self.options).await
     }
 
-    /// As [`Client::resume`], asked in another way than usual. What the agent can do depends on it: ask as the question was asked.
+    /// As [`Client::resume`], with other options. Use the options of the interrupted request: they
+    /// determine what the agent can do.
     ///
     /// # Errors
-    /// As [`Client::resume`].
+    /// The errors of [`Client::resume`].
     pub async fn resume_with(
         &self,
         answer: Value,
@@ -188,11 +194,13 @@ impl Client {
         Ok(Conversation::of(stream))
     }
 
-    /// Says something and waits; gives the text of the last message that has some.
+    /// Sends a message, waits for the end of the run, and returns the text of the last message that
+    /// has one.
     ///
     /// # Errors
-    /// As [`Client::stream`], when the run fails, and with what was said so far when it is cancelled ([`ClientError::Cancelled`]) or
-    /// waits for a person ([`ClientError::Asked`]).
+    /// The errors of [`Client::stream`] and the failure of the run. [`ClientError::Cancelled`] and
+    /// [`ClientError::Asked`], if the run was cancelled or waits for an answer of the user, contain
+    /// the text so far.
     pub async fn chat(
         &self,
         message: impl Into<Content>,
@@ -217,10 +225,10 @@ impl Client {
         }
     }
 
-    /// Stops a run and waits until it is over. What it has said so far stays in its thread.
+    /// Cancels a run and waits until it has ended. Its output so far stays in the thread.
     ///
     /// # Errors
-    /// When there is no such run, or it is over.
+    /// An error if there is no such run or it has ended.
     pub async fn cancel(&self, thread: &ThreadId, run: &RunId) -> Result<(), ClientError> {
         self.runs
             .cancel(Some(thread), run, CancelAction::Interrupt, true)

@@ -1,4 +1,4 @@
-//! Conversations over a runtime in memory.
+//! Tests of runs over an in-memory runtime.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use super::*;
 use crate::agents::{AgentBuilder, StaticResolver};
 use crate::ids::ThreadId;
 use crate::models::ScriptedModel;
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{RunLimits, RunsFacade};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
-struct Look;
+struct LookTool;
 
-impl Tool for Look {
-    type Args = Nothing;
+impl Tool for LookTool {
+    type Args = NoArgs;
 
     fn name(&self) -> &str {
         "look"
@@ -31,14 +31,14 @@ impl Tool for Look {
         "Looks."
     }
 
-    async fn call(&self, _args: Nothing, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, _args: NoArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         Ok("a garden".into())
     }
 }
 
 fn client() -> Client {
     let agent = AgentBuilder::new(Arc::new(ScriptedModel::default()))
-        .tool(Look)
+        .tool(LookTool)
         .build();
     let parts = runtime_in_memory(Arc::new(
         StaticResolver::new().with_agent("gardener", agent),
@@ -47,7 +47,7 @@ fn client() -> Client {
     Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("gardener")
 }
 
-async fn told(client: &Client, thread: &ThreadId, words: &str) -> Vec<StreamEvent> {
+async fn collect_events(client: &Client, thread: &ThreadId, words: &str) -> Vec<StreamEvent> {
     client
         .stream(words, thread)
         .await
@@ -58,7 +58,7 @@ async fn told(client: &Client, thread: &ThreadId, words: &str) -> Vec<StreamEven
 }
 
 #[tokio::test]
-async fn a_question_is_answered_with_the_last_text_alone() {
+async fn chat_returns_only_the_last_text() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     assert_eq!(
         client
@@ -74,10 +74,10 @@ async fn a_question_is_answered_with_the_last_text_alone() {
 }
 
 #[tokio::test]
-async fn events_add_up_to_the_state_and_end_once() {
+async fn events_match_the_state_and_end_once() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    told(&client, &thread, "then say before").await;
-    let events = told(&client, &thread, "[[tool:look {}]] then say It is green.").await;
+    collect_events(&client, &thread, "then say before").await;
+    let events = collect_events(&client, &thread, "[[tool:look {}]] then say It is green.").await;
     let of = |kind| events.iter().filter(move |event| event.kind == kind);
     let text: String = events
         .iter()
@@ -110,7 +110,7 @@ async fn events_add_up_to_the_state_and_end_once() {
 }
 
 #[tokio::test]
-async fn a_run_that_fails_says_why_and_the_thread_goes_on() {
+async fn failed_run_reports_error_and_thread_stays_usable() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     let options = ChatOptions {
         recursion_limit: 1,
@@ -129,15 +129,15 @@ async fn a_run_that_fails_says_why_and_the_thread_goes_on() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_ends_and_keeps_what_it_said() {
+async fn cancelled_run_keeps_its_output() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     let mut conversation = client
         .stream("[[slow 1000x20ms]] then say a long story", &thread)
         .await
         .unwrap();
-    let mut said = String::new();
-    while said.is_empty() {
-        said.extend(
+    let mut received = String::new();
+    while received.is_empty() {
+        received.extend(
             conversation
                 .next()
                 .await
@@ -156,9 +156,9 @@ async fn a_run_that_is_cancelled_ends_and_keeps_what_it_said() {
 }
 
 #[tokio::test]
-async fn an_assistant_that_is_not_there_is_told_before_anything_runs() {
+async fn unknown_assistant_fails_before_the_run() {
     let refused = client()
-        .assistant("nobody")
+        .assistant("unknown")
         .chat("then say hi", &ThreadId::parse("t").unwrap())
         .await;
     assert!(matches!(refused, Err(ClientError::Run(_))), "{refused:?}");

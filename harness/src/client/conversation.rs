@@ -1,4 +1,4 @@
-//! One question and what comes of it, as a stream.
+//! Event stream of one run.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -10,24 +10,24 @@ use serde_json::Value;
 
 use super::error::ClientError;
 use super::event::StreamEvent;
-use super::telling::Telling;
+use super::event_adapter::EventAdapter;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::runs::{RunStatus, RunStream};
 use crate::runtime::stream_bridge::{StreamItem, TerminalKind};
 
-/// The events of a run, up to its `end` or to an error, which is the last item then. Dropping it does not stop the run;
-/// [`Client::cancel`](super::Client::cancel) does.
+/// Events of a run, up to its `end` event or to an error, which is then the last item. Dropping it
+/// does not stop the run; [`Client::cancel`](super::Client::cancel) does.
 pub struct Conversation {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
     items: BoxStream<'static, StreamItem>,
-    telling: Telling,
+    adapter: EventAdapter,
     ready: VecDeque<StreamEvent>,
-    /// What the run said of its failure.
+    /// Failure that the run reported; returned when the stream ends.
     failure: Option<ClientError>,
-    is_over: bool,
+    has_ended: bool,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -51,22 +51,22 @@ impl Conversation {
             run_id,
             thread_id,
             items,
-            telling: Telling::default(),
+            adapter: EventAdapter::default(),
             ready: VecDeque::new(),
             failure: None,
-            is_over: false,
+            has_ended: false,
         }
     }
 
-    /// Takes an item in; gives the end if it is one.
-    fn take(&mut self, item: StreamItem) -> Option<Result<StreamEvent, ClientError>> {
+    /// Processes an item and returns the final event if the item ends the stream.
+    fn handle_item(&mut self, item: StreamItem) -> Option<Result<StreamEvent, ClientError>> {
         match item {
             StreamItem::Event(event) => {
                 let data = serde_json::from_slice(&event.data.into_bytes()).unwrap_or_default();
                 if event.event == "error" {
                     self.failure = Some(failed(&data));
                 } else {
-                    self.ready.extend(self.telling.frame(&event.event, data));
+                    self.ready.extend(self.adapter.on_frame(&event.event, data));
                 }
                 None
             }
@@ -77,9 +77,9 @@ impl Conversation {
                 .failure
                 .take()
                 .unwrap_or_else(|| failed(&Value::Null)))),
-            StreamItem::End(TerminalKind::End) => Some(Ok(self.telling.end(RunStatus::Success))),
+            StreamItem::End(TerminalKind::End) => Some(Ok(self.adapter.end(RunStatus::Success))),
             StreamItem::End(TerminalKind::Cancel) => {
-                Some(Ok(self.telling.end(RunStatus::Interrupted)))
+                Some(Ok(self.adapter.end(RunStatus::Interrupted)))
             }
         }
     }
@@ -93,22 +93,22 @@ impl Stream for Conversation {
             if let Some(event) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(event)));
             }
-            if self.is_over {
+            if self.has_ended {
                 return Poll::Ready(None);
             }
             let end = match ready!(self.items.as_mut().poll_next(context)) {
-                Some(item) => self.take(item),
+                Some(item) => self.handle_item(item),
                 None => Some(Err(ClientError::ShuttingDown)),
             };
             if let Some(end) = end {
-                self.is_over = true;
+                self.has_ended = true;
                 return Poll::Ready(Some(end));
             }
         }
     }
 }
 
-/// The failure that an `error` event tells of.
+/// Converts the data of an `error` event.
 fn failed(data: &Value) -> ClientError {
     let text = |key: &str, otherwise: &str| data[key].as_str().unwrap_or(otherwise).to_owned();
     ClientError::Failed {

@@ -1,4 +1,4 @@
-//! Why a client does not do what it is asked for.
+//! Errors of the embedded client.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,107 +10,108 @@ use crate::config::Violation;
 use crate::mcp::McpUnavailable;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::{McpPortError, ServerIssue};
-use crate::memory::{ImportIssue, MemoryError};
 use crate::middlewares::goal::GoalError;
-use crate::runtime::memory::InvalidOption;
+use crate::runtime::in_memory::InvalidOption;
 use crate::runtime::runs::RunError;
 use crate::runtime::threads::ThreadError;
 use crate::skills::SkillError;
 use crate::uploads::UploadError;
+use crate::user_memory::{ImportIssue, MemoryError};
 
-/// Why a question was not answered, or something else not done.
+/// Failure of a client method.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The run was not made, or cannot be followed.
+    /// The run cannot be created, or its stream cannot be read.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The run failed.
+    /// The run ended with an error.
     #[error("{name}: {message}")]
     Failed {
-        /// What kind of failure.
+        /// Name of the error.
         name: String,
-        /// What it says of itself.
+        /// Message of the error.
         message: String,
     },
-    /// The run waits for a person; [`Client::resume`](super::Client::resume) goes on with it.
-    #[error("the run waits for the answers to {} questions", .questions.len())]
+    /// The run waits for answers of the user; [`Client::resume`](super::Client::resume) continues
+    /// it.
+    #[error("the run waits for {} answers of the user", .questions.len())]
     Asked {
-        /// The text of the last message so far.
+        /// Text of the last message so far.
         said: String,
-        /// What is asked.
+        /// Open interrupts.
         questions: Vec<Question>,
     },
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     #[error("the run was cancelled")]
     Cancelled {
-        /// The text of the last message so far.
+        /// Text of the last message so far.
         said: String,
     },
-    /// Events were lost before they could be read; the thread has what the run came to.
-    #[error("some events of the run are gone; its thread has the rest")]
+    /// Events were lost before they were read; the thread contains the result of the run.
+    #[error("events of the run were lost; read its result from the thread")]
     Gap,
-    /// The runtime ends, and the run goes on at its next start.
+    /// The runtime is shutting down; the run resumes at its next start.
     #[error("the runtime is shutting down")]
     ShuttingDown,
-    /// The client was not given this part of an installation.
-    #[error("this client was given no {0}")]
+    /// This part of the installation was not set for the client.
+    #[error("this client was built without {0}")]
     Absent(&'static str),
     /// There is no such file on the host.
     #[error("file not found: {}", .0.display())]
     NotFound(PathBuf),
-    /// A directory is there, or a pipe.
+    /// The path is not a regular file, for example a directory or a pipe.
     #[error("not a file: {}", .0.display())]
     NotAFile(PathBuf),
-    /// The host's file cannot be read.
+    /// The host file cannot be read.
     #[error("{} cannot be read: {source}", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Something about skills.
+    /// Failure of a skill operation.
     #[error(transparent)]
     Skill(#[from] SkillError),
-    /// Something about what is remembered.
+    /// Failure of a memory operation.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// The memory to be imported is beyond limits.
+    /// The imported memory exceeds limits.
     #[error("the memory cannot be imported: {}", joined(.0))]
     Import(Vec<ImportIssue>),
-    /// The fields of a fact are beyond limits.
-    #[error("the fact cannot be kept: {}", joined(.0))]
+    /// The fields of a fact exceed limits.
+    #[error("the fact cannot be stored: {}", joined(.0))]
     Fact(Vec<ImportIssue>),
-    /// Something about uploads.
+    /// Failure of an upload operation.
     #[error(transparent)]
     Upload(#[from] UploadError),
-    /// Something about artifacts.
+    /// Failure of an artifact operation.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
-    /// Something about threads.
+    /// Failure of a thread operation.
     #[error(transparent)]
     Thread(#[from] ThreadError),
-    /// Something about goals.
+    /// Failure of a goal operation.
     #[error(transparent)]
     Goal(#[from] GoalError),
-    /// The servers could not be read or changed.
+    /// The MCP servers cannot be read or changed.
     #[cfg(feature = "mcp")]
     #[error(transparent)]
     Mcp(#[from] McpPortError),
-    /// Fields of servers hold something else.
+    /// Fields of MCP servers are invalid.
     #[cfg(feature = "mcp")]
-    #[error("the servers cannot be used: {}", joined(.0))]
+    #[error("the MCP servers are invalid: {}", joined(.0))]
     McpServers(Vec<ServerIssue>),
-    /// The servers' tools cannot be had.
+    /// MCP tools are unavailable.
     #[cfg(feature = "mcp")]
     #[error(transparent)]
     McpUnavailable(#[from] McpUnavailable),
-    /// The runtime could not be put together.
+    /// The runtime cannot be built.
     #[error(transparent)]
     Runtime(#[from] InvalidOption),
-    /// Values of the configuration are out of their bounds.
-    #[error("the configuration cannot be used: {}", joined(.0))]
+    /// Values of the configuration are out of range.
+    #[error("the configuration is invalid: {}", joined(.0))]
     Config(Vec<Violation>),
 }
 

@@ -1,53 +1,57 @@
-//! What a conversation tells, in the shapes of DeerFlow's own embedded client.
+//! Events of the embedded client, in the format of DeerFlow's own embedded client.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::runtime::runs::RunStatus;
 
-/// What an event tells of.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// A piece of a message.
+    /// Part of a message.
     ///
-    /// - text of the model: `{type: "ai", content: <what is new>, id, usage_metadata?, additional_kwargs?}`
+    /// - text of the model: `{type: "ai", content: <new text>, id, usage_metadata?,
+    ///   additional_kwargs?}`
     /// - its calls: `{type: "ai", content: "", id, tool_calls: [{name, args, id}]}`
     /// - a result: `{type: "tool", content, name, tool_call_id, id, status, artifact?}`
     MessagesTuple,
-    /// The state after a step: `{title, messages, artifacts}`.
+    /// State after a step: `{title, messages, artifacts}`.
     Values,
-    /// What a tool or a middleware has to say, as it said it.
+    /// Custom event of a tool or a middleware, unchanged.
     Custom,
-    /// The end, once and last: `{usage: {input_tokens, output_tokens, total_tokens}, status, questions?}` of the whole run.
+    /// End of the run, sent once as the last event: `{usage: {input_tokens, output_tokens,
+    /// total_tokens}, status, questions?}` for the whole run.
     ///
-    /// - `status` is `success` or, of a run that was cancelled, `interrupted`; a run that fails ends with an error instead
-    /// - `questions: [{id, value}]` are there when the run waits for a person: [`Client::resume`](super::Client::resume) answers them
+    /// - `status` is `success`, or `interrupted` for a cancelled run; a failed run ends with an
+    ///   error instead
+    /// - `questions: [{id, value}]` is present if the run waits for the user:
+    ///   [`Client::resume`](super::Client::resume) answers them
     End,
 }
 
-/// What a run waits for a person to say.
+/// Interrupt of a run that waits for an answer of the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// What its answer is found by where several questions are open.
+    /// Id that addresses the answer if several interrupts are open.
     pub id: String,
-    /// What is asked, as the tool or the middleware asks it.
+    /// Payload from the tool or the middleware.
     pub value: Value,
 }
 
-/// A call that waits for a person's leave.
+/// Tool call that waits for approval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AskedCall<'a> {
-    /// The tool.
+pub struct ApprovalRequest<'a> {
+    /// Name of the tool.
     pub name: &'a str,
-    /// What it would be called with.
+    /// Arguments of the call.
     pub arguments: &'a Value,
-    /// Why leave is needed.
+    /// Reason why approval is required.
     pub reason: Option<&'a str>,
 }
 
-impl<'a> AskedCall<'a> {
+impl<'a> ApprovalRequest<'a> {
     fn of(call: &'a Value) -> Self {
         Self {
             name: call["name"].as_str().unwrap_or_default(),
@@ -58,19 +62,20 @@ impl<'a> AskedCall<'a> {
 }
 
 impl Question {
-    /// The calls that it asks an approval for; [`Approval::read`](crate::tools::approval::Approval::read) says which answers decide.
-    /// Nothing where words are wanted.
-    pub fn calls(&self) -> Option<Vec<AskedCall<'_>>> {
+    /// Returns the calls that need approval;
+    /// [`Approval::read`](crate::tools::approval::Approval::read) defines valid answers. `None` if
+    /// a text answer is expected.
+    pub fn calls(&self) -> Option<Vec<ApprovalRequest<'_>>> {
         Some(
             self.value["action_requests"]
                 .as_array()?
                 .iter()
-                .map(AskedCall::of)
+                .map(ApprovalRequest::of)
                 .collect(),
         )
     }
 
-    /// The reason why the last answer decided nothing, when the question is asked again.
+    /// Returns the reason why the last answer was invalid, if the interrupt is repeated.
     pub fn error(&self) -> Option<&str> {
         self.value
             .get("error")?
@@ -78,25 +83,25 @@ impl Question {
             .filter(|_| self.value["action_requests"].is_array())
     }
 
-    /// The words of a question that words answer; any other as JSON.
+    /// Returns the text of a question; any other payload as JSON.
     pub fn text(&self) -> String {
         let words = self.value["question"].as_str().or(self.value.as_str());
         words.map_or_else(|| self.value.to_string(), str::to_owned)
     }
 }
 
-/// One event.
+/// Event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamEvent {
-    /// What it tells of.
+    /// Kind of the event.
     #[serde(rename = "type")]
     pub kind: EventKind,
-    /// What it tells; [`EventKind`] has the shapes.
+    /// Payload; [`EventKind`] defines its format.
     pub data: Value,
 }
 
 impl StreamEvent {
-    /// The message that a text was added to, and the text.
+    /// Returns the id of the message and the new text, if the event adds text to a message.
     pub fn text(&self) -> Option<(&str, &str)> {
         if self.kind != EventKind::MessagesTuple || self.data["type"] != "ai" {
             return None;
@@ -107,7 +112,7 @@ impl StreamEvent {
         Some((self.data["id"].as_str().unwrap_or_default(), text))
     }
 
-    /// What a run waits for that ended with this event; nothing of any other event.
+    /// Returns the open interrupts of a run that ended with this event; empty for any other event.
     pub fn questions(&self) -> Vec<Question> {
         if self.kind != EventKind::End {
             return Vec::new();
@@ -115,7 +120,7 @@ impl StreamEvent {
         serde_json::from_value(self.data["questions"].clone()).unwrap_or_default()
     }
 
-    /// Whether this is the end of a run that was cancelled.
+    /// `true` for the end of a cancelled run.
     pub fn is_cancelled(&self) -> bool {
         self.kind == EventKind::End && self.data["status"] == json!(RunStatus::Interrupted)
     }

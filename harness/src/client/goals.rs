@@ -1,4 +1,4 @@
-//! What the acting user wants to be reached in a thread, as `/threads/{t}/goal` tells it.
+//! Goal of a thread, as `/threads/{t}/goal` returns it.
 
 use super::client::Client;
 use super::error::ClientError;
@@ -7,18 +7,20 @@ use crate::middlewares::goal::{GoalView, Goals, MAX_CONTINUATIONS};
 use crate::runtime::actor_context::effective_user_id;
 
 impl Client {
-    /// The goal of a thread, if it has one. A thread that is not there has none.
+    /// Returns the goal of a thread, if it has one. An unknown thread has none.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and when a store fails.
+    /// [`ClientError::Absent`], and the failure of a store.
     pub async fn get_goal(&self, thread: &ThreadId) -> Result<GoalView, ClientError> {
         Ok(self.goals(&effective_user_id())?.get(thread).await?)
     }
 
-    /// Sets the goal of a thread, which is made when it is new. The agent is sent on towards it [`MAX_CONTINUATIONS`] times at most.
+    /// Sets the goal of a thread, which is created if it does not exist. The agent continues
+    /// towards the goal at most [`MAX_CONTINUATIONS`] times.
     ///
     /// # Errors
-    /// [`ClientError::Goal`] for an objective beyond limits and while a run is at work, and as [`get_goal`](Self::get_goal).
+    /// [`ClientError::Goal`] for an objective that exceeds limits and while a run is active; the
+    /// errors of [`get_goal`](Self::get_goal).
     pub async fn set_goal(
         &self,
         thread: &ThreadId,
@@ -30,10 +32,10 @@ impl Client {
             .await?)
     }
 
-    /// Takes the goal of a thread away, if it has one.
+    /// Removes the goal of a thread, if it has one.
     ///
     /// # Errors
-    /// [`ClientError::Goal`] while a run is at work, and as [`get_goal`](Self::get_goal).
+    /// [`ClientError::Goal`] while a run is active; the errors of [`get_goal`](Self::get_goal).
     pub async fn clear_goal(&self, thread: &ThreadId) -> Result<GoalView, ClientError> {
         Ok(self.goals(&effective_user_id())?.clear(thread).await?)
     }

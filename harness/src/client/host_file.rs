@@ -1,4 +1,4 @@
-//! Files of the host that the embedding program names.
+//! Host files that the embedding program passes by path.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::ClientError;
 use crate::host_file;
 
-/// Opens a regular file to be read.
+/// Opens a regular file for reading.
 pub(super) async fn open(path: PathBuf) -> Result<File, ClientError> {
     let named = path.clone();
     let opened = tokio::task::spawn_blocking(move || open_named(&path)).await;

@@ -1,4 +1,4 @@
-//! What a client can reach beside the runs.
+//! Parts of an installation that a client can use outside of runs.
 
 use std::sync::Arc;
 
@@ -7,28 +7,29 @@ use crate::config::{AppConfig, ConfigSource};
 use crate::documents::DocumentReader;
 #[cfg(feature = "mcp")]
 use crate::mcp::settings::McpPort;
-use crate::memory::Memories;
 use crate::runtime::threads::ThreadIndex;
 use crate::sandbox::FileHome;
 use crate::skills::Skills;
+use crate::user_memory::UserMemories;
 
-/// What an installation has beside its runs, each part as the agents use it. A client that was not given a part says so
-/// ([`ClientError::Absent`]) where it is asked for it.
+/// Parts of an installation outside of runs, each as the agents use it. A method that needs a
+/// missing part returns [`ClientError::Absent`].
 #[derive(Debug, Clone, Default)]
 pub struct Installation {
-    /// The configuration in force.
+    /// Configuration in force.
     pub config: Option<Arc<dyn ConfigSource>>,
-    /// The threads' files.
+    /// Files of threads.
     pub files: Option<FileHome>,
-    /// What makes Markdown of uploaded documents, where `uploads.auto_convert_documents` asks for it.
+    /// Converter from uploaded documents to Markdown, used if `uploads.auto_convert_documents` is
+    /// set.
     pub documents: Option<Arc<dyn DocumentReader>>,
-    /// What agents know how to do.
+    /// Skills of agents.
     pub skills: Option<Skills>,
-    /// What is remembered about users.
-    pub memories: Option<Memories>,
-    /// The threads of users as they are listed, which goals belong to.
+    /// Memories of users.
+    pub memories: Option<UserMemories>,
+    /// Index of users' threads; also required for goals.
     pub threads: Option<Arc<dyn ThreadIndex>>,
-    /// The servers that tools come from.
+    /// MCP servers.
     #[cfg(feature = "mcp")]
     pub mcp: Option<Arc<dyn McpPort>>,
 }
@@ -46,7 +47,7 @@ impl Installation {
         present(&self.skills, "skills")
     }
 
-    pub(super) fn memories(&self) -> Result<&Memories, ClientError> {
+    pub(super) fn memories(&self) -> Result<&UserMemories, ClientError> {
         present(&self.memories, "memories")
     }
 

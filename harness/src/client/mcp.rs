@@ -1,4 +1,4 @@
-//! The servers that tools come from, as `/mcp/config` tells them. Runs that begin after a change know of it.
+//! MCP servers, as `/mcp/config` returns them. Changes apply to runs that begin later.
 
 use serde_json::{Map, Value};
 
@@ -7,22 +7,23 @@ use super::error::ClientError;
 use crate::mcp::settings::{McpServerList, replace_servers, server_issues};
 
 impl Client {
-    /// All servers, without their secrets.
+    /// Returns all servers, without their secrets.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and when they cannot be read.
+    /// [`ClientError::Absent`], and an error if they cannot be read.
     pub async fn get_mcp_config(&self) -> Result<McpServerList, ClientError> {
         Ok(McpServerList::of(
             &self.installation.mcp()?.servers().await?,
         ))
     }
 
-    /// Puts these servers in the place of all. What is hidden in an answer may come back as it was shown. Programs that are not in the
-    /// file yet must be launchers that the port allows, as over HTTP.
+    /// Replaces all servers. A redacted value stands for the stored secret. As over HTTP, new
+    /// programs must be launchers that the port allows.
     ///
     /// # Errors
-    /// [`ClientError::McpServers`] for fields that hold something else, [`McpPortError::Refused`](crate::mcp::settings::McpPortError) for
-    /// what is not allowed, and as [`get_mcp_config`](Self::get_mcp_config).
+    /// [`ClientError::McpServers`] for invalid fields,
+    /// [`McpPortError::Refused`](crate::mcp::settings::McpPortError) for changes that are not
+    /// allowed, and the errors of [`get_mcp_config`](Self::get_mcp_config).
     pub async fn update_mcp_config(
         &self,
         servers: Map<String, Value>,

@@ -1,34 +1,36 @@
-//! What is remembered about the acting user, as `/memory` tells it.
+//! Memory of the acting user, as `/memory` returns it.
 
 use super::client::Client;
 use super::error::ClientError;
-use crate::memory::{
+use crate::runtime::actor_context::effective_user_id;
+use crate::user_memory::{
     FactChange, MemoryDocument, MemoryError, MemoryScope, MemoryStatus, MemoryView, import_issues,
 };
-use crate::runtime::actor_context::effective_user_id;
 
 impl Client {
-    /// The whole document; also for the export.
+    /// Returns the whole document, which is also the export format.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and when the store fails.
+    /// [`ClientError::Absent`], and the failure of the store.
     pub async fn get_memory(&self) -> Result<MemoryDocument, ClientError> {
         let read = self.installation.memories()?.read(&scope()).await;
         Ok(read.map_err(MemoryError::from)?.document)
     }
 
-    /// The same: nothing is kept in between that would have to be read anew.
+    /// Returns the same as [`get_memory`](Self::get_memory): nothing is cached that would have to
+    /// be reloaded.
     ///
     /// # Errors
-    /// As [`get_memory`](Self::get_memory).
+    /// The errors of [`get_memory`](Self::get_memory).
     pub async fn reload_memory(&self) -> Result<MemoryDocument, ClientError> {
         self.get_memory().await
     }
 
-    /// Puts a document in the place of what is remembered, and gives what is remembered then.
+    /// Replaces the memory by a document and returns the result.
     ///
     /// # Errors
-    /// [`ClientError::Import`] for a document beyond limits, and as [`get_memory`](Self::get_memory).
+    /// [`ClientError::Import`] for a document that exceeds limits, and the errors of
+    /// [`get_memory`](Self::get_memory).
     pub async fn import_memory(
         &self,
         document: MemoryDocument,
@@ -41,11 +43,12 @@ impl Client {
         Ok(memories.replace(&scope(), document).await?)
     }
 
-    /// Adds a fact that the user told outright, and gives what is remembered then. Over HTTP the category is `context` and the confidence
-    /// a half where nobody says.
+    /// Adds a fact that the user stated explicitly and returns the memory. Over HTTP the default
+    /// category is `context` and the default confidence 0.5.
     ///
     /// # Errors
-    /// [`ClientError::Fact`] for fields beyond limits, [`MemoryError::Duplicate`], and as [`get_memory`](Self::get_memory).
+    /// [`ClientError::Fact`] for fields that exceed limits, [`MemoryError::Duplicate`], and the
+    /// errors of [`get_memory`](Self::get_memory).
     pub async fn create_memory_fact(
         &self,
         content: &str,
@@ -63,10 +66,10 @@ impl Client {
             .await?)
     }
 
-    /// Corrects a fact, and gives what is remembered then; what the change does not name stays.
+    /// Changes the given fields of a fact and returns the memory.
     ///
     /// # Errors
-    /// [`MemoryError::NoFact`], and as [`create_memory_fact`](Self::create_memory_fact).
+    /// [`MemoryError::NoFact`], and the errors of [`create_memory_fact`](Self::create_memory_fact).
     pub async fn update_memory_fact(
         &self,
         id: &str,
@@ -77,18 +80,19 @@ impl Client {
         Ok(memories.correct(&scope(), id, change).await?)
     }
 
-    /// Takes a fact away, and gives what is remembered then.
+    /// Deletes a fact and returns the memory.
     ///
     /// # Errors
-    /// [`MemoryError::NoFact`], and as [`get_memory`](Self::get_memory).
+    /// [`MemoryError::NoFact`], and the errors of [`get_memory`](Self::get_memory).
     pub async fn delete_memory_fact(&self, id: &str) -> Result<MemoryDocument, ClientError> {
         Ok(self.installation.memories()?.remove(&scope(), id).await?)
     }
 
-    /// Forgets everything, also what the user's own agents remember, and gives what is left.
+    /// Deletes all memories, including those of the user's custom agents, and returns the remaining
+    /// memory.
     ///
     /// # Errors
-    /// As [`get_memory`](Self::get_memory).
+    /// The errors of [`get_memory`](Self::get_memory).
     pub async fn clear_memory(&self) -> Result<MemoryDocument, ClientError> {
         Ok(self
             .installation
@@ -97,7 +101,7 @@ impl Client {
             .await?)
     }
 
-    /// What is configured.
+    /// Returns the memory configuration.
     ///
     /// # Errors
     /// [`ClientError::Absent`].
@@ -105,10 +109,10 @@ impl Client {
         Ok(MemoryView::from(&self.installation.config()?.memory))
     }
 
-    /// What is configured, and what is remembered.
+    /// Returns the memory configuration and the memory.
     ///
     /// # Errors
-    /// As [`get_memory`](Self::get_memory).
+    /// The errors of [`get_memory`](Self::get_memory).
     pub async fn get_memory_status(&self) -> Result<MemoryStatus, ClientError> {
         Ok(MemoryStatus {
             config: self.get_memory_config()?,
@@ -117,7 +121,7 @@ impl Client {
     }
 }
 
-/// Only a fact within limits is kept.
+/// Returns an error for fields that exceed limits.
 fn checked(change: &FactChange) -> Result<(), ClientError> {
     let issues = change.issues();
     if issues.is_empty() {
@@ -127,7 +131,7 @@ fn checked(change: &FactChange) -> Result<(), ClientError> {
     }
 }
 
-/// The acting user's own.
+/// Scope of the acting user.
 fn scope() -> MemoryScope {
     MemoryScope::of_user(effective_user_id())
 }

@@ -1,8 +1,9 @@
-//! The embedded client: conversations with the agents of a runtime, and what the gateway answers beside them, in this process and
-//! without HTTP.
+//! Embedded client: runs the agents of a runtime and offers the gateway's other operations, in this
+//! process and without HTTP.
 //!
-//! A [`Client`] is made from a configuration, or over a runtime that is there ([`Client::new`] and an [`Installation`]). It acts for
-//! the bound actor, or for the default user. Its answers are the values that the gateway's JSON is made of.
+//! A [`Client`] is built from a configuration, or over an existing runtime ([`Client::new`] and an
+//! [`Installation`]). It acts for the bound actor, or for the default user. Its results are the
+//! types that the gateway serialises to JSON.
 //!
 //! ```
 //! use deerflow_harness::client::Client;
@@ -11,7 +12,7 @@
 //! use deerflow_harness::models::ScriptedModel;
 //!
 //! # async fn example(home: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
-//! // A configuration without models, so one of ours; the scripted one does what the message tells it to.
+//! // The configuration has no models, so the example adds one; the scripted model follows the script in the message.
 //! let client = Client::builder(AppConfig::default())
 //!     .home(home)
 //!     .model(std::sync::Arc::new(ScriptedModel::default()))
@@ -36,17 +37,19 @@
 //! # std::fs::remove_dir_all(&home).unwrap();
 //! ```
 
+mod agent_tools;
 mod artifacts;
 mod builder;
 mod catalog;
 #[expect(
     clippy::module_inception,
-    reason = "the client is what this module is about"
+    reason = "the client is the main type of this module"
 )]
 mod client;
 mod conversation;
 mod error;
 mod event;
+mod event_adapter;
 mod goals;
 mod host_file;
 mod installation;
@@ -55,16 +58,15 @@ mod mcp;
 mod memory;
 mod options;
 mod skills;
-mod telling;
 mod threads;
 mod uploads;
 
-pub use artifacts::LARGEST_ARTIFACT;
+pub use artifacts::MAX_ARTIFACT_BYTES;
 pub use builder::ClientBuilder;
 pub use client::Client;
 pub use conversation::Conversation;
 pub use error::ClientError;
-pub use event::{AskedCall, EventKind, Question, StreamEvent};
+pub use event::{ApprovalRequest, EventKind, Question, StreamEvent};
 pub use installation::Installation;
 pub use options::ChatOptions;
 

@@ -1,24 +1,24 @@
-//! How an agent is asked.
+//! Options of a request to an agent.
 
 use serde_json::{Map, Value};
 
-/// The options of a question. Those of the client are for every question that names none.
+/// Options of a request. Those of the client are the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChatOptions {
-    /// The model entry; the agent's own, or the first of the configuration, when left out.
+    /// Model entry; default: the agent's own model, or the first of the configuration.
     pub model_name: Option<String>,
-    /// Whether the model thinks before it answers, where it can.
+    /// Enables thinking, if the model supports it.
     pub thinking_enabled: bool,
-    /// How hard it thinks, where it can be told.
+    /// Reasoning effort, if the model supports it.
     pub reasoning_effort: Option<String>,
-    /// Whether the agent plans with a list of things to do.
+    /// Enables planning with a to-do list.
     pub plan_mode: bool,
-    /// Whether it may hand tasks to other agents.
+    /// Allows delegation to subagents.
     pub subagent_enabled: bool,
-    /// The custom agent that is asked.
+    /// Custom agent to use.
     pub agent_name: Option<String>,
-    /// Most steps of a run; the installation's bound holds all the same.
+    /// Maximum number of steps of a run; the limit of the installation also applies.
     pub recursion_limit: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for ChatOptions {
 }
 
 impl ChatOptions {
-    /// As a run has them, by the names that the gateway's clients use.
+    /// Converts to run options, with the names that the gateway's clients use.
     pub(super) fn to_map(&self) -> Map<String, Value> {
         let flags = [
             ("thinking_enabled", self.thinking_enabled),

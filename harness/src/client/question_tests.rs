@@ -1,4 +1,4 @@
-//! Calls that a person has to allow, and runs that somebody stops: neither passes for an answer.
+//! Tests of tool calls that need approval, and of cancelled runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::messages::{Content, Message};
 use crate::middlewares::guardrail::{GuardrailMiddleware, policy_of};
 use crate::models::ScriptedModel;
 use crate::runtime::agent::Agent;
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{RunLimits, RunsFacade};
 use crate::runtime::stream_bridge::ResumeFrom;
 use crate::tools::builtins::WriteTodos;
@@ -25,7 +25,7 @@ use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 const ONE: &str = r#"[[tool:write_todos {"todos":[]}]] then say done"#;
 const TWO: &str = r#"[[tools:[{"name":"write_todos","args":{"todos":[]}},{"name":"write_todos","args":{"todos":[]}}]]] then say done"#;
 
-/// An agent whose every call needs a yes.
+/// Returns an agent whose calls all need approval.
 fn guarded() -> Arc<dyn Agent> {
     let section: GuardrailProviderConfig =
         serde_json::from_value(json!({"use": "rules", "config": {"default": "ask"}})).unwrap();
@@ -36,7 +36,7 @@ fn guarded() -> Arc<dyn Agent> {
         .build()
 }
 
-/// Sets a guarded agent to work, and gives the results of its calls.
+/// Tool that runs a guarded agent and returns the results of its calls.
 struct Delegate;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ impl Tool for Delegate {
     }
 }
 
-/// A client of an agent whose every call needs a yes.
+/// Returns a client of an agent whose calls all need approval.
 fn client() -> Client {
     client_of(guarded())
 }
@@ -87,11 +87,11 @@ fn client_of(agent: Arc<dyn Agent>) -> Client {
     Client::new(Arc::new(RunsFacade::new(parts, RunLimits::default()))).assistant("guarded")
 }
 
-async fn told(conversation: Conversation) -> Vec<StreamEvent> {
+async fn collect_events(conversation: Conversation) -> Vec<StreamEvent> {
     conversation.map(|event| event.unwrap()).collect().await
 }
 
-/// The results of calls that these events tell of.
+/// Returns the results of calls in these events.
 fn results(events: &[StreamEvent]) -> Vec<String> {
     let results = events
         .iter()
@@ -102,8 +102,8 @@ fn results(events: &[StreamEvent]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_call_that_needs_a_yes_is_made_after_one_alone() {
-    for (answer, wanted) in [
+async fn guarded_call_runs_only_after_approval() {
+    for (answer, expected) in [
         (json!(true), "The todo list"),
         (json!({"decisions": [{"type": "approve"}]}), "The todo list"),
         (
@@ -114,24 +114,28 @@ async fn a_call_that_needs_a_yes_is_made_after_one_alone() {
         (json!("no"), "Error: the call of write_todos was denied"),
     ] {
         let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-        let asked = told(client.stream(ONE, &thread).await.unwrap()).await;
-        let end = asked.last().unwrap();
+        let interrupted = collect_events(client.stream(ONE, &thread).await.unwrap()).await;
+        let end = interrupted.last().unwrap();
         let questions = end.questions();
         assert_eq!(
-            (results(&asked).len(), questions.len(), &end.data["status"]),
+            (
+                results(&interrupted).len(),
+                questions.len(),
+                &end.data["status"]
+            ),
             (0, 1, &json!("success"))
         );
         assert_eq!(
             questions[0].value["action_requests"][0]["name"],
             "write_todos"
         );
-        let done = told(client.resume(answer.clone(), &thread).await.unwrap()).await;
+        let resumed = collect_events(client.resume(answer.clone(), &thread).await.unwrap()).await;
         assert!(
-            results(&done)[0].starts_with(wanted),
+            results(&resumed)[0].starts_with(expected),
             "{answer}: {:?}",
-            results(&done)
+            results(&resumed)
         );
-        let end = done.last().unwrap();
+        let end = resumed.last().unwrap();
         assert_eq!(
             (end.data.get("questions"), &end.data["status"]),
             (None, &json!("success"))
@@ -140,49 +144,49 @@ async fn a_call_that_needs_a_yes_is_made_after_one_alone() {
 }
 
 #[tokio::test]
-async fn an_answer_that_decides_nothing_leaves_the_question_open() {
+async fn invalid_answer_keeps_the_interrupt_open() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    told(client.stream(ONE, &thread).await.unwrap()).await;
-    let again = told(client.resume(json!("maybe"), &thread).await.unwrap()).await;
-    let questions = again.last().unwrap().questions();
-    assert_eq!((results(&again).len(), questions.len()), (0, 1));
+    collect_events(client.stream(ONE, &thread).await.unwrap()).await;
+    let repeated = collect_events(client.resume(json!("maybe"), &thread).await.unwrap()).await;
+    let questions = repeated.last().unwrap().questions();
+    assert_eq!((results(&repeated).len(), questions.len()), (0, 1));
     assert!(
         questions[0]
             .error()
             .unwrap()
-            .contains("\"maybe\" is no decision"),
+            .contains("\"maybe\" is not a decision"),
         "{questions:?}"
     );
-    let done = told(client.resume(json!("yes"), &thread).await.unwrap()).await;
+    let resumed = collect_events(client.resume(json!("yes"), &thread).await.unwrap()).await;
     assert!(
-        results(&done)[0].starts_with("The todo list"),
+        results(&resumed)[0].starts_with("The todo list"),
         "{:?}",
-        results(&done)
+        results(&resumed)
     );
 }
 
 #[tokio::test]
-async fn an_agent_inside_a_call_asks_again_and_takes_an_edit() {
+async fn nested_agent_repeats_interrupt_and_accepts_edit() {
     let outer = AgentBuilder::new(Arc::new(ScriptedModel::default()))
         .tool(Delegate)
         .build();
     let (client, thread) = (client_of(outer), ThreadId::parse("t").unwrap());
-    let asked = told(
+    let interrupted = collect_events(
         client
             .stream("[[tool:delegate {}]] then say done", &thread)
             .await
             .unwrap(),
     )
     .await;
-    let first = asked.last().unwrap().questions();
-    let again = told(
+    let first = interrupted.last().unwrap().questions();
+    let repeated = collect_events(
         client
             .resume(json!({"decisions": []}), &thread)
             .await
             .unwrap(),
     )
     .await;
-    let questions = again.last().unwrap().questions();
+    let questions = repeated.last().unwrap().questions();
     assert_eq!(
         (questions.len(), &questions[0].id),
         (1, &first[0].id),
@@ -195,8 +199,8 @@ async fn an_agent_inside_a_call_asks_again_and_takes_an_edit() {
     let todos = json!([{"content": "rest", "status": "pending"}]);
     let edit =
         json!([{"type": "edit", "args": {"action": "write_todos", "args": {"todos": todos}}}]);
-    let done = told(client.resume(edit, &thread).await.unwrap()).await;
-    let result = results(&done).pop().unwrap();
+    let resumed = collect_events(client.resume(edit, &thread).await.unwrap()).await;
+    let result = results(&resumed).pop().unwrap();
     assert!(
         result.starts_with("Note: the user changed this call") && result.contains("The todo list"),
         "{result}"
@@ -204,26 +208,26 @@ async fn an_agent_inside_a_call_asks_again_and_takes_an_edit() {
 }
 
 #[tokio::test]
-async fn several_questions_are_answered_by_their_ids_and_the_rest_stays_open() {
+async fn interrupts_are_answered_by_id_and_others_stay_open() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     let Err(ClientError::Asked { said, questions }) = client.chat(TWO, &thread).await else {
-        panic!("nothing is asked")
+        panic!("the run has no open interrupt")
     };
     assert_eq!((said.as_str(), questions.len()), ("", 2));
-    let half = told(
+    let partial = collect_events(
         client
             .resume(json!({ questions[0].id.as_str(): true }), &thread)
             .await
             .unwrap(),
     )
     .await;
-    assert_eq!(half.last().unwrap().questions(), questions[1..]);
-    let rest: Map<String, Value> = questions[1..]
+    assert_eq!(partial.last().unwrap().questions(), questions[1..]);
+    let remaining: Map<String, Value> = questions[1..]
         .iter()
         .map(|question| (question.id.clone(), json!(false)))
         .collect();
-    let done = told(client.resume(rest.into(), &thread).await.unwrap()).await;
-    let results = results(&done);
+    let resumed = collect_events(client.resume(remaining.into(), &thread).await.unwrap()).await;
+    let results = results(&resumed);
     assert_eq!(
         results
             .iter()
@@ -232,13 +236,13 @@ async fn several_questions_are_answered_by_their_ids_and_the_rest_stays_open() {
         1,
         "{results:?}"
     );
-    assert!(done.last().unwrap().questions().is_empty());
+    assert!(resumed.last().unwrap().questions().is_empty());
 }
 
 #[tokio::test]
-async fn one_answer_for_several_questions_fails_and_an_unknown_thread_has_none_to_answer() {
+async fn resume_rejects_ambiguous_answer_and_unknown_thread() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    told(client.stream(TWO, &thread).await.unwrap()).await;
+    collect_events(client.stream(TWO, &thread).await.unwrap()).await;
     let refused = client
         .resume(json!(true), &thread)
         .await
@@ -257,7 +261,7 @@ async fn one_answer_for_several_questions_fails_and_an_unknown_thread_has_none_t
 }
 
 #[tokio::test]
-async fn a_cancelled_run_is_no_answer_and_its_end_says_so() {
+async fn cancelled_run_returns_error_and_ends_as_interrupted() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
     let stopping = async {
         let run = loop {
@@ -283,7 +287,7 @@ async fn a_cancelled_run_is_no_answer_and_its_end_says_so() {
             .await
             .unwrap();
         client.cancel(&thread, &run).await.unwrap();
-        told(Conversation::of(watched)).await
+        collect_events(Conversation::of(watched)).await
     };
     let (answer, events) = tokio::join!(
         client.chat("[[slow 1000x20ms]] then say a long story", &thread),

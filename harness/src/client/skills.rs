@@ -1,4 +1,4 @@
-//! The acting user's skills, as `/skills` tells them. Runs that begin after a change know of it.
+//! Skills of the acting user, as `/skills` returns them. Changes apply to runs that begin later.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::runtime::actor_context::effective_user_id;
 use crate::skills::{ARCHIVE_ENDING, SkillError, SkillInstalled, SkillList, SkillView};
 
 impl Client {
-    /// All that the user has, by name, or those that are on.
+    /// Returns all skills of the user by name, or only the enabled ones.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and when they cannot be read.
+    /// [`ClientError::Absent`], and an error if they cannot be read.
     pub async fn list_skills(&self, enabled_only: bool) -> Result<SkillList, ClientError> {
         let skills = self
             .installation
@@ -25,10 +25,10 @@ impl Client {
             .collect())
     }
 
-    /// One of them, if there is one of this name.
+    /// Returns the skill of this name, if there is one.
     ///
     /// # Errors
-    /// As [`list_skills`](Self::list_skills).
+    /// The errors of [`list_skills`](Self::list_skills).
     pub async fn get_skill(&self, name: &str) -> Result<Option<SkillView>, ClientError> {
         match self
             .installation
@@ -42,10 +42,10 @@ impl Client {
         }
     }
 
-    /// Switches one of them: for everybody, unless it is the user's own.
+    /// Enables or disables a skill: for all users, unless it belongs to this user.
     ///
     /// # Errors
-    /// [`SkillError::NotFound`], and as [`list_skills`](Self::list_skills).
+    /// [`SkillError::NotFound`], and the errors of [`list_skills`](Self::list_skills).
     pub async fn update_skill(&self, name: &str, enabled: bool) -> Result<SkillView, ClientError> {
         let skill = self
             .installation
@@ -55,11 +55,12 @@ impl Client {
         Ok(SkillView::from(&skill))
     }
 
-    /// Unpacks a `.skill` archive of the host into the user's own skills.
+    /// Installs a `.skill` archive from the host as a skill of the user.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] and [`ClientError::NotAFile`] for the archive, [`SkillError::Archive`], [`SkillError::Exists`], and as
-    /// [`list_skills`](Self::list_skills). Nothing is there then.
+    /// [`ClientError::NotFound`] and [`ClientError::NotAFile`] for the archive,
+    /// [`SkillError::Archive`], [`SkillError::Exists`], and the errors of
+    /// [`list_skills`](Self::list_skills). On an error nothing is installed.
     pub async fn install_skill(
         &self,
         archive: impl AsRef<Path>,

@@ -1,4 +1,4 @@
-//! The acting user's threads, as `/threads` tells them.
+//! Threads of the acting user, as `/threads` returns them.
 
 use super::client::Client;
 use super::error::ClientError;
@@ -8,10 +8,10 @@ use crate::runtime::actor_context::effective_user_id;
 use crate::runtime::threads::ThreadView;
 
 impl Client {
-    /// At most `limit` threads, those that changed last first, with their titles.
+    /// Returns at most `limit` threads with their titles, the most recently changed first.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and when they cannot be read.
+    /// [`ClientError::Absent`], and an error if they cannot be read.
     pub async fn list_threads(&self, limit: usize) -> Result<Vec<ThreadView>, ClientError> {
         Ok(self
             .installation
@@ -20,10 +20,10 @@ impl Client {
             .await?)
     }
 
-    /// One of them with its newest state, if there is one of this id.
+    /// Returns the thread of this id with its newest state, if there is one.
     ///
     /// # Errors
-    /// As [`list_threads`](Self::list_threads).
+    /// The errors of [`list_threads`](Self::list_threads).
     pub async fn get_thread(&self, thread: &ThreadId) -> Result<Option<ThreadView>, ClientError> {
         Ok(self
             .installation
@@ -32,12 +32,15 @@ impl Client {
             .await?)
     }
 
-    /// What a thread waits for a person to say, whoever asked it and when; [`resume`](Self::resume) answers it. Nothing where there is
-    /// no such thread.
+    /// Returns all open interrupts of a thread, from any run; [`resume`](Self::resume) answers
+    /// them. Empty for an unknown thread.
     ///
     /// # Errors
-    /// As [`list_threads`](Self::list_threads).
-    pub async fn open_questions(&self, thread: &ThreadId) -> Result<Vec<Question>, ClientError> {
+    /// The errors of [`list_threads`](Self::list_threads).
+    pub async fn pending_interrupts(
+        &self,
+        thread: &ThreadId,
+    ) -> Result<Vec<Question>, ClientError> {
         let tasks = self
             .get_thread(thread)
             .await?

@@ -1,4 +1,4 @@
-//! What users hand in, as `/threads/{t}/uploads` tells it, but for the paths: they are the host's here.
+//! Uploads of a thread, as `/threads/{t}/uploads` returns them, but with host paths.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use crate::ids::ThreadId;
 use crate::runtime::actor_context::effective_user_id;
 use crate::sandbox::{Root, ThreadFiles};
 use crate::uploads::{
-    ComingUpload, UploadBatch, UploadError, UploadLimits, UploadList, UploadRemoved, Uploaded,
-    UploadedFile, list, place_named, remove,
+    PendingUpload, UploadBatch, UploadError, UploadLimits, UploadList, UploadRemoved, Uploaded,
+    UploadedFile, list, remove, upload_path,
 };
 
-/// How much is read at a time, in bytes.
-const PIECE: usize = 64 * 1024;
+/// Size of one read, in bytes.
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 
 impl Client {
-    /// Copies files of the host to a thread, which need not be there yet. All of them appear or none: whatever is no file is found
-    /// before anything is copied.
+    /// Copies host files to a thread, which need not exist yet. All files are added or none:
+    /// invalid files are detected before anything is copied.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`], [`ClientError::NotAFile`] (also for directories), [`ClientError::Absent`], and [`UploadError`] for what
-    /// goes beyond a limit.
+    /// [`ClientError::NotFound`], [`ClientError::NotAFile`] (also for directories),
+    /// [`ClientError::Absent`], and [`UploadError`] if a limit is exceeded.
     pub async fn upload_files<P: AsRef<Path>>(
         &self,
         thread: &ThreadId,
@@ -43,13 +43,14 @@ impl Client {
         }
         let mut opened = Vec::new();
         for path in paths {
-            opened.push(named(path.as_ref().to_owned()).await?);
+            opened.push(open_named(path.as_ref().to_owned()).await?);
         }
         let mut batch = UploadBatch::new(files.clone(), limits);
         for (file, name, path) in opened {
-            if let Some(coming) = batch.begin(&name).await? {
-                let whole = copied(File::from_std(file), coming, &mut batch, path).await?;
-                batch.add(whole);
+            if let Some(pending) = batch.begin(&name).await? {
+                let complete =
+                    copy_to_upload(File::from_std(file), pending, &mut batch, path).await?;
+                batch.add(complete);
             }
         }
         let reader = self
@@ -65,10 +66,10 @@ impl Client {
         Ok(uploaded)
     }
 
-    /// The uploads of a thread; none of one that is not there.
+    /// Returns the uploads of a thread; empty for an unknown thread.
     ///
     /// # Errors
-    /// [`ClientError::Absent`], and when the disk cannot be read.
+    /// [`ClientError::Absent`], and an error if the disk cannot be read.
     pub async fn list_uploads(&self, thread: &ThreadId) -> Result<UploadList, ClientError> {
         let files = self
             .installation
@@ -82,11 +83,11 @@ impl Client {
         Ok(uploads)
     }
 
-    /// Removes an upload, and the text that was made of it.
+    /// Deletes an upload, and the text that was extracted from it.
     ///
     /// # Errors
-    /// [`UploadError::InvalidName`] for a name with a way in it, [`UploadError::NotFound`], [`UploadError::NotAFile`], and as
-    /// [`list_uploads`](Self::list_uploads).
+    /// [`UploadError::InvalidName`] for a name that contains a path, [`UploadError::NotFound`],
+    /// [`UploadError::NotAFile`], and the errors of [`list_uploads`](Self::list_uploads).
     pub async fn delete_upload(
         &self,
         thread: &ThreadId,
@@ -96,10 +97,10 @@ impl Client {
             .installation
             .files()?
             .thread(&effective_user_id(), thread);
-        Ok(remove(&files, &place_named(filename)?).await?)
+        Ok(remove(&files, &upload_path(filename)?).await?)
     }
 
-    /// The configuration's, or what is usual.
+    /// Returns the configured settings, or the defaults.
     fn uploads_config(&self) -> UploadsConfig {
         self.installation
             .config()
@@ -108,8 +109,8 @@ impl Client {
     }
 }
 
-/// A file of the host with the name that it goes by.
-async fn named(path: PathBuf) -> Result<(std::fs::File, String, PathBuf), ClientError> {
+/// Opens a host file and returns it with its name.
+async fn open_named(path: PathBuf) -> Result<(std::fs::File, String, PathBuf), ClientError> {
     let file = host_file::open(path.clone()).await?;
     let name = path
         .file_name()
@@ -119,13 +120,13 @@ async fn named(path: PathBuf) -> Result<(std::fs::File, String, PathBuf), Client
     Ok((file, name, path))
 }
 
-async fn copied(
+async fn copy_to_upload(
     mut from: File,
-    to: ComingUpload,
+    to: PendingUpload,
     batch: &mut UploadBatch,
     path: PathBuf,
-) -> Result<ComingUpload, ClientError> {
-    let (mut to, mut piece) = (to, vec![0; PIECE]);
+) -> Result<PendingUpload, ClientError> {
+    let (mut to, mut piece) = (to, vec![0; READ_CHUNK_BYTES]);
     loop {
         match from.read(&mut piece).await {
             Ok(0) => return Ok(to),
@@ -139,7 +140,7 @@ async fn copied(
     }
 }
 
-/// Says where a file lies for the embedding program, instead of where it lies for agents.
+/// Replaces the paths that agents see by host paths.
 fn on_host(files: &ThreadFiles, file: &mut UploadedFile) {
     let folder = files.blocking().dirs().host_path(Root::Uploads);
     file.path = folder.join(&file.filename).display().to_string();

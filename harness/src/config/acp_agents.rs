@@ -1,4 +1,4 @@
-//! `acp_agents`: programs with an agent of their own that an agent may hand tasks to.
+//! `acp_agents`: external agent programs to which an agent can delegate tasks.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,36 @@ use serde::Deserialize;
 
 use super::check::Checker;
 
-/// Nobody waits longer than a month.
-const LONGEST_SECONDS: u64 = 30 * 24 * 3600;
+/// Maximum timeout: 30 days, in seconds.
+const MAX_TIMEOUT_SECONDS: u64 = 30 * 24 * 3600;
 
-/// A program that speaks the Agent Client Protocol.
+/// External agent that supports the Agent Client Protocol.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct AcpAgentConfig {
-    /// The program.
+    /// Program to start.
     pub command: String,
-    /// Its arguments.
+    /// Arguments of the program.
     #[serde(default)]
     pub args: Vec<String>,
-    /// Its variables, besides the few that every such program gets. Values may be secret.
+    /// Environment variables, in addition to the few that every such program gets. Values may be
+    /// secret.
     #[serde(default)]
     pub env: BTreeMap<String, SecretString>,
-    /// What it is good for; the model that chooses reads this.
+    /// Purpose of the agent; shown to the model that selects an agent.
     pub description: String,
-    /// The model that it shall use, by the name that it knows it by.
+    /// Model that the agent uses, by the agent's own name for it.
     #[serde(default)]
     pub model: Option<String>,
-    /// Whether it gets the permissions that it asks for.
+    /// Approves all permission requests of the agent.
     #[serde(default)]
     pub auto_approve_permissions: bool,
-    /// Seconds that a task may take.
-    #[serde(default = "half_an_hour")]
+    /// Timeout of a task, in seconds.
+    #[serde(default = "default_timeout_seconds")]
     pub timeout_seconds: u64,
 }
 
-fn half_an_hour() -> u64 {
+fn default_timeout_seconds() -> u64 {
     1800
 }
 
@@ -44,19 +45,23 @@ impl AcpAgentConfig {
         check.under(name, |check| {
             check.not_blank("command", &self.command);
             check.not_blank("description", &self.description);
-            check.within("timeout_seconds", self.timeout_seconds, 1..=LONGEST_SECONDS);
+            check.within(
+                "timeout_seconds",
+                self.timeout_seconds,
+                1..=MAX_TIMEOUT_SECONDS,
+            );
             check.under("env", |check| {
                 for name in self
                     .env
                     .keys()
                     .filter(|name| name.is_empty() || name.contains(['=', '\0']))
                 {
-                    check.refuse(name, "no name of a variable", "a name without `=`");
+                    check.refuse(name, "an invalid variable name", "a name without `=`");
                 }
             });
         });
         if name.trim().is_empty() {
-            check.refuse(name, "without a name", "a name that a model can say");
+            check.refuse(name, "a blank name", "a non-empty name");
         }
     }
 }

@@ -1,26 +1,26 @@
-//! `auth`: who may sign in, and how.
+//! `auth`: sign-in of users.
 
 use serde::Deserialize;
 
 use super::open_keys::OpenKeys;
 
-/// Sign-in.
+/// Sign-in of users.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct AuthConfig {
-    /// Accounts kept here.
+    /// Accounts in this installation.
     pub local: LocalAuthConfig,
-    /// Accounts kept by an identity provider, as written.
+    /// Has no effect: sign-in through identity providers is not supported yet.
     pub oidc: OpenKeys,
 }
 
-/// Accounts kept here.
+/// Accounts in this installation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LocalAuthConfig {
-    /// Whether visitors may register themselves.
+    /// Has no effect: accounts are not supported yet.
     pub allow_registration: bool,
 }
 

@@ -1,16 +1,16 @@
-//! Collects what is out of bounds in a configuration, each finding under its dotted key.
+//! Collects all violations of a configuration with their dotted keys.
 
 use std::fmt::{self, Display};
 use std::ops::{Bound, RangeBounds};
 
-/// One value that its section does not allow.
+/// Value that its section does not allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where the value stands, outermost key first; list positions are decimal numbers.
+    /// Path to the value, outermost key first; list positions are decimal numbers.
     pub path: Vec<String>,
-    /// The value as it was understood.
+    /// Configured value, or a description of it.
     pub found: String,
-    /// What would have been accepted.
+    /// Allowed values.
     pub allowed: String,
 }
 
@@ -26,7 +26,7 @@ impl Display for Violation {
     }
 }
 
-/// Writes a path the way people write it: `models[0].name`.
+/// Formats a path as `models[0].name`.
 pub fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     let mut text = String::new();
     for segment in path.iter().map(AsRef::as_ref) {
@@ -43,7 +43,7 @@ pub fn dotted<S: AsRef<str>>(path: &[S]) -> String {
     text
 }
 
-/// Walks the sections with the current path and keeps every violation, not only the first.
+/// Checks the sections with the current path and collects every violation.
 #[derive(Debug, Default)]
 pub(super) struct Checker {
     path: Vec<String>,
@@ -58,7 +58,7 @@ impl Checker {
         self.path.pop();
     }
 
-    /// Demands that `value` lies in `range`.
+    /// Requires `value` to be in `range`.
     pub(super) fn within<T: PartialOrd + Display>(
         &mut self,
         key: &str,
@@ -70,7 +70,7 @@ impl Checker {
         }
     }
 
-    /// As [`Checker::within`], where an absent value is fine.
+    /// As [`Checker::within`], but accepts an absent value.
     pub(super) fn within_if_set<T: PartialOrd + Display + Copy>(
         &mut self,
         key: &str,
@@ -82,21 +82,21 @@ impl Checker {
         }
     }
 
-    /// Demands a number above zero.
+    /// Requires a number above zero.
     pub(super) fn positive(&mut self, key: &str, value: f64) {
         if value.is_nan() || value <= 0.0 {
             self.refuse(key, value, "a number above 0");
         }
     }
 
-    /// Demands some text.
+    /// Requires a non-blank text.
     pub(super) fn not_blank(&mut self, key: &str, value: &str) {
         if value.trim().is_empty() {
             self.refuse(key, "empty", "some text");
         }
     }
 
-    /// Records that `key` holds `found` where only `allowed` is.
+    /// Records a violation: the value of `key` is `found`, and only `allowed` is valid.
     pub(super) fn refuse(&mut self, key: &str, found: impl Display, allowed: impl Display) {
         let mut path = self.path.clone();
         path.push(key.to_owned());
@@ -107,7 +107,7 @@ impl Checker {
         });
     }
 
-    /// What was found, in the order of the checks.
+    /// Returns the violations in the order of the checks.
     pub(super) fn into_violations(self) -> Vec<Violation> {
         self.violations
     }
@@ -130,14 +130,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_with_positions_reads_like_code() {
+    fn dotted_formats_list_positions() {
         assert_eq!(dotted(&["models", "0", "name"]), "models[0].name");
         assert_eq!(dotted(&["title", "max_words"]), "title.max_words");
         assert_eq!(dotted::<&str>(&[]), "");
     }
 
     #[test]
-    fn every_violation_is_kept_with_its_path_and_bounds() {
+    fn all_violations_are_collected_with_path_and_bounds() {
         let mut check = Checker::default();
         check.under("title", |check| {
             check.within("max_words", 99, 1..=20);

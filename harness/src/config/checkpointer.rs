@@ -1,4 +1,4 @@
-//! `checkpointer`: how long threads stay. Where they are kept is for `database` to say.
+//! `checkpointer`: retention of threads. The storage of threads is configured under `database`.
 
 use std::time::Duration;
 
@@ -6,25 +6,25 @@ use serde::Deserialize;
 
 use super::check::Checker;
 
-/// Threads' states.
+/// Retention of threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CheckpointerConfig {
-    /// When threads go; never when absent.
+    /// Expiry of threads.
     pub ttl: ThreadTtlConfig,
 }
 
-/// When threads go.
+/// Expiry of threads.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ThreadTtlConfig {
-    /// What becomes of a thread whose time is over: `delete`, or `keep_latest` to leave its newest state.
+    /// Action on an expired thread: `delete`, or `keep_latest` to keep only its newest state.
     pub strategy: String,
-    /// Minutes that a new thread stays after its last change, if its maker does not say; for ever when absent.
+    /// Default lifetime of a new thread after its last change, in minutes; unlimited if absent.
     pub default_ttl: Option<u64>,
-    /// Minutes between two looks for threads whose time is over.
+    /// Interval between sweeps for expired threads, in minutes.
     pub sweep_interval_minutes: u64,
 }
 
@@ -38,11 +38,11 @@ impl Default for ThreadTtlConfig {
     }
 }
 
-/// A hundred years.
-const LONGEST_MINUTES: u64 = 52_704_000;
+/// Maximum lifetime: one hundred years, in minutes.
+const MAX_TTL_MINUTES: u64 = 52_704_000;
 
 impl ThreadTtlConfig {
-    /// [`ThreadTtlConfig::sweep_interval_minutes`] as a duration.
+    /// Returns [`ThreadTtlConfig::sweep_interval_minutes`] as a duration.
     pub fn sweep_interval(&self) -> Duration {
         Duration::from_secs(self.sweep_interval_minutes.saturating_mul(60))
     }
@@ -54,7 +54,7 @@ impl CheckpointerConfig {
             if !["delete", "keep_latest"].contains(&self.ttl.strategy.as_str()) {
                 check.refuse("strategy", &self.ttl.strategy, "delete or keep_latest");
             }
-            check.within_if_set("default_ttl", self.ttl.default_ttl, 1..=LONGEST_MINUTES);
+            check.within_if_set("default_ttl", self.ttl.default_ttl, 1..=MAX_TTL_MINUTES);
             check.within(
                 "sweep_interval_minutes",
                 self.ttl.sweep_interval_minutes,

@@ -1,4 +1,4 @@
-//! Defaults, bounds and secrecy of the typed configuration.
+//! Tests of defaults, bounds and redaction of the typed configuration.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ fn parse(value: Value) -> AppConfig {
     serde_json::from_value(value).unwrap()
 }
 
-fn complaints(value: Value) -> Vec<String> {
+fn violation_messages(value: Value) -> Vec<String> {
     parse(value)
         .violations()
         .iter()
@@ -17,7 +17,7 @@ fn complaints(value: Value) -> Vec<String> {
 }
 
 #[test]
-fn an_empty_configuration_equals_the_defaults_and_is_valid() {
+fn empty_config_equals_defaults_and_is_valid() {
     assert_eq!(
         format!("{:?}", parse(json!({}))),
         format!("{:?}", AppConfig::default())
@@ -26,7 +26,7 @@ fn an_empty_configuration_equals_the_defaults_and_is_valid() {
 }
 
 #[test]
-fn provider_keys_stay_beside_the_typed_ones() {
+fn unknown_model_keys_are_preserved_for_the_provider() {
     let config = parse(json!({"models": [
         {"name": "a", "use": "openai", "model": "m", "supports_vision": true, "temperature": 0.5}
     ]}));
@@ -37,7 +37,7 @@ fn provider_keys_stay_beside_the_typed_ones() {
 }
 
 #[test]
-fn bounds_are_enforced_with_the_key_and_what_is_allowed() {
+fn violations_name_key_and_allowed_values() {
     let cases = [
         (
             json!({"title": {"max_words": 21}}),
@@ -101,7 +101,7 @@ fn bounds_are_enforced_with_the_key_and_what_is_allowed() {
         ),
         (
             json!({"models": [{"name": "a", "use": "u", "model": "m"}, {"name": "a", "use": "u", "model": "m"}]}),
-            "`models[1].name` is `a` for the second time, allowed: each name once",
+            "`models[1].name` is `a` (duplicate), allowed: unique names",
         ),
         (
             json!({"models": [{"name": "a", "use": "u", "model": "m", "context_window": 0}]}),
@@ -121,12 +121,12 @@ fn bounds_are_enforced_with_the_key_and_what_is_allowed() {
         ),
     ];
     for (value, expected) in cases {
-        assert_eq!(complaints(value), [expected]);
+        assert_eq!(violation_messages(value), [expected]);
     }
 }
 
 #[test]
-fn printing_a_configuration_shows_no_secret() {
+fn debug_output_contains_no_secrets() {
     let config = parse(json!({
         "models": [{"name": "a", "use": "u", "model": "m", "api_key": "canary-1"}],
         "tools": [{"name": "t", "group": "g", "use": "u", "api_key": "canary-2"}],
@@ -141,7 +141,7 @@ fn printing_a_configuration_shows_no_secret() {
 }
 
 #[test]
-fn an_entry_with_a_missing_variable_is_refused_by_name() {
+fn entry_with_missing_variable_is_rejected() {
     let config = parse(json!({"models": [{
         "name": "big", "use": "openai", "model": "m",
         "__unresolved": [{"key": "api_key", "variable": "BIG_KEY"}],
@@ -158,7 +158,7 @@ fn an_entry_with_a_missing_variable_is_refused_by_name() {
 }
 
 #[test]
-fn log_levels_are_read_in_any_case() {
+fn log_levels_are_case_insensitive() {
     for (text, level) in [
         ("INFO", LogLevel::Info),
         ("Warning", LogLevel::Warning),
@@ -169,20 +169,20 @@ fn log_levels_are_read_in_any_case() {
 }
 
 #[test]
-fn only_a_journal_in_the_database_can_be_forgotten_by_days() {
-    let said = |backend: &str| {
-        complaints(
+fn run_event_days_requires_journal_in_database() {
+    let messages = |backend: &str| {
+        violation_messages(
             json!({ "retention": { "run_event_days": 30 }, "run_events": { "backend": backend } }),
         )
     };
-    assert_eq!(said("db"), [""; 0]);
+    assert_eq!(messages("db"), [""; 0]);
     for backend in ["jsonl", "memory"] {
-        let said = said(backend);
+        let messages = messages(backend);
         assert!(
-            said.len() == 1
-                && said[0].contains("run_event_days")
-                && said[0].contains("run_events.backend"),
-            "{said:?}"
+            messages.len() == 1
+                && messages[0].contains("run_event_days")
+                && messages[0].contains("run_events.backend"),
+            "{messages:?}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `database`: where threads, runs and checkpoints are kept.
+//! `database`: storage of threads, runs and checkpoints.
 
 use std::path::PathBuf;
 
@@ -8,43 +8,44 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::open_keys::optional_secret;
 
-/// `sqlite_dir` unless configured: inside the runtime home.
+/// Default of `sqlite_dir`, inside the runtime home.
 pub const DEFAULT_SQLITE_DIR: &str = ".deer-flow/data";
 
-/// A tebibyte.
-const LARGEST_RESERVE_MB: u64 = 1 << 20;
+/// Maximum disk reserve: one tebibyte, in mebibytes.
+const MAX_RESERVE_MB: u64 = 1 << 20;
 
-/// The store of everything durable.
+/// Store of all durable data.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct DatabaseConfig {
-    /// The kind of store.
+    /// Kind of store.
     pub backend: DatabaseBackend,
-    /// How checkpoints keep their channels.
+    /// Has no effect: checkpoints store changes.
     pub checkpoint_channel_mode: CheckpointChannelMode,
-    /// Settings of `checkpoint_channel_mode: delta`.
+    /// Has no effect: checkpoints store changes.
     pub checkpoint_delta: CheckpointDeltaConfig,
-    /// Accepted for older configurations.
+    /// Accepted for compatibility with older configurations.
     pub checkpoint_graph_cache: CheckpointGraphCacheConfig,
-    /// Read cache of checkpoints.
+    /// Has no effect: checkpoints are not cached.
     pub checkpoint_cache: CheckpointCacheConfig,
-    /// Directory of the SQLite file.
+    /// Folder of the SQLite file.
     pub sqlite_dir: PathBuf,
-    /// Address of the Postgres server; holds a password.
+    /// Address of the Postgres server; contains a password.
     #[serde(deserialize_with = "optional_secret")]
     pub postgres_url: Option<SecretString>,
-    /// Log every statement.
+    /// Has no effect: `log_level: debug` logs the statements.
     pub echo_sql: bool,
-    /// Connections kept open.
+    /// Size of the connection pool.
     pub pool_size: u32,
-    /// Seconds after which a connection is replaced.
+    /// Has no effect: a connection is tested before it is used.
     pub pool_recycle: u64,
-    /// Seconds a statement may take; null for no limit.
+    /// Has no effect: the timeouts of the database are built in.
     pub command_timeout: Option<f64>,
     /// Postgres schema; empty for the server's default.
     pub postgres_schema: String,
-    /// Mebibytes of disk space that are kept beside the SQLite file for deletes and ends of runs on a full disk; 0 for none.
+    /// Reserved disk space next to the SQLite file, in mebibytes. It allows deletes and the end of
+    /// runs on a full disk; 0 for none.
     pub disk_reserve_mb: u64,
 }
 
@@ -69,7 +70,7 @@ impl Default for DatabaseConfig {
 }
 
 impl DatabaseConfig {
-    /// [`DatabaseConfig::disk_reserve_mb`] in bytes.
+    /// Returns [`DatabaseConfig::disk_reserve_mb`] in bytes.
     pub fn disk_reserve_bytes(&self) -> u64 {
         self.disk_reserve_mb << 20
     }
@@ -77,11 +78,7 @@ impl DatabaseConfig {
     pub(super) fn check(&self, check: &mut Checker) {
         check.within("pool_size", self.pool_size, 1..);
         check.within("pool_recycle", self.pool_recycle, 1..);
-        check.within(
-            "disk_reserve_mb",
-            self.disk_reserve_mb,
-            0..=LARGEST_RESERVE_MB,
-        );
+        check.within("disk_reserve_mb", self.disk_reserve_mb, 0..=MAX_RESERVE_MB);
         if let Some(seconds) = self.command_timeout {
             check.positive("command_timeout", seconds);
         }
@@ -109,29 +106,29 @@ impl DatabaseConfig {
     }
 }
 
-/// The kind of store.
+/// Kind of store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum DatabaseBackend {
-    /// Nothing outlives the process.
+    /// In memory; data is lost when the process ends.
     Memory,
-    /// One file, no server.
+    /// SQLite: one file, no server.
     #[default]
     Sqlite,
-    /// A Postgres server.
+    /// Postgres server.
     Postgres,
 }
 
-/// How checkpoints keep their channels.
+/// Storage format of checkpoint channels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CheckpointChannelMode {
-    /// Each checkpoint holds everything.
+    /// Each checkpoint contains all channels.
     #[default]
     Full,
-    /// Checkpoints hold what changed, with a snapshot now and then.
+    /// Checkpoints contain changes, with periodic snapshots.
     Delta,
 }
 
@@ -140,7 +137,7 @@ pub enum CheckpointChannelMode {
 #[serde(default)]
 #[non_exhaustive]
 pub struct CheckpointDeltaConfig {
-    /// Checkpoints between two snapshots.
+    /// Number of checkpoints between two snapshots.
     pub snapshot_frequency: u64,
 }
 
@@ -152,12 +149,12 @@ impl Default for CheckpointDeltaConfig {
     }
 }
 
-/// Accepted for older configurations; nothing reads it.
+/// Accepted for compatibility with older configurations; has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CheckpointGraphCacheConfig {
-    /// How many graphs are kept.
+    /// Maximum number of cached graphs.
     pub accessor_graph_max: u64,
 }
 
@@ -174,15 +171,15 @@ impl Default for CheckpointGraphCacheConfig {
 #[serde(default)]
 #[non_exhaustive]
 pub struct CheckpointCacheConfig {
-    /// Where the cache lives.
+    /// Storage of the cache.
     #[serde(rename = "type")]
     pub kind: CheckpointCacheKind,
-    /// How many checkpoints are kept; 0 turns the cache off.
+    /// Maximum number of cached checkpoints; 0 disables the cache.
     pub max_entries: u64,
-    /// Redis address, when cached there.
+    /// Redis address, for `type: redis`.
     #[serde(deserialize_with = "optional_secret")]
     pub redis_url: Option<SecretString>,
-    /// Seconds an entry lives in Redis.
+    /// Lifetime of an entry in Redis, in seconds.
     pub ttl_seconds: u64,
     /// Prefix of the Redis keys.
     pub key_prefix: String,
@@ -200,14 +197,14 @@ impl Default for CheckpointCacheConfig {
     }
 }
 
-/// Where checkpoints are cached.
+/// Storage of cached checkpoints.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum CheckpointCacheKind {
-    /// In this process.
+    /// Memory of this process.
     #[default]
     Memory,
-    /// In Redis.
+    /// Redis.
     Redis,
 }

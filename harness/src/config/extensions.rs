@@ -1,7 +1,8 @@
-//! `extensions_config.json`: MCP servers and the state of skills, in a file that people and the server both write.
+//! `extensions_config.json`: MCP servers and skill states. Users and the server both edit this
+//! file.
 //!
-//! What the server does not know in it stays as it was, `$VARIABLE`s stay unresolved, and a change is there as a whole or not at all.
-//! Everything here may block on the disk.
+//! Unknown content is preserved, `$VARIABLE` references stay unresolved, and changes are atomic.
+//! All functions here may block on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -12,28 +13,28 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::file_signature::FileSignature;
-use super::folder_lock::hold_folder;
+use super::folder_lock::lock_folder;
 use super::open_keys::OpenKeys;
 
-/// The section of MCP servers.
+/// Section of MCP servers.
 pub const MCP_SERVERS: &str = "mcpServers";
-/// The section of skills.
+/// Section of skills.
 pub const SKILLS: &str = "skills";
 
-/// The longest file that is read.
+/// Maximum size of the file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The content of the file. It may hold secrets: `Debug` shows names only.
+/// Content of the file. It may contain secrets: `Debug` prints names only.
 #[derive(Debug, Clone, Default)]
 pub struct Extensions(OpenKeys);
 
 impl Extensions {
-    /// A section, when it is there and is a map.
+    /// Returns a section, if it exists and is a map.
     pub fn section(&self, name: &str) -> Option<&Map<String, Value>> {
         self.0.get(name).and_then(Value::as_object)
     }
 
-    /// Changes a section; it is made when it is missing or no map.
+    /// Changes a section; creates it if it is missing or not a map.
     pub fn change_section<T>(
         &mut self,
         name: &str,
@@ -44,12 +45,12 @@ impl Extensions {
             Value::Object(section) => section,
             _ => Map::new(),
         };
-        let given = change(&mut section);
+        let outcome = change(&mut section);
         *slot = Value::Object(section);
-        given
+        outcome
     }
 
-    /// The same with what the `extensions` section of `config.yaml` says instead.
+    /// Returns a copy that is overridden by the `extensions` section of `config.yaml`.
     pub fn overlaid(&self, over: &Map<String, Value>) -> Self {
         let mut all = self.clone();
         for (name, value) in over {
@@ -63,7 +64,8 @@ impl Extensions {
         all
     }
 
-    /// The same with each `$VARIABLE` replaced by its value, by nothing when it has none.
+    /// Returns a copy with each `$VARIABLE` replaced by its value, or by an empty text if it is not
+    /// set.
     pub fn resolved(&self, variable: impl Fn(&str) -> Option<String>) -> Self {
         Self(
             self.0
@@ -74,12 +76,12 @@ impl Extensions {
         )
     }
 
-    /// Whether a skill is on; nothing when it is not mentioned.
+    /// Returns the state of a skill; `None` if the file does not mention it.
     pub fn skill_state(&self, name: &str) -> Option<bool> {
         self.section(SKILLS)?.get(name)?.get("enabled")?.as_bool()
     }
 
-    /// Switches a skill.
+    /// Enables or disables a skill.
     pub fn switch_skill(&mut self, name: &str, enabled: bool) {
         self.change_section(SKILLS, |skills| {
             match skills.entry(name).or_insert(Value::Null) {
@@ -90,45 +92,45 @@ impl Extensions {
     }
 }
 
-/// The file, whether it is there yet or not. A process has one of these.
+/// Extensions file, which need not exist yet. A process has a single instance per file.
 #[derive(Debug)]
 pub struct ExtensionsFile {
     path: PathBuf,
     last_read: Mutex<Option<(FileSignature, Arc<Extensions>)>>,
 }
 
-/// Why the file cannot be used. The texts name no folder: clients may read them.
+/// Failure to use the file. The texts contain no folder, since clients may read them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtensionsError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{file} cannot be read: {source}")]
     Unreadable {
-        /// The file's name.
+        /// Name of the file.
         file: String,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It holds something else.
-    #[error("{file} is not usable: {reason}")]
+    /// The file is malformed.
+    #[error("{file} is invalid: {reason}")]
     Invalid {
-        /// The file's name.
+        /// Name of the file.
         file: String,
-        /// What is wrong with it, and where.
+        /// Description and position of the error.
         reason: String,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{file} cannot be written: {source}")]
     Unwritable {
-        /// The file's name.
+        /// Name of the file.
         file: String,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl ExtensionsFile {
-    /// The file at this path.
+    /// Creates a handle for the file at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -136,12 +138,13 @@ impl ExtensionsFile {
         }
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it says now; nothing when there is no file. Reads it only when it has changed: equal answers are the same `Arc`.
+    /// Returns the current content; empty if there is no file. The file is read only if it has
+    /// changed: an unchanged file returns the same `Arc`.
     ///
     /// # Errors
     /// [`ExtensionsError::Unreadable`] and [`ExtensionsError::Invalid`].
@@ -166,30 +169,30 @@ impl ExtensionsFile {
         Ok(extensions)
     }
 
-    /// Changes what the file says. Whoever else edits it, here or in another process, waits for the end.
-    /// A change that fails leaves the file as it was.
+    /// Changes the content. Concurrent edits, also by other processes, wait for each other. A
+    /// failed change leaves the file unchanged.
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`ExtensionsError::Unwritable`].
+    /// The errors of [`load`](Self::load), and [`ExtensionsError::Unwritable`].
     pub fn edit<T, E: From<ExtensionsError>>(
         &self,
         change: impl FnOnce(&mut Extensions) -> Result<T, E>,
     ) -> Result<T, E> {
-        // A link stays, and what it leads to is replaced.
+        // A symbolic link is preserved; its target is replaced.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
         let folder = target
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        let _turn = hold_folder(folder).map_err(|error| self.unwritable(error))?;
+        let _lock = lock_folder(folder).map_err(|error| self.unwritable(error))?;
         let mut extensions = if target.exists() {
             self.read()?.1
         } else {
             Extensions::default()
         };
-        let given = change(&mut extensions)?;
+        let outcome = change(&mut extensions)?;
         replace(&target, folder, &extensions.0).map_err(|error| self.unwritable(error))?;
-        Ok(given)
+        Ok(outcome)
     }
 
     fn read(&self) -> Result<(FileSignature, Extensions), ExtensionsError> {
@@ -236,7 +239,7 @@ impl ExtensionsFile {
 }
 
 fn replace(target: &Path, folder: &Path, content: &Map<String, Value>) -> io::Result<()> {
-    // Only its owner reads a new file: servers' keys stand in it.
+    // A new file is readable only by its owner, since it may contain keys of servers.
     let mut pending = tempfile::NamedTempFile::new_in(folder)?;
     let mut text = serde_json::to_string_pretty(content)?;
     text.push('\n');

@@ -1,4 +1,4 @@
-//! The file of extensions: what is kept, what is refused, and who waits.
+//! Tests of the extensions file: preserved content, rejected content, and concurrent edits.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -21,7 +21,7 @@ fn switch(file: &ExtensionsFile, name: &str, enabled: bool) {
 }
 
 #[test]
-fn a_missing_file_says_nothing_and_the_first_change_makes_it() {
+fn missing_file_is_empty_and_created_by_first_change() {
     let (_folder, file) = fresh();
     assert_eq!(file.load().unwrap().skill_state("any"), None);
     switch(&file, "any", false);
@@ -33,7 +33,7 @@ fn a_missing_file_says_nothing_and_the_first_change_makes_it() {
 }
 
 #[test]
-fn a_change_keeps_what_it_does_not_touch() {
+fn change_preserves_other_content() {
     let (_folder, file) = fresh();
     let before = json!({"zebra": [1], "mcpServers": {"a": {"env": {"K": "$KEY"}}}, "skills": {"s": {"enabled": true, "note": "mine"}, "odd": 5}});
     fs::write(file.path(), before.to_string()).unwrap();
@@ -41,9 +41,10 @@ fn a_change_keeps_what_it_does_not_touch() {
     switch(&file, "s", false);
     switch(&file, "odd", false);
     let after: Value = serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
-    let mut wanted = before.clone();
-    wanted["skills"] = json!({"s": {"enabled": false, "note": "mine"}, "odd": {"enabled": false}});
-    assert_eq!(after, wanted);
+    let mut expected = before.clone();
+    expected["skills"] =
+        json!({"s": {"enabled": false, "note": "mine"}, "odd": {"enabled": false}});
+    assert_eq!(after, expected);
     assert_eq!(
         fs::metadata(file.path()).unwrap().permissions().mode() & 0o777,
         0o640
@@ -51,7 +52,7 @@ fn a_change_keeps_what_it_does_not_touch() {
 }
 
 #[test]
-fn a_link_stays_a_link() {
+fn symlink_is_preserved() {
     let (folder, file) = fresh();
     let target = folder.path().join("elsewhere.json");
     fs::write(&target, "{}").unwrap();
@@ -62,13 +63,13 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn what_is_not_a_map_is_refused_with_its_place_and_stays() {
+fn content_other_than_a_map_is_rejected_and_preserved() {
     let (_folder, file) = fresh();
     for bad in ["[]", "{\"skills\": ", "", "\u{0}"] {
         fs::write(file.path(), bad).unwrap();
         let error = file.load().unwrap_err().to_string();
         assert!(
-            error.starts_with("extensions_config.json is not usable: ") && error.contains("line"),
+            error.starts_with("extensions_config.json is invalid: ") && error.contains("line"),
             "{error}"
         );
         assert!(file.edit(|_| Ok::<_, ExtensionsError>(())).is_err());
@@ -77,7 +78,7 @@ fn what_is_not_a_map_is_refused_with_its_place_and_stays() {
 }
 
 #[test]
-fn an_unchanged_file_is_read_once_and_a_changed_one_again() {
+fn file_is_read_again_only_after_change() {
     let (_folder, file) = fresh();
     switch(&file, "s", false);
     let first = file.load().unwrap();
@@ -87,11 +88,11 @@ fn an_unchanged_file_is_read_once_and_a_changed_one_again() {
 }
 
 #[test]
-fn changes_of_several_at_once_are_all_there() {
+fn concurrent_changes_are_not_lost() {
     let (_folder, file) = fresh();
     std::thread::scope(|scope| {
         for at in 0..8 {
-            // Each has a handle of its own, as processes do.
+            // Each thread has its own handle, as a process would.
             let file = ExtensionsFile::at(file.path());
             scope.spawn(move || switch(&file, &format!("s{at}"), false));
         }
@@ -100,7 +101,7 @@ fn changes_of_several_at_once_are_all_there() {
 }
 
 #[test]
-fn the_configuration_wins_over_the_file_and_variables_are_filled_in() {
+fn config_overrides_file_and_variables_are_resolved() {
     let file = Extensions(
         json!({"skills": {"a": {"enabled": true}}, "mcpServers": {}})
             .as_object()

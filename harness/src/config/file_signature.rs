@@ -1,9 +1,9 @@
-//! Whether a file has changed since it was read.
+//! Detects changes of a file without reading it.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
-/// What tells one content of a file from another without reading it.
+/// Metadata that identifies one version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileSignature {
     device: u64,

@@ -1,11 +1,12 @@
-//! One writer at a time in a folder, in this process and in others.
+//! Exclusive lock on a folder, within this process and between processes.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Waits for its turn in a folder, which is made when it is missing, and holds it until what is given back is dropped.
-pub(crate) fn hold_folder(folder: &Path) -> io::Result<File> {
+/// Waits for the lock on a folder, which is created if it is missing. Dropping the returned file
+/// releases the lock.
+pub(crate) fn lock_folder(folder: &Path) -> io::Result<File> {
     fs::create_dir_all(folder)?;
     let folder = File::open(folder)?;
     rustix::io::retry_on_intr(|| {
@@ -14,9 +15,10 @@ pub(crate) fn hold_folder(folder: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Holds a folder that is there until what is given back is dropped; nothing where somebody else holds it.
+/// Locks an existing folder; `None` if it is already locked. Dropping the returned file releases
+/// the lock.
 #[cfg(feature = "http")]
-pub(crate) fn try_hold_folder(folder: &Path) -> io::Result<Option<File>> {
+pub(crate) fn try_lock_folder(folder: &Path) -> io::Result<Option<File>> {
     let folder = File::open(folder)?;
     match rustix::io::retry_on_intr(|| {
         rustix::fs::flock(

@@ -1,26 +1,27 @@
-//! Sections of single guards over a run: `token_budget`, `read_before_write`, `safety_finish_reason`, `guardrails`.
+//! Sections of guards that each control one aspect of a run: `token_budget`, `read_before_write`,
+//! `safety_finish_reason`, `guardrails`.
 
 use serde::Deserialize;
 
 use super::check::Checker;
 use super::open_keys::OpenKeys;
 
-/// How many tokens one run may cost.
+/// Token budget of one run.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TokenBudgetConfig {
-    /// Whether runs have a budget.
+    /// Enables the budget.
     pub enabled: bool,
-    /// Tokens of all model calls together.
+    /// Maximum tokens of all model calls together.
     pub max_tokens: u64,
-    /// Tokens that are read; null for no limit of their own.
+    /// Maximum input tokens; null for no separate limit.
     pub max_input_tokens: Option<u64>,
-    /// Tokens that are written; null for no limit of their own.
+    /// Maximum output tokens; null for no separate limit.
     pub max_output_tokens: Option<u64>,
-    /// The share at which the model is told.
+    /// Share of the budget at which the model is warned.
     pub warn_threshold: f64,
-    /// The share at which the run is brought to its end.
+    /// Share of the budget at which the run is ended.
     pub hard_stop_threshold: f64,
 }
 
@@ -47,12 +48,12 @@ impl TokenBudgetConfig {
     }
 }
 
-/// Whether a file must have been read before it is changed.
+/// Requirement to read a file before changing it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ReadBeforeWriteConfig {
-    /// Whether it must.
+    /// Enables the requirement.
     pub enabled: bool,
 }
 
@@ -62,12 +63,12 @@ impl Default for ReadBeforeWriteConfig {
     }
 }
 
-/// Answers that a provider's safety filter broke off.
+/// Detection of answers that a provider's safety filter cut off.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SafetyFinishReasonConfig {
-    /// Whether they are recognized.
+    /// Enables the detection.
     pub enabled: bool,
     /// Keys of older configurations.
     #[serde(flatten)]
@@ -83,30 +84,30 @@ impl Default for SafetyFinishReasonConfig {
     }
 }
 
-/// Who decides whether a tool may be called.
+/// Authorisation of tool calls.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct GuardrailsConfig {
-    /// Whether anybody is asked.
+    /// Enables the provider.
     pub enabled: bool,
-    /// Whether a call is denied when the provider fails.
+    /// Denies a call if the provider fails.
     pub fail_closed: bool,
-    /// The agent's name to the provider.
+    /// Identity of the agent at the provider.
     pub passport: Option<String>,
-    /// Who is asked.
+    /// Provider of decisions.
     pub provider: Option<GuardrailProviderConfig>,
 }
 
-/// One provider of decisions.
+/// Provider of decisions.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GuardrailProviderConfig {
-    /// The kind: `allowlist`, `rules`, or the class path of an older configuration.
+    /// Kind: `allowlist`, `rules`, or the class path of an older configuration.
     #[serde(rename = "use")]
     pub kind: String,
-    /// The kind's own keys.
+    /// Settings of this kind.
     #[serde(default)]
     pub config: OpenKeys,
 }

@@ -9,11 +9,11 @@ use super::check::Checker;
 #[serde(default)]
 #[non_exhaustive]
 pub struct InputPolishConfig {
-    /// Whether it is offered.
+    /// Enables the rewriting.
     pub enabled: bool,
-    /// The longest draft, in characters.
+    /// Maximum length of a draft, in characters.
     pub max_chars: u32,
-    /// The model that rewrites; null uses the first one.
+    /// Model for rewriting; null for the first configured one.
     pub model_name: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `llm_call` and `circuit_breaker`: patience with model providers.
+//! `llm_call` and `circuit_breaker`: retries and limits of calls to model providers.
 
 use serde::Deserialize;
 
@@ -9,18 +9,19 @@ use super::check::Checker;
 #[serde(default)]
 #[non_exhaustive]
 pub struct LlmCallConfig {
-    /// Calls in flight at once to each model whose entry does not say it; 0 means no limit.
+    /// Maximum concurrent calls to each model whose entry does not set it; 0 for no limit.
     pub max_concurrent_calls: usize,
-    /// Most bytes of one answer of each model whose entry does not say it: text, reasoning and arguments of calls together. An answer
-    /// that reaches it ends there with the finish reason `length`; 0 means no limit.
+    /// Maximum size of one answer in bytes, for each model whose entry does not set it. It counts
+    /// text, reasoning and call arguments together. An answer that reaches it is cut off with the
+    /// finish reason `length`; 0 for no limit.
     pub max_answer_bytes: usize,
-    /// Attempts per call, the first included.
+    /// Maximum attempts per call, the first included.
     pub retry_max_attempts: u32,
-    /// Milliseconds before the first retry.
+    /// Delay before the first retry, in milliseconds.
     pub retry_base_delay_ms: u64,
-    /// Most milliseconds between two attempts.
+    /// Maximum delay between two attempts, in milliseconds.
     pub retry_cap_delay_ms: u64,
-    /// Milliseconds before the first retry when the provider says it is busy.
+    /// Delay before the first retry if the provider reports overload, in milliseconds.
     pub burst_retry_base_delay_ms: u64,
 }
 
@@ -43,14 +44,14 @@ impl LlmCallConfig {
     }
 }
 
-/// When a failing provider is left alone for a while.
+/// Circuit breaker for failing providers.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct CircuitBreakerConfig {
-    /// Failures in a row that open the circuit.
+    /// Number of consecutive failures that open the circuit.
     pub failure_threshold: u32,
-    /// Seconds until a call is tried again.
+    /// Time until a call is attempted again, in seconds.
     pub recovery_timeout_sec: u64,
 }
 

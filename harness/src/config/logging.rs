@@ -1,29 +1,29 @@
-//! `log_level` and `logging`: what the process says about itself.
+//! `log_level` and `logging`: settings of the log.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// How much is logged.
+/// Minimum level of log messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 #[non_exhaustive]
 pub enum LogLevel {
-    /// Everything.
+    /// All messages.
     Trace,
-    /// What helps to find a fault.
+    /// Messages for debugging.
     Debug,
-    /// What an operator wants to know.
+    /// Messages for operators.
     #[default]
     Info,
-    /// What may need care.
+    /// Unexpected conditions that may need attention.
     Warning,
-    /// What failed. Older configurations also say `critical`.
+    /// Failures. Older configurations also use `critical`.
     Error,
 }
 
 impl LogLevel {
-    /// The level as `tracing` filters spell it.
+    /// Returns the level in the notation of `tracing` filters.
     pub fn as_filter(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -58,34 +58,34 @@ impl TryFrom<String> for LogLevel {
     }
 }
 
-/// The shape of the log.
+/// Format of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LoggingConfig {
-    /// Correlated logging.
+    /// Settings of correlated logging.
     pub enhance: LoggingEnhanceConfig,
 }
 
-/// Correlated logging: trace ids on answers, and a choice of format.
+/// Correlated logging: trace ids in responses, and the log format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LoggingEnhanceConfig {
-    /// Whether answers carry `X-Trace-Id`.
+    /// Adds `X-Trace-Id` to responses.
     pub enabled: bool,
-    /// The format of log lines.
+    /// Format of log lines.
     pub format: LogFormat,
 }
 
-/// The format of log lines.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LogFormat {
-    /// For people.
+    /// Readable text.
     #[default]
     Text,
-    /// For programs.
+    /// JSON, one object per line.
     Json,
 }

@@ -1,4 +1,4 @@
-//! `loop_detection`: when an agent that repeats itself is warned, and when it is stopped.
+//! `loop_detection`: thresholds for warning and stopping an agent that repeats itself.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,37 @@ use serde::Deserialize;
 
 use super::check::Checker;
 
-/// How much repetition is allowed within one run.
+/// Allowed repetition within one run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LoopDetectionConfig {
-    /// Whether anybody looks.
+    /// Enables the detection.
     pub enabled: bool,
-    /// The same calls this often: the model is warned.
+    /// Number of identical calls after which the model is warned.
     pub warn_threshold: usize,
-    /// The same calls this often: the run is brought to its end.
+    /// Number of identical calls after which the run is ended.
     pub hard_limit: usize,
-    /// How many answers with calls are compared.
+    /// Number of recent answers with calls that are compared.
     pub window_size: usize,
-    /// Accepted for older configurations; nothing is tracked outside of the conversation.
+    /// Accepted for compatibility with older configurations; has no effect, since only the
+    /// conversation is tracked.
     pub max_tracked_threads: usize,
-    /// One tool this often among the latest calls: the model is warned.
+    /// Number of recent calls of one tool after which the model is warned.
     pub tool_freq_warn: usize,
-    /// One tool this often among the latest calls: the run is brought to its end.
+    /// Number of recent calls of one tool after which the run is ended.
     pub tool_freq_hard_limit: usize,
-    /// Other frequencies for some tools.
+    /// Thresholds of single tools.
     pub tool_freq_overrides: BTreeMap<String, ToolFrequency>,
 }
 
-/// How often one tool may be called.
+/// Call frequency thresholds of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct ToolFrequency {
-    /// When the model is warned.
+    /// Number of calls after which the model is warned.
     pub warn: usize,
-    /// When the run is brought to its end.
+    /// Number of calls after which the run is ended.
     pub hard_limit: usize,
 }
 
@@ -55,7 +56,7 @@ impl Default for LoopDetectionConfig {
 }
 
 impl LoopDetectionConfig {
-    /// How often the tool of this name may be called.
+    /// Returns the thresholds of this tool: its own, or the general ones.
     pub fn frequency(&self, tool: &str) -> ToolFrequency {
         let usual = ToolFrequency {
             warn: self.tool_freq_warn,

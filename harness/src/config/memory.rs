@@ -1,28 +1,28 @@
-//! `memory`: what is remembered about a user across conversations.
+//! `memory`: facts about a user that are remembered across conversations.
 
 use serde::{Deserialize, Serialize};
 
 use super::check::Checker;
 use super::open_keys::OpenKeys;
 
-/// Long-term memory.
+/// User memory: facts that are extracted from conversations.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct MemoryConfig {
-    /// Whether anything is remembered.
+    /// Enables the memory.
     pub enabled: bool,
-    /// Who writes memories.
+    /// Component that writes memories.
     pub mode: MemoryMode,
-    /// Whether memories are shown to the model.
+    /// Injects memories into the prompt.
     pub injection_enabled: bool,
-    /// Seconds a shutdown waits for pending memories.
+    /// Maximum time that a shutdown waits for pending memory updates, in seconds.
     pub shutdown_flush_timeout_seconds: f64,
-    /// The memory's implementation.
+    /// Implementation of the memory.
     pub manager_class: String,
-    /// Keys of the implementation; they win over the same keys beside them.
+    /// Keys of the implementation; they take precedence over the same keys of this section.
     pub backend_config: OpenKeys,
-    /// The flat keys of older configurations.
+    /// Flat keys of older configurations.
     #[serde(flatten)]
     pub extra: OpenKeys,
 }
@@ -51,7 +51,7 @@ impl MemoryConfig {
     }
 }
 
-/// Who writes memories.
+/// Component that writes memories.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]

@@ -1,11 +1,12 @@
-//! The typed configuration: one section per file, defaults and bounds beside the fields.
+//! Typed configuration: one file per section, with defaults and bounds next to the fields.
 //!
-//! Values are plain and frozen once built: whoever needs them receives an `Arc<AppConfig>`. Reading files and
-//! resolving `$VARIABLES` is in `config_file`; watching for changes belongs to the application.
+//! A configuration is immutable and shared as `Arc<AppConfig>`. `config_file` reads files and
+//! resolves `$VARIABLES`; the application watches for changes.
 //!
-//! To add a section: write `section.rs` with a struct that derives `Deserialize` with `#[serde(default)]`, give it a
-//! `check` when values have bounds, add a field and a call below, name its keys in `config_file`'s table of
-//! known keys and in `config.example.yaml` (a test compares them).
+//! To add a section: write `section.rs` with a struct that derives `Deserialize` with
+//! `#[serde(default)]`, give it a `check` if values have bounds, add a field and a call below, and
+//! add its keys to `config_file`'s table of known keys and to `config.example.yaml` (a test
+//! compares them).
 
 mod acp_agents;
 mod auth;
@@ -59,9 +60,9 @@ pub use database::{
 };
 pub use extensions::{Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, SKILLS};
 pub(crate) use file_signature::FileSignature;
-pub(crate) use folder_lock::hold_folder;
+pub(crate) use folder_lock::lock_folder;
 #[cfg(feature = "http")]
-pub(crate) use folder_lock::try_hold_folder;
+pub(crate) use folder_lock::try_lock_folder;
 pub use guards::{
     GuardrailProviderConfig, GuardrailsConfig, ReadBeforeWriteConfig, SafetyFinishReasonConfig,
     TokenBudgetConfig,
@@ -98,29 +99,29 @@ pub use tools::{ToolConfig, ToolGroupConfig};
 pub use unresolved::{MissingVariable, UnresolvedVariable};
 pub use uploads::UploadsConfig;
 
-/// The version of the configuration's layout that this build writes.
+/// Version of the configuration layout that this build writes.
 pub const CURRENT_CONFIG_VERSION: u64 = 34;
 
-/// Everything that `config.yaml` decides.
+/// Content of `config.yaml`, with defaults for absent keys.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct AppConfig {
-    /// The layout's version; 0 when the file does not say.
+    /// Version of the layout; 0 if the file does not state it.
     pub config_version: u64,
-    /// How much is logged.
+    /// Minimum level of log messages.
     pub log_level: LogLevel,
-    /// The shape of the log.
+    /// Format of the log.
     pub logging: LoggingConfig,
-    /// Most steps of one run.
+    /// Maximum number of steps of one run.
     pub max_recursion_limit: u64,
-    /// The models, the first being the default.
+    /// Models; the first is the default.
     pub models: Vec<ModelConfig>,
-    /// The tools.
+    /// Tools that agents can use.
     pub tools: Vec<ToolConfig>,
-    /// The groups of tools.
+    /// Groups by which agents select tools.
     pub tool_groups: Vec<ToolGroupConfig>,
-    /// Where tools run.
+    /// Sandbox in which tools run commands and access files.
     pub sandbox: SandboxConfig,
     /// Titles of threads.
     pub title: TitleConfig,
@@ -128,65 +129,65 @@ pub struct AppConfig {
     pub suggestions: SuggestionsConfig,
     /// Rewriting of drafts.
     pub input_polish: InputPolishConfig,
-    /// Shortening of long conversations.
+    /// Summarization of long conversations.
     pub summarization: SummarizationConfig,
-    /// Long-term memory.
+    /// User memory: facts that are extracted from conversations.
     pub memory: MemoryConfig,
-    /// Limits of attachments.
+    /// Limits of uploads.
     pub uploads: UploadsConfig,
-    /// Whether usage is shown.
+    /// Visibility of token usage.
     pub token_usage: TokenUsageConfig,
-    /// Whether agents can be managed over HTTP.
+    /// Management of agents over HTTP.
     pub agents_api: AgentsApiConfig,
-    /// Retries of model calls.
+    /// Retries and limits of model calls.
     pub llm_call: LlmCallConfig,
-    /// When a failing provider is left alone.
+    /// Circuit breaker for failing providers.
     pub circuit_breaker: CircuitBreakerConfig,
-    /// When repeated tool calls end a run.
+    /// Detection of repeated tool calls.
     pub loop_detection: LoopDetectionConfig,
-    /// What becomes of long results.
+    /// Handling of long tool results.
     pub tool_output: ToolOutputConfig,
-    /// Tools that models have to look for.
+    /// Deferred loading of MCP tools.
     pub tool_search: ToolSearchConfig,
-    /// What a run may cost.
+    /// Token budget of a run.
     pub token_budget: TokenBudgetConfig,
-    /// Whether files are read before they are changed.
+    /// Requirement to read files before changing them.
     pub read_before_write: ReadBeforeWriteConfig,
-    /// Answers that a safety filter broke off.
+    /// Detection of answers that a safety filter cut off.
     pub safety_finish_reason: SafetyFinishReasonConfig,
-    /// Agents that an agent sets to work.
+    /// Limits and kinds of subagents.
     pub subagents: SubagentsConfig,
-    /// Programs with an agent of their own that an agent may hand tasks to.
+    /// External agent programs.
     pub acp_agents: BTreeMap<String, AcpAgentConfig>,
-    /// Who decides whether a tool may be called.
+    /// Authorisation of tool calls.
     pub guardrails: GuardrailsConfig,
     /// Limits of runs.
     pub runs: RunsConfig,
     /// Leases on runs.
     pub run_ownership: RunOwnershipConfig,
-    /// The journal of runs.
+    /// Journal of runs.
     pub run_events: RunEventsConfig,
-    /// The store of everything durable.
+    /// Store of all durable data.
     pub database: DatabaseConfig,
-    /// How long threads stay.
+    /// Retention of threads.
     pub checkpointer: CheckpointerConfig,
-    /// Long-term memory of users.
+    /// Item store (LangGraph Store).
     pub store: StoreConfig,
-    /// The road from runs to viewers.
+    /// Transport of events from runs to viewers.
     pub stream_bridge: StreamBridgeConfig,
-    /// Calls that tell of a run's end.
+    /// Webhooks that report the end of runs.
     pub webhooks: WebhooksConfig,
-    /// How long things stay that have no other end.
+    /// Retention of data without another expiry.
     pub retention: RetentionConfig,
-    /// Sign-in.
+    /// Sign-in of users.
     pub auth: AuthConfig,
-    /// Skills.
+    /// Location and presentation of skills.
     pub skills: SkillsConfig,
-    /// What stands above the file of extensions.
+    /// Overrides of the extensions file.
     pub extensions: OpenKeys,
-    /// What only test setups want.
+    /// Settings of test setups.
     pub testing: TestingConfig,
-    /// Sections without a type of their own yet, as written.
+    /// Sections without a typed struct, as they are written in the file.
     #[serde(flatten)]
     pub other: OpenKeys,
 }
@@ -240,7 +241,7 @@ impl Default for AppConfig {
 }
 
 impl AppConfig {
-    /// The model entry called `name`, or the first when no name is given.
+    /// Returns the model entry called `name`, or the first one if no name is given.
     pub fn model(&self, name: Option<&str>) -> Option<&ModelConfig> {
         match name {
             None => self.models.first(),
@@ -248,12 +249,12 @@ impl AppConfig {
         }
     }
 
-    /// A section that has no type of its own yet.
+    /// Returns a section that has no typed struct.
     pub fn untyped(&self, section: &str) -> Option<&Value> {
         self.other.get(section)
     }
 
-    /// Every value that is out of its bounds; empty for a usable configuration.
+    /// Returns all values that are out of bounds; empty for a valid configuration.
     pub fn violations(&self) -> Vec<Violation> {
         let mut check = Checker::default();
         check.within("max_recursion_limit", self.max_recursion_limit, 1..);

@@ -1,4 +1,4 @@
-//! `models[]`: the language models a run may use, the first being the default.
+//! `models[]`: language models that a run may use; the first is the default.
 
 use std::collections::HashSet;
 
@@ -8,93 +8,95 @@ use super::check::Checker;
 use super::open_keys::OpenKeys;
 use super::unresolved::{MissingVariable, UnresolvedVariable, require_resolved};
 
-/// More tries keep a run waiting for an hour.
-const MOST_RETRIES: u32 = 100;
+/// Maximum number of retries; more would let a run wait for an hour.
+const MAX_RETRIES: u32 = 100;
 
-/// One model entry: what is known about the model, and beside it what goes to its provider.
+/// Model entry: known properties, and keys that are passed to the provider.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[non_exhaustive]
 pub struct ModelConfig {
-    /// The name that runs and clients use; unique in the list.
+    /// Name for runs and clients; unique in the list.
     pub name: String,
-    /// The name shown to people.
+    /// Display name.
     #[serde(default)]
     pub display_name: Option<String>,
-    /// A sentence shown to people.
+    /// Description for users.
     #[serde(default)]
     pub description: Option<String>,
-    /// The provider: a kind such as `openai`, or the class path of an older configuration.
+    /// Provider: a kind such as `openai`, or the class path of an older configuration.
     #[serde(rename = "use")]
     pub provider: String,
-    /// The model's name at its provider.
+    /// Name of the model at its provider.
     pub model: String,
-    /// Speak the provider's responses API instead of chat completions.
+    /// Uses the provider's responses API instead of chat completions.
     #[serde(default)]
     pub use_responses_api: Option<bool>,
-    /// The content format of the responses API.
+    /// Has no effect: there is only one answer format.
     #[serde(default)]
     pub output_version: Option<String>,
-    /// Whether the model can think before it answers.
+    /// `true` if the model supports thinking.
     #[serde(default)]
     pub supports_thinking: bool,
-    /// Whether the model takes a `reasoning_effort`.
+    /// `true` if the model accepts a `reasoning_effort`.
     #[serde(default)]
     pub supports_reasoning_effort: bool,
-    /// Whether the model takes images.
+    /// `true` if the model accepts images.
     #[serde(default)]
     pub supports_vision: bool,
-    /// Provider keys that replace the entry's own while thinking is on.
+    /// Provider keys that override the entry's own while thinking is enabled.
     #[serde(default)]
     pub when_thinking_enabled: Option<OpenKeys>,
-    /// Provider keys that replace the entry's own while thinking is off.
+    /// Provider keys that override the entry's own while thinking is disabled.
     #[serde(default)]
     pub when_thinking_disabled: Option<OpenKeys>,
-    /// Shortcut for `when_thinking_enabled.thinking`.
+    /// Short form of `when_thinking_enabled.thinking`.
     #[serde(default)]
     pub thinking: Option<OpenKeys>,
-    /// Entries that are asked, in order, when this one fails for good.
+    /// Model entries that are tried in order after this one has failed permanently.
     #[serde(default)]
     pub fallback_models: Vec<String>,
-    /// How many tokens fit into one call.
+    /// Size of the context window, in tokens.
     #[serde(default)]
     pub context_window: Option<u64>,
-    /// Seconds without a chunk after which a stream counts as dead.
+    /// Maximum time between two chunks of a stream, in seconds.
     #[serde(default)]
     pub stream_chunk_timeout: Option<f64>,
-    /// Tries of a call after the first; `llm_call.retry_max_attempts` counts them all when absent.
+    /// Maximum retries of a call; if absent, `llm_call.retry_max_attempts` limits the attempts.
     #[serde(default)]
     pub max_retries: Option<u32>,
-    /// Calls in flight at once, 0 for any number; `llm_call.max_concurrent_calls` when absent.
+    /// Maximum concurrent calls, 0 for no limit; if absent, `llm_call.max_concurrent_calls`
+    /// applies.
     #[serde(default)]
     pub max_concurrent_calls: Option<usize>,
-    /// Most bytes of one answer, 0 for any number; `llm_call.max_answer_bytes` when absent.
+    /// Maximum size of one answer in bytes, 0 for no limit; if absent, `llm_call.max_answer_bytes`
+    /// applies.
     #[serde(default)]
     pub max_answer_bytes: Option<usize>,
-    /// What tokens cost.
+    /// Token prices.
     #[serde(default)]
     pub pricing: Option<PricingConfig>,
-    /// `$VARIABLE`s of this entry that had no value.
+    /// `$VARIABLE` references of this entry without a value.
     #[serde(default, rename = "__unresolved")]
     pub unresolved: Vec<UnresolvedVariable>,
-    /// Every other key, for the provider.
+    /// All other keys, which are passed to the provider.
     #[serde(flatten)]
     pub extra: OpenKeys,
 }
 
-/// What a million tokens cost.
+/// Prices per million tokens.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct PricingConfig {
-    /// Such as `USD`.
+    /// Currency, for example `USD`.
     #[serde(default = "usd")]
     pub currency: String,
-    /// Of the prompt.
+    /// Price of input tokens.
     #[serde(default)]
     pub input_per_million: Option<f64>,
-    /// Of the answer.
+    /// Price of output tokens.
     #[serde(default)]
     pub output_per_million: Option<f64>,
-    /// Of the part of the prompt that the provider still had; as other prompt tokens when it is not given.
+    /// Price of cached input tokens; the price of input tokens if absent.
     #[serde(default)]
     pub input_cache_hit_per_million: Option<f64>,
 }
@@ -104,7 +106,7 @@ fn usd() -> String {
 }
 
 impl ModelConfig {
-    /// An entry with the three required keys and nothing else.
+    /// Creates an entry with only the three required keys.
     pub fn new(
         name: impl Into<String>,
         provider: impl Into<String>,
@@ -118,7 +120,7 @@ impl ModelConfig {
         }
     }
 
-    /// Refuses an entry that refers to an environment variable without a value.
+    /// Returns an error if the entry refers to an environment variable without a value.
     pub fn require_resolved(&self) -> Result<(), MissingVariable> {
         require_resolved("model", &self.name, &self.unresolved)
     }
@@ -128,7 +130,7 @@ impl ModelConfig {
         check.not_blank("use", &self.provider);
         check.not_blank("model", &self.model);
         check.within_if_set("context_window", self.context_window, 1..);
-        check.within_if_set("max_retries", self.max_retries, 0..=MOST_RETRIES);
+        check.within_if_set("max_retries", self.max_retries, 0..=MAX_RETRIES);
         if let Some(pricing) = &self.pricing {
             check.under("pricing", |check| {
                 check.within_if_set("input_per_million", pricing.input_per_million, 0.0..);
@@ -148,18 +150,18 @@ impl ModelConfig {
 
 pub(super) fn check_all(models: &[ModelConfig], check: &mut Checker) {
     let mut seen = HashSet::new();
-    let known: HashSet<&str> = models.iter().map(|model| model.name.as_str()).collect();
+    let names: HashSet<&str> = models.iter().map(|model| model.name.as_str()).collect();
     for (position, model) in models.iter().enumerate() {
         check.under(position, |check| {
             model.check(check);
             if !seen.insert(model.name.as_str()) {
-                let found = format!("`{}` for the second time", model.name);
-                check.refuse("name", found, "each name once");
+                let found = format!("`{}` (duplicate)", model.name);
+                check.refuse("name", found, "unique names");
             }
             for name in model
                 .fallback_models
                 .iter()
-                .filter(|name| !known.contains(name.as_str()))
+                .filter(|name| !names.contains(name.as_str()))
             {
                 check.refuse(
                     "fallback_models",

@@ -1,4 +1,4 @@
-//! Keys that pass through as written: shown by name only, never serialized, since any may hold a secret.
+//! Untyped keys. Their values may be secret, so they are neither serialised nor printed.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,15 +7,16 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// A map of keys whose meaning belongs to whoever reads them (a model provider, a tool, a later section).
+/// Map of keys that are interpreted by another component (a model provider, a tool, a later
+/// section).
 ///
-/// Reads like a [`Map`]. It has no `Serialize`, and `Debug` prints the names and hides the values.
+/// It dereferences to a [`Map`], has no `Serialize`, and `Debug` prints names only.
 #[derive(Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct OpenKeys(Map<String, Value>);
 
 impl OpenKeys {
-    /// The text under `key` as a secret; `None` when absent, blank or not text.
+    /// Returns the text of `key` as a secret; `None` if it is absent, blank or not a text.
     pub fn secret(&self, key: &str) -> Option<SecretString> {
         match self.0.get(key) {
             Some(Value::String(text)) if !text.is_empty() => {
@@ -25,7 +26,7 @@ impl OpenKeys {
         }
     }
 
-    /// The text under `key`; `None` when absent, blank or not text.
+    /// Returns the text of `key`; `None` if it is absent, blank or not a text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0
             .get(key)
@@ -33,17 +34,17 @@ impl OpenKeys {
             .filter(|text| !text.is_empty())
     }
 
-    /// Adds or replaces one key, giving back what stood there.
+    /// Adds or replaces a key and returns its previous value.
     pub fn insert(&mut self, key: impl Into<String>, value: Value) -> Option<Value> {
         self.0.insert(key.into(), value)
     }
 
-    /// The place of `key`, null when nothing was there.
+    /// Returns the value of `key` for writing; inserts null if it is absent.
     pub(super) fn slot(&mut self, key: &str) -> &mut Value {
         self.0.entry(key).or_insert(Value::Null)
     }
 
-    /// Takes one key out.
+    /// Removes a key and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         self.0.shift_remove(key)
     }
@@ -69,7 +70,7 @@ impl fmt::Debug for OpenKeys {
     }
 }
 
-/// Reads a secret where blank means absent, as `postgres_url: ""` does.
+/// Deserializes a secret; a blank text, as in `postgres_url: ""`, counts as absent.
 pub(super) fn optional_secret<'de, D>(deserializer: D) -> Result<Option<SecretString>, D::Error>
 where
     D: Deserializer<'de>,
@@ -90,14 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn debug_names_the_keys_and_hides_the_values() {
+    fn debug_prints_keys_without_values() {
         let text = format!("{:?}", sample());
         assert!(text.contains("api_key"));
         assert!(!text.contains("canary"));
     }
 
     #[test]
-    fn a_blank_or_untextual_secret_is_absent() {
+    fn blank_or_non_text_secret_is_none() {
         let keys = sample();
         assert_eq!(keys.secret("api_key").unwrap().expose_secret(), "sk-canary");
         assert!(keys.secret("blank").is_none());

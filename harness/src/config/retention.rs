@@ -1,4 +1,5 @@
-//! `retention`: how long what nobody needs any more stays. What users can see stays for ever unless this says otherwise.
+//! `retention`: deletion of data that is no longer needed. Data that users can see is kept forever
+//! by default.
 
 use std::time::Duration;
 
@@ -7,20 +8,22 @@ use serde::Deserialize;
 use super::RunEventsBackend;
 use super::check::Checker;
 
-/// How long things stay that have no other end.
+/// Retention of data without another expiry.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RetentionConfig {
-    /// Days that calls of webhooks stay that nobody took.
+    /// Retention of undelivered webhook calls, in days.
     pub dead_letter_days: u64,
-    /// Days that the journal of a run stays after its end; for ever when absent. Only for a journal in the database.
+    /// Retention of a run's journal after its end, in days; unlimited if absent. Applies to a
+    /// journal in the database only.
     pub run_event_days: Option<u64>,
-    /// How many of its newest checkpoints a thread keeps; all when neither this nor the days are set.
+    /// Number of newest checkpoints that each thread keeps; all if neither this nor
+    /// `checkpoint_days` is set.
     pub checkpoints_per_thread: Option<u64>,
-    /// Days that checkpoints stay beside those.
+    /// Retention of the other checkpoints, in days.
     pub checkpoint_days: Option<u64>,
-    /// Minutes between two looks.
+    /// Interval between sweeps, in minutes.
     pub sweep_interval_minutes: u64,
 }
 
@@ -36,18 +39,18 @@ impl Default for RetentionConfig {
     }
 }
 
-/// A hundred years.
-const LONGEST_DAYS: u64 = 36_600;
+/// Maximum retention: one hundred years, in days.
+const MAX_DAYS: u64 = 36_600;
 
 impl RetentionConfig {
-    /// [`RetentionConfig::sweep_interval_minutes`] as a duration.
+    /// Returns [`RetentionConfig::sweep_interval_minutes`] as a duration.
     pub fn sweep_interval(&self) -> Duration {
         Duration::from_secs(self.sweep_interval_minutes.saturating_mul(60))
     }
 
     pub(super) fn check(&self, journal: RunEventsBackend, check: &mut Checker) {
-        check.within("dead_letter_days", self.dead_letter_days, 1..=LONGEST_DAYS);
-        check.within_if_set("run_event_days", self.run_event_days, 1..=LONGEST_DAYS);
+        check.within("dead_letter_days", self.dead_letter_days, 1..=MAX_DAYS);
+        check.within_if_set("run_event_days", self.run_event_days, 1..=MAX_DAYS);
         if let Some(days) = self
             .run_event_days
             .filter(|_| journal != RunEventsBackend::Db)
@@ -55,7 +58,7 @@ impl RetentionConfig {
             check.refuse(
                 "run_event_days",
                 days,
-                "null, unless `run_events.backend` is `db`: no other journal is looked through",
+                "null, unless `run_events.backend` is `db`: other journals are not swept",
             );
         }
         check.within_if_set(
@@ -63,7 +66,7 @@ impl RetentionConfig {
             self.checkpoints_per_thread,
             1..=1_000_000,
         );
-        check.within_if_set("checkpoint_days", self.checkpoint_days, 1..=LONGEST_DAYS);
+        check.within_if_set("checkpoint_days", self.checkpoint_days, 1..=MAX_DAYS);
         check.within(
             "sweep_interval_minutes",
             self.sweep_interval_minutes,

@@ -1,17 +1,17 @@
-//! `run_events`: the journal of what runs did.
+//! `run_events`: journal of the events of runs.
 
 use serde::Deserialize;
 
-/// The journal of runs.
+/// Journal of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RunEventsConfig {
-    /// Where the journal is kept.
+    /// Storage of the journal.
     pub backend: RunEventsBackend,
-    /// Longest content of one trace event, in characters.
+    /// Maximum content of one trace event, in characters.
     pub max_trace_content: usize,
-    /// Add up token usage per run.
+    /// Has no effect: token usage is always tracked.
     pub track_token_usage: bool,
 }
 
@@ -25,16 +25,16 @@ impl Default for RunEventsConfig {
     }
 }
 
-/// Where the journal is kept.
+/// Storage of the journal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RunEventsBackend {
-    /// Nothing outlives the process.
+    /// In memory; data is lost when the process ends.
     Memory,
-    /// In the database.
+    /// Database.
     #[default]
     Db,
-    /// In files, one line per event.
+    /// Files, one line per event.
     Jsonl,
 }

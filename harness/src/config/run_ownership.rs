@@ -1,4 +1,4 @@
-//! `run_ownership`: how processes agree on who drives a run.
+//! `run_ownership`: leases with which nodes claim runs.
 
 use serde::Deserialize;
 
@@ -9,26 +9,27 @@ use super::check::Checker;
 #[serde(default)]
 #[non_exhaustive]
 pub struct RunOwnershipConfig {
-    /// Seconds that a process which says nothing is taken to live; then others take its runs.
+    /// Duration of a node's lease, in seconds. After it expires, other nodes take over the node's
+    /// runs.
     pub lease_seconds: u64,
-    /// Without effect: a process stops by itself before its lease lapses, so nobody has to wait for it.
+    /// Has no effect: a node stops its runs before its lease expires, so no grace period is needed.
     pub grace_seconds: u64,
-    /// Without effect: leases are renewed wherever several processes may share a database.
+    /// Has no effect: leases are always renewed if several nodes may share the database.
     pub heartbeat_enabled: bool,
-    /// What becomes of a run whose process died: it goes on at its last checkpoint, or ends as an error.
+    /// Action on a run whose node failed: resume at its last checkpoint, or end with an error.
     pub recovery: RunRecovery,
-    /// How many processes may die with a run before it ends.
+    /// Maximum number of node failures before the run ends.
     pub max_attempts: u32,
 }
 
-/// What becomes of a run whose process died.
+/// Action on a run whose node failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunRecovery {
-    /// It goes on at its last checkpoint.
+    /// Resumes the run at its last checkpoint.
     #[default]
     Resume,
-    /// It ends as an error.
+    /// Ends the run with an error.
     Fail,
 }
 

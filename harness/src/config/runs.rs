@@ -1,4 +1,4 @@
-//! `runs`: the limits every run lives under.
+//! `runs`: limits that apply to every run.
 
 use std::time::Duration;
 
@@ -6,22 +6,23 @@ use serde::Deserialize;
 
 use super::check::Checker;
 
-/// Limits of runs.
+/// Limits of every run and of the requests that start runs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RunsConfig {
-    /// Seconds after which a run is stopped, whatever it does.
+    /// Maximum duration of a run, in seconds.
     pub wall_clock_limit_seconds: u64,
-    /// Seconds without any progress after which a run is stopped.
+    /// Maximum time without progress, in seconds.
     pub idle_limit_seconds: u64,
-    /// Seconds that runs may go on once the process was asked to end; then they are given back where their last step ended.
+    /// Time that runs may continue after shutdown was requested, in seconds. Then they are released
+    /// at the end of their last step.
     pub shutdown_grace_seconds: u64,
-    /// Runs that may wait on one thread behind the active one.
+    /// Maximum number of queued runs of one thread.
     pub max_enqueued_per_thread: usize,
-    /// Messages that one request may bring.
+    /// Maximum number of messages in one request.
     pub max_messages_per_request: usize,
-    /// Messages that a request may make a thread hold.
+    /// Maximum number of messages of a thread after a request.
     pub max_messages_per_thread: usize,
 }
 
@@ -39,17 +40,17 @@ impl Default for RunsConfig {
 }
 
 impl RunsConfig {
-    /// [`RunsConfig::wall_clock_limit_seconds`] as a duration.
+    /// Returns [`RunsConfig::wall_clock_limit_seconds`] as a duration.
     pub fn wall_clock_limit(&self) -> Duration {
         Duration::from_secs(self.wall_clock_limit_seconds)
     }
 
-    /// [`RunsConfig::idle_limit_seconds`] as a duration.
+    /// Returns [`RunsConfig::idle_limit_seconds`] as a duration.
     pub fn idle_limit(&self) -> Duration {
         Duration::from_secs(self.idle_limit_seconds)
     }
 
-    /// [`RunsConfig::shutdown_grace_seconds`] as a duration.
+    /// Returns [`RunsConfig::shutdown_grace_seconds`] as a duration.
     pub fn shutdown_grace(&self) -> Duration {
         Duration::from_secs(self.shutdown_grace_seconds)
     }

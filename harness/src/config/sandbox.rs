@@ -1,4 +1,4 @@
-//! `sandbox`: where tools run commands and touch files.
+//! `sandbox`: isolation of commands and files of tools.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,62 +11,64 @@ use super::open_keys::{OpenKeys, optional_secret};
 #[cfg(feature = "http")]
 use crate::net::{BadEntry, HostRules};
 
-/// The sandbox of every thread.
+/// Sandbox of every thread.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SandboxConfig {
-    /// The provider: `local`, or the class path of an older configuration.
+    /// Provider: `local`, or the class path of an older configuration.
     #[serde(rename = "use")]
     pub provider: String,
-    /// Run shell commands on the host, as this process' user and without a sandbox.
+    /// Runs shell commands on the host, as the user of this process and without isolation.
     pub allow_host_bash: bool,
-    /// What sandboxed commands reach of the network.
+    /// Network access of sandboxed commands.
     pub network: SandboxNetworkConfig,
-    /// What one sandboxed command may use.
+    /// Resource limits of one sandboxed command.
     pub limits: SandboxLimitsConfig,
-    /// How many commands run at once in this process. Those beyond wait for `acquire_timeout` seconds and are refused then.
+    /// Maximum number of concurrent commands in this process. Further commands wait up to
+    /// `acquire_timeout` seconds and are then refused.
     pub max_commands: usize,
     /// Container image.
     pub image: Option<String>,
     /// First host port of containers.
     pub port: Option<u16>,
-    /// How many sandboxes may live at once.
+    /// Maximum number of sandboxes at the same time.
     pub replicas: Option<u64>,
-    /// What happens when `replicas` are in use.
+    /// Behaviour while `replicas` sandboxes are in use.
     pub overflow_policy: OverflowPolicy,
-    /// Seconds to wait for a free sandbox.
+    /// Maximum wait for a free sandbox, in seconds.
     pub acquire_timeout: u64,
-    /// Sandboxes beyond `replicas` under `overflow_policy: burst`.
+    /// Additional sandboxes under `overflow_policy: burst`.
     pub burst_limit: u64,
     /// Prefix of container names.
     pub container_prefix: Option<String>,
-    /// Seconds without use after which a sandbox is given up; 0 keeps it.
+    /// Idle time after which a sandbox is released, in seconds; 0 for never.
     pub idle_timeout: Option<u64>,
-    /// Seconds during which a fresh health check is not repeated.
+    /// Time during which a successful health check is not repeated, in seconds.
     pub health_check_skip_seconds: Option<f64>,
-    /// Who owns a sandbox when several processes share them.
+    /// Ownership of sandboxes that several processes share.
     pub ownership: Option<SandboxOwnershipConfig>,
-    /// Extra host directories.
+    /// Additional host folders.
     pub mounts: Vec<VolumeMountConfig>,
-    /// Mount the thread's directories.
+    /// Mounts the thread's folders.
     pub thread_data_mounts: Option<bool>,
-    /// Environment inside the sandbox. Values may be secret.
+    /// Environment variables inside the sandbox. Values may be secret.
     pub environment: BTreeMap<String, SecretString>,
-    /// Longest output of a shell command, in characters; 0 means no limit.
+    /// Maximum output of a shell command, in characters; 0 for no limit.
     pub bash_output_max_chars: usize,
-    /// Longest output of reading a file, in characters; 0 means no limit.
+    /// Maximum output of reading a file, in characters; 0 for no limit.
     pub read_file_output_max_chars: usize,
-    /// Longest listing, in characters; 0 means no limit.
+    /// Maximum length of a folder listing, in characters; 0 for no limit.
     pub ls_output_max_chars: usize,
-    /// Seconds a shell command may take.
+    /// Timeout of a shell command, in seconds.
     pub bash_command_timeout: u64,
-    /// Where the service is that makes containers in a cluster; without one an engine on this machine makes them.
+    /// Address of the service that creates containers in a cluster; without it, a container engine
+    /// on this machine creates them.
     pub provisioner_url: Option<String>,
-    /// Key of the provisioner service.
+    /// API key of the provisioner service.
     #[serde(deserialize_with = "optional_secret")]
     pub provisioner_api_key: Option<SecretString>,
-    /// Every other key, for the provider.
+    /// All other keys, which are passed to the provider.
     #[serde(flatten)]
     pub extra: OpenKeys,
 }
@@ -123,19 +125,19 @@ impl SandboxConfig {
     }
 }
 
-/// What sandboxed commands reach of the network: `false`, `true`, `{allow: [..]}` or `host`.
+/// Network access of sandboxed commands: `false`, `true`, `{allow: [..]}` or `host`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(try_from = "WrittenNetwork")]
+#[serde(try_from = "NetworkSetting")]
 #[non_exhaustive]
 pub enum SandboxNetworkConfig {
-    /// Nothing.
+    /// No access.
     #[default]
     None,
     /// Public hosts, through a proxy.
     Public,
     /// These hosts, through a proxy.
     Allow(Vec<String>),
-    /// All that this machine reaches, itself among it.
+    /// All hosts that this machine reaches, including itself.
     Host,
 }
 
@@ -144,7 +146,7 @@ pub enum SandboxNetworkConfig {
     untagged,
     expecting = "allowed: false, true, host, or a list of hosts under `allow`"
 )]
-enum WrittenNetwork {
+enum NetworkSetting {
     Switch(bool),
     Word(String),
     Hosts(AllowedHosts),
@@ -156,16 +158,16 @@ struct AllowedHosts {
     allow: Vec<String>,
 }
 
-impl TryFrom<WrittenNetwork> for SandboxNetworkConfig {
+impl TryFrom<NetworkSetting> for SandboxNetworkConfig {
     type Error = String;
 
-    fn try_from(written: WrittenNetwork) -> Result<Self, String> {
+    fn try_from(written: NetworkSetting) -> Result<Self, String> {
         match written {
-            WrittenNetwork::Switch(false) => Ok(Self::None),
-            WrittenNetwork::Switch(true) => Ok(Self::Public),
-            WrittenNetwork::Hosts(AllowedHosts { allow }) => Ok(Self::Allow(allow)),
-            // By a variable everything is a word.
-            WrittenNetwork::Word(word) => match word.as_str() {
+            NetworkSetting::Switch(false) => Ok(Self::None),
+            NetworkSetting::Switch(true) => Ok(Self::Public),
+            NetworkSetting::Hosts(AllowedHosts { allow }) => Ok(Self::Allow(allow)),
+            // A value from an environment variable is always a text.
+            NetworkSetting::Word(word) => match word.as_str() {
                 "false" => Ok(Self::None),
                 "true" => Ok(Self::Public),
                 "host" => Ok(Self::Host),
@@ -178,7 +180,7 @@ impl TryFrom<WrittenNetwork> for SandboxNetworkConfig {
 }
 
 impl SandboxNetworkConfig {
-    /// The hosts that a proxy is to lead to, where commands reach some through one.
+    /// Returns the rules of the proxy, if commands reach the network through one.
     #[cfg(feature = "http")]
     pub fn rules(&self) -> Option<Result<HostRules, BadEntry>> {
         match self {
@@ -194,28 +196,28 @@ impl SandboxNetworkConfig {
             check.refuse("network", format!("'{entry}'"), BadEntry::ALLOWED);
         }
         #[cfg(not(feature = "http"))]
-        let _nothing_to_read_hosts_with = check;
+        let _unused = check;
     }
 }
 
-/// What one sandboxed command may use.
+/// Resource limits of one sandboxed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SandboxLimitsConfig {
-    /// Processes and threads at once.
+    /// Maximum number of processes and threads.
     pub processes: u64,
-    /// MiB of memory of one process; of all together where control groups can be made.
+    /// Memory of one process, or of all together if control groups are available, in MiB.
     pub memory_mb: u64,
-    /// MiB of the longest file it may write.
+    /// Maximum size of a written file, in MiB.
     pub file_mb: u64,
-    /// Open files of one process.
+    /// Maximum number of open files of one process.
     pub open_files: u64,
-    /// Seconds of processor time of one process.
+    /// CPU time of one process, in seconds.
     pub cpu_seconds: u64,
-    /// MiB of its private `/tmp`, which lies in memory.
+    /// Size of the private `/tmp`, which is in memory, in MiB.
     pub scratch_mb: u64,
-    /// MiB that it may print before it is ended.
+    /// Maximum output before the command is terminated, in MiB.
     pub output_mb: u64,
 }
 
@@ -235,28 +237,28 @@ impl Default for SandboxLimitsConfig {
 
 impl SandboxLimitsConfig {
     fn check(&self, check: &mut Checker) {
-        const MOST_MB: u64 = 1 << 30;
+        const MAX_MB: u64 = 1 << 30;
         check.within("processes", self.processes, 4..=1 << 20);
-        check.within("memory_mb", self.memory_mb, 16..=MOST_MB);
-        check.within("file_mb", self.file_mb, 1..=MOST_MB);
+        check.within("memory_mb", self.memory_mb, 16..=MAX_MB);
+        check.within("file_mb", self.file_mb, 1..=MAX_MB);
         check.within("open_files", self.open_files, 16..=1 << 20);
         check.within("cpu_seconds", self.cpu_seconds, 1..=1 << 30);
-        check.within("scratch_mb", self.scratch_mb, 1..=MOST_MB);
-        check.within("output_mb", self.output_mb, 1..=MOST_MB);
+        check.within("scratch_mb", self.scratch_mb, 1..=MAX_MB);
+        check.within("output_mb", self.output_mb, 1..=MAX_MB);
     }
 }
 
-/// What a request for a sandbox meets when all are in use.
+/// Behaviour of a request while all sandboxes are in use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum OverflowPolicy {
-    /// It waits for `acquire_timeout`.
+    /// Waits up to `acquire_timeout`.
     #[default]
     Wait,
-    /// It fails at once.
+    /// Fails at once.
     Reject,
-    /// It gets one of `burst_limit` more.
+    /// Uses one of `burst_limit` additional sandboxes.
     Burst,
 }
 
@@ -265,15 +267,15 @@ pub enum OverflowPolicy {
 #[serde(default)]
 #[non_exhaustive]
 pub struct SandboxOwnershipConfig {
-    /// Where owners are recorded.
+    /// Storage of ownership records.
     #[serde(rename = "type")]
     pub kind: SandboxOwnershipKind,
-    /// Redis address, when recorded there.
+    /// Redis address, for `type: redis`.
     #[serde(deserialize_with = "optional_secret")]
     pub redis_url: Option<SecretString>,
-    /// Seconds between renewals.
+    /// Interval between renewals, in seconds.
     pub renewal_interval_seconds: f64,
-    /// How many renewals may fail before ownership lapses.
+    /// Number of renewal intervals after which ownership expires.
     pub ttl_multiplier: f64,
     /// Prefix of the Redis keys.
     pub key_prefix: String,
@@ -298,27 +300,27 @@ impl SandboxOwnershipConfig {
     }
 }
 
-/// Where owners of sandboxes are recorded.
+/// Storage of ownership records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum SandboxOwnershipKind {
-    /// In this process.
+    /// Memory of this process.
     #[default]
     Memory,
-    /// In Redis.
+    /// Redis.
     Redis,
 }
 
-/// A host directory inside the sandbox.
+/// Host folder inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct VolumeMountConfig {
-    /// The directory on the host.
+    /// Folder on the host.
     pub host_path: PathBuf,
-    /// Where it appears inside.
+    /// Path inside the sandbox.
     pub container_path: String,
-    /// Refuse writes.
+    /// Denies writes.
     #[serde(default)]
     pub read_only: bool,
 }

@@ -1,27 +1,28 @@
-//! `skills`: where the installation's skills lie, and how much agents are told of them.
+//! `skills`: location of the shared skills, and their presentation to agents.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// Skills.
+/// Location and presentation of skills.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SkillsConfig {
-    /// The implementation of an older configuration; there is one.
+    /// Accepted for compatibility with older configurations; there is one implementation.
     #[serde(rename = "use")]
     pub implementation: String,
-    /// The folder, from the project root on; it has `public` and, from older installations, `custom`.
+    /// Folder of skills, relative to the project root. It contains `public` and, in older
+    /// installations, `custom`.
     pub path: Option<PathBuf>,
-    /// Where agents see skills.
+    /// Path at which agents see skills.
     pub container_path: String,
-    /// Whether agents are told the names alone, and look up the rest.
+    /// Shows agents only the names of skills; agents look up the rest.
     pub deferred_discovery: bool,
 }
 
 impl SkillsConfig {
-    /// Where agents see skills, whatever a configuration says.
+    /// Path at which agents always see skills.
     pub const CONTAINER_PATH: &str = "/mnt/skills";
 }
 

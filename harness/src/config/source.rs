@@ -1,36 +1,37 @@
-//! Where the configuration in force comes from.
+//! Source of the configuration in force.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::AppConfig;
 
-/// Gives the configuration in force, which may change from one question to the next.
+/// Source of the configuration in force, which may change between calls.
 pub trait ConfigSource: fmt::Debug + Send + Sync {
-    /// The configuration now. Take it once per piece of work: it never changes under you. Equal answers may be the same `Arc`.
+    /// Returns the current configuration, which is immutable: call this once per unit of work. An
+    /// unchanged configuration may be the same `Arc`.
     fn current(&self) -> Arc<AppConfig>;
 }
 
-/// Gives the value of a variable, if it has one.
+/// Function that returns the value of a variable.
 type LookUp = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// The variables that `$NAME`s in files stand for. They are secrets: `Debug` shows none.
+/// Values of `$NAME` references in files. They are secrets: `Debug` prints none.
 #[derive(Clone)]
 pub struct Variables(Arc<LookUp>);
 
 impl Variables {
-    /// Variables that are looked up so.
+    /// Creates variables from a lookup function.
     pub fn new(look_up: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(look_up))
     }
 
-    /// The value of a variable, if it has one.
+    /// Returns the value of a variable, if it is set.
     pub fn get(&self, name: &str) -> Option<String> {
         (self.0)(name)
     }
 }
 
-/// No variables.
+/// Creates an empty set of variables.
 impl Default for Variables {
     fn default() -> Self {
         Self::new(|_name| None)
@@ -43,7 +44,7 @@ impl fmt::Debug for Variables {
     }
 }
 
-/// A configuration that stays as it is.
+/// Source that always returns the same configuration.
 impl ConfigSource for Arc<AppConfig> {
     fn current(&self) -> Arc<AppConfig> {
         self.clone()

@@ -1,4 +1,4 @@
-//! `store`: long-term memory of users, and what makes it findable by meaning.
+//! `store`: item store (LangGraph Store) and its semantic search.
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -6,35 +6,35 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::open_keys::optional_secret;
 
-/// Long-term memory.
+/// Item store (LangGraph Store).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The index of meanings; without one, items are found by place and content only.
+    /// Semantic index; without it, items are found only by namespace and content.
     pub index: Option<StoreIndexConfig>,
-    /// How long items live.
+    /// Lifetime of items.
     pub ttl: StoreTtlConfig,
 }
 
-/// The index of meanings.
+/// Semantic index.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct StoreIndexConfig {
-    /// The embedding model.
+    /// Embedding model.
     pub embed: EmbedConfig,
-    /// How many numbers its vectors have.
+    /// Number of dimensions of its vectors.
     pub dims: usize,
-    /// Which parts of a value count: `$` for all of it, or paths such as `notes[*].text`.
-    #[serde(default = "whole")]
+    /// Indexed parts of a value: `$` for the whole value, or paths such as `notes[*].text`.
+    #[serde(default = "default_fields")]
     pub fields: Vec<String>,
 }
 
-fn whole() -> Vec<String> {
+fn default_fields() -> Vec<String> {
     vec!["$".to_owned()]
 }
 
-/// The embedding model: a name with its provider, or an entry of its own.
+/// Embedding model: a name with its provider, or an entry.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(
     untagged,
@@ -42,43 +42,43 @@ fn whole() -> Vec<String> {
 )]
 #[non_exhaustive]
 pub enum EmbedConfig {
-    /// `openai:<model>`, with the key in OPENAI_API_KEY.
+    /// `openai:<model>`, with the API key in OPENAI_API_KEY.
     Name(String),
-    /// A model behind an OpenAI-compatible server.
+    /// Model of an OpenAI-compatible server.
     Entry(EmbedEntryConfig),
 }
 
-/// A model behind an OpenAI-compatible server.
+/// Model of an OpenAI-compatible server.
 #[derive(Debug, Clone, Deserialize)]
 #[non_exhaustive]
 pub struct EmbedEntryConfig {
-    /// The model's name there; `openai:` before it is understood.
+    /// Name of the model at the server; the prefix `openai:` is accepted.
     pub model: String,
-    /// The address before `/embeddings`; OpenAI's when absent.
+    /// Address without `/embeddings`; OpenAI's if absent.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// The provider's key.
+    /// API key of the provider.
     #[serde(default, deserialize_with = "optional_secret")]
     pub api_key: Option<SecretString>,
-    /// Seconds that one call may take.
-    #[serde(default = "half_a_minute")]
+    /// Timeout of one call, in seconds.
+    #[serde(default = "default_timeout_seconds")]
     pub timeout: f64,
 }
 
-fn half_a_minute() -> f64 {
+fn default_timeout_seconds() -> f64 {
     30.0
 }
 
-/// How long items live. The words are those of `langgraph.json`.
+/// Lifetime of items. The keys are those of `langgraph.json`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct StoreTtlConfig {
-    /// Minutes that an item lives when nobody says; null for ever.
+    /// Default lifetime of an item, in minutes; null for unlimited.
     pub default_ttl: Option<f64>,
-    /// Whether reading begins an item's life anew.
+    /// Restarts the lifetime of an item when it is read.
     pub refresh_on_read: bool,
-    /// Minutes between two sweeps.
+    /// Interval between sweeps, in minutes.
     pub sweep_interval_minutes: f64,
 }
 
@@ -92,8 +92,8 @@ impl Default for StoreTtlConfig {
     }
 }
 
-/// A century of minutes.
-const LONGEST: f64 = 60.0 * 24.0 * 366.0 * 100.0;
+/// Maximum lifetime: one hundred years, in minutes.
+const MAX_TTL_MINUTES: f64 = 60.0 * 24.0 * 366.0 * 100.0;
 
 impl StoreConfig {
     pub(super) fn check(&self, check: &mut Checker) {
@@ -101,9 +101,9 @@ impl StoreConfig {
             check.within(
                 "sweep_interval_minutes",
                 self.ttl.sweep_interval_minutes,
-                0.01..=LONGEST,
+                0.01..=MAX_TTL_MINUTES,
             );
-            check.within_if_set("default_ttl", self.ttl.default_ttl, 0.001..=LONGEST);
+            check.within_if_set("default_ttl", self.ttl.default_ttl, 0.001..=MAX_TTL_MINUTES);
         });
         if let Some(index) = &self.index {
             check.under("index", |check| {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_embedding_model_is_told_what_it_may_be() {
+    fn invalid_embedding_model_error_states_allowed_forms() {
         for wrong in [json!(5), json!({ "base_url": "http://x" })] {
             let error = serde_json::from_value::<EmbedConfig>(wrong)
                 .unwrap_err()

@@ -1,4 +1,4 @@
-//! `stream_bridge`: how a run's events reach those who watch it.
+//! `stream_bridge`: transport of a run's events to its viewers.
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -6,24 +6,25 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::open_keys::optional_secret;
 
-/// The road from runs to viewers.
+/// Transport of events from runs to viewers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct StreamBridgeConfig {
-    /// The kind of bridge.
+    /// Kind of bridge.
     #[serde(rename = "type")]
     pub kind: StreamBridgeKind,
-    /// Redis address; the environment's `DEER_FLOW_STREAM_BRIDGE_REDIS_URL`, then `REDIS_URL`, stand in.
+    /// Redis address; default: the environment variables `DEER_FLOW_STREAM_BRIDGE_REDIS_URL`, then
+    /// `REDIS_URL`.
     #[serde(deserialize_with = "optional_secret")]
     pub redis_url: Option<SecretString>,
-    /// Events kept per run for those who come late.
+    /// Has no effect: streams keep all events of a run.
     pub queue_maxsize: usize,
-    /// Most connections to Redis; null leaves it to the bridge.
+    /// Has no effect: the number of connections to Redis is fixed.
     pub max_connections: Option<u32>,
-    /// Seconds a finished stream is kept.
+    /// Retention of a finished stream, in seconds.
     pub stream_ttl_seconds: u64,
-    /// Seconds after which the stream of a recovered run is cleared.
+    /// Has no effect: `stream_ttl_seconds` determines the retention of every stream.
     pub recovered_stream_cleanup_delay_seconds: f64,
 }
 
@@ -59,14 +60,14 @@ impl StreamBridgeConfig {
     }
 }
 
-/// The kind of bridge.
+/// Kind of bridge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum StreamBridgeKind {
-    /// Inside this process.
+    /// Within this process.
     #[default]
     Memory,
-    /// Through Redis, for several processes.
+    /// Redis, for several processes.
     Redis,
 }

@@ -1,4 +1,5 @@
-//! `subagents`: agents that an agent sets to work, what they may use, and kinds of them besides the built-in ones.
+//! `subagents`: limits of subagents, their tools, and custom kinds in addition to the built-in
+//! ones.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +9,31 @@ use super::TokenBudgetConfig;
 use super::check::Checker;
 use super::open_keys::OpenKeys;
 
-/// Tools that no agent has which another one sets to work, unless its entry says otherwise.
-const KEPT_FROM_OTHERS: [&str; 3] = ["task", "ask_clarification", "present_files"];
+/// Tools that subagents do not get, unless their entry allows them.
+const DENIED_TO_SUBAGENTS: [&str; 3] = ["task", "ask_clarification", "present_files"];
 
-/// Agents that an agent sets to work.
+/// Limits and kinds of subagents.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SubagentsConfig {
-    /// Whether runs that ask for them get them.
+    /// Allows runs to use subagents.
     pub enabled: bool,
-    /// Seconds that one of them may work.
+    /// Timeout of a subagent, in seconds.
     pub timeout_seconds: u64,
-    /// Most steps of a built-in one; null for its own number.
+    /// Maximum number of steps of a built-in subagent; null for its own default.
     pub max_turns: Option<u64>,
-    /// Most of them in one run.
+    /// Maximum number of subagents that one run may start.
     pub max_total_per_run: usize,
-    /// How many of one server may be at work at the same time; others wait.
+    /// Maximum number of concurrently running subagents of one server; others wait.
     pub max_running: usize,
-    /// What one of them may cost.
+    /// Token budget of one subagent.
     pub token_budget: SubagentBudgetConfig,
-    /// Other limits and models for some of them.
+    /// Overrides for single kinds.
     pub agents: BTreeMap<String, SubagentOverrideConfig>,
-    /// Further kinds.
+    /// Custom kinds.
     pub custom_agents: BTreeMap<String, CustomSubagentConfig>,
-    /// The other keys.
+    /// All other keys.
     #[serde(flatten)]
     pub extra: OpenKeys,
 }
@@ -53,98 +54,98 @@ impl Default for SubagentsConfig {
     }
 }
 
-/// What one of them differs in.
+/// Overrides for one kind of subagent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SubagentOverrideConfig {
-    /// Seconds that it may work.
+    /// Timeout, in seconds.
     pub timeout_seconds: Option<u64>,
-    /// Its most steps.
+    /// Maximum number of steps.
     pub max_turns: Option<u64>,
-    /// Its model entry; `inherit` for the one of who sets it to work.
+    /// Model entry; `inherit` for the model of the calling agent.
     pub model: Option<String>,
-    /// The skills it may use.
+    /// Allowed skills.
     pub skills: Option<Vec<String>>,
-    /// What it may cost.
+    /// Token budget.
     pub token_budget: Option<SubagentBudgetConfig>,
 }
 
-/// A further kind.
+/// Custom kind of subagent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct CustomSubagentConfig {
-    /// When it is to be used; the model that chooses reads this.
+    /// Purpose of the subagent; shown to the model that selects one.
     pub description: String,
-    /// Who it is and how it works.
+    /// System prompt.
     pub system_prompt: String,
-    /// The tools it may have; null for all.
+    /// Allowed tools; null for all.
     #[serde(default)]
     pub tools: Option<Vec<String>>,
-    /// The tools it may not have.
-    #[serde(default = "kept_from_others")]
+    /// Denied tools.
+    #[serde(default = "tools_denied_to_subagents")]
     pub disallowed_tools: Option<Vec<String>>,
-    /// The skills it may use; null for all.
+    /// Allowed skills; null for all.
     #[serde(default)]
     pub skills: Option<Vec<String>>,
-    /// Its model entry; `inherit` for the one of who sets it to work.
-    #[serde(default = "inherit")]
+    /// Model entry; `inherit` for the model of the calling agent.
+    #[serde(default = "default_custom_model")]
     pub model: String,
-    /// Its most steps.
-    #[serde(default = "fifty")]
+    /// Maximum number of steps.
+    #[serde(default = "default_custom_max_turns")]
     pub max_turns: u64,
-    /// Seconds that it may work.
-    #[serde(default = "a_quarter_of_an_hour")]
+    /// Timeout, in seconds.
+    #[serde(default = "default_custom_timeout_seconds")]
     pub timeout_seconds: u64,
 }
 
 impl CustomSubagentConfig {
-    /// A kind that is as a configuration has it which says no more than this.
+    /// Creates a kind with defaults for all other keys.
     pub fn new(description: impl Into<String>, system_prompt: impl Into<String>) -> Self {
         Self {
             description: description.into(),
             system_prompt: system_prompt.into(),
             tools: None,
-            disallowed_tools: kept_from_others(),
+            disallowed_tools: tools_denied_to_subagents(),
             skills: None,
-            model: inherit(),
-            max_turns: fifty(),
-            timeout_seconds: a_quarter_of_an_hour(),
+            model: default_custom_model(),
+            max_turns: default_custom_max_turns(),
+            timeout_seconds: default_custom_timeout_seconds(),
         }
     }
 }
 
-/// A budget of which what is absent is as it would be without it.
+/// Token budget. Absent fields use the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SubagentBudgetConfig {
-    /// Whether there is a budget.
+    /// Enables the budget.
     pub enabled: Option<bool>,
-    /// Tokens of all model calls together.
+    /// Maximum tokens of all model calls together.
     pub max_tokens: Option<u64>,
-    /// Tokens that are read.
+    /// Maximum input tokens.
     pub max_input_tokens: Option<u64>,
-    /// Tokens that are written.
+    /// Maximum output tokens.
     pub max_output_tokens: Option<u64>,
-    /// The share at which the model is told.
+    /// Share of the budget at which the model is warned.
     pub warn_threshold: Option<f64>,
-    /// The share at which the agent is brought to its end.
+    /// Share of the budget at which the agent is ended.
     pub hard_stop_threshold: Option<f64>,
 }
 
 impl SubagentBudgetConfig {
-    /// The budget where nothing is configured. An agent whose conversation is shortened as it goes needs less.
-    pub fn usual(is_shortened: bool) -> TokenBudgetConfig {
+    /// Returns the default budget. It is smaller for an agent whose conversation is summarized.
+    pub fn usual(is_summarized: bool) -> TokenBudgetConfig {
         TokenBudgetConfig {
             enabled: true,
-            max_tokens: if is_shortened { 1_000_000 } else { 2_000_000 },
+            max_tokens: if is_summarized { 1_000_000 } else { 2_000_000 },
             warn_threshold: 0.7,
             ..TokenBudgetConfig::default()
         }
     }
 
-    /// `base` with what is said here.
+    /// Returns `base`, overridden by the fields that are set in this budget.
     pub fn over(&self, base: TokenBudgetConfig) -> TokenBudgetConfig {
         TokenBudgetConfig {
             enabled: self.enabled.unwrap_or(base.enabled),
@@ -157,19 +158,19 @@ impl SubagentBudgetConfig {
     }
 }
 
-fn kept_from_others() -> Option<Vec<String>> {
-    Some(KEPT_FROM_OTHERS.map(str::to_owned).to_vec())
+fn tools_denied_to_subagents() -> Option<Vec<String>> {
+    Some(DENIED_TO_SUBAGENTS.map(str::to_owned).to_vec())
 }
 
-fn inherit() -> String {
+fn default_custom_model() -> String {
     "inherit".to_owned()
 }
 
-fn fifty() -> u64 {
+fn default_custom_max_turns() -> u64 {
     50
 }
 
-fn a_quarter_of_an_hour() -> u64 {
+fn default_custom_timeout_seconds() -> u64 {
     900
 }
 

@@ -1,4 +1,4 @@
-//! `suggestions`: follow-up questions offered after an answer.
+//! `suggestions`: follow-up questions that are offered after an answer.
 
 use serde::Deserialize;
 
@@ -9,9 +9,9 @@ use super::check::Checker;
 #[serde(default)]
 #[non_exhaustive]
 pub struct SuggestionsConfig {
-    /// Whether questions are offered.
+    /// Enables suggestions.
     pub enabled: bool,
-    /// Most questions offered.
+    /// Maximum number of suggestions.
     pub max_suggestions: u32,
 }
 

@@ -1,28 +1,28 @@
-//! `summarization`: shortening a conversation that outgrows its model.
+//! `summarization`: shortening of conversations that exceed the model's context.
 
 use serde::Deserialize;
 
 use super::check::Checker;
 use super::open_keys::OpenKeys;
 
-/// When and how a conversation is shortened.
+/// Summarization of conversations.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SummarizationConfig {
-    /// Whether conversations are shortened.
+    /// Enables summarization.
     pub enabled: bool,
-    /// The model that writes summaries; null uses the run's own.
+    /// Model that writes summaries; null for the model of the run.
     pub model_name: Option<String>,
-    /// Sizes any of which starts a summary.
+    /// Sizes that trigger a summary; reaching one of them is enough.
     pub trigger: Option<Triggers>,
-    /// How much is kept as it is.
+    /// Size of the newest part that stays unchanged.
     pub keep: ContextSize,
-    /// Tokens of transcript given to the summarizer; null for all of it.
+    /// Maximum tokens of the transcript that is summarized; null for all of it.
     pub trim_tokens_to_summarize: Option<u64>,
-    /// The prompt; null uses the built-in one.
+    /// Prompt; null for the built-in one.
     pub summary_prompt: Option<String>,
-    /// Tools whose reading of a skill file is remembered.
+    /// Has no effect: the tools that read skills are built in.
     pub skill_file_read_tool_names: Vec<String>,
     /// Keys of older configurations.
     #[serde(flatten)]
@@ -50,7 +50,7 @@ impl Default for SummarizationConfig {
 }
 
 impl SummarizationConfig {
-    /// The sizes that start a summary; empty when none is configured.
+    /// Returns the sizes that trigger a summary; empty if none is configured.
     pub fn triggers(&self) -> &[ContextSize] {
         match &self.trigger {
             None => &[],
@@ -73,7 +73,7 @@ impl SummarizationConfig {
     }
 }
 
-/// One size or several.
+/// One size or a list of sizes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(
     untagged,
@@ -81,20 +81,20 @@ impl SummarizationConfig {
 )]
 #[non_exhaustive]
 pub enum Triggers {
-    /// A single size.
+    /// Single size.
     One(ContextSize),
-    /// Any of several sizes.
+    /// Several sizes; reaching one of them is enough.
     Many(Vec<ContextSize>),
 }
 
-/// A size of conversation.
+/// Size of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct ContextSize {
-    /// What is counted.
+    /// Unit of the value.
     #[serde(rename = "type")]
     pub unit: ContextUnit,
-    /// How much of it; a share of the model's window for [`ContextUnit::Fraction`].
+    /// Amount; a share of the model's window for [`ContextUnit::Fraction`].
     pub value: f64,
 }
 
@@ -109,12 +109,12 @@ impl ContextSize {
     }
 }
 
-/// What a [`ContextSize`] counts.
+/// Unit of a [`ContextSize`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ContextUnit {
-    /// A share of the model's context window.
+    /// Share of the model's context window.
     Fraction,
     /// Tokens.
     Tokens,

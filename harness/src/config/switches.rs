@@ -1,16 +1,16 @@
-//! Sections that only turn something on or off: `token_usage`, `agents_api`, `webhooks`, `testing`.
+//! Small sections: `token_usage`, `agents_api`, `webhooks`, `testing`.
 
 use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::open_keys::optional_secret;
 
-/// Whether clients are told how many tokens an answer took.
+/// Reporting of token usage to clients.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TokenUsageConfig {
-    /// Whether they are.
+    /// Enables the reporting.
     pub enabled: bool,
 }
 
@@ -20,32 +20,32 @@ impl Default for TokenUsageConfig {
     }
 }
 
-/// Whether agents can be made and changed over HTTP.
+/// Management of agents over HTTP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct AgentsApiConfig {
-    /// Whether they can.
+    /// Enables the management.
     pub enabled: bool,
 }
 
-/// Calls that tell of a run's end.
+/// Webhooks that report the end of runs.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct WebhooksConfig {
-    /// Whether hosts of this machine and of private networks may be called.
+    /// Allows webhook addresses on this machine and in private networks.
     pub allow_private: bool,
-    /// What calls are signed with; they are not when absent.
+    /// Secret that signs calls; they are unsigned if absent.
     #[serde(deserialize_with = "optional_secret")]
     pub secret: Option<SecretString>,
 }
 
-/// What only test setups want.
+/// Settings of test setups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct TestingConfig {
-    /// Offer the agent that API conformance suites drive.
+    /// Offers the agent that API conformance suites use.
     pub conformance_agent: bool,
 }

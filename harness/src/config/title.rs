@@ -1,4 +1,4 @@
-//! `title`: naming a conversation after its first exchange.
+//! `title`: titles of threads, generated after the first exchange.
 
 use serde::Deserialize;
 
@@ -9,15 +9,15 @@ use super::check::Checker;
 #[serde(default)]
 #[non_exhaustive]
 pub struct TitleConfig {
-    /// Whether threads get titles.
+    /// Enables titles.
     pub enabled: bool,
-    /// Most words the model is asked for.
+    /// Maximum number of words, as stated in the prompt.
     pub max_words: u32,
-    /// Most characters kept.
+    /// Maximum length of a title, in characters.
     pub max_chars: u32,
-    /// The model that writes titles; null cuts the first message instead.
+    /// Model that writes titles; null to truncate the first message instead.
     pub model_name: Option<String>,
-    /// The prompt, with `{max_words}`, `{user_msg}` and `{assistant_msg}`; null uses the built-in one.
+    /// Prompt with `{max_words}`, `{user_msg}` and `{assistant_msg}`; null for the built-in one.
     pub prompt_template: Option<String>,
 }
 

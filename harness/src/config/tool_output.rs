@@ -1,4 +1,4 @@
-//! `tool_output`: what becomes of results that are too long for a conversation.
+//! `tool_output`: handling of tool results that are too long for the conversation.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use serde::Deserialize;
 
 use super::check::Checker;
 
-/// How much of a tool's result the model reads. All sizes are in characters; 0 means no limit.
+/// Limits of tool results that the model reads. All sizes are in characters; 0 for no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ToolOutputConfig {
-    /// Whether long results are kept out of the conversation.
+    /// Enables the limits.
     pub enabled: bool,
-    /// A longer result goes to a file.
+    /// Length above which a result is moved to a file.
     pub externalize_min_chars: usize,
-    /// How much of its beginning is still shown.
+    /// Length of the beginning that stays in the conversation.
     pub preview_head_chars: usize,
-    /// How much of its end is still shown.
+    /// Length of the end that stays in the conversation.
     pub preview_tail_chars: usize,
-    /// The longest result where no file can be written.
+    /// Maximum length if no file can be written.
     pub fallback_max_chars: usize,
-    /// How much of its beginning stays then.
+    /// Length of the beginning that stays in this case.
     pub fallback_head_chars: usize,
-    /// How much of its end stays then.
+    /// Length of the end that stays in this case.
     pub fallback_tail_chars: usize,
-    /// Where the files go, below the thread's outputs.
+    /// Folder of the files, below the thread's outputs.
     pub storage_subdir: String,
-    /// Tools whose results stay as they are.
+    /// Tools whose results are not limited.
     pub exempt_tools: Vec<String>,
-    /// Other values of `externalize_min_chars` for some tools.
+    /// Values of `externalize_min_chars` for single tools.
     pub tool_overrides: BTreeMap<String, usize>,
 }
 
@@ -51,7 +51,8 @@ impl Default for ToolOutputConfig {
 }
 
 impl ToolOutputConfig {
-    /// The longest result of this tool that stays in the conversation; `None` for any length.
+    /// Returns the maximum length of a result of this tool in the conversation; `None` for no
+    /// limit.
     pub fn limit(&self, tool: &str) -> Option<usize> {
         let limit = self
             .tool_overrides
@@ -61,7 +62,7 @@ impl ToolOutputConfig {
         (limit > 0 && !self.is_exempt(tool)).then_some(limit)
     }
 
-    /// Whether the results of this tool stay as they are.
+    /// `true` if the results of this tool are not limited.
     pub fn is_exempt(&self, tool: &str) -> bool {
         self.exempt_tools.iter().any(|exempt| exempt == tool)
     }

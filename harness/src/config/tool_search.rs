@@ -1,17 +1,17 @@
-//! `tool_search`: whether models look for tools of MCP servers before they see them.
+//! `tool_search`: deferred loading of MCP tools.
 
 use serde::Deserialize;
 
 use super::check::Checker;
 
-/// How tools of MCP servers are shown to models.
+/// Presentation of MCP tools to models.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ToolSearchConfig {
-    /// Whether a model sees their names only, until it has looked for them.
+    /// Shows models only the names of MCP tools until they search for them.
     pub enabled: bool,
-    /// How many tools a question's own words may load at most.
+    /// Has no effect: a search always loads the tools that it finds.
     pub auto_promote_top_k: u8,
 }
 

@@ -1,4 +1,4 @@
-//! `tools[]` and `tool_groups[]`: what agents may call, in named groups.
+//! `tools[]` and `tool_groups[]`: tools of agents, in named groups.
 
 use serde::Deserialize;
 
@@ -6,39 +6,39 @@ use super::check::Checker;
 use super::open_keys::OpenKeys;
 use super::unresolved::{MissingVariable, UnresolvedVariable, require_resolved};
 
-/// One tool entry.
+/// Tool entry.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[non_exhaustive]
 pub struct ToolConfig {
-    /// The name that models call.
+    /// Name for models.
     pub name: String,
-    /// The group that agents choose it by.
+    /// Group by which agents select the tool.
     pub group: String,
-    /// The implementation: a kind such as `sandbox.bash`, or the path of an older configuration.
+    /// Implementation: a kind such as `sandbox.bash`, or the class path of an older configuration.
     #[serde(rename = "use")]
     pub implementation: String,
-    /// `$VARIABLE`s of this entry that had no value.
+    /// `$VARIABLE` references of this entry without a value.
     #[serde(default, rename = "__unresolved")]
     pub unresolved: Vec<UnresolvedVariable>,
-    /// Every other key, for the tool.
+    /// All other keys, which are passed to the tool.
     #[serde(flatten)]
     pub extra: OpenKeys,
 }
 
 impl ToolConfig {
-    /// Refuses an entry that refers to an environment variable without a value.
+    /// Returns an error if the entry refers to an environment variable without a value.
     pub fn require_resolved(&self) -> Result<(), MissingVariable> {
         require_resolved("tool", &self.name, &self.unresolved)
     }
 }
 
-/// A group of tools.
+/// Tool group.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[non_exhaustive]
 pub struct ToolGroupConfig {
-    /// The group's name.
+    /// Name of the group.
     pub name: String,
-    /// Every other key.
+    /// All other keys.
     #[serde(flatten)]
     pub extra: OpenKeys,
 }

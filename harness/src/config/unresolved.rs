@@ -1,17 +1,18 @@
-//! References to environment variables that are not set, kept until somebody uses the entry that holds them.
+//! References to unset environment variables. They are errors only when the entry is used.
 
 use serde::Deserialize;
 
-/// One `$VARIABLE` of a model or tool entry that had no value when the configuration was read.
+/// `$VARIABLE` reference of a model or tool entry that had no value when the configuration was
+/// read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct UnresolvedVariable {
-    /// The key inside the entry, dotted when nested.
+    /// Key inside the entry, dotted if nested.
     pub key: String,
-    /// The name of the environment variable, without `$`.
+    /// Name of the environment variable, without `$`.
     pub variable: String,
 }
 
-/// Refusal to use an entry whose `$VARIABLE` has no value.
+/// Use of an entry whose `$VARIABLE` has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{kind} `{entry}` needs the environment variable {variable} (key `{key}`), which is not set"
@@ -19,11 +20,11 @@ pub struct UnresolvedVariable {
 pub struct MissingVariable {
     /// `model` or `tool`.
     pub kind: &'static str,
-    /// The entry's name.
+    /// Name of the entry.
     pub entry: String,
-    /// The key that refers to the variable.
+    /// Key that refers to the variable.
     pub key: String,
-    /// The variable's name.
+    /// Name of the variable.
     pub variable: String,
 }
 

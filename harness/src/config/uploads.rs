@@ -1,23 +1,23 @@
-//! `uploads`: what users may attach.
+//! `uploads`: limits of uploads.
 
 use serde::Deserialize;
 
 use super::check::Checker;
 
-/// Limits of attachments.
+/// Limits of uploads.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct UploadsConfig {
-    /// Most files in one upload.
+    /// Maximum number of files in one upload.
     pub max_files: usize,
-    /// Largest file, in bytes.
+    /// Maximum size of a file, in bytes.
     pub max_file_size: u64,
-    /// Largest upload, in bytes.
+    /// Maximum total size of an upload, in bytes.
     pub max_total_size: u64,
-    /// Turn documents into Markdown on arrival.
+    /// Converts documents to Markdown.
     pub auto_convert_documents: bool,
-    /// The converter for PDF files.
+    /// Has no effect: there is only one converter.
     pub pdf_converter: String,
 }
 

@@ -1,4 +1,4 @@
-//! A YAML document as a tree whose every key and value remembers its line.
+//! YAML document as a tree with the line of every key and value.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,21 +9,23 @@ use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
 
 use super::error::SyntaxError;
 
-/// Deepest nesting of a document. Real ones stay below ten; each level takes tens of KiB of stack while parsing.
+/// Maximum nesting depth of a document. Real ones stay below ten; each level takes tens of KiB of
+/// stack while parsing.
 const MAX_DEPTH: usize = 24;
-/// Most keys, values and brackets of a document, counted again where an alias repeats them.
+/// Maximum number of keys, values and brackets of a document; those that an alias repeats are
+/// counted again.
 const MAX_EVENTS: usize = 100_000;
 
-/// Line and column, both from 1; zero when unknown.
+/// Line and column, both counted from 1; zero if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The line.
+pub struct FileLocation {
+    /// Line number.
     pub line: u64,
-    /// The column.
+    /// Column number.
     pub column: u64,
 }
 
-impl From<Location> for Place {
+impl From<Location> for FileLocation {
     fn from(location: Location) -> Self {
         Self {
             line: location.line(),
@@ -32,67 +34,68 @@ impl From<Location> for Place {
     }
 }
 
-/// A value and where it stands.
+/// Value with its location.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Where it stands.
-    pub place: Place,
-    /// What it holds.
+    /// Location of the value.
+    pub place: FileLocation,
+    /// Content of the value.
     pub content: Content,
 }
 
-/// What a [`Node`] holds.
+/// Content of a [`Node`].
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// Nothing.
+    /// Null.
     Null,
-    /// A truth value.
+    /// Boolean.
     Bool(bool),
-    /// A number.
+    /// Number.
     Number(Number),
     /// Text.
     Text {
-        /// The text.
+        /// Value of the text.
         text: String,
-        /// The environment variable it came from.
+        /// Environment variable that the text was read from.
         variable: Option<String>,
     },
-    /// A list.
+    /// List.
     List(Vec<Node>),
-    /// A map, in the order of the file.
+    /// Map, in the order of the file.
     Map(Vec<Entry>),
 }
 
-/// One key of a map with its value.
+/// Entry of a map.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The key.
+    /// Key of the entry.
     pub key: String,
-    /// Where the key stands.
-    pub place: Place,
-    /// Its value.
+    /// Location of the key.
+    pub place: FileLocation,
+    /// Value of the entry.
     pub value: Node,
-    /// Where the same key stood before; the last one counts.
-    pub replaces: Option<Place>,
+    /// Location of an earlier duplicate of the key; the last one applies.
+    pub replaces: Option<FileLocation>,
 }
 
 impl Node {
-    /// Reads one YAML document with a map at its root; an empty one is an empty map.
+    /// Parses one YAML document with a map at its root; an empty document is an empty map.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let empty = || Self {
-            place: Place { line: 1, column: 1 },
+            place: FileLocation { line: 1, column: 1 },
             content: Content::Map(Vec::new()),
         };
         Ok(Self::read(text)?.unwrap_or_else(empty))
     }
 
-    /// Reads one YAML document with a map at its root; `None` when there is nothing in it.
+    /// Parses one YAML document with a map at its root; `None` if the document is empty.
     ///
     /// # Errors
-    /// For what is no YAML, is beyond limits or has something else at its root; the place is told.
+    /// An error with its location if the text is not valid YAML, exceeds limits, or has no map at
+    /// its root.
     pub fn read(text: &str) -> Result<Option<Self>, SyntaxError> {
         let options = serde_saphyr::options! {
             with_snippet: false,
@@ -102,7 +105,7 @@ impl Node {
         };
         let root: Option<Node> =
             serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-                let place = error.location().map(Place::from).unwrap_or_default();
+                let place = error.location().map(FileLocation::from).unwrap_or_default();
                 SyntaxError {
                     place,
                     message: plain_message(&error),
@@ -122,12 +125,15 @@ impl Node {
             ) => Ok(Some(root)),
             Some(Node { place, content }) => Err(SyntaxError {
                 place,
-                message: format!("the file holds {} where sections belong", content.kind()),
+                message: format!(
+                    "the root of the file is {}, but must be a map of sections",
+                    content.kind()
+                ),
             }),
         }
     }
 
-    /// The entries of a map; empty for anything else.
+    /// Returns the entries of a map; empty for any other content.
     pub fn entries(&self) -> &[Entry] {
         match &self.content {
             Content::Map(entries) => entries,
@@ -135,12 +141,13 @@ impl Node {
         }
     }
 
-    /// The entry called `key`.
+    /// Returns the entry with this key.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// Follows `path` as far as it leads: the node reached, and whether that is the whole way.
+    /// Follows `path` as far as it exists. Returns the last node, and `true` if it is the end of
+    /// the path.
     pub fn follow<S: AsRef<str>>(&self, path: &[S]) -> (&Node, bool) {
         let mut node = self;
         for segment in path.iter().map(AsRef::as_ref) {
@@ -160,7 +167,7 @@ impl Node {
         (node, true)
     }
 
-    /// The same value without places.
+    /// Converts the value to JSON, without locations.
     pub fn to_json(&self) -> Value {
         match &self.content {
             Content::Null => Value::Null,
@@ -179,7 +186,7 @@ impl Node {
 }
 
 impl Content {
-    /// Plain text that was written in the file.
+    /// Creates a text that was written in the file.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self::Text {
             text: text.into(),
@@ -190,7 +197,7 @@ impl Content {
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
-            Self::Bool(_) => "a truth value",
+            Self::Bool(_) => "a boolean",
             Self::Number(_) => "a number",
             Self::Text { .. } => "text",
             Self::List(_) => "a list",
@@ -270,7 +277,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
         let mut entries: Vec<Entry> = Vec::new();
         let mut positions: HashMap<String, usize> = HashMap::new();
         while let Some((key, value)) = map.next_entry::<Spanned<String>, Node>()? {
-            let place = Place::from(key.referenced);
+            let place = FileLocation::from(key.referenced);
             match positions.get(&key.value) {
                 Some(&position) => {
                     let entry = &mut entries[position];
@@ -293,7 +300,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// The parser's message in one line, without the place that is told separately.
+/// Formats the parser's message as one line, without the location, which is reported separately.
 fn plain_message(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or("not valid YAML");

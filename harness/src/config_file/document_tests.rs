@@ -1,21 +1,21 @@
-//! Places, kinds of values and hostile documents.
+//! Tests of locations, kinds of values and malicious documents.
 
 use serde_json::json;
 
 use super::*;
 
 #[test]
-fn every_key_and_value_knows_its_line() {
+fn keys_and_values_have_locations() {
     let root =
         Node::parse("# comment\ntitle:\n  max_words: 99\nmodels:\n  - name: a\n    use: b\n")
             .unwrap();
     let title = root.entry("title").unwrap();
-    assert_eq!(title.place, Place { line: 2, column: 1 });
+    assert_eq!(title.place, FileLocation { line: 2, column: 1 });
     let (words, whole) = root.follow(&["title", "max_words"]);
     assert!(whole);
     assert_eq!(
         words.place,
-        Place {
+        FileLocation {
             line: 3,
             column: 14
         }
@@ -24,7 +24,7 @@ fn every_key_and_value_knows_its_line() {
     assert!(whole);
     assert_eq!(
         name.place,
-        Place {
+        FileLocation {
             line: 6,
             column: 10
         }
@@ -33,7 +33,7 @@ fn every_key_and_value_knows_its_line() {
 }
 
 #[test]
-fn values_keep_their_kind() {
+fn values_have_the_right_kind() {
     let root = Node::parse("a: yes\nb: 12\nc: 1.5\nd: ~\ne: \"12\"\nf: [x, {y: z}]\ng: -3\n1: x\n")
         .unwrap();
     assert_eq!(
@@ -51,7 +51,7 @@ fn anchors_and_merge_keys_are_followed() {
 }
 
 #[test]
-fn the_last_of_two_equal_keys_counts_and_the_first_is_remembered() {
+fn last_duplicate_key_applies_and_first_is_recorded() {
     let root = Node::parse("a: 1\nb: 2\na: 3\n").unwrap();
     let entry = root.entry("a").unwrap();
     assert_eq!(entry.value.to_json(), json!(3));
@@ -60,7 +60,7 @@ fn the_last_of_two_equal_keys_counts_and_the_first_is_remembered() {
 }
 
 #[test]
-fn a_file_without_content_is_an_empty_map() {
+fn empty_document_is_an_empty_map() {
     for text in ["", "# only a comment\n", "---\n", "null\n", "\u{feff}"] {
         let root = Node::parse(text).unwrap();
         assert!(root.entries().is_empty(), "{text:?}");
@@ -68,27 +68,27 @@ fn a_file_without_content_is_an_empty_map() {
 }
 
 #[test]
-fn a_file_that_is_no_map_is_refused() {
+fn document_without_root_map_is_rejected() {
     for text in ["- a\n", "text\n", "5\n"] {
         assert!(
             Node::parse(text)
                 .unwrap_err()
                 .message
-                .contains("where sections belong"),
+                .contains("must be a map of sections"),
             "{text:?}"
         );
     }
 }
 
 #[test]
-fn broken_yaml_is_refused_with_its_line() {
+fn invalid_yaml_is_rejected_with_line() {
     let error = Node::parse("title:\n  max_words: [1, 2\nmodels: x\n").unwrap_err();
     assert!(error.place.line >= 2, "{error:?}");
     assert!(!error.message.contains('\n'));
 }
 
 #[test]
-fn a_thousand_levels_are_an_error_and_no_crash() {
+fn thousand_levels_are_rejected() {
     let flow = format!("a: {}{}", "[".repeat(1000), "]".repeat(1000));
     assert!(Node::parse(&flow).is_err());
     let block: String = (0..1000)
@@ -100,7 +100,7 @@ fn a_thousand_levels_are_an_error_and_no_crash() {
 }
 
 #[test]
-fn an_alias_bomb_is_an_error_and_no_crash() {
+fn alias_bomb_is_rejected() {
     let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
         let below = vec![format!("*a{}", level - 1); 9].join(", ");
@@ -110,6 +110,6 @@ fn an_alias_bomb_is_an_error_and_no_crash() {
 }
 
 #[test]
-fn an_alias_to_itself_is_an_error_and_no_crash() {
+fn self_referencing_alias_is_rejected() {
     assert!(Node::parse("a: &a [*a]\n").is_err());
 }

@@ -1,4 +1,4 @@
-//! The environment as a value: read once, passed to whoever needs it.
+//! Snapshot of the environment, passed explicitly to its users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 
-/// Environment variables and the working directory, as they were at the start.
+/// Environment variables and working directory at the start of the process.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
@@ -15,8 +15,8 @@ pub struct Environment {
     working_dir: PathBuf,
 }
 
-/// Names of variables that the program reads besides those of the configuration.
-const READ: &[&str] = &[
+/// Names of variables that the program reads, other than overrides of the configuration.
+const READ_NAMES: &[&str] = &[
     "CONTAINER_HOST",
     "DOCKER_HOST",
     "ENVIRONMENT",
@@ -34,7 +34,7 @@ const READ: &[&str] = &[
     "USER",
     "XDG_RUNTIME_DIR",
 ];
-/// Beginnings of names of variables that the program reads.
+/// Name prefixes of variables that the program reads.
 const READ_PREFIXES: &[&str] = &[
     "GATEWAY_",
     "DEER_FLOW_",
@@ -45,7 +45,7 @@ const READ_PREFIXES: &[&str] = &[
     "LC_",
     "SSL_CERT_",
 ];
-/// Ends of names of variables that the program reads: keys and addresses of providers, and proxies.
+/// Name suffixes of variables that the program reads: keys and addresses of providers, and proxies.
 const READ_SUFFIXES: &[&str] = &["_API_KEY", "_API_URL", "_TOKEN", "_PROXY", "_proxy"];
 
 impl std::fmt::Debug for Environment {
@@ -58,11 +58,15 @@ impl std::fmt::Debug for Environment {
 }
 
 impl Environment {
-    /// A picture of this process' environment.
+    /// Takes a snapshot of this process' environment.
     ///
     /// # Errors
-    /// When the working directory cannot be told, and when a variable that the program reads has a value that is not UTF-8.
-    #[expect(clippy::disallowed_methods, reason = "the one home of the environment")]
+    /// An error if the working directory cannot be determined, or a variable that the program reads
+    /// has a value that is not UTF-8.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the only function that reads the process environment"
+    )]
     pub fn from_process() -> Result<Self, ConfigError> {
         let working_dir = std::env::current_dir().map_err(|source| ConfigError::Unreadable {
             path: PathBuf::from("."),
@@ -71,10 +75,12 @@ impl Environment {
         Self::from_raw(working_dir, std::env::vars_os())
     }
 
-    /// An environment made of variables as the system gives them. Names that are not UTF-8 are left out: nothing asks for them.
+    /// Creates an environment from variables as the operating system represents them. Names that
+    /// are not UTF-8 are omitted, since they are never looked up.
     ///
     /// # Errors
-    /// [`ConfigError::NotUtf8`] for a variable that the program reads. Others are errors where the configuration refers to them.
+    /// [`ConfigError::NotUtf8`] for a variable that the program reads. For other variables it is
+    /// reported where the configuration refers to them.
     pub fn from_raw(
         working_dir: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
@@ -100,7 +106,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// An environment made of `variables`, for tests and embedders.
+    /// Creates an environment from `variables`, for tests and embedders.
     pub fn of<K, V>(
         working_dir: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (K, V)>,
@@ -119,30 +125,31 @@ impl Environment {
         }
     }
 
-    /// Whether `name` is set to a value that is not UTF-8.
+    /// `true` if `name` is set to a value that is not UTF-8.
     pub fn is_unreadable(&self, name: &str) -> bool {
         self.unreadable.contains(name)
     }
 
-    /// The value of `name`; `None` when it is not set.
+    /// Returns the value of `name`; `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// The value of `name`; `None` when it is not set or blank.
+    /// Returns the value of `name`; `None` if it is not set or blank.
     pub fn filled(&self, name: &str) -> Option<&str> {
         self.get(name)
             .map(str::trim)
             .filter(|value| !value.is_empty())
     }
 
-    /// Whether `name` is set to a word for yes.
+    /// `true` if `name` is set to an affirmative word.
     pub fn is_on(&self, name: &str) -> bool {
         self.filled(name)
             .is_some_and(|value| parse_switch(value) == Some(true))
     }
 
-    /// All variables whose name starts with `prefix`, with the rest of the name.
+    /// Returns the variables with this name prefix, as pairs of the name without the prefix and the
+    /// value.
     pub fn with_prefix<'a>(
         &'a self,
         prefix: &'a str,
@@ -152,7 +159,7 @@ impl Environment {
         })
     }
 
-    /// `DEER_FLOW_PROJECT_ROOT`, or the working directory.
+    /// Returns `DEER_FLOW_PROJECT_ROOT`, or the working directory.
     pub fn project_root(&self) -> PathBuf {
         match self.filled("DEER_FLOW_PROJECT_ROOT") {
             Some(root) => self.working_dir.join(root),
@@ -160,12 +167,13 @@ impl Environment {
         }
     }
 
-    /// `path` as seen from the working directory.
+    /// Resolves `path` against the working directory.
     pub fn resolve(&self, path: impl AsRef<Path>) -> PathBuf {
         self.working_dir.join(path)
     }
 
-    /// The `.env` of the project: in its root or its parent. Reading it is the application's.
+    /// Returns the path of the project's `.env` file, in the project root or its parent. The
+    /// application reads the file.
     pub fn dotenv_file(&self) -> Option<PathBuf> {
         let root = self.project_root();
         [Some(root.as_path()), root.parent()]
@@ -177,12 +185,12 @@ impl Environment {
 }
 
 fn is_read(name: &str) -> bool {
-    READ.contains(&name)
+    READ_NAMES.contains(&name)
         || READ_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || READ_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Reads a word for yes or no.
+/// Parses an affirmative or negative word.
 pub fn parse_switch(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
@@ -205,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_not_utf8_is_an_error_with_its_name() {
+    fn non_utf8_variable_error_names_it() {
         for name in [
             "GATEWAY_PORT",
             "DEER_FLOW_HOME",

@@ -1,85 +1,85 @@
-//! What can be wrong with a configuration, said with file, line and key.
+//! Configuration errors, with file, line and key.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::document::Place;
+use super::document::FileLocation;
 
-/// Why no configuration could be read.
+/// Failure to load a configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A file that was asked for by name is not there.
+    /// A file that was named explicitly does not exist.
     #[error("{}, named by {named_by}, does not exist", path.display())]
     NotFound {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// `--config` or an environment variable.
         named_by: &'static str,
     },
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The cause.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The file is empty, or holds nothing but comments or `null`.
+    /// The file is empty, or contains only comments or `null`.
     #[error(
-        "{} holds no settings: it is empty, or has comments alone. `deerflow config example` prints a commented file; without any file the built-in \
-         defaults hold",
+        "{} contains no settings: it is empty or has only comments. `deerflow config example` prints a commented file; without any file the built-in \
+         defaults apply",
         path.display()
     )]
     Empty {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file is no YAML.
-    #[error("{}{}: {}", path.display(), colons(error.place), error.message)]
+    /// The file is not valid YAML.
+    #[error("{}{}: {}", path.display(), location_suffix(error.place), error.message)]
     Syntax {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The cause and its place.
+        /// Cause and location.
         error: SyntaxError,
     },
-    /// The file is YAML and holds values that are not allowed.
+    /// The file contains values that are not allowed.
     #[error("{}", lines(.0))]
     Invalid(Vec<Problem>),
-    /// An environment variable that the program reads is no text.
+    /// A variable that the program reads is not UTF-8.
     #[error("environment variable {variable} has a value that is not UTF-8")]
     NotUtf8 {
-        /// The variable.
+        /// Name of the variable.
         variable: String,
     },
     /// The `.env` file cannot be read.
     #[error("{}: {message}", path.display())]
     Dotenv {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The cause, without any value of the file.
+        /// Cause, without any value of the file.
         message: String,
     },
 }
 
-/// Why a text is no YAML document of ours.
+/// Failure to parse a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// Where.
-    pub place: Place,
-    /// Why, in one line.
+    /// Location of the error.
+    pub place: FileLocation,
+    /// Cause, in one line.
     pub message: String,
 }
 
-/// One wrong value.
+/// Invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it was written.
+    /// Source of the value.
     pub origin: Origin,
-    /// The dotted key; empty for the whole file.
+    /// Dotted key; empty for the whole file.
     pub key: String,
-    /// What is wrong: what was found and what is allowed.
+    /// Found value and allowed values.
     pub message: String,
 }
 
@@ -93,40 +93,42 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Where a value was written.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// In a file.
+    /// A file.
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where in it.
-        place: Place,
+        /// Location in the file.
+        place: FileLocation,
     },
-    /// In an environment variable.
+    /// An environment variable.
     Variable(String),
-    /// Nowhere: a default.
+    /// A built-in default.
     Defaults,
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, place } => write!(f, "{}{}", path.display(), colons(*place)),
+            Self::File { path, place } => {
+                write!(f, "{}{}", path.display(), location_suffix(*place))
+            }
             Self::Variable(name) => write!(f, "environment variable {name}"),
             Self::Defaults => f.write_str("built-in defaults"),
         }
     }
 }
 
-/// Something odd that does not stop a start.
+/// Problem that does not prevent a start.
 pub type Warning = Problem;
 
-fn colons(place: Place) -> String {
+fn location_suffix(place: FileLocation) -> String {
     match place {
-        Place { line: 0, .. } => String::new(),
-        Place { line, column } => format!(":{line}:{column}"),
+        FileLocation { line: 0, .. } => String::new(),
+        FileLocation { line, column } => format!(":{line}:{column}"),
     }
 }
 

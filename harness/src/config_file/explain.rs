@@ -1,11 +1,11 @@
-//! Says in plain words what the deserializer did not like.
+//! Converts deserialization errors to readable messages.
 
 use figment::error::{Actual, Kind};
 
 use super::document::{Content, Node};
 use super::unknown_keys::nearest;
 
-/// The path of the offending value, and what is wrong with it.
+/// Returns the path of the invalid value and a message.
 pub(super) fn explain(error: &figment::Error, root: &Node) -> (Vec<String>, String) {
     let found = |actual: &Actual| match &root.follow(&error.path).0.content {
         // The value itself may be a secret.
@@ -13,7 +13,7 @@ pub(super) fn explain(error: &figment::Error, root: &Node) -> (Vec<String>, Stri
             variable: Some(name),
             ..
         } => format!("the value of ${name}"),
-        _ => in_words(actual),
+        _ => describe_actual(actual),
     };
     let message = match &error.kind {
         Kind::InvalidType(actual, expected) | Kind::InvalidValue(actual, expected) => {
@@ -21,7 +21,7 @@ pub(super) fn explain(error: &figment::Error, root: &Node) -> (Vec<String>, Stri
         }
         Kind::UnknownVariant(word, choices) => {
             let hint = nearest(word, choices.iter().copied())
-                .map(|meant| format!("; did you mean `{meant}`?"))
+                .map(|suggestion| format!("; did you mean `{suggestion}`?"))
                 .unwrap_or_default();
             let word = found(&Actual::Str(word.clone()));
             format!("is {word}, allowed: {}{hint}", choices.join(", "))
@@ -33,7 +33,7 @@ pub(super) fn explain(error: &figment::Error, root: &Node) -> (Vec<String>, Stri
     (error.path.clone(), message)
 }
 
-fn in_words(actual: &Actual) -> String {
+fn describe_actual(actual: &Actual) -> String {
     match actual {
         Actual::Bool(value) => value.to_string(),
         Actual::Unsigned(number) => number.to_string(),

@@ -1,46 +1,46 @@
-//! Every configuration key we or an older `config.yaml` know, by the place it stands in.
+//! Table of all configuration keys, of this program and of older `config.yaml` files, by section.
 //!
-//! Places are dotted; `[]` stands for each element of a list and `*` for each name in a map. A place that is not
-//! listed is opaque: whatever stands below it is accepted.
+//! Section paths are dotted; `[]` stands for each element of a list and `*` for each name in a map.
+//! A section that is not listed is opaque: it accepts any content.
 
-/// The keys of one place.
-pub(super) struct Place {
-    /// Where the keys stand.
+/// Keys of one section.
+pub(super) struct KeySection {
+    /// Path of the section.
     pub(super) at: &'static str,
     keys: &'static str,
-    /// Whether other keys are meant for somebody else, so that only likely typing errors are reported.
+    /// `true` if other keys are passed on, so that only likely typing errors are reported.
     pub(super) open: bool,
 }
 
-impl Place {
-    /// The known keys, in the order of the reference.
+impl KeySection {
+    /// Returns the known keys, in the order of the reference.
     pub(super) fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.keys.split_ascii_whitespace()
     }
 }
 
-/// The place called `at`; `None` where anything goes.
-pub(super) fn place(at: &str) -> Option<&'static Place> {
-    PLACES.iter().find(|place| place.at == at)
+/// Returns the section with the path `at`; `None` if it accepts any content.
+pub(super) fn section(at: &str) -> Option<&'static KeySection> {
+    SECTIONS.iter().find(|section| section.at == at)
 }
 
-const fn closed(at: &'static str, keys: &'static str) -> Place {
-    Place {
+const fn closed(at: &'static str, keys: &'static str) -> KeySection {
+    KeySection {
         at,
         keys,
         open: false,
     }
 }
 
-const fn open(at: &'static str, keys: &'static str) -> Place {
-    Place {
+const fn open(at: &'static str, keys: &'static str) -> KeySection {
+    KeySection {
         at,
         keys,
         open: true,
     }
 }
 
-static PLACES: &[Place] = &[
+static SECTIONS: &[KeySection] = &[
     closed(
         "",
         "log_level logging token_usage token_budget plugins max_recursion_limit models sandbox tools \

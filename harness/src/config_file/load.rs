@@ -1,4 +1,4 @@
-//! From a file, the environment and the defaults to one checked configuration.
+//! Loads a configuration from a file, the environment and the defaults, and validates it.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,36 +10,36 @@ use figment::providers::Serialized;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::document::{Content, Node, Place};
+use super::document::{Content, FileLocation, Node};
 use super::environment::Environment;
 use super::error::{ConfigError, Origin, Problem, Warning};
 use super::explain::explain;
 use super::locate::locate;
 use super::overrides::Overrides;
-use super::{older_store, sign_in, unknown_keys, variables, without_effect};
+use super::{ineffective_settings, older_store, provider_credentials, unknown_keys, variables};
 
-/// A checked configuration and what there is to say about it.
+/// Validated configuration with its warnings.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The configuration.
+    /// Configuration.
     pub config: AppConfig,
-    /// The file it came from; `None` for the built-in defaults.
+    /// Path of the file; `None` for the built-in defaults.
     pub path: Option<PathBuf>,
-    /// What looks wrong without stopping a start.
+    /// Problems that do not prevent a start.
     pub warnings: Vec<Warning>,
-    /// A number per section that changes when the section does.
+    /// Hash of each section, to detect changes.
     pub fingerprints: BTreeMap<String, u64>,
-    /// The [`digest`] of the file's text.
+    /// [`digest`] of the file's text.
     pub text_digest: Option<u64>,
 }
 
 impl Loaded {
-    /// Tells the log where the configuration came from and what looks wrong.
+    /// Logs the source of the configuration and its warnings.
     pub fn log(&self) {
         match &self.path {
             Some(path) => tracing::info!(path = %path.display(), "configuration loaded"),
             None => tracing::info!(
-                "no config.yaml found, using the built-in defaults with the scripted model"
+                "no config.yaml found, using the built-in defaults and the scripted model"
             ),
         }
         for warning in &self.warnings {
@@ -48,10 +48,10 @@ impl Loaded {
     }
 }
 
-/// Finds and reads the configuration; without a file, the defaults with the scripted model.
+/// Locates and loads the configuration; without a file, the defaults with the scripted model.
 ///
 /// # Errors
-/// As [`load_file`], and [`ConfigError::NotFound`] for a file that is named.
+/// The errors of [`load_file`], and [`ConfigError::NotFound`] for an explicitly named file.
 pub fn load(explicit: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigError> {
     match locate(explicit, environment)? {
         Some(path) => load_file(&path, environment),
@@ -59,15 +59,16 @@ pub fn load(explicit: Option<&Path>, environment: &Environment) -> Result<Loaded
     }
 }
 
-/// Reads the configuration in `path`.
+/// Loads the configuration in `path`.
 ///
 /// # Errors
-/// For a file that cannot be read, holds nothing, is no YAML or holds values that are not allowed, each with file, line and key.
+/// An error with file, line and key if the file cannot be read, is empty, is not valid YAML or
+/// contains values that are not allowed.
 pub fn load_file(path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
     parse(&read_text(path)?, path, environment)
 }
 
-/// The text of `path`, for who compares it before [`parse`].
+/// Returns the text of `path`, for comparison before [`parse`].
 ///
 /// # Errors
 /// [`ConfigError::Unreadable`].
@@ -78,16 +79,17 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-/// Reads `text` as if it stood in `path`.
+/// Parses `text` as the content of `path`.
 ///
 /// # Errors
-/// As [`load_file`].
+/// The errors of [`load_file`].
 pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loaded, ConfigError> {
     let root = Node::read(text).map_err(|error| ConfigError::Syntax {
         path: path.to_owned(),
         error,
     })?;
-    // A half-written or truncated file must not pass for one that wants every default.
+    // A half-written or truncated file must not be mistaken for an empty configuration, which
+    // selects every default.
     let mut root = root.ok_or_else(|| ConfigError::Empty {
         path: path.to_owned(),
     })?;
@@ -97,7 +99,7 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loade
     let problems = [
         compared.problems,
         unset.problems,
-        without_effect::refusals(&root, path),
+        ineffective_settings::refusals(&root, path),
     ]
     .concat();
     if !problems.is_empty() {
@@ -108,14 +110,14 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loade
     let mut loaded = assemble(&root, Some(path), environment)?;
     warnings.append(&mut loaded.warnings);
     warnings.extend(version_warning(&root, path, loaded.config.config_version));
-    warnings.extend(without_effect::warnings(&root, path));
-    let names_another = root.entry("database").is_some()
+    warnings.extend(ineffective_settings::warnings(&root, path));
+    let has_database = root.entry("database").is_some()
         || environment.filled("DEERFLOW_DATABASE__BACKEND").is_some();
     warnings.extend(older_store::adopt(
         &mut loaded.config,
         &root,
         path,
-        names_another,
+        has_database,
     ));
     Ok(Loaded {
         warnings,
@@ -126,7 +128,7 @@ pub fn parse(text: &str, path: &Path, environment: &Environment) -> Result<Loade
 
 fn built_in(environment: &Environment) -> Result<Loaded, ConfigError> {
     let empty = Node {
-        place: Place::default(),
+        place: FileLocation::default(),
         content: Content::Map(Vec::new()),
     };
     let mut loaded = assemble(&empty, None, environment)?;
@@ -161,8 +163,8 @@ fn assemble(
             message,
         }])
     })?;
-    borrow_redis_url(&mut config, environment);
-    sign_in::borrow(&mut config.models, environment);
+    set_default_redis_url(&mut config, environment);
+    provider_credentials::fill_in_credentials(&mut config.models, environment);
 
     let problems: Vec<Problem> = config
         .violations()
@@ -192,11 +194,11 @@ fn drop_null_sections(root: &mut Node) {
     }
 }
 
-fn borrow_redis_url(config: &mut AppConfig, environment: &Environment) {
-    let stand_in = environment
+fn set_default_redis_url(config: &mut AppConfig, environment: &Environment) {
+    let fallback_url = environment
         .filled("DEER_FLOW_STREAM_BRIDGE_REDIS_URL")
         .or_else(|| environment.filled("REDIS_URL"));
-    if let (None, Some(url)) = (&config.stream_bridge.redis_url, stand_in) {
+    if let (None, Some(url)) = (&config.stream_bridge.redis_url, fallback_url) {
         config.stream_bridge.redis_url = Some(SecretString::from(url));
     }
 }
@@ -209,7 +211,7 @@ fn fingerprints(figment: &Figment) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// A number that changes when `text` does.
+/// Returns a hash of `text`, to detect changes.
 pub fn digest(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
@@ -220,18 +222,18 @@ fn version_warning(root: &Node, path: &Path, version: u64) -> Option<Warning> {
     let message = match version {
         CURRENT_CONFIG_VERSION => return None,
         0 => format!(
-            "is missing; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"
+            "is missing; `deerflow config upgrade` updates the file to {CURRENT_CONFIG_VERSION}"
         ),
         old if old < CURRENT_CONFIG_VERSION => {
             format!(
-                "is {old}; `deerflow config upgrade` brings the file to {CURRENT_CONFIG_VERSION}"
+                "is {old}; `deerflow config upgrade` updates the file to {CURRENT_CONFIG_VERSION}"
             )
         }
-        new => format!("is {new}, newer than the {CURRENT_CONFIG_VERSION} that this build knows"),
+        new => format!("is {new}, newer than version {CURRENT_CONFIG_VERSION} of this build"),
     };
     let place = root
         .entry("config_version")
-        .map_or(Place { line: 1, column: 1 }, |entry| entry.place);
+        .map_or(FileLocation { line: 1, column: 1 }, |entry| entry.place);
     Some(Warning {
         origin: Origin::File {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! From text to configuration: what loads, what is refused, and in which words.
+//! Tests of loading: accepted files, rejected files, and the texts of errors and warnings.
 
 use crate::config::{DatabaseBackend, RunEventsBackend};
 use secrecy::ExposeSecret;
@@ -8,8 +8,8 @@ use super::*;
 
 const FILE: &str = "config.yaml";
 const EXAMPLE: &str = include_str!("../../../config.example.yaml");
-/// Sections whose every key has a type, at each place of the table.
-const TYPED_PLACES: [&str; 32] = [
+/// Sections in which every key has a type.
+const TYPED_SECTIONS: [&str; 32] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -57,7 +57,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn the_example_loads_without_a_warning_and_equals_the_defaults() {
+fn example_equals_defaults_without_warnings() {
     let loaded = load_with(EXAMPLE, &[]).unwrap();
     assert_eq!(loaded.warnings, []);
     let mut config = loaded.config;
@@ -70,7 +70,7 @@ fn the_example_loads_without_a_warning_and_equals_the_defaults() {
 }
 
 #[test]
-fn the_example_loads_with_its_comments_taken_off() {
+fn example_loads_with_all_keys_uncommented() {
     let mut inside = String::new();
     for line in EXAMPLE
         .lines()
@@ -114,7 +114,7 @@ fn the_example_loads_with_its_comments_taken_off() {
 }
 
 #[test]
-fn the_example_names_every_typed_key() {
+fn example_contains_every_typed_key() {
     let top = [
         "config_version",
         "log_level",
@@ -126,7 +126,7 @@ fn the_example_names_every_typed_key() {
     for key in top {
         assert!(EXAMPLE.contains(&format!("\n{key}:")), "{key}");
     }
-    for at in TYPED_PLACES {
+    for at in TYPED_SECTIONS {
         let section = at.split(['.', '[']).next().unwrap();
         let start = EXAMPLE
             .find(&format!("\n{section}:"))
@@ -134,7 +134,7 @@ fn the_example_names_every_typed_key() {
         let end = EXAMPLE[start..]
             .find("\n\n")
             .map_or(EXAMPLE.len(), |length| start + length);
-        for key in known_keys::place(at).unwrap().keys() {
+        for key in known_keys::section(at).unwrap().keys() {
             let legacy = at == "memory" && !EXAMPLE[start..end].contains(&format!(" {key}:"))
                 || key.starts_with("preserve_recent_skill");
             let named = EXAMPLE[start..end].contains(&format!("{key}:"));
@@ -144,7 +144,7 @@ fn the_example_names_every_typed_key() {
 }
 
 #[test]
-fn every_known_key_of_a_typed_section_reaches_its_type() {
+fn known_keys_of_typed_sections_are_typed() {
     let untyped = [
         "memory.",
         "summarization.preserve_recent_skill",
@@ -158,8 +158,8 @@ fn every_known_key_of_a_typed_section_reaches_its_type() {
         "manager_class",
         "backend_config",
     ];
-    for at in TYPED_PLACES {
-        for key in known_keys::place(at).unwrap().keys() {
+    for at in TYPED_SECTIONS {
+        for key in known_keys::section(at).unwrap().keys() {
             let path = format!("{}.{key}", at.replace("[]", "[0]"));
             let skipped = untyped.iter().any(|prefix| path.starts_with(prefix));
             if skipped && !(at == "memory" && memory_typed.contains(&key)) {
@@ -190,7 +190,7 @@ fn every_known_key_of_a_typed_section_reaches_its_type() {
 }
 
 #[test]
-fn a_file_with_every_deerflow_key_warns_of_its_samples_alone() {
+fn deerflow_example_warns_only_about_its_samples() {
     let text = include_str!("../../tests/fixtures/deerflow_defaults.yaml");
     let loaded = load_with(text, &[]).unwrap();
     let keys: Vec<_> = loaded
@@ -214,7 +214,7 @@ fn a_file_with_every_deerflow_key_warns_of_its_samples_alone() {
 }
 
 #[test]
-fn what_a_file_asks_for_in_vain_is_said() {
+fn settings_without_effect_are_reported() {
     let cases = [
         (
             "skill_evolution: {enabled: true}\n",
@@ -286,7 +286,7 @@ fn what_a_file_asks_for_in_vain_is_said() {
 }
 
 #[test]
-fn a_setting_at_its_default_asks_for_nothing() {
+fn setting_at_default_needs_no_warning() {
     for text in [
         "logging: {enhance: {enabled: true, format: json}}\n",
         "database: {pool_recycle: 300, command_timeout: null, pool_size: 5}\n",
@@ -299,7 +299,7 @@ fn a_setting_at_its_default_asks_for_nothing() {
 }
 
 #[test]
-fn a_file_that_holds_nothing_is_an_error_that_names_it() {
+fn empty_file_error_names_the_file() {
     for text in [
         "",
         " \n\t",
@@ -314,18 +314,18 @@ fn a_file_that_holds_nothing_is_an_error_that_names_it() {
         assert!(
             error
                 .to_string()
-                .starts_with("config.yaml holds no settings"),
+                .starts_with("config.yaml contains no settings"),
             "{error}"
         );
     }
     assert!(
         load_with("{}\n", &[]).is_ok(),
-        "an empty map is written on purpose"
+        "an empty map is intentional"
     );
 }
 
 #[test]
-fn rules_for_roles_are_refused_because_nobody_would_obey_them() {
+fn authorization_is_rejected_as_not_enforced() {
     let text = "authorization:\n  enabled: true\n";
     assert!(
         refusal(text).starts_with(
@@ -337,7 +337,7 @@ fn rules_for_roles_are_refused_because_nobody_would_obey_them() {
 }
 
 #[test]
-fn an_older_file_s_postgres_server_is_the_database() {
+fn checkpointer_postgres_is_used_as_database() {
     let text = "checkpointer: {type: postgres, connection_string: $PG, postgres_schema: flow}\n";
     let loaded = load_with(text, &[("PG", "postgresql://u:p@h/d")]).unwrap();
     let database = &loaded.config.database;
@@ -364,7 +364,7 @@ fn an_older_file_s_postgres_server_is_the_database() {
 }
 
 #[test]
-fn wrong_values_name_file_line_key_and_what_is_allowed() {
+fn invalid_value_error_names_location_key_and_allowed() {
     let cases = [
         (
             "title:\n  max_words: 99\n",
@@ -443,7 +443,7 @@ fn wrong_values_name_file_line_key_and_what_is_allowed() {
 }
 
 #[test]
-fn all_values_out_of_bounds_are_named_at_once() {
+fn all_violations_are_reported_at_once() {
     let text = "title: {max_words: 0}\nsuggestions:\n  max_suggestions: 9\n";
     assert_eq!(
         refusal(text),
@@ -453,13 +453,13 @@ fn all_values_out_of_bounds_are_named_at_once() {
 }
 
 #[test]
-fn broken_yaml_names_file_and_line() {
+fn invalid_yaml_error_names_file_and_line() {
     let error = refusal("title:\n  max_words: [1\nmodels: 5\n");
     assert!(error.starts_with("config.yaml:"), "{error}");
 }
 
 #[test]
-fn numbers_and_truth_values_may_come_as_text() {
+fn numbers_and_booleans_may_be_text() {
     let text = "title: {max_words: $WORDS, enabled: $ON}\nmemory: {shutdown_flush_timeout_seconds: '2.5'}\n";
     let config = load_with(text, &[("WORDS", "7"), ("ON", "no")])
         .unwrap()
@@ -470,7 +470,7 @@ fn numbers_and_truth_values_may_come_as_text() {
 }
 
 #[test]
-fn a_wrong_value_from_a_variable_is_not_printed() {
+fn invalid_value_from_variable_is_not_printed() {
     let error = load_with("title: {max_words: $CANARY}\n", &[("CANARY", "s3cret")]).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -479,7 +479,7 @@ fn a_wrong_value_from_a_variable_is_not_printed() {
 }
 
 #[test]
-fn empty_sections_fall_back_to_their_defaults() {
+fn empty_sections_use_defaults() {
     let config = load_with("title:\ndatabase: null\nmodels: ~\nsandbox:\n", &[])
         .unwrap()
         .config;
@@ -489,7 +489,7 @@ fn empty_sections_fall_back_to_their_defaults() {
 }
 
 #[test]
-fn the_environment_overrides_the_file() {
+fn environment_overrides_file() {
     let text = "config_version: 34\ndatabase: {backend: memory, pool_size: 3}\n";
     let variables = [
         ("DEERFLOW_DATABASE__BACKEND", "sqlite"),
@@ -509,7 +509,7 @@ fn the_environment_overrides_the_file() {
 }
 
 #[test]
-fn a_wrong_override_names_its_variable() {
+fn invalid_override_error_names_variable() {
     let cases = [
         (
             ("DEERFLOW_TITLE__MAX_WORDS", "50"),
@@ -533,7 +533,7 @@ fn a_wrong_override_names_its_variable() {
 }
 
 #[test]
-fn the_redis_address_may_come_from_the_environment() {
+fn redis_url_defaults_to_environment() {
     let address = |text: &str, variables: &[(&str, &str)]| {
         let config = load_with(text, variables).unwrap().config;
         config
@@ -561,24 +561,24 @@ fn the_redis_address_may_come_from_the_environment() {
 }
 
 #[test]
-fn versions_other_than_the_current_one_are_mentioned() {
+fn other_config_versions_are_warned_about() {
     let warning = |text: &str| load_with(text, &[]).unwrap().warnings[0].to_string();
     assert_eq!(
         warning("title: {}\n"),
-        "config.yaml:1:1: `config_version` is missing; `deerflow config upgrade` brings the file to 34"
+        "config.yaml:1:1: `config_version` is missing; `deerflow config upgrade` updates the file to 34"
     );
     assert_eq!(
         warning("title: {}\nconfig_version: 12\n"),
-        "config.yaml:2:1: `config_version` is 12; `deerflow config upgrade` brings the file to 34"
+        "config.yaml:2:1: `config_version` is 12; `deerflow config upgrade` updates the file to 34"
     );
     assert_eq!(
         warning("config_version: 99\n"),
-        "config.yaml:1:1: `config_version` is 99, newer than the 34 that this build knows"
+        "config.yaml:1:1: `config_version` is 99, newer than version 34 of this build"
     );
 }
 
 #[test]
-fn python_code_is_mentioned_as_not_loadable() {
+fn python_class_paths_are_warned_about() {
     let text = "config_version: 34\nplugins: [{use: a.b:C}]\nextensions: {middlewares: ['x:Y']}\n";
     let keys: Vec<String> = load_with(text, &[])
         .unwrap()
@@ -590,7 +590,7 @@ fn python_code_is_mentioned_as_not_loadable() {
 }
 
 #[test]
-fn without_a_file_the_scripted_model_serves() {
+fn missing_file_selects_scripted_model() {
     let empty = tempfile::tempdir().unwrap();
     let root = empty.path().join("project");
     std::fs::create_dir(&root).unwrap();
@@ -601,7 +601,7 @@ fn without_a_file_the_scripted_model_serves() {
 }
 
 #[test]
-fn a_file_that_is_no_text_is_refused() {
+fn non_utf8_file_is_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(FILE);
     std::fs::write(&path, b"title: \xff\xfe").unwrap();

@@ -1,4 +1,4 @@
-//! The store that an older file names under `checkpointer`, where newer ones have `database`.
+//! Migrates the store that older files configure under `checkpointer` to `database`.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use secrecy::SecretString;
 use super::document::{Content, Node};
 use super::error::{Origin, Warning};
 
-/// Takes a Postgres server under `checkpointer` for the database of a file that names none. What there is to say about it.
+/// Uses a Postgres server under `checkpointer` as the database unless the configuration already has
+/// one. Returns a warning if the setting is used or has no effect.
 pub(super) fn adopt(
     config: &mut AppConfig,
     root: &Node,
     path: &Path,
-    names_another: bool,
+    has_database: bool,
 ) -> Option<Warning> {
     let text = |key: &str| match root.follow(&["checkpointer", key]) {
         (
@@ -30,14 +31,14 @@ pub(super) fn adopt(
     {
         return None;
     }
-    let message = match text("connection_string").filter(|_| !names_another) {
+    let message = match text("connection_string").filter(|_| !has_database) {
         Some(url) => {
             config.database.backend = DatabaseBackend::Postgres;
             config.database.postgres_url = Some(SecretString::from(url));
             config.database.postgres_schema = text("postgres_schema").unwrap_or_default();
-            "is taken for `database`, which the file lacks: everything durable is kept there"
+            "is used as `database`, which the file lacks: all durable data is stored there"
         }
-        None => "has no effect: the states of threads are kept where `database` says",
+        None => "has no effect: `database` determines where the states of threads are stored",
     };
     let place = root.follow(&["checkpointer", "type"]).0.place;
     let origin = Origin::File {

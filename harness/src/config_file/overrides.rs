@@ -1,7 +1,9 @@
-//! Keys set by the environment: `DEERFLOW_DATABASE__BACKEND=sqlite` sets `database.backend`.
+//! Overrides of keys by the environment: `DEERFLOW_DATABASE__BACKEND=sqlite` sets
+//! `database.backend`.
 //!
-//! The part after the prefix is the key in lower or upper case, `__` stands for the dot. Values are read as numbers,
-//! truth values, `[lists]` and `{maps=1}` where they look like one, else as text; `"quotes"` keep text as text.
+//! The part after the prefix is the key in lower or upper case, `__` stands for the dot. Values
+//! that look like a number, a boolean, `[lists]` or `{maps=1}` are parsed as such, all others are
+//! text; `"quotes"` force text.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,7 @@ use super::{known_keys, unknown_keys};
 
 const PREFIX: &str = "DEERFLOW_";
 
-/// The keys that the environment sets, with the variable that sets each.
+/// Overridden keys, with the variable that sets each.
 #[derive(Debug, Default)]
 pub(super) struct Overrides {
     values: Figment,
@@ -25,7 +27,8 @@ pub(super) struct Overrides {
 }
 
 impl Overrides {
-    /// Takes every variable that names a section; others with the prefix belong to somebody else.
+    /// Reads every variable that names a known section; other variables with the prefix belong to
+    /// other programs.
     pub(super) fn read(environment: &Environment) -> Self {
         let mut overrides = Self::default();
         for (rest, text) in environment.with_prefix(PREFIX) {
@@ -34,8 +37,8 @@ impl Overrides {
                 .split("__")
                 .map(str::to_owned)
                 .collect();
-            let is_section = known_keys::place("")
-                .is_some_and(|place| place.keys().any(|known| known == path[0]));
+            let is_section = known_keys::section("")
+                .is_some_and(|section| section.keys().any(|known| known == path[0]));
             if is_section && path.iter().all(|segment| !segment.is_empty()) {
                 overrides.set(path, format!("{PREFIX}{rest}"), text);
             }
@@ -43,7 +46,7 @@ impl Overrides {
         overrides
     }
 
-    /// The variable that set `path` or a map around it.
+    /// Returns the variable that set `path` or a map that contains it.
     pub(super) fn variable_behind(&self, path: &[String]) -> Option<&str> {
         (1..=path.len())
             .rev()
@@ -54,7 +57,7 @@ impl Overrides {
     fn set(&mut self, path: Vec<String>, variable: String, text: &str) {
         let mut at = String::new();
         for (depth, key) in path.iter().enumerate() {
-            if let Some(message) = unknown_keys::complaint(&at, key) {
+            if let Some(message) = unknown_keys::key_warning(&at, key) {
                 self.warnings.push(Warning {
                     origin: Origin::Variable(variable.clone()),
                     key: dotted(&path[..=depth]),

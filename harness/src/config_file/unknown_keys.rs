@@ -1,22 +1,23 @@
-//! Compares a document with the table of known keys: keys nobody reads, and lists where maps belong.
+//! Compares a document with the table of known keys: reports unknown keys, and lists where a map is
+//! required.
 
 use std::path::Path;
 
 use crate::config::dotted;
 
-use super::document::{Content, Entry, Node, Place};
+use super::document::{Content, Entry, FileLocation, Node};
 use super::error::{Origin, Problem, Warning};
 use super::known_keys;
 
-/// Shortest key in an open place that is compared with the known ones.
-const SHORTEST_COMPARED: usize = 6;
+/// Minimum length of a key in an open section that is compared with the known ones.
+const MIN_COMPARED_LENGTH: usize = 6;
 
-/// What the comparison shows.
+/// Result of the comparison.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// Keys that are unknown where they stand, or stand there twice.
+    /// Unknown and duplicate keys.
     pub(super) warnings: Vec<Warning>,
-    /// Lists where only a map is known.
+    /// Lists where a map is required.
     pub(super) problems: Vec<Problem>,
 }
 
@@ -25,32 +26,33 @@ pub(super) fn compare(root: &Node, file: &Path) -> Comparison {
     let mut search = Search {
         file,
         path: Vec::new(),
-        found: Comparison::default(),
+        comparison: Comparison::default(),
     };
     search.visit(root, "");
-    search.found
+    search.comparison
 }
 
-/// What to say about `key` at the place `at`; `None` when it is fine.
-pub(super) fn complaint(at: &str, key: &str) -> Option<String> {
-    let place = known_keys::place(at)?;
-    if place.keys().any(|known| known == key) {
+/// Returns a warning about `key` in the section `at`; `None` if the key is valid.
+pub(super) fn key_warning(at: &str, key: &str) -> Option<String> {
+    let section = known_keys::section(at)?;
+    if section.keys().any(|known| known == key) {
         return None;
     }
-    let meant = nearest(key, place.keys());
-    match (place.open, meant) {
-        (false, Some(meant)) => Some(format!(
-            "is not a known key and has no effect; did you mean `{meant}`?"
+    let suggestion = nearest(key, section.keys());
+    match (section.open, suggestion) {
+        (false, Some(suggestion)) => Some(format!(
+            "is not a known key and has no effect; did you mean `{suggestion}`?"
         )),
         (false, None) => Some("is not a known key and has no effect".to_owned()),
-        (true, Some(meant)) if key.len() >= SHORTEST_COMPARED => Some(format!(
-            "is not a known key and is passed on as it is; did you mean `{meant}`?"
+        (true, Some(suggestion)) if key.len() >= MIN_COMPARED_LENGTH => Some(format!(
+            "is not a known key and is passed on unchanged; did you mean `{suggestion}`?"
         )),
         (true, _) => None,
     }
 }
 
-/// The place below `at` that `key` leads to.
+/// Returns the path of `key`, inside the section `at`, in the table of known keys: `at.*` if the
+/// section accepts any name.
 pub(super) fn below(at: &str, key: &str) -> String {
     let key = if key == "mcpServers" {
         "mcp_servers"
@@ -63,13 +65,13 @@ pub(super) fn below(at: &str, key: &str) -> String {
         format!("{at}.{key}")
     };
     let any = format!("{at}.*");
-    match known_keys::place(&any) {
+    match known_keys::section(&any) {
         Some(_) => any,
         None => exact,
     }
 }
 
-/// The known key that `word` was probably meant to be.
+/// Returns the known key that is most similar to `word`, if one is similar enough.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).clamp(1, 3);
     known
@@ -83,7 +85,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
 struct Search<'a> {
     file: &'a Path,
     path: Vec<String>,
-    found: Comparison,
+    comparison: Comparison,
 }
 
 impl Search<'_> {
@@ -92,14 +94,14 @@ impl Search<'_> {
             Content::Map(entries) => {
                 for entry in entries {
                     self.path.push(entry.key.clone());
-                    self.judge(entry, at);
+                    self.check_entry(entry, at);
                     self.visit(&entry.value, &below(at, &entry.key));
                     self.path.pop();
                 }
             }
             Content::List(items) => {
                 let each = format!("{at}[]");
-                if known_keys::place(at).is_some() && known_keys::place(&each).is_none() {
+                if known_keys::section(at).is_some() && known_keys::section(&each).is_none() {
                     self.refuse_list(node);
                     return;
                 }
@@ -113,13 +115,13 @@ impl Search<'_> {
         }
     }
 
-    fn judge(&mut self, entry: &Entry, at: &str) {
-        if let Some(message) = complaint(at, &entry.key) {
+    fn check_entry(&mut self, entry: &Entry, at: &str) {
+        if let Some(message) = key_warning(at, &entry.key) {
             self.warn(entry, message);
         }
         if let Some(earlier) = entry.replaces {
             let message = format!(
-                "stands twice; the one in line {} has no effect",
+                "is a duplicate; the one in line {} has no effect",
                 earlier.line
             );
             self.warn(entry, message);
@@ -128,15 +130,15 @@ impl Search<'_> {
 
     fn warn(&mut self, entry: &Entry, message: String) {
         let warning = self.problem(entry.place, message);
-        self.found.warnings.push(warning);
+        self.comparison.warnings.push(warning);
     }
 
     fn refuse_list(&mut self, node: &Node) {
         let problem = self.problem(node.place, "is a list, allowed: a map".to_owned());
-        self.found.problems.push(problem);
+        self.comparison.problems.push(problem);
     }
 
-    fn problem(&self, place: Place, message: String) -> Problem {
+    fn problem(&self, place: FileLocation, message: String) -> Problem {
         Problem {
             origin: Origin::File {
                 path: self.file.to_owned(),
@@ -148,7 +150,7 @@ impl Search<'_> {
     }
 }
 
-/// Edits between two words, a swap of neighbours counting as one.
+/// Returns the edit distance of two words; a swap of neighbours counts as one edit.
 fn distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();

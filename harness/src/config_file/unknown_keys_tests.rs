@@ -1,4 +1,4 @@
-//! Which keys are mentioned, and what they were meant to be.
+//! Tests of unknown keys and of the suggested corrections.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn warnings(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_unknown_key_names_the_nearest_known_one() {
+fn unknown_key_warning_suggests_nearest_key() {
     let ignored = "is not a known key and has no effect";
     let cases = [
         (
@@ -52,19 +52,19 @@ fn an_unknown_key_names_the_nearest_known_one() {
 }
 
 #[test]
-fn keys_for_a_provider_are_only_mentioned_when_they_look_misspelt() {
+fn provider_keys_are_warned_about_only_if_misspelt() {
     assert!(warnings("models:\n  - {name: a, frequency_penalty: 1, seed: 2}").is_empty());
     assert_eq!(
         warnings("models:\n  - suports_vision: true"),
         [
-            "c.yaml:2:5: `models[0].suports_vision` is not a known key and is passed on as it is; \
+            "c.yaml:2:5: `models[0].suports_vision` is not a known key and is passed on unchanged; \
           did you mean `supports_vision`?"
         ]
     );
 }
 
 #[test]
-fn free_maps_are_not_judged() {
+fn opaque_maps_are_not_checked() {
     assert!(
         warnings("memory: {backend_config: {anything: {goes: 1}}}\nsandbox: {environment: {A: b}}")
             .is_empty()
@@ -72,10 +72,10 @@ fn free_maps_are_not_judged() {
 }
 
 #[test]
-fn a_repeated_key_is_mentioned() {
+fn duplicate_key_is_warned_about() {
     assert_eq!(
         warnings("title: {}\ntitle: {}"),
-        ["c.yaml:2:1: `title` stands twice; the one in line 1 has no effect"]
+        ["c.yaml:2:1: `title` is a duplicate; the one in line 1 has no effect"]
     );
 }
 

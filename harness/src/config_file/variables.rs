@@ -1,42 +1,48 @@
-//! `$NAME` values: replaced by the environment, or remembered until the entry that needs them is used.
+//! Resolves `$NAME` values from the environment. In model and tool entries a missing variable is an
+//! error only when the entry is used.
 
 use std::path::Path;
 
 use crate::config::dotted;
 
-use super::document::{Content, Entry, Node, Place};
+use super::document::{Content, Entry, FileLocation, Node};
 use super::environment::Environment;
 use super::error::{Origin, Problem, Warning};
 
-/// Lists whose entries may stay incomplete: nobody may ever use them.
+/// Lists whose entries may be incomplete, since an entry may never be used.
 const LAZY_SECTIONS: [&str; 2] = ["models", "tools"];
-/// Keys without which an entry cannot be named; they keep their `$NAME` as text.
+/// Keys that identify an entry; they keep an unresolved `$NAME` as text.
 const IDENTITY_KEYS: [&str; 4] = ["name", "use", "model", "group"];
-/// Where the typed entries look for what is missing.
+/// Key under which typed entries find their unresolved variables.
 const UNRESOLVED: &str = "__unresolved";
 
-/// What could not be replaced.
+/// References that could not be resolved.
 #[derive(Debug, Default)]
-pub(super) struct Unset {
-    /// In entries that may stay incomplete.
+pub(super) struct UnresolvedReferences {
+    /// References in entries that may be incomplete.
     pub(super) warnings: Vec<Warning>,
-    /// Anywhere else.
+    /// All other references.
     pub(super) problems: Vec<Problem>,
 }
 
 struct Missing {
     path: Vec<String>,
-    place: Place,
+    place: FileLocation,
     variable: String,
 }
 
-/// Replaces every text that starts with `$`, in maps and lists at any depth; the rest of the text is the name.
-pub(super) fn resolve(root: &mut Node, file: &Path, environment: &Environment) -> Unset {
-    forget_foreign_marks(root);
+/// Resolves every text that starts with `$`, in maps and lists at any depth; the rest of the text
+/// is the variable name.
+pub(super) fn resolve(
+    root: &mut Node,
+    file: &Path,
+    environment: &Environment,
+) -> UnresolvedReferences {
+    remove_reserved_keys(root);
     let mut missing = Vec::new();
     substitute(root, &mut Vec::new(), environment, &mut missing);
 
-    let mut unset = Unset::default();
+    let mut unset = UnresolvedReferences::default();
     for missing in missing {
         let origin = Origin::File {
             path: file.to_owned(),
@@ -53,7 +59,7 @@ pub(super) fn resolve(root: &mut Node, file: &Path, environment: &Environment) -
                 key,
                 message,
             });
-        } else if mark(root, &missing) {
+        } else if record_in_entry(root, &missing) {
             unset.warnings.push(Warning {
                 origin,
                 key,
@@ -81,7 +87,8 @@ fn substitute(
 ) {
     match &mut node.content {
         Content::Text { text, variable } => {
-            // A dollar alone names nothing: it is the whole document to `store.index.fields`.
+            // A single `$` is not a reference: in `store.index.fields` it stands for the whole
+            // document.
             let Some(name) = text.strip_prefix('$').filter(|name| !name.is_empty()) else {
                 return;
             };
@@ -115,8 +122,8 @@ fn substitute(
     }
 }
 
-/// Notes the missing variable in the model or tool entry that holds it; false when it is not in one.
-fn mark(root: &mut Node, missing: &Missing) -> bool {
+/// Records the missing variable in its model or tool entry; `false` if it is not in one.
+fn record_in_entry(root: &mut Node, missing: &Missing) -> bool {
     let [section, position, key @ ..] = missing.path.as_slice() else {
         return false;
     };
@@ -127,9 +134,9 @@ fn mark(root: &mut Node, missing: &Missing) -> bool {
         return false;
     };
     if key.len() > 1 || !IDENTITY_KEYS.contains(&first.as_str()) {
-        blank(entries, key);
+        remove_value(entries, key);
     }
-    let note = Node {
+    let record = Node {
         place: missing.place,
         content: Content::Map(vec![
             text_entry("key", &dotted(key), missing.place),
@@ -144,13 +151,13 @@ fn mark(root: &mut Node, missing: &Missing) -> bool {
                     ..
                 },
             ..
-        }) => notes.push(note),
+        }) => notes.push(record),
         _ => entries.push(Entry {
             key: UNRESOLVED.to_owned(),
             place: missing.place,
             value: Node {
                 place: missing.place,
-                content: Content::List(vec![note]),
+                content: Content::List(vec![record]),
             },
             replaces: None,
         }),
@@ -172,21 +179,21 @@ fn lazy_entry<'a>(root: &'a mut Node, section: &str, position: &str) -> Option<&
     }
 }
 
-/// Takes an unset value out: a key disappears, a list element becomes null.
-fn blank(entries: &mut Vec<Entry>, path: &[String]) {
+/// Removes an unresolved value: a key is deleted, a list element becomes null.
+fn remove_value(entries: &mut Vec<Entry>, path: &[String]) {
     let [first, rest @ ..] = path else {
         return;
     };
     if rest.is_empty() {
         entries.retain(|entry| entry.key != *first);
     } else if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
-        blank_in(&mut entry.value, rest);
+        remove_value_in(&mut entry.value, rest);
     }
 }
 
-fn blank_in(node: &mut Node, path: &[String]) {
+fn remove_value_in(node: &mut Node, path: &[String]) {
     match &mut node.content {
-        Content::Map(entries) => blank(entries, path),
+        Content::Map(entries) => remove_value(entries, path),
         Content::List(items) => {
             let [first, rest @ ..] = path else {
                 return;
@@ -197,14 +204,14 @@ fn blank_in(node: &mut Node, path: &[String]) {
             if rest.is_empty() {
                 item.content = Content::Null;
             } else {
-                blank_in(item, rest);
+                remove_value_in(item, rest);
             }
         }
         _ => {}
     }
 }
 
-fn forget_foreign_marks(root: &mut Node) {
+fn remove_reserved_keys(root: &mut Node) {
     for section in LAZY_SECTIONS {
         let mut position = 0;
         let count = match &root.follow(&[section]).0.content {
@@ -220,7 +227,7 @@ fn forget_foreign_marks(root: &mut Node) {
     }
 }
 
-fn text_entry(key: &str, text: &str, place: Place) -> Entry {
+fn text_entry(key: &str, text: &str, place: FileLocation) -> Entry {
     Entry {
         key: key.to_owned(),
         place,

@@ -1,10 +1,10 @@
-//! What counts as a reference, and what a missing one does.
+//! Tests of variable references and of missing variables.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-fn resolved(text: &str, variables: &[(&str, &str)]) -> (Value, Unset) {
+fn resolved(text: &str, variables: &[(&str, &str)]) -> (Value, UnresolvedReferences) {
     let mut root = Node::parse(text).unwrap();
     let environment = Environment::of("/", variables.iter().copied());
     let unset = resolve(&mut root, Path::new("config.yaml"), &environment);
@@ -12,7 +12,7 @@ fn resolved(text: &str, variables: &[(&str, &str)]) -> (Value, Unset) {
 }
 
 #[test]
-fn references_are_replaced_in_lists_and_maps_at_any_depth() {
+fn references_are_resolved_at_any_depth() {
     let (value, unset) = resolved(
         "a: $X\nb: [$X, {c: $X, d: [$X]}]\nmodels:\n  - {name: m, api_key: $X, headers: {auth: $X}}\n",
         &[("X", "x")],
@@ -28,28 +28,25 @@ fn references_are_replaced_in_lists_and_maps_at_any_depth() {
 }
 
 #[test]
-fn only_a_whole_text_is_a_reference() {
+fn reference_must_be_the_whole_text() {
     let text = "a: pre-$X\nb: ' $X'\nc: '${X}'\nd: 5\ne: x$\n";
-    let (value, unset) = resolved(
-        text,
-        &[("X", "x"), ("{X}", "braced is a name like any other")],
-    );
+    let (value, unset) = resolved(text, &[("X", "x"), ("{X}", "braces are part of the name")]);
     assert_eq!(value["a"], "pre-$X");
     assert_eq!(value["b"], " $X");
-    assert_eq!(value["c"], "braced is a name like any other");
+    assert_eq!(value["c"], "braces are part of the name");
     assert_eq!(value["e"], "x$");
     assert!(unset.problems.is_empty());
 }
 
 #[test]
-fn a_value_is_not_read_again() {
+fn resolved_value_is_not_resolved_again() {
     let (value, _) = resolved("a: $X\n", &[("X", "$Y"), ("Y", "y")]);
     assert_eq!(value["a"], "$Y");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_variable_that_is_not_utf8_is_a_problem_everywhere() {
+fn non_utf8_variable_is_always_an_error() {
     use std::os::unix::ffi::OsStringExt;
     let raw = [("MINE".into(), std::ffi::OsString::from_vec(vec![0xff]))];
     let environment = Environment::from_raw("/", raw).unwrap();
@@ -62,23 +59,23 @@ fn a_variable_that_is_not_utf8_is_a_problem_everywhere() {
             Path::new("config.yaml"),
             &environment,
         );
-        let told = unset.problems.first().expect("a problem").to_string();
+        let error = unset.problems.first().expect("a problem").to_string();
         assert!(
-            told.contains("refers to the environment variable MINE, whose value is not UTF-8"),
-            "{told}"
+            error.contains("refers to the environment variable MINE, whose value is not UTF-8"),
+            "{error}"
         );
     }
 }
 
 #[test]
-fn an_empty_variable_is_a_value() {
+fn empty_variable_counts_as_value() {
     let (value, unset) = resolved("a: $X\n", &[("X", "")]);
     assert_eq!(value["a"], "");
     assert!(unset.problems.is_empty());
 }
 
 #[test]
-fn a_missing_variable_is_named_with_file_line_and_key() {
+fn missing_variable_error_names_location_and_key() {
     let (_, unset) = resolved("title: {}\ndatabase:\n  postgres_url: $PG_URL\n", &[]);
     assert_eq!(
         unset.problems[0].to_string(),
@@ -87,7 +84,7 @@ fn a_missing_variable_is_named_with_file_line_and_key() {
 }
 
 #[test]
-fn a_missing_variable_of_a_model_or_tool_waits_until_it_is_used() {
+fn missing_variable_of_lazy_entry_is_a_warning() {
     let (value, unset) = resolved(
         "models:\n  - name: a\n    api_key: $KEY\n    headers: {auth: $AUTH, keep: 1}\n    __unresolved: forged\n\
          tools:\n  - {name: t, list: [$ITEM, 2]}\n",
@@ -107,7 +104,7 @@ fn a_missing_variable_of_a_model_or_tool_waits_until_it_is_used() {
 }
 
 #[test]
-fn the_name_of_an_entry_stays_readable() {
+fn identity_keys_keep_unresolved_reference() {
     let (value, _) = resolved("models:\n  - {name: a, use: u, model: $MODEL}\n", &[]);
     assert_eq!(value["models"][0]["model"], "$MODEL");
     assert_eq!(value["models"][0]["__unresolved"][0]["variable"], "MODEL");

@@ -1,4 +1,5 @@
-//! Takes from a process everything but computing: no files, no network, no other programs, and only so much memory and time.
+//! Removes all rights of a process except computing: no files, no network, no other programs,
+//! limited memory and time.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +9,9 @@ use seccompiler::{
     SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// What a process may use.
+/// Resource limits of the process.
 const LIMITS: [(Resource, u64); 6] = [
-    // Half of it is what the allocator reserves before it needs it.
+    // Half of it is address space that the allocator reserves in advance.
     (Resource::Data, 2 << 30),
     (Resource::As, 8 << 30),
     (Resource::Cpu, 60),
@@ -19,7 +20,7 @@ const LIMITS: [(Resource, u64); 6] = [
     (Resource::Nofile, 16),
 ];
 
-/// The calls that computing, threads of one's own and open pipes need.
+/// System calls for computing, own threads and open pipes.
 const ALLOWED: &[c_long] = &[
     libc::SYS_read,
     libc::SYS_write,
@@ -52,19 +53,19 @@ const ALLOWED: &[c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// A right could not be given up.
+/// Confining the process failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unconfined {
+pub enum ConfinementError {
     /// A limit could not be set.
-    #[error("a limit cannot be set: {0}")]
+    #[error("cannot set a resource limit: {0}")]
     Limit(#[from] rustix::io::Errno),
-    /// This machine's system calls are not known, or the kernel refuses the filter.
-    #[error("the filter of system calls cannot be set: {0}")]
+    /// The architecture is unknown, or the kernel rejected the filter.
+    #[error("cannot set the system call filter: {0}")]
     Filter(String),
 }
 
-/// Gives up everything, for good, for this thread and all it starts. To be called while it is the only one.
-pub(super) fn give_up() -> Result<(), Unconfined> {
+/// Irrevocably restricts this thread and all it starts. Must be called while it is the only thread.
+pub(super) fn drop_privileges() -> Result<(), ConfinementError> {
     for (resource, most) in LIMITS {
         setrlimit(
             resource,
@@ -74,8 +75,8 @@ pub(super) fn give_up() -> Result<(), Unconfined> {
             },
         )?;
     }
-    let program = filter().map_err(|error| Unconfined::Filter(error.to_string()))?;
-    seccompiler::apply_filter(&program).map_err(|error| Unconfined::Filter(error.to_string()))
+    let program = filter().map_err(|error| ConfinementError::Filter(error.to_string()))?;
+    seccompiler::apply_filter(&program).map_err(|error| ConfinementError::Filter(error.to_string()))
 }
 
 fn filter() -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
@@ -89,7 +90,8 @@ fn filter() -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
         thread,
     )?;
     rules.insert(libc::SYS_clone, vec![SeccompRule::new(vec![is_thread])?]);
-    // To end itself, which is how a panic that cannot go on ends, and no other process of the same user.
+    // A process may signal itself, as an aborting panic does, but no other process of the same
+    // user.
     let is_own = SeccompCondition::new(
         0,
         SeccompCmpArgLen::Dword,
@@ -97,7 +99,8 @@ fn filter() -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
         u64::from(std::process::id()),
     )?;
     rules.insert(libc::SYS_tgkill, vec![SeccompRule::new(vec![is_own])?]);
-    // "No such call" has libraries try an older one, such as `clone` for `clone3`, or do without.
+    // With "no such call" libraries fall back to an older call, such as `clone` for `clone3`, or do
+    // without.
     let unknown = SeccompAction::Errno(libc::ENOSYS as u32);
     SeccompFilter::new(
         rules,
@@ -115,15 +118,16 @@ mod tests {
 
     use super::*;
 
-    /// Sends nothing, but would.
+    /// Reports whether this process may signal another one. Signal 0 is only a check.
     #[expect(unsafe_code, reason = "no safe function makes this call")]
     fn can_be_signalled(process: u32) -> bool {
         unsafe { libc::syscall(libc::SYS_tgkill, process, process, 0) == 0 }
     }
 
-    /// In a thread of its own, whose filter ends with it; limits are the process' and would not.
+    /// Uses a thread of its own, because the filter applies to one thread only. The resource limits
+    /// are not tested: they would apply to the whole test process.
     #[test]
-    fn who_gave_up_can_compute_and_start_threads_and_nothing_else() {
+    fn confined_thread_can_only_compute_and_start_threads() {
         let confined = std::thread::spawn(|| {
             seccompiler::apply_filter(&filter().unwrap()).unwrap();
             let (read, write) = (

@@ -1,21 +1,21 @@
-//! Which files are documents, by their names. Pure.
+//! Recognition of documents by file name. Pure.
 
-/// A kind of document that becomes Markdown.
+/// Kind of a document that can be converted to Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DocumentKind {
     /// PDF.
     Pdf,
-    /// Word before 2007.
+    /// Word before 2007 (`.doc`).
     Doc,
-    /// Word since 2007.
+    /// Word since 2007 (`.docx`).
     Docx,
-    /// PowerPoint before 2007.
+    /// PowerPoint before 2007 (`.ppt`).
     Ppt,
-    /// PowerPoint since 2007.
+    /// PowerPoint since 2007 (`.pptx`).
     Pptx,
-    /// Excel before 2007.
+    /// Excel before 2007 (`.xls`).
     Xls,
-    /// Excel since 2007.
+    /// Excel since 2007 (`.xlsx`).
     Xlsx,
 }
 
@@ -30,7 +30,7 @@ const KINDS: [(&str, DocumentKind); 7] = [
 ];
 
 impl DocumentKind {
-    /// The kind whose ending is `name`, without its dot.
+    /// Returns the kind for a file extension without its dot.
     pub fn parse(name: &str) -> Option<Self> {
         KINDS
             .iter()
@@ -38,7 +38,7 @@ impl DocumentKind {
             .map(|(_, kind)| *kind)
     }
 
-    /// Its ending, without a dot.
+    /// File extension, without a dot.
     pub fn ending(self) -> &'static str {
         KINDS
             .iter()
@@ -46,8 +46,9 @@ impl DocumentKind {
             .map_or("", |(ending, _)| ending)
     }
 
-    /// The kind of a file, and the names that its Markdown beside it may have: the first that nothing else has. The second is the
-    /// document's alone, for those that differ in their endings.
+    /// Returns the kind of a file and the candidate names of its Markdown file, in order of
+    /// preference. The second one is unique to the document, for documents that differ only in
+    /// their extension.
     pub fn of_file(name: &str) -> Option<(Self, [String; 2])> {
         let (stem, ending) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty())?;
         Some((
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_known_by_their_endings() {
+    fn documents_are_recognised_by_extension() {
         assert_eq!(
             DocumentKind::of_file("a.b.PDF"),
             Some((

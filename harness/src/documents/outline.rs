@@ -1,29 +1,30 @@
-//! The headings of a Markdown text. Pure.
+//! Headings of a Markdown text. Pure.
 
-/// The most headings that an outline has.
-const MOST: usize = 50;
-/// The longest title, in characters.
-const LONGEST: usize = 200;
+/// Maximum number of headings in an outline.
+const MAX_HEADINGS: usize = 50;
+/// Maximum length of a title, in characters.
+const MAX_TITLE_CHARS: usize = 200;
 
-/// A heading and the line it stands on, from 1.
+/// A heading with its line number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
-    /// The line.
+    /// Line number, beginning with 1.
     pub line: usize,
-    /// What it says.
+    /// Text of the heading.
     pub title: String,
 }
 
-/// The headings of a text.
+/// Headings of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Outline {
-    /// The first of them, in their order.
+    /// The first headings, in order.
     pub headings: Vec<Heading>,
-    /// Whether there are more.
+    /// `true` if there are more headings.
     pub truncated: bool,
 }
 
-/// Finds headings: lines that begin with `#`, and lines that are bold as a whole. What stands in code is none.
+/// Finds headings: lines that begin with `#`, and lines that are bold as a whole. Code blocks are
+/// ignored.
 pub fn outline(markdown: &str) -> Outline {
     let mut found = Outline::default();
     let mut fence: Option<&str> = None;
@@ -39,13 +40,13 @@ pub fn outline(markdown: &str) -> Outline {
         }
         let title = title_of(text).filter(|_| fence.is_none());
         let Some(title) = title else { continue };
-        if found.headings.len() == MOST {
+        if found.headings.len() == MAX_HEADINGS {
             found.truncated = true;
             break;
         }
         found.headings.push(Heading {
             line: at + 1,
-            title: title.chars().take(LONGEST).collect(),
+            title: title.chars().take(MAX_TITLE_CHARS).collect(),
         });
     }
     found
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_found_with_their_lines() {
+    fn outline_returns_headings_with_lines() {
         let text = "# One\n\ntext **bold** text\n**Two**\n```\n# no\n```\n###### Six ##\n####### no\n#no\n**a** and **b**\n## **Bold**\n****\n#\n";
         let found: Vec<(usize, String)> = outline(text)
             .headings
@@ -88,10 +89,10 @@ mod tests {
     }
 
     #[test]
-    fn an_outline_has_an_end() {
-        assert!(!outline(&"# a\n".repeat(MOST)).truncated);
-        let long = outline(&"# a\n".repeat(MOST + 1));
-        assert_eq!((long.headings.len(), long.truncated), (MOST, true));
+    fn outline_is_limited() {
+        assert!(!outline(&"# a\n".repeat(MAX_HEADINGS)).truncated);
+        let long = outline(&"# a\n".repeat(MAX_HEADINGS + 1));
+        assert_eq!((long.headings.len(), long.truncated), (MAX_HEADINGS, true));
         assert_eq!(outline("plain\ntext"), Outline::default());
     }
 }

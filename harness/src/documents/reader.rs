@@ -1,4 +1,4 @@
-//! The port that turns documents into Markdown, and its adapter: a process of its own for each document.
+//! Port for converting documents to Markdown, and its adapter with one process per document.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -13,61 +13,62 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::kind::DocumentKind;
-use crate::turns::Turns;
+use crate::fair_limiter::FairLimiter;
 
-/// The longest Markdown, in bytes.
-pub(super) const LONGEST: u64 = 16 << 20;
-/// How much is read of what a worker has to say about its failure, in bytes.
-const LONGEST_WORDS: u64 = 1_024;
-/// How many documents are read at once, each of another user; the others wait.
-const AT_ONCE: usize = 2;
-/// How long a document waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Maximum length of the Markdown, in bytes.
+pub(super) const MAX_MARKDOWN_BYTES: u64 = 16 << 20;
+/// Maximum length of a worker's error text, in bytes.
+const MAX_STDERR_BYTES: u64 = 1_024;
+/// Maximum number of documents that are converted concurrently, one per user; others wait.
+const MAX_CONCURRENT_DOCUMENTS: usize = 2;
+/// Maximum time that a document waits for a permit.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why a document has no Markdown.
+/// Reason why a document could not be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
-    /// It is broken, locked, or too much.
+pub enum ConversionError {
+    /// The document is broken, encrypted or too large.
     #[error("the document cannot be read: {0}")]
     Document(String),
-    /// It took too long.
+    /// Timeout of the conversion.
     #[error("reading the document took longer than {} seconds", .0.as_secs())]
     TooSlow(Duration),
-    /// Others came before it.
-    #[error("other documents are being read: its turn did not come within {} seconds", .0.as_secs())]
+    /// Timeout while waiting for a permit.
+    #[error("too many documents are being read: no permit within {} seconds", .0.as_secs())]
     Busy(Duration),
-    /// There is no worker.
-    #[error("no worker can be started: {0}")]
+    /// The worker process could not be started.
+    #[error("cannot start a worker: {0}")]
     NoWorker(String),
 }
 
-/// A document that is opened when it is asked for.
-pub type Opening<'a> = BoxFuture<'a, Result<File, Unreadable>>;
+/// Future that opens a document when it is polled.
+pub type DocumentFuture<'a> = BoxFuture<'a, Result<File, ConversionError>>;
 
-/// Turns documents into Markdown.
+/// Converts documents to Markdown.
 #[async_trait]
 pub trait DocumentReader: Send + Sync + Debug {
-    /// The Markdown of a document of `user`, which is opened when its turn comes. Ends within limits of its own, whatever is in the
-    /// document and however many others there are.
+    /// Converts a document of `user`. The document is opened when the user gets a permit. The call
+    /// has its own timeouts, for any document and any number of concurrent calls.
     async fn markdown(
         &self,
         user: &str,
         kind: DocumentKind,
-        document: Opening<'_>,
-    ) -> Result<String, Unreadable>;
+        document: DocumentFuture<'_>,
+    ) -> Result<String, ConversionError>;
 }
 
-/// Has each document read by a process that can do nothing but compute (`worker`).
+/// Converts each document in its own process, which is confined to computing (see `worker`).
 #[derive(Debug)]
 pub struct ProcessDocumentReader {
     program: PathBuf,
     arguments: Vec<String>,
     limit: Duration,
-    turns: Turns,
+    fair_limiter: FairLimiter,
 }
 
 impl ProcessDocumentReader {
-    /// Starts `program` with `arguments` and the kind's ending; the document is its standard input.
+    /// Creates a reader that starts `program` with `arguments` and the document's file extension,
+    /// and passes the document as standard input.
     pub fn new(
         program: PathBuf,
         arguments: impl IntoIterator<Item = String>,
@@ -77,11 +78,15 @@ impl ProcessDocumentReader {
             program,
             arguments: arguments.into_iter().collect(),
             limit,
-            turns: Turns::new(AT_ONCE, PATIENCE),
+            fair_limiter: FairLimiter::new(MAX_CONCURRENT_DOCUMENTS, QUEUE_TIMEOUT),
         }
     }
 
-    async fn follow(&self, kind: DocumentKind, document: File) -> Result<String, Unreadable> {
+    async fn run_worker(
+        &self,
+        kind: DocumentKind,
+        document: File,
+    ) -> Result<String, ConversionError> {
         let mut worker = Command::new(&self.program)
             .args(&self.arguments)
             .arg(kind.ending())
@@ -92,24 +97,24 @@ impl ProcessDocumentReader {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(|error| Unreadable::NoWorker(error.to_string()))?;
-        let (text, words) = tokio::join!(
-            read(worker.stdout.take(), LONGEST),
-            read(worker.stderr.take(), LONGEST_WORDS)
+            .map_err(|error| ConversionError::NoWorker(error.to_string()))?;
+        let (text, stderr) = tokio::join!(
+            read(worker.stdout.take(), MAX_MARKDOWN_BYTES),
+            read(worker.stderr.take(), MAX_STDERR_BYTES)
         );
         let ended = worker
             .wait()
             .await
-            .map_err(|error| Unreadable::NoWorker(error.to_string()))?;
+            .map_err(|error| ConversionError::NoWorker(error.to_string()))?;
         match String::from_utf8(text) {
             Ok(text) if ended.success() => Ok(text),
             _ => {
-                let words = String::from_utf8_lossy(&words);
-                let words = words.trim();
-                Err(Unreadable::Document(if words.is_empty() {
+                let stderr = String::from_utf8_lossy(&stderr);
+                let stderr = stderr.trim();
+                Err(ConversionError::Document(if stderr.is_empty() {
                     format!("its worker ended with {ended}")
                 } else {
-                    words.to_owned()
+                    stderr.to_owned()
                 }))
             }
         }
@@ -122,27 +127,27 @@ impl DocumentReader for ProcessDocumentReader {
         &self,
         user: &str,
         kind: DocumentKind,
-        document: Opening<'_>,
-    ) -> Result<String, Unreadable> {
-        let _turn = self
-            .turns
-            .next(user)
+        document: DocumentFuture<'_>,
+    ) -> Result<String, ConversionError> {
+        let _permit = self
+            .fair_limiter
+            .acquire(user)
             .await
-            .ok_or(Unreadable::Busy(PATIENCE))?;
-        let reading = async { self.follow(kind, document.await?).await };
-        // Dropped, the worker is killed.
+            .ok_or(ConversionError::Busy(QUEUE_TIMEOUT))?;
+        let reading = async { self.run_worker(kind, document.await?).await };
+        // On timeout the future is dropped, which kills the worker.
         timeout(self.limit, reading)
             .await
-            .map_err(|_| Unreadable::TooSlow(self.limit))?
+            .map_err(|_| ConversionError::TooSlow(self.limit))?
     }
 }
 
-/// What a pipe brings, up to `most` bytes; then it is closed.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, most: u64) -> Vec<u8> {
+/// Reads up to `max_bytes` bytes from a pipe and closes it.
+async fn read(pipe: Option<impl AsyncRead + Unpin>, max_bytes: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        // What came before a fault is judged by how the worker ended.
-        let _cut = pipe.take(most).read_to_end(&mut bytes).await;
+        // After a read error, the worker's exit status decides about the bytes received so far.
+        let _cut = pipe.take(max_bytes).read_to_end(&mut bytes).await;
     }
     bytes
 }
@@ -164,24 +169,24 @@ mod tests {
         )
     }
 
-    /// A document that is never there.
-    fn endless(begun: oneshot::Sender<()>) -> Opening<'static> {
+    /// A document that is never opened.
+    fn endless(begun: oneshot::Sender<()>) -> DocumentFuture<'static> {
         async move {
-            let _told = begun.send(());
+            let _sent = begun.send(());
             std::future::pending().await
         }
         .boxed()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_too_long_is_told_so_and_has_opened_nothing() {
+    async fn waiting_document_times_out_unopened() {
         let reader = reader();
         let (ann, ben) = (oneshot::channel(), oneshot::channel());
         let opened = AtomicBool::new(false);
         let begun = tokio::time::Instant::now();
         let unread = || {
             async {
-                Err(Unreadable::Document(format!(
+                Err(ConversionError::Document(format!(
                     "opened: {}",
                     opened.swap(true, Ordering::Relaxed)
                 )))
@@ -193,13 +198,13 @@ mod tests {
             let own = reader.markdown("ann", DocumentKind::Pdf, unread()).await;
             assert_eq!(
                 (own, begun.elapsed()),
-                (Err(Unreadable::Busy(PATIENCE)), PATIENCE),
-                "one turn for each user"
+                (Err(ConversionError::Busy(QUEUE_TIMEOUT)), QUEUE_TIMEOUT),
+                "one permit per user"
             );
-            // The other turn was free all the time.
+            // The second permit was free all the time.
             assert_eq!(
                 reader.markdown("cid", DocumentKind::Pdf, unread()).await,
-                Err(Unreadable::Document("opened: false".to_owned()))
+                Err(ConversionError::Document("opened: false".to_owned()))
             );
             let second = reader.markdown("ben", DocumentKind::Pdf, endless(ben.0));
             let third = async {
@@ -207,7 +212,7 @@ mod tests {
                 reader.markdown("cid", DocumentKind::Pdf, unread()).await
             };
             tokio::select! {
-                read = third => assert_eq!(read, Err(Unreadable::Busy(PATIENCE)), "two turns for all"),
+                read = third => assert_eq!(read, Err(ConversionError::Busy(QUEUE_TIMEOUT)), "two permits in total"),
                 read = second => panic!("{read:?}"),
             }
         };
@@ -218,8 +223,8 @@ mod tests {
         let free = reader.markdown("ann", DocumentKind::Pdf, unread()).await;
         assert_eq!(
             free,
-            Err(Unreadable::Document("opened: true".to_owned())),
-            "turns come back"
+            Err(ConversionError::Document("opened: true".to_owned())),
+            "permits are released"
         );
     }
 }

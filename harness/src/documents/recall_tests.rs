@@ -1,4 +1,5 @@
-//! How much of real documents is in their Markdown: those of `tests/documents`, held against the words of their sources.
+//! Recall of converted documents: the share of the source texts in `tests/documents` that their
+//! Markdown contains.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,21 +8,21 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::*;
 
-/// The share of its words that each document keeps, and each kind of document.
-const LEAST: f64 = 0.98;
-/// How many documents of each kind there are, at least.
-const ENOUGH: usize = 5;
+/// Minimum share of words that must be present in the Markdown, per document and per kind.
+const MIN_SHARE: f64 = 0.98;
+/// Minimum number of documents of each kind.
+const MIN_DOCUMENTS: usize = 5;
 
-/// What became of words.
+/// Result of comparing words.
 #[derive(Debug, Default, Clone, Copy)]
 struct Recall {
-    /// How many there are.
+    /// Number of words in the source.
     words: usize,
-    /// How many of them are in the Markdown.
+    /// Number of source words in the Markdown.
     found: usize,
-    /// How many of them are there in the same order.
+    /// Number of source words in the Markdown in the same order.
     ordered: usize,
-    /// How many the Markdown has.
+    /// Number of words in the Markdown.
     written: usize,
 }
 
@@ -61,7 +62,7 @@ impl Recall {
     }
 }
 
-/// The words of a text, in one way of writing each; signs that are words by themselves are one each.
+/// Splits a text into normalised words; characters that are words by themselves are one word each.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let text: Vec<char> = text
@@ -89,17 +90,17 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Hints for breaking lines and for the direction of writing.
+/// Invisible hints for line breaks and text direction.
 fn is_invisible(sign: char) -> bool {
     matches!(sign, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Chinese characters, Japanese syllables and pictures.
+/// Chinese characters, Japanese syllables and emoji.
 fn is_word(sign: char) -> bool {
     matches!(sign, '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{2600}'..='\u{27bf}' | '\u{1f300}'..='\u{1faff}')
 }
 
-/// Markdown as it is read: without the marks of raised and lowered text, and the backslashes before signs.
+/// Removes Markdown syntax: superscript and subscript marks, and backslash escapes.
 fn shown(markdown: &str) -> String {
     let plain = ["<sub>", "</sub>", "<sup>", "</sup>"]
         .iter()
@@ -113,13 +114,13 @@ fn shown(markdown: &str) -> String {
     shown
 }
 
-/// The words of the first that the second has not, or not as often.
+/// Words of the first text that the second lacks, or contains less often.
 fn missing<'a>(source: &'a [String], markdown: &[String]) -> Vec<&'a str> {
-    let mut there: HashMap<&str, usize> = HashMap::new();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
     markdown
         .iter()
-        .for_each(|word| *there.entry(word).or_default() += 1);
-    let is_missing = |word: &&str| match there.get_mut(*word) {
+        .for_each(|word| *counts.entry(word).or_default() += 1);
+    let is_missing = |word: &&str| match counts.get_mut(*word) {
         Some(left @ 1..) => {
             *left -= 1;
             false
@@ -133,7 +134,7 @@ fn missing<'a>(source: &'a [String], markdown: &[String]) -> Vec<&'a str> {
         .collect()
 }
 
-/// The length of the longest sequence of words that both have.
+/// Length of the longest common subsequence of words.
 fn common_run(one: &[String], other: &[String]) -> usize {
     let mut row = vec![0; other.len() + 1];
     for word in one {
@@ -151,7 +152,7 @@ fn common_run(one: &[String], other: &[String]) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// The documents of a kind, by their names.
+/// Documents of a kind, sorted by name.
 fn documents(folder: &Path, kind: DocumentKind) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder)
         .unwrap()
@@ -166,23 +167,28 @@ fn documents(folder: &Path, kind: DocumentKind) -> Vec<PathBuf> {
     documents
 }
 
-/// The words that a person reads in a document: what its source prints and, but on paper, what stands beside it.
+/// Words that a reader sees in a document: those of the printed pages, plus comments and other text
+/// that is only displayed on a screen.
 fn source(document: &Path, kind: DocumentKind) -> Vec<String> {
-    let beside: &[&str] = match kind {
+    let side_texts: &[&str] = match kind {
         DocumentKind::Pdf => &[],
-        // The comments of old presentations are not read.
+        // Comments of old presentations are not converted.
         DocumentKind::Ppt => &["aside.txt"],
         _ => &["aside.txt", "comments.txt"],
     };
     let printed = std::fs::read_to_string(document.with_extension("txt")).unwrap();
-    let beside = beside
+    let side_texts = side_texts
         .iter()
         .map(|ending| std::fs::read_to_string(document.with_extension(ending)).unwrap_or_default());
-    words(&std::iter::once(printed).chain(beside).collect::<String>())
+    words(
+        &std::iter::once(printed)
+            .chain(side_texts)
+            .collect::<String>(),
+    )
 }
 
 #[test]
-fn markdown_has_the_words_of_its_document() {
+fn markdown_recalls_words_of_its_document() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/documents/made");
     let mut short = Vec::new();
     println!(
@@ -193,7 +199,7 @@ fn markdown_has_the_words_of_its_document() {
         .map(|ending| DocumentKind::parse(ending).unwrap())
     {
         let documents = documents(&folder, kind);
-        assert!(documents.len() >= ENOUGH, "{kind:?}: {documents:?}");
+        assert!(documents.len() >= MIN_DOCUMENTS, "{kind:?}: {documents:?}");
         let mut all = Recall::default();
         for document in documents {
             let name = document.file_name().unwrap().to_string_lossy().into_owned();
@@ -201,11 +207,8 @@ fn markdown_has_the_words_of_its_document() {
             let (expected, written) = (source(&document, kind), words(&shown(&markdown)));
             let recall = Recall::of(&expected, &written);
             println!("{}", recall.row(&name));
-            if recall.share() <= LEAST {
-                short.push(format!(
-                    "{name} has not: {:?}",
-                    missing(&expected, &written)
-                ));
+            if recall.share() <= MIN_SHARE {
+                short.push(format!("{name} lacks: {:?}", missing(&expected, &written)));
             }
             all.add(recall);
         }
@@ -215,7 +218,7 @@ fn markdown_has_the_words_of_its_document() {
 }
 
 #[test]
-fn words_are_told_apart_whatever_their_script() {
+fn words_are_split_in_every_script() {
     let text = "Co\u{ad}op\\_x H<sub>2</sub>O 1,204.5|17:30. 鹿は ﬁne \u{200f}שלום😀";
     assert_eq!(
         words(&shown(text)),

@@ -1,4 +1,5 @@
-//! Workbooks as Markdown, with what the library that reads them does not know to show: spans of time and fractions.
+//! Workbooks as Markdown, with corrected output of formats that the library does not support:
+//! durations and fractions.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -8,45 +9,46 @@ use office_oxide::{xls, xlsx};
 
 use super::worker::WorkError;
 
-/// The first day that is a date here, counted from 1900: Excel's calendar before it has a day that never was, and times of day and
-/// hours that were worked are smaller.
+/// First day number that is treated as a date, counted from 1900: Excel's calendar contains an
+/// invalid day before it, and times of day and durations are smaller numbers.
 const FIRST_DATE: f64 = 61.0;
-/// The most digits that a number is filled up to.
-const MOST_DIGITS: usize = 32;
+/// Maximum number of digits for zero padding.
+const MAX_DIGITS: usize = 32;
 
-/// What a number format makes of numbers.
+/// Effect of a number format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// Dates and times of day, both in days.
     Time,
-    /// Fractions, of which the library writes no more than the whole.
+    /// Fractions, of which the library only prints the integer part.
     Fraction,
-    /// Whole numbers of at least so many digits.
+    /// Integers padded to a minimum number of digits.
     Padded(usize),
-    /// Anything else.
+    /// Any other format.
     Plain,
 }
 
 impl Format {
-    /// Told by what the library shows of numbers, since not all formats can be asked for their code.
-    fn of(code: Option<&str>, shown: impl Fn(f64) -> String) -> Self {
-        match shown(FIRST_DATE).as_str() {
+    /// Detects the format from the library's output for sample numbers, because the format code is
+    /// not always available.
+    fn of(code: Option<&str>, library_text: impl Fn(f64) -> String) -> Self {
+        match library_text(FIRST_DATE).as_str() {
             "1900-03-01" | "1904-03-02" => Self::Time,
-            _ if shown(0.5).trim_end().ends_with('/') => Self::Fraction,
+            _ if library_text(0.5).trim_end().ends_with('/') => Self::Fraction,
             _ => match code
                 .filter(|code| code.bytes().all(|digit| digit == b'0'))
                 .map_or(0, str::len)
             {
-                digits @ 2..=MOST_DIGITS => Self::Padded(digits),
+                digits @ 2..=MAX_DIGITS => Self::Padded(digits),
                 _ => Self::Plain,
             },
         }
     }
 
-    /// What is to be read instead of what the library shows.
-    fn shown(self, number: f64) -> Option<String> {
+    /// Returns the text that replaces the library's output, if needed.
+    fn replacement(self, number: f64) -> Option<String> {
         match self {
-            Self::Time => span(number),
+            Self::Time => duration_text(number),
             Self::Fraction => Some(number.to_string()),
             Self::Padded(digits) => {
                 (number >= 0.0).then(|| format!("{:0>digits$}", number.round()))
@@ -56,12 +58,12 @@ impl Format {
     }
 }
 
-/// Days as hours, minutes and seconds, unless they are a date.
-fn span(days: f64) -> Option<String> {
-    let is_span =
+/// Formats a number of days as hours, minutes and seconds, unless it is a date.
+fn duration_text(days: f64) -> Option<String> {
+    let is_duration =
         (0.0..1.0).contains(&days) || ((1.0..FIRST_DATE).contains(&days) && days.fract() > 0.0);
     let seconds = (days * 86_400.0).round() as u64;
-    is_span.then(|| {
+    is_duration.then(|| {
         format!(
             "{:02}:{:02}:{:02}",
             seconds / 3_600,
@@ -71,7 +73,7 @@ fn span(days: f64) -> Option<String> {
     })
 }
 
-/// The Markdown of a workbook since 2007.
+/// Converts a workbook in the format since 2007.
 pub(super) fn xlsx(document: Vec<u8>) -> Result<String, WorkError> {
     let mut book = xlsx::XlsxDocument::from_reader(Cursor::new(document)).map_err(broken)?;
     let mut sheets = std::mem::take(&mut book.worksheets);
@@ -84,19 +86,19 @@ pub(super) fn xlsx(document: Vec<u8>) -> Result<String, WorkError> {
         let xlsx::CellValue::Number(number) = cell.value else {
             continue;
         };
-        let (place, style) = (&cell.reference, cell.style_index);
+        let (reference, style) = (&cell.reference, cell.style_index);
         let code = style.and_then(|style| book.styles.as_ref()?.number_format_for(style));
-        let shown = |number| {
+        let library_text = |number| {
             book.format_cell_value(&xlsx::Cell::new(
-                place.clone(),
+                reference.clone(),
                 xlsx::CellValue::Number(number),
                 style,
             ))
         };
         if let Some(text) = formats
             .entry(style)
-            .or_insert_with(|| Format::of(code, shown))
-            .shown(number)
+            .or_insert_with(|| Format::of(code, library_text))
+            .replacement(number)
         {
             cell.value = xlsx::CellValue::String(text);
         }
@@ -105,7 +107,7 @@ pub(super) fn xlsx(document: Vec<u8>) -> Result<String, WorkError> {
     Ok(book.to_markdown())
 }
 
-/// The Markdown of a workbook before 2007.
+/// Converts a workbook in the format before 2007.
 pub(super) fn xls(document: Vec<u8>) -> Result<String, WorkError> {
     let mut book = xls::XlsDocument::from_reader(Cursor::new(document)).map_err(broken)?;
     let mut formats = HashMap::new();
@@ -120,15 +122,15 @@ pub(super) fn xls(document: Vec<u8>) -> Result<String, WorkError> {
             let xls::CellValue::Number(number) = *cell else {
                 continue;
             };
-            let shown = |number| {
+            let library_text = |number| {
                 known
                     .display(&xls::CellValue::Number(number), *format)
                     .into_owned()
             };
             if let Some(text) = formats
                 .entry(*format)
-                .or_insert_with(|| Format::of(None, shown))
-                .shown(number)
+                .or_insert_with(|| Format::of(None, library_text))
+                .replacement(number)
             {
                 *cell = xls::CellValue::String(text);
             }
@@ -146,8 +148,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_day_and_spans_are_no_dates() {
-        for (days, shown) in [
+    fn times_and_durations_are_not_dates() {
+        for (days, expected) in [
             (0.0, Some("00:00:00")),
             (0.281_365_740_740_741, Some("06:45:10")),
             (0.999_999_9, Some("24:00:00")),
@@ -157,12 +159,12 @@ mod tests {
             (-0.5, None),
             (f64::NAN, None),
         ] {
-            assert_eq!(span(days).as_deref(), shown, "{days}");
+            assert_eq!(duration_text(days).as_deref(), expected, "{days}");
         }
     }
 
     #[test]
-    fn a_format_is_told_by_what_it_makes_of_numbers() {
+    fn format_is_detected_from_sample_output() {
         let dates = |number: f64| {
             if number > 1.0 {
                 "1900-03-01".to_owned()
@@ -173,13 +175,15 @@ mod tests {
         assert_eq!(Format::of(None, dates), Format::Time);
         assert_eq!(
             Format::of(None, |_| "1 / ".to_owned())
-                .shown(0.75)
+                .replacement(0.75)
                 .as_deref(),
             Some("0.75")
         );
         let plain = |number: f64| number.to_string();
         assert_eq!(
-            Format::of(Some("00000"), plain).shown(1067.0).as_deref(),
+            Format::of(Some("00000"), plain)
+                .replacement(1067.0)
+                .as_deref(),
             Some("01067")
         );
         for code in [
@@ -189,7 +193,7 @@ mod tests {
             Some(""),
             Some(&*"0".repeat(99)),
         ] {
-            assert_eq!(Format::of(code, plain).shown(0.75), None, "{code:?}");
+            assert_eq!(Format::of(code, plain).replacement(0.75), None, "{code:?}");
         }
     }
 }

@@ -1,55 +1,59 @@
-//! What the process of one document does: reads it, gives everything up, and only then looks at what it read.
+//! Worker process of one document: it reads the document, drops its rights, and only then parses
+//! it.
 
 use std::io::{Cursor, Read, Write};
 
 use office_oxide::DocumentFormat;
 use office_oxide::options::ParseOptions;
 
-use super::confine::{self, Unconfined};
+use super::confine::{self, ConfinementError};
 use super::kind::DocumentKind;
-use super::reader::LONGEST;
+use super::reader::MAX_MARKDOWN_BYTES;
 use super::workbook;
 
-/// The largest document, in bytes.
-const LARGEST: u64 = 256 << 20;
+/// Maximum size of a document, in bytes.
+const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 
-/// Why a worker has no Markdown to give.
+/// Error of a worker.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// The document did not come, or its Markdown did not leave.
+    /// The document could not be read, or the Markdown could not be written.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// This process could still do harm, so it did not begin.
+    /// The process could not drop its rights, so the document was not parsed.
     #[error(transparent)]
-    Unconfined(#[from] Unconfined),
-    /// The document is larger than is read.
-    #[error("it has more than {} MiB", LARGEST >> 20)]
+    Unconfined(#[from] ConfinementError),
+    /// The document is too large.
+    #[error("it has more than {} MiB", MAX_DOCUMENT_BYTES >> 20)]
     TooLarge,
-    /// Its Markdown is longer than is kept.
-    #[error("its text has more than {} MiB", LONGEST >> 20)]
+    /// The Markdown is too long.
+    #[error("its text has more than {} MiB", MAX_MARKDOWN_BYTES >> 20)]
     TooLong,
-    /// It is broken, locked or of another kind.
+    /// The document is broken, encrypted or of another kind.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Reads a document from `input` and writes its Markdown to `output`. Meanwhile the process loses its rights for good.
+/// Reads a document from `input` and writes its Markdown to `output`. In between, the process
+/// irrevocably drops its rights.
 pub fn work(kind: DocumentKind, input: impl Read, mut output: impl Write) -> Result<(), WorkError> {
     let mut document = Vec::new();
-    input.take(LARGEST + 1).read_to_end(&mut document)?;
-    if document.len() as u64 > LARGEST {
+    input
+        .take(MAX_DOCUMENT_BYTES + 1)
+        .read_to_end(&mut document)?;
+    if document.len() as u64 > MAX_DOCUMENT_BYTES {
         return Err(WorkError::TooLarge);
     }
-    confine::give_up()?;
+    confine::drop_privileges()?;
     let markdown = convert(kind, document)?;
-    if markdown.len() as u64 >= LONGEST {
+    if markdown.len() as u64 >= MAX_MARKDOWN_BYTES {
         return Err(WorkError::TooLong);
     }
     output.write_all(markdown.as_bytes())?;
     Ok(output.flush()?)
 }
 
-/// The Markdown of a document.
+/// Converts a document to Markdown.
 fn convert(kind: DocumentKind, document: Vec<u8>) -> Result<String, WorkError> {
     let format = match kind {
         DocumentKind::Pdf => return pdf(&document),
@@ -66,7 +70,7 @@ fn convert(kind: DocumentKind, document: Vec<u8>) -> Result<String, WorkError> {
         &ParseOptions::default(),
     );
     let document = document.map_err(|error| WorkError::Broken(error.to_string()))?;
-    // The shorter way leaves out what is said beside old slides, and their tables.
+    // The direct conversion omits speaker notes and tables of old slides.
     Ok(if kind == DocumentKind::Ppt {
         document.to_ir().to_markdown()
     } else {

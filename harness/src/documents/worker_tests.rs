@@ -1,9 +1,10 @@
-//! Documents of each kind, whole and broken. The process' rights are kept here: `confine` has its own tests.
+//! Documents of each kind, complete and broken. These tests do not drop the rights of the process:
+//! `confine` has its own tests.
 
 use super::*;
 
 #[test]
-fn what_is_no_document_is_an_error_of_its_own() {
+fn invalid_document_is_an_error() {
     for kind in ["pdf", "doc", "docx", "ppt", "pptx", "xls", "xlsx"]
         .map(|ending| DocumentKind::parse(ending).unwrap())
     {
@@ -21,7 +22,7 @@ fn what_is_no_document_is_an_error_of_its_own() {
 }
 
 #[test]
-fn a_word_document_becomes_text() {
+fn word_document_is_converted() {
     let text = r#"<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body>
         <w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Deer</w:t></w:r></w:p>
         <w:p><w:r><w:t>They live in woods.</w:t></w:r></w:p></w:body></w:document>"#;
@@ -42,7 +43,7 @@ fn a_word_document_becomes_text() {
     );
 }
 
-/// A zip archive whose files are stored as they are.
+/// A zip archive whose files are stored uncompressed.
 fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in files {

@@ -1,4 +1,4 @@
-//! The MCP servers of an installation: where they are configured, and the tools that they give agents.
+//! Connects the MCP toolbox to the extensions file and the configuration of an installation.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::settings::{McpChange, McpPort, McpPortError};
-use super::toolbox::{McpConfig, McpSurroundings, McpToolbox, McpUnavailable};
+use super::toolbox::{McpConfig, McpContext, McpToolbox, McpUnavailable};
 use crate::config::{
     AppConfig, ConfigSource, Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, Variables,
 };
@@ -15,23 +15,23 @@ use crate::ids::ThreadId;
 use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::tools::ToolSource;
 
-/// Programs that clients may configure wherever servers are configured: launchers of published packages.
+/// Programs that clients may always configure: launchers of published packages.
 pub const LAUNCHERS: [&str; 2] = ["npx", "uvx"];
 
-/// Where servers are configured, and by whom.
+/// Sources of the MCP server configuration.
 #[derive(Debug)]
-pub struct McpPlace {
-    /// The file that clients change.
+pub struct McpConfigSource {
+    /// Extensions file, which clients may change.
     pub file: Arc<ExtensionsFile>,
-    /// What stands above it.
+    /// Configuration whose `extensions` section overrides the file.
     pub config: Arc<dyn ConfigSource>,
-    /// What its `$NAME`s stand for.
+    /// Values of `$NAME` references.
     pub variables: Variables,
-    /// The programs that clients may configure, besides [`LAUNCHERS`].
+    /// Programs that clients may configure, in addition to [`LAUNCHERS`].
     pub launchers: Vec<String>,
 }
 
-/// The servers of a file and of the configuration above it, and their tools.
+/// MCP servers of the extensions file and the configuration, and their tools.
 #[derive(Debug)]
 pub struct ConfiguredMcp {
     settings: Arc<FileMcpConfig>,
@@ -41,26 +41,27 @@ pub struct ConfiguredMcp {
 }
 
 impl ConfiguredMcp {
-    /// Opens the toolbox and has it look at its servers, so that the first run need not wait for them.
+    /// Creates the toolbox and starts tool discovery in the background, so that the first run need
+    /// not wait for it.
     ///
     /// # Errors
-    /// As [`McpToolbox::new`].
-    pub fn open(place: McpPlace, surroundings: McpSurroundings) -> Result<Self, McpUnavailable> {
-        let McpPlace {
+    /// The errors of [`McpToolbox::new`].
+    pub fn open(source: McpConfigSource, context: McpContext) -> Result<Self, McpUnavailable> {
+        let McpConfigSource {
             file,
             config,
             variables,
             launchers,
-        } = place;
-        let tasks = surroundings.tasks.clone();
+        } = source;
+        let tasks = context.tasks.clone();
         let settings = Arc::new(FileMcpConfig {
             file,
             config,
             variables,
             last: Mutex::default(),
-            complaint: Mutex::default(),
+            last_error: Mutex::default(),
         });
-        let toolbox = McpToolbox::new(settings.clone(), surroundings)?;
+        let toolbox = McpToolbox::new(settings.clone(), context)?;
         toolbox.keep_swept();
         let mcp = Self {
             settings,
@@ -68,47 +69,49 @@ impl ConfiguredMcp {
             tasks,
             launchers,
         };
-        mcp.look();
+        mcp.start_discovery();
         Ok(mcp)
     }
 
-    /// Where the servers are configured.
+    /// Returns the source of the server configuration.
     pub fn config(&self) -> Arc<dyn McpConfig> {
         self.settings.clone()
     }
 
-    /// The tools, for agents.
+    /// Returns the tools as a source for agents.
     pub fn tools(&self) -> Arc<dyn ToolSource> {
         Arc::new(self.toolbox.clone())
     }
 
-    /// Ends the conversations of a thread that is deleted.
+    /// Closes the sessions of a deleted thread.
     pub async fn end_thread(&self, user: &str, thread: &ThreadId) {
         self.toolbox.end_thread(user, thread).await;
     }
 
-    /// Has servers looked at that are new, so that the next run need not wait for them.
-    fn look(&self) {
+    /// Starts tool discovery of new servers in the background, so that the next run need not wait
+    /// for it.
+    fn start_discovery(&self) {
         let toolbox = self.toolbox.clone();
         let token = self.tasks.token().clone();
-        self.tasks.spawn(TaskKind::Service, "mcp look", async move {
-            tokio::select! {
-                _set = toolbox.tools() => {}
-                () = token.cancelled() => {}
-            }
-        });
+        self.tasks
+            .spawn(TaskKind::Service, "mcp warm-up", async move {
+                tokio::select! {
+                    _set = toolbox.tools() => {}
+                    () = token.cancelled() => {}
+                }
+            });
     }
 }
 
-/// `mcpServers` of the extensions file, below what `extensions` of `config.yaml` says.
+/// `mcpServers` of the extensions file, overridden by `extensions` of `config.yaml`.
 #[derive(Debug)]
 struct FileMcpConfig {
     file: Arc<ExtensionsFile>,
     config: Arc<dyn ConfigSource>,
     variables: Variables,
     last: Mutex<Option<Resolved>>,
-    /// What the log was told last, so that it is told once.
-    complaint: Mutex<String>,
+    /// Last logged error, so that each error is logged once.
+    last_error: Mutex<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -152,19 +155,19 @@ impl FileMcpConfig {
 impl McpConfig for FileMcpConfig {
     async fn extensions(&self) -> Option<Arc<Extensions>> {
         let loaded = self.load().await;
-        let complaint = loaded
+        let last_error = loaded
             .as_ref()
             .err()
             .map(ToString::to_string)
             .unwrap_or_default();
-        let mut told = self.complaint.lock();
-        if *told != complaint {
-            if !complaint.is_empty() {
-                tracing::error!(error = %complaint, "the extensions cannot be read, the last good ones stay in force");
+        let mut logged = self.last_error.lock();
+        if *logged != last_error {
+            if !last_error.is_empty() {
+                tracing::error!(error = %last_error, "cannot read the extensions file, keeping the last valid version");
             }
-            *told = complaint;
+            *logged = last_error;
         }
-        drop(told);
+        drop(logged);
         loaded.ok().map(|written| self.resolve(written))
     }
 }
@@ -189,13 +192,13 @@ impl McpPort for ConfiguredMcp {
             .await
             .map_err(|panic| McpPortError::Failed(panic.to_string()))??;
         self.toolbox.refresh().await;
-        self.look();
+        self.start_discovery();
         Ok(changed)
     }
 
     async fn reset(&self) {
         self.toolbox.reset().await;
-        self.look();
+        self.start_discovery();
     }
 
     fn launchers(&self) -> Vec<String> {

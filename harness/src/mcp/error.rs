@@ -1,4 +1,4 @@
-//! Why a server's tools are not there, or a call of one failed.
+//! Errors of MCP tool discovery and of tool calls.
 
 use std::error::Error;
 use std::time::Duration;
@@ -6,14 +6,15 @@ use std::time::Duration;
 use rmcp::ServiceError;
 use rmcp::service::ClientInitializeError;
 
-use super::http::Trouble;
+use super::http::TransportFailure;
 use super::oauth::TokenError;
 use super::sse::SseError;
 
-/// How much of a server's own words is passed on, in characters.
-const LONGEST_WORDS: usize = 2_000;
+/// Maximum length of an error message that is passed on from a server, in characters.
+const MAX_ERROR_CHARS: usize = 2_000;
 
-/// What went wrong with a server. The texts go to models and logs: none shows an address or a secret.
+/// Failure of a request to a server. The texts are shown to models and written to logs: they
+/// contain no address and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum McpError {
     #[error("its program could not be started: {0}")]
@@ -21,23 +22,23 @@ pub(super) enum McpError {
     #[error("{0}")]
     Link(String),
     #[error(transparent)]
-    Http(Trouble),
+    Http(TransportFailure),
     #[error("it did not {phase} within {} s", limit.as_secs_f64())]
-    Late {
+    TimedOut {
         phase: &'static str,
         limit: Duration,
     },
     #[error("it refused: {0}")]
     Refused(String),
-    #[error("it gave an answer that does not fit the question")]
-    Answer,
+    #[error("it sent an unexpected response")]
+    UnexpectedResponse,
     #[error("the connection ended")]
     Ended,
     #[error("it is not configured any more")]
-    Gone,
-    #[error("all {0} conversations that may be open at once are in use, try again later")]
+    Removed,
+    #[error("all {0} sessions are in use, try again later")]
     Full(usize),
-    #[error("it has too many tools: no more than {0} pages are read")]
+    #[error("its tool list has more than {0} pages")]
     TooManyPages(usize),
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -46,37 +47,37 @@ pub(super) enum McpError {
 impl McpError {
     pub(super) fn of_start(error: &ClientInitializeError) -> Self {
         match error {
-            ClientInitializeError::JsonRpcError(data) => Self::Refused(words(&data.message)),
+            ClientInitializeError::JsonRpcError(data) => Self::Refused(message_text(&data.message)),
             ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
                 Self::Ended
             }
             ClientInitializeError::TransportError { error, .. } => {
                 Self::of_link(error.error.as_ref())
             }
-            _ => Self::Answer,
+            _ => Self::UnexpectedResponse,
         }
     }
 
     pub(super) fn of_call(error: &ServiceError) -> Self {
         match error {
-            ServiceError::McpError(data) => Self::Refused(words(&data.message)),
+            ServiceError::McpError(data) => Self::Refused(message_text(&data.message)),
             ServiceError::TransportSend(error) => Self::of_link(error.error.as_ref()),
-            ServiceError::UnexpectedResponse => Self::Answer,
+            ServiceError::UnexpectedResponse => Self::UnexpectedResponse,
             _ => Self::Ended,
         }
     }
 
-    /// A failure of the way.
+    /// Classifies a transport error.
     pub(super) fn of_link(error: &(dyn Error + 'static)) -> Self {
         match error.downcast_ref::<SseError>() {
-            Some(SseError::Http(trouble)) => Self::Http(*trouble),
+            Some(SseError::Http(failure)) => Self::Http(*failure),
             Some(error) => Self::Link(error.to_string()),
-            None => Self::Http(Trouble::behind(error)),
+            None => Self::Http(TransportFailure::from_error(error)),
         }
     }
 }
 
-/// The beginning of what a server says.
-fn words(text: &str) -> String {
-    text.chars().take(LONGEST_WORDS).collect()
+/// Truncates an error message of a server.
+fn message_text(text: &str) -> String {
+    text.chars().take(MAX_ERROR_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! A small HTTP server for tests that does as it is told, also what no server should.
+//! Scriptable HTTP server for tests, which can also send malformed responses.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// A request as it came.
+/// Received request.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
-    /// Method and path.
+pub(super) struct Request {
+    /// Method and path, in lower case.
     pub(super) line: String,
-    /// The head in small letters.
+    /// Request head, in lower case.
     pub(super) head: String,
     pub(super) body: String,
 }
 
-impl Asked {
-    /// The body as JSON.
+impl Request {
+    /// Returns the body as JSON.
     pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// The method of the protocol.
+    /// Returns the JSON-RPC method.
     pub(super) fn method(&self) -> String {
         self.json()["method"]
             .as_str()
@@ -34,91 +34,93 @@ impl Asked {
     }
 }
 
-/// What to do with a request.
-pub(super) enum Answer {
-    /// A status, more lines of the head, and a body.
-    Say(u16, &'static str, String),
-    /// These bytes, and the end of the connection.
+/// Response to a request.
+pub(super) enum Response {
+    /// Status, additional header lines, and body.
+    Status(u16, &'static str, String),
+    /// Raw bytes; closes the connection afterwards.
     Raw(String),
-    /// A stream of events that stays open.
+    /// Event stream that stays open.
     Stream(tokio::sync::mpsc::UnboundedReceiver<String>),
-    /// Nothing, for ever.
+    /// No response at all.
     Hang,
 }
 
-/// A server that keeps what it was asked.
+/// Server that records its requests.
 pub(super) struct Server {
     pub(super) base: String,
-    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+    pub(super) requests: Arc<Mutex<Vec<Request>>>,
     _tasks: Tasks,
 }
 
 impl Server {
-    pub(super) async fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub(super) async fn start(
+        answer: impl Fn(&Request) -> Response + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let (asked, tasks, answer) = (
-            Arc::<Mutex<Vec<Asked>>>::default(),
+        let (requests, tasks, answer) = (
+            Arc::<Mutex<Vec<Request>>>::default(),
             Tasks::new(),
             Arc::new(answer),
         );
-        let (keep, connections) = (asked.clone(), tasks.clone());
+        let (log, connections) = (requests.clone(), tasks.clone());
         tasks.spawn(TaskKind::Service, "test server", async move {
             loop {
                 let (socket, _) = listener.accept().await.unwrap();
-                let (keep, answer) = (keep.clone(), answer.clone());
-                connections.spawn(TaskKind::Service, "connection", serve(socket, keep, answer));
+                let (log, answer) = (log.clone(), answer.clone());
+                connections.spawn(TaskKind::Service, "connection", serve(socket, log, answer));
             }
         });
         Self {
             base,
-            asked,
+            requests,
             _tasks: tasks,
         }
     }
 
     pub(super) fn count(&self, method: &str) -> usize {
-        self.asked
+        self.requests
             .lock()
             .iter()
-            .filter(|asked| asked.method() == method)
+            .filter(|request| request.method() == method)
             .count()
     }
 }
 
 async fn serve(
     mut socket: TcpStream,
-    keep: Arc<Mutex<Vec<Asked>>>,
-    answer: Arc<dyn Fn(&Asked) -> Answer + Send + Sync>,
+    log: Arc<Mutex<Vec<Request>>>,
+    answer: Arc<dyn Fn(&Request) -> Response + Send + Sync>,
 ) {
-    while let Some(asked) = read(&mut socket).await {
-        keep.lock().push(asked.clone());
-        match answer(&asked) {
-            Answer::Say(status, head, body) => {
+    while let Some(request) = read(&mut socket).await {
+        log.lock().push(request.clone());
+        match answer(&request) {
+            Response::Status(status, head, body) => {
                 let text = format!(
                     "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{head}\r\n{body}",
                     body.len()
                 );
-                let _gone = socket.write_all(text.as_bytes()).await;
+                let _closed = socket.write_all(text.as_bytes()).await;
             }
-            Answer::Raw(text) => {
-                let _gone = socket.write_all(text.as_bytes()).await;
+            Response::Raw(text) => {
+                let _closed = socket.write_all(text.as_bytes()).await;
                 return;
             }
-            Answer::Stream(mut events) => {
+            Response::Stream(mut events) => {
                 let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-                let _gone = socket.write_all(head.as_bytes()).await;
+                let _closed = socket.write_all(head.as_bytes()).await;
                 while let Some(event) = events.recv().await {
-                    let _gone = socket.write_all(event.as_bytes()).await;
+                    let _closed = socket.write_all(event.as_bytes()).await;
                 }
                 return;
             }
-            Answer::Hang => std::future::pending().await,
+            Response::Hang => std::future::pending().await,
         }
     }
 }
 
-async fn read(socket: &mut TcpStream) -> Option<Asked> {
+async fn read(socket: &mut TcpStream) -> Option<Request> {
     let mut bytes = Vec::new();
     loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -133,7 +135,7 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
                     .next()
                     .unwrap_or_default()
                     .replace(" http/1.1", "");
-                return Some(Asked {
+                return Some(Request {
                     line,
                     body: String::from_utf8_lossy(&bytes[at + 4..]).into_owned(),
                     head,
@@ -148,25 +150,25 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
 
 const JSON: &str = "content-type: application/json\r\n";
 
-/// A result for a question.
-pub(super) fn result(asked: &Asked, result: Value) -> String {
-    json!({"jsonrpc": "2.0", "id": asked.json()["id"], "result": result}).to_string()
+/// Returns the JSON-RPC reply to a request.
+pub(super) fn result(request: &Request, result: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": result}).to_string()
 }
 
 pub(super) fn greeting() -> Value {
     json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "f", "version": "1"}})
 }
 
-/// What a good server over HTTP says.
-pub(super) fn good(asked: &Asked) -> Answer {
-    let said = match asked.method().as_str() {
+/// Returns the response of a correct server.
+pub(super) fn valid_response(request: &Request) -> Response {
+    let result_value = match request.method().as_str() {
         "initialize" => greeting(),
         "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
         "tools/call" => {
-            json!({"content": [{"type": "text", "text": asked.json()["params"]["arguments"].to_string()}]})
+            json!({"content": [{"type": "text", "text": request.json()["params"]["arguments"].to_string()}]})
         }
-        _ if asked.line.starts_with("post") => return Answer::Say(202, "", String::new()),
-        _ => return Answer::Say(405, "", String::new()),
+        _ if request.line.starts_with("post") => return Response::Status(202, "", String::new()),
+        _ => return Response::Status(405, "", String::new()),
     };
-    Answer::Say(200, JSON, result(asked, said))
+    Response::Status(200, JSON, result(request, result_value))
 }

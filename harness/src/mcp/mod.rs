@@ -1,18 +1,21 @@
-//! Tools of MCP servers: programs of this machine and servers over HTTP, each of which may hang, lie or die.
+//! Tools of MCP servers: local processes and servers over HTTP. Servers are not trusted to answer,
+//! to answer correctly, or to stay alive.
 //!
-//! [`McpToolbox`] is what agents are given. It finds out beside the runs what the servers of `extensions_config.json` have, keeps a
-//! conversation per thread with those that are processes, and waits for nothing without a limit: a server that misbehaves costs its
+//! [`McpToolbox`] provides the tools to agents. It discovers the tools of the servers in
+//! `extensions_config.json` concurrently with the runs, keeps one session per thread with each
+//! server that is a process, and puts a timeout on every wait: a failing server only disables its
 //! own tools.
 
 mod catalog;
 mod configured;
-mod discreet;
+mod decoding;
+mod discovery;
 mod error;
 mod http;
 mod names;
 mod oauth;
 mod pool;
-mod reading;
+mod redacting_client;
 mod result;
 mod server;
 mod session;
@@ -24,10 +27,10 @@ mod tool;
 mod toolbox;
 mod transport;
 
-pub use configured::{ConfiguredMcp, LAUNCHERS, McpPlace};
+pub use configured::{ConfiguredMcp, LAUNCHERS, McpConfigSource};
 pub use oauth::OAuthSpec;
 pub use spec::{HttpKind, Link, Secrets, ServerSpec, SpecError};
-pub use toolbox::{McpConfig, McpSurroundings, McpToolbox, McpUnavailable};
+pub use toolbox::{McpConfig, McpContext, McpToolbox, McpUnavailable};
 
 #[cfg(test)]
 mod hostile_tests;

@@ -1,13 +1,14 @@
-//! What a server's tools are called here, and which of them are left out.
+//! Names under which agents see the tools of servers.
 
 use std::collections::HashSet;
 
 use super::spec::ServerSpec;
 
-/// The longest name that providers take.
-const LONGEST: usize = 64;
+/// Maximum name length that providers accept.
+const MAX_NAME_LENGTH: usize = 64;
 
-/// Names that mean something to the framework: a server's tool of such a name would be taken for what it is not.
+/// Names of framework tools. A server's tool with one of these names would be mistaken for the
+/// framework tool.
 const RESERVED: [&str; 27] = [
     "ask_clarification",
     "bash",
@@ -38,8 +39,8 @@ const RESERVED: [&str; 27] = [
     "write_todos",
 ];
 
-/// The name of a server's tool here, or why it has none.
-pub(super) fn name_here(spec: &ServerSpec, tool: &str) -> Result<String, &'static str> {
+/// Returns the name under which agents see a server's tool, or the reason why the tool is skipped.
+pub(super) fn exposed_name(spec: &ServerSpec, tool: &str) -> Result<String, &'static str> {
     let name = if spec.prefix {
         format!("{}_{tool}", spec.name)
     } else {
@@ -47,23 +48,23 @@ pub(super) fn name_here(spec: &ServerSpec, tool: &str) -> Result<String, &'stati
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if tool.is_empty() || !name.chars().all(is_plain) {
-        return Err("a name has letters, digits, _ and - only");
+        return Err("a name may contain only letters, digits, _ and -");
     }
-    if name.len() > LONGEST {
-        return Err("a name has 64 characters at most");
+    if name.len() > MAX_NAME_LENGTH {
+        return Err("a name may have at most 64 characters");
     }
     if RESERVED.contains(&name.as_str()) {
-        return Err("the name belongs to a tool of the framework");
+        return Err("the name is reserved for a framework tool");
     }
     Ok(name)
 }
 
-/// Takes names and says which come a second time.
+/// Set of the tool names in use.
 #[derive(Debug, Default)]
-pub(super) struct Taken(HashSet<String>);
+pub(super) struct UsedNames(HashSet<String>);
 
-impl Taken {
-    pub(super) fn is_new(&mut self, name: &str) -> bool {
+impl UsedNames {
+    pub(super) fn insert(&mut self, name: &str) -> bool {
         self.0.insert(name.to_owned())
     }
 }
@@ -75,17 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_short_and_nobody_elses() {
+    fn names_are_validated_and_not_reserved() {
         let spec = |prefix: bool, name: &str| {
             ServerSpec::read(name, &json!({"command": "x", "tool_name_prefix": prefix}))
                 .unwrap()
                 .unwrap()
         };
         assert_eq!(
-            name_here(&spec(true, "git"), "log"),
+            exposed_name(&spec(true, "git"), "log"),
             Ok("git_log".to_owned())
         );
-        assert_eq!(name_here(&spec(false, "git"), "log"), Ok("log".to_owned()));
+        assert_eq!(
+            exposed_name(&spec(false, "git"), "log"),
+            Ok("log".to_owned())
+        );
         for (prefix, server, tool) in [
             (true, "my server", "log"),
             (true, "git", "lög"),
@@ -97,7 +101,7 @@ mod tests {
             (true, "write", "todos"),
         ] {
             assert!(
-                name_here(&spec(prefix, server), tool).is_err(),
+                exposed_name(&spec(prefix, server), tool).is_err(),
                 "{server} {tool}"
             );
         }

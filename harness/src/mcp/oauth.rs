@@ -1,4 +1,4 @@
-//! Tokens for servers that want some: fetched when they are needed, kept until shortly before they end.
+//! OAuth access tokens of servers: fetched on demand and cached until shortly before they expire.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,21 +15,22 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
-use super::http::Trouble;
+use super::http::TransportFailure;
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// How long a token endpoint may take.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How long a failure stands before the endpoint is asked again: calls that come one after another must not wait for it each.
-const AFTER_FAILURE: Duration = Duration::from_secs(5);
-/// The longest answer of a token endpoint, in bytes.
-const LONGEST_ANSWER: usize = 256 * 1024;
-/// How long a token is good when the endpoint does not say, in seconds.
-const USUAL_LIFE: u64 = 3600;
-/// The longest life that is believed, in seconds.
-const LONGEST_LIFE: u64 = 366 * 24 * 3600;
+/// Timeout of a request to a token endpoint.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time for which a failed fetch is cached, so that consecutive calls do not each wait for the
+/// endpoint.
+const FAILURE_TTL: Duration = Duration::from_secs(5);
+/// Maximum size of a token endpoint's response, in bytes.
+const MAX_RESPONSE_BYTES: usize = 256 * 1024;
+/// Lifetime of a token if the endpoint states none, in seconds.
+const DEFAULT_LIFETIME_SECS: u64 = 3600;
+/// Maximum lifetime that is accepted from an endpoint, in seconds.
+const MAX_LIFETIME_SECS: u64 = 366 * 24 * 3600;
 
-/// Where tokens come from.
+/// OAuth settings of one server.
 #[derive(Clone, Deserialize)]
 #[serde(default)]
 pub struct OAuthSpec {
@@ -86,48 +87,48 @@ impl fmt::Debug for OAuthSpec {
     }
 }
 
-/// Why there is no token. No text shows a secret.
+/// Failure to get a token. The texts contain no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TokenError {
     #[error("`oauth.{0}` is missing for this grant")]
     Missing(&'static str),
     #[error("the token endpoint cannot be reached: {0}")]
-    Unreachable(Trouble),
-    #[error("the token endpoint did not answer within {} s", PATIENCE.as_secs())]
-    Late,
+    Unreachable(TransportFailure),
+    #[error("the token endpoint did not answer within {} s", REQUEST_TIMEOUT.as_secs())]
+    TimedOut,
     #[error("the token endpoint answered with status {0}")]
     Refused(u16),
     #[error("the token endpoint's answer has no usable `{0}`")]
-    Answer(String),
+    MalformedResponse(String),
     #[error("the token was not fetched: {0}")]
-    Broken(String),
+    Failed(String),
 }
 
-/// The tokens of one server. Clones share them.
+/// Token cache of one server. Clones share the cache.
 #[derive(Debug, Clone)]
 pub(super) struct Tokens {
     spec: Arc<OAuthSpec>,
     client: Client,
     tasks: Tasks,
-    held: Arc<Mutex<Held>>,
+    cache: Arc<Mutex<TokenCache>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct TokenCache {
     header: Option<(HeaderValue, Instant)>,
-    /// A refresh token that has taken the configured one's place.
+    /// Newest refresh token from the endpoint, which replaces the configured one.
     rotated: Option<SecretString>,
-    /// The fetch under way: whoever needs a token meanwhile gets what comes of it.
+    /// Running fetch; concurrent callers share its result.
     fetch: Option<Shared<Fetch>>,
-    /// What came of the last one, and until when nobody asks again.
+    /// Error of the last fetch, and the time until which it is returned without a new request.
     failed: Option<(TokenError, Instant)>,
 }
 
 type Fetch = BoxFuture<'static, Result<HeaderValue, TokenError>>;
 
-impl fmt::Debug for Held {
+impl fmt::Debug for TokenCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held")
+        f.debug_struct("TokenCache")
             .field("present", &self.header.is_some())
             .finish_non_exhaustive()
     }
@@ -139,73 +140,79 @@ impl Tokens {
             spec: Arc::new(spec),
             client,
             tasks,
-            held: Arc::default(),
+            cache: Arc::default(),
         }
     }
 
-    /// The `Authorization` header that holds now. Nobody waits for it longer than a fetch may take.
+    /// Returns a valid `Authorization` header, and fetches a token if necessary. Callers wait at
+    /// most [`REQUEST_TIMEOUT`].
     ///
-    /// A fetch goes on when nobody waits for it any more: an answer that is thrown away may hold the only refresh token that is
-    /// still good.
+    /// A fetch continues after its callers are cancelled: the response may contain the only refresh
+    /// token that is still valid.
     pub(super) async fn header(&self) -> Result<HeaderValue, TokenError> {
         let fetch = {
-            let mut held = self.held.lock();
+            let mut cache = self.cache.lock();
             let now = Instant::now();
-            match (&held.header, &held.failed) {
+            match (&cache.header, &cache.failed) {
                 (Some((header, until)), _) if now < *until => return Ok(header.clone()),
                 (_, Some((error, until))) if now < *until => return Err(error.clone()),
-                _ => held.fetch.get_or_insert_with(|| self.begin_fetch()).clone(),
+                _ => cache
+                    .fetch
+                    .get_or_insert_with(|| self.begin_fetch())
+                    .clone(),
             }
         };
         fetch.await
     }
 
-    /// Has the next who asks fetch a new one.
+    /// Discards the cached token, so that the next call fetches a new one.
     pub(super) fn forget(&self) {
-        self.held.lock().header = None;
+        self.cache.lock().header = None;
     }
 
     fn begin_fetch(&self) -> Shared<Fetch> {
         let all = self.clone();
         let fetch = async move {
-            let ended = Ended(&all);
+            let guard = FetchGuard(&all);
             let fetched = all.fetch().await;
-            ended.with(&fetched);
+            guard.with(&fetched);
             fetched
         };
         let fetching = self.tasks.spawn(TaskKind::Finish, "mcp token", fetch);
         let fetched = async {
             match fetching.await {
                 Ok(Ok(header)) => header,
-                Ok(Err(panicked)) => Err(TokenError::Broken(panicked.to_string())),
-                Err(gone) => Err(TokenError::Broken(gone.to_string())),
+                Ok(Err(panicked)) => Err(TokenError::Failed(panicked.to_string())),
+                Err(dropped) => Err(TokenError::Failed(dropped.to_string())),
             }
         };
         fetched.boxed().shared()
     }
 
     async fn fetch(&self) -> Result<HeaderValue, TokenError> {
-        let asked = Instant::now();
-        let form = self.spec.form(self.held.lock().rotated.as_ref())?;
-        let answer = timeout(PATIENCE, self.ask(form))
+        let requested_at = Instant::now();
+        let form = self.spec.form(self.cache.lock().rotated.as_ref())?;
+        let response = timeout(REQUEST_TIMEOUT, self.request_token(form))
             .await
-            .map_err(|_late| TokenError::Late)??;
-        let Grantee {
+            .map_err(|_late| TokenError::TimedOut)??;
+        let TokenGrant {
             header,
-            life,
+            lifetime,
             rotated,
-        } = self.spec.read(&answer)?;
-        // A token that ends sooner than the skew is used by those who waited for it.
-        let fresh = life.saturating_sub(Duration::from_secs(self.spec.refresh_skew_seconds));
-        let mut held = self.held.lock();
-        held.rotated = rotated.or(held.rotated.take());
-        held.header = Some((header.clone(), asked + fresh));
-        drop(held);
+        } = self.spec.read(&response)?;
+        // A token whose lifetime is shorter than the skew is still used by the callers of this
+        // fetch.
+        let fresh = lifetime.saturating_sub(Duration::from_secs(self.spec.refresh_skew_seconds));
+        let mut cache = self.cache.lock();
+        cache.rotated = rotated.or(cache.rotated.take());
+        cache.header = Some((header.clone(), requested_at + fresh));
+        drop(cache);
         Ok(header)
     }
 
-    async fn ask(&self, form: String) -> Result<Map<String, Value>, TokenError> {
-        let unreachable = |error: reqwest::Error| TokenError::Unreachable(Trouble::behind(&error));
+    async fn request_token(&self, form: String) -> Result<Map<String, Value>, TokenError> {
+        let unreachable =
+            |error: reqwest::Error| TokenError::Unreachable(TransportFailure::from_error(&error));
         let request = self
             .client
             .post(&self.spec.token_url)
@@ -222,42 +229,42 @@ impl Tokens {
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(unreachable)? {
             body.extend_from_slice(&piece);
-            if body.len() > LONGEST_ANSWER {
-                return Err(TokenError::Answer("length".to_owned()));
+            if body.len() > MAX_RESPONSE_BYTES {
+                return Err(TokenError::MalformedResponse("length".to_owned()));
             }
         }
         serde_json::from_slice(&body)
-            .map_err(|_no_object| TokenError::Answer("JSON object".to_owned()))
+            .map_err(|_no_object| TokenError::MalformedResponse("JSON object".to_owned()))
     }
 }
 
-/// A fetch under way. However it ends, also by a panic, the next who asks may begin another.
-struct Ended<'a>(&'a Tokens);
+/// Guard of a running fetch. Dropping it, also during a panic, allows the next fetch.
+struct FetchGuard<'a>(&'a Tokens);
 
-impl Ended<'_> {
+impl FetchGuard<'_> {
     fn with(self, fetched: &Result<HeaderValue, TokenError>) {
-        self.0.held.lock().failed = fetched
+        self.0.cache.lock().failed = fetched
             .as_ref()
             .err()
-            .map(|error| (error.clone(), Instant::now() + AFTER_FAILURE));
+            .map(|error| (error.clone(), Instant::now() + FAILURE_TTL));
     }
 }
 
-impl Drop for Ended<'_> {
+impl Drop for FetchGuard<'_> {
     fn drop(&mut self) {
-        self.0.held.lock().fetch = None;
+        self.0.cache.lock().fetch = None;
     }
 }
 
-/// What an endpoint granted.
-struct Grantee {
+/// Parsed response of a token endpoint.
+struct TokenGrant {
     header: HeaderValue,
-    life: Duration,
+    lifetime: Duration,
     rotated: Option<SecretString>,
 }
 
 impl OAuthSpec {
-    /// The body of a token request.
+    /// Returns the form body of a token request.
     fn form(&self, rotated: Option<&SecretString>) -> Result<String, TokenError> {
         let secret = |secret: &Option<SecretString>| {
             secret
@@ -301,7 +308,7 @@ impl OAuthSpec {
                 .map(|(name, value)| (name.as_str(), Some(value.clone()))),
         );
         let mut encoder =
-            Url::parse("form:").map_err(|error| TokenError::Broken(error.to_string()))?;
+            Url::parse("form:").map_err(|error| TokenError::Failed(error.to_string()))?;
         encoder.query_pairs_mut().extend_pairs(
             fields
                 .into_iter()
@@ -310,41 +317,41 @@ impl OAuthSpec {
         Ok(encoder.query().unwrap_or_default().to_owned())
     }
 
-    /// What an answer grants.
-    fn read(&self, answer: &Map<String, Value>) -> Result<Grantee, TokenError> {
+    /// Parses a token endpoint's response.
+    fn read(&self, response: &Map<String, Value>) -> Result<TokenGrant, TokenError> {
         let text = |field: &str| {
-            answer
+            response
                 .get(field)
                 .and_then(Value::as_str)
                 .filter(|text| !text.is_empty())
         };
-        let token =
-            text(&self.token_field).ok_or_else(|| TokenError::Answer(self.token_field.clone()))?;
+        let token = text(&self.token_field)
+            .ok_or_else(|| TokenError::MalformedResponse(self.token_field.clone()))?;
         let kind = text(&self.token_type_field).unwrap_or(&self.default_token_type);
-        // Many say `bearer` and take only `Bearer`.
+        // Many endpoints return `bearer` while their servers accept only `Bearer`.
         let kind = if kind.eq_ignore_ascii_case("bearer") {
             "Bearer"
         } else {
             kind
         };
         let header = HeaderValue::from_str(&format!("{kind} {token}"));
-        let mut header =
-            header.map_err(|_unsendable| TokenError::Answer(self.token_field.clone()))?;
+        let mut header = header
+            .map_err(|_unsendable| TokenError::MalformedResponse(self.token_field.clone()))?;
         header.set_sensitive(true);
-        let seconds = answer
+        let seconds = response
             .get(&self.expires_in_field)
-            .and_then(|life| match life {
+            .and_then(|lifetime| match lifetime {
                 Value::String(text) => text.trim().parse::<f64>().ok(),
                 other => other.as_f64(),
             });
         let seconds = seconds
             .filter(|seconds| seconds.is_finite())
-            .map_or(USUAL_LIFE, |seconds| {
-                (seconds as u64).clamp(1, LONGEST_LIFE)
+            .map_or(DEFAULT_LIFETIME_SECS, |seconds| {
+                (seconds as u64).clamp(1, MAX_LIFETIME_SECS)
             });
-        Ok(Grantee {
+        Ok(TokenGrant {
             header,
-            life: Duration::from_secs(seconds),
+            lifetime: Duration::from_secs(seconds),
             rotated: text("refresh_token").map(SecretString::from),
         })
     }

@@ -1,18 +1,18 @@
-//! Tokens: fetched once, renewed in time, rotated, and never told.
+//! Tests of token fetching, renewal, rotation and redaction.
 
 use futures_util::future::join_all;
 use serde_json::json;
 
 use super::super::http::client;
-use super::super::http_kit::{Answer, Server, good};
-use super::super::test_kit::Bench;
+use super::super::http_kit::{Response, Server, valid_response};
+use super::super::test_kit::TestToolbox;
 use super::*;
 
-async fn endpoint(life: u64) -> Server {
-    Server::start(move |asked| {
-        let number = asked.body.len();
-        let token = json!({"access_token": format!("canary-{number}"), "token_type": "bearer", "expires_in": life.to_string(), "refresh_token": format!("next{number}")});
-        Answer::Say(200, "content-type: application/json\r\n", token.to_string())
+async fn endpoint(lifetime: u64) -> Server {
+    Server::start(move |request| {
+        let number = request.body.len();
+        let token = json!({"access_token": format!("canary-{number}"), "token_type": "bearer", "expires_in": lifetime.to_string(), "refresh_token": format!("next{number}")});
+        Response::Status(200, "content-type: application/json\r\n", token.to_string())
     })
     .await
 }
@@ -34,7 +34,7 @@ fn credentials() -> Value {
 }
 
 #[tokio::test]
-async fn many_who_need_a_token_at_once_make_one_request() {
+async fn concurrent_callers_share_one_token_request() {
     let server = endpoint(3600).await;
     let tokens = tokens(&server, credentials());
     let headers = join_all((0..10).map(|_| tokens.header())).await;
@@ -46,8 +46,8 @@ async fn many_who_need_a_token_at_once_make_one_request() {
             .unwrap()
             .starts_with("Bearer canary-")
     }));
-    assert_eq!(server.asked.lock().len(), 1);
-    let body = server.asked.lock()[0].body.clone();
+    assert_eq!(server.requests.lock().len(), 1);
+    let body = server.requests.lock()[0].body.clone();
     assert_eq!(
         body,
         "grant_type=client_credentials&client_id=id&client_secret=canary&scope=a+b&p=x%26y"
@@ -56,7 +56,7 @@ async fn many_who_need_a_token_at_once_make_one_request() {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_before_it_ends_and_a_rotated_one_is_used() {
+async fn token_is_renewed_early_with_rotated_refresh_token() {
     let server = endpoint(60).await;
     let tokens = tokens(
         &server,
@@ -65,10 +65,10 @@ async fn a_token_is_renewed_before_it_ends_and_a_rotated_one_is_used() {
     tokens.header().await.unwrap();
     tokens.header().await.unwrap();
     let bodies: Vec<String> = server
-        .asked
+        .requests
         .lock()
         .iter()
-        .map(|asked| asked.body.clone())
+        .map(|request| request.body.clone())
         .collect();
     assert_eq!(bodies.len(), 2, "sixty seconds are within the skew");
     assert!(
@@ -78,29 +78,33 @@ async fn a_token_is_renewed_before_it_ends_and_a_rotated_one_is_used() {
 }
 
 #[tokio::test]
-async fn what_is_no_token_is_an_error_that_shows_nothing() {
-    let said = |status: u16, body: &'static str| {
-        Server::start(move |_| Answer::Say(status, "", body.to_owned()))
+async fn invalid_token_response_error_hides_secrets() {
+    let respond = |status: u16, body: &'static str| {
+        Server::start(move |_| Response::Status(status, "", body.to_owned()))
     };
-    for (status, body, wanted) in [
+    for (status, body, expected) in [
         (500, "canary", TokenError::Refused(500)),
-        (200, "canary", TokenError::Answer("JSON object".to_owned())),
+        (
+            200,
+            "canary",
+            TokenError::MalformedResponse("JSON object".to_owned()),
+        ),
         (
             200,
             r#"{"token": "canary"}"#,
-            TokenError::Answer("access_token".to_owned()),
+            TokenError::MalformedResponse("access_token".to_owned()),
         ),
         (
             200,
             r#"{"access_token": "can\nary"}"#,
-            TokenError::Answer("access_token".to_owned()),
+            TokenError::MalformedResponse("access_token".to_owned()),
         ),
     ] {
         assert_eq!(
-            tokens(&said(status, body).await, credentials())
+            tokens(&respond(status, body).await, credentials())
                 .header()
                 .await,
-            Err(wanted)
+            Err(expected)
         );
     }
     let server = endpoint(1).await;
@@ -117,8 +121,8 @@ async fn what_is_no_token_is_an_error_that_shows_nothing() {
 }
 
 #[tokio::test]
-async fn a_failure_is_shared_and_stands_for_a_while() {
-    let server = Server::start(|_| Answer::Say(500, "", String::new())).await;
+async fn failed_fetch_is_shared_and_cached() {
+    let server = Server::start(|_| Response::Status(500, "", String::new())).await;
     let tokens = tokens(&server, credentials());
     let headers = join_all((0..10).map(|_| tokens.header())).await;
     tokio::time::pause();
@@ -128,80 +132,84 @@ async fn a_failure_is_shared_and_stands_for_a_while() {
             .all(|header| *header == Err(TokenError::Refused(500)))
     );
     assert_eq!(tokens.header().await, Err(TokenError::Refused(500)));
-    assert_eq!(server.asked.lock().len(), 1);
-    tokio::time::advance(AFTER_FAILURE).await;
+    assert_eq!(server.requests.lock().len(), 1);
+    tokio::time::advance(FAILURE_TTL).await;
     tokio::time::resume();
     tokens.header().await.unwrap_err();
-    assert_eq!(server.asked.lock().len(), 2);
+    assert_eq!(server.requests.lock().len(), 2);
 }
 
 #[tokio::test]
-async fn nobody_waits_longer_for_a_token_than_one_fetch_takes() {
-    let server = Server::start(|_| Answer::Hang).await;
+async fn callers_wait_for_at_most_one_fetch() {
+    let server = Server::start(|_| Response::Hang).await;
     let tokens = tokens(&server, credentials());
     let all = join_all((0..5).map(|_| tokens.header()));
     tokio::pin!(all);
-    let asked = async {
-        while server.asked.lock().is_empty() {
+    let request = async {
+        while server.requests.lock().is_empty() {
             tokio::task::yield_now().await
         }
     };
     tokio::select! {
         _early = &mut all => panic!("the endpoint does not answer"),
-        () = asked => {}
+        () = request => {}
     }
     tokio::time::pause();
     let began = Instant::now();
     assert!(
         all.await
             .iter()
-            .all(|header| *header == Err(TokenError::Late))
+            .all(|header| *header == Err(TokenError::TimedOut))
     );
-    // One after the other they would wait for five.
-    assert!(began.elapsed() < 2 * PATIENCE, "{:?}", began.elapsed());
+    // Sequential fetches would take five timeouts.
+    assert!(
+        began.elapsed() < 2 * REQUEST_TIMEOUT,
+        "{:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test]
-async fn a_life_that_cannot_be_read_is_an_hour_and_never_less_than_a_second() {
+async fn unreadable_lifetime_defaults_to_one_hour() {
     let spec = OAuthSpec::default();
-    for (life, seconds) in [
+    for (lifetime, seconds) in [
         (json!("soon"), 3600),
         (Value::Null, 3600),
         (json!(-5), 1),
         (json!("90"), 90),
-        (json!(1e300), LONGEST_LIFE),
+        (json!(1e300), MAX_LIFETIME_SECS),
     ] {
-        let answer = json!({"access_token": "t", "expires_in": life});
+        let answer = json!({"access_token": "t", "expires_in": lifetime});
         assert_eq!(
-            spec.read(answer.as_object().unwrap()).unwrap().life,
+            spec.read(answer.as_object().unwrap()).unwrap().lifetime,
             Duration::from_secs(seconds),
-            "{life}"
+            "{lifetime}"
         );
     }
 }
 
 #[tokio::test]
-async fn servers_get_their_token_and_only_lose_it_when_its_endpoint_fails() {
+async fn requests_carry_token_until_its_endpoint_fails() {
     let issuer = endpoint(3600).await;
-    let server = Server::start(good).await;
+    let server = Server::start(valid_response).await;
     let entry = |issuer: &str| json!({"type": "http", "url": server.base, "oauth": {"token_url": issuer, "client_id": "id", "client_secret": "s"}, "session_init_timeout": 60});
-    let bench = Bench::with(json!({"h": entry(&issuer.base)}));
-    bench.call("h_echo", json!({})).await.unwrap();
+    let fixture = TestToolbox::with(json!({"h": entry(&issuer.base)}));
+    fixture.call("h_echo", json!({})).await.unwrap();
     assert!(
         server
-            .asked
+            .requests
             .lock()
             .iter()
-            .all(|asked| asked.head.contains("authorization: bearer canary-"))
+            .all(|request| request.head.contains("authorization: bearer canary-"))
     );
-    assert_eq!(issuer.asked.lock().len(), 1);
-    let bench = Bench::with(json!({"h": entry("http://127.0.0.1:9/")}));
+    assert_eq!(issuer.requests.lock().len(), 1);
+    let fixture = TestToolbox::with(json!({"h": entry("http://127.0.0.1:9/")}));
     assert_eq!(
-        bench.names().await,
+        fixture.names().await,
         ["h_echo"],
-        "the server may say what it has without a token"
+        "the server may list its tools without a token"
     );
-    let error = bench.call("h_echo", json!({})).await.unwrap_err();
+    let error = fixture.call("h_echo", json!({})).await.unwrap_err();
     assert!(
         error.contains("the token endpoint cannot be reached"),
         "{error}"
@@ -209,32 +217,35 @@ async fn servers_get_their_token_and_only_lose_it_when_its_endpoint_fails() {
 }
 
 #[tokio::test]
-async fn a_token_that_its_server_refuses_is_not_used_again() {
+async fn rejected_token_is_discarded_after_call() {
     let issuer = endpoint(3600).await;
-    let server = Server::start(|asked| match asked.method().as_str() {
-        "tools/call" => Answer::Say(401, "www-authenticate: Bearer\r\n", String::new()),
-        _ => good(asked),
+    let server = Server::start(|request| match request.method().as_str() {
+        "tools/call" => Response::Status(401, "www-authenticate: Bearer\r\n", String::new()),
+        _ => valid_response(request),
     })
     .await;
     let oauth = json!({"token_url": issuer.base, "client_id": "id", "client_secret": "s"});
-    let bench = Bench::with(json!({"h": {"type": "http", "url": server.base, "oauth": oauth}}));
-    for asked in [1, 2] {
-        let error = bench.call("h_echo", json!({})).await.unwrap_err();
+    let fixture =
+        TestToolbox::with(json!({"h": {"type": "http", "url": server.base, "oauth": oauth}}));
+    for request in [1, 2] {
+        let error = fixture.call("h_echo", json!({})).await.unwrap_err();
         assert!(error.contains("status 401"), "{error}");
-        assert_eq!(issuer.asked.lock().len(), asked);
+        assert_eq!(issuer.requests.lock().len(), request);
     }
 }
 
 #[tokio::test]
-async fn a_token_that_is_refused_when_tools_are_looked_for_is_not_used_again() {
+async fn rejected_token_is_discarded_after_discovery() {
     let issuer = endpoint(3600).await;
     let server =
-        Server::start(|_| Answer::Say(401, "www-authenticate: Bearer\r\n", String::new())).await;
+        Server::start(|_| Response::Status(401, "www-authenticate: Bearer\r\n", String::new()))
+            .await;
     let oauth = json!({"token_url": issuer.base, "client_id": "id", "client_secret": "s"});
-    let bench = Bench::with(json!({"h": {"type": "http", "url": server.base, "oauth": oauth}}));
-    for asked in [1, 2] {
-        assert_eq!(bench.names().await, Vec::<String>::new());
-        assert_eq!(issuer.asked.lock().len(), asked);
-        bench.toolbox.refresh().await;
+    let fixture =
+        TestToolbox::with(json!({"h": {"type": "http", "url": server.base, "oauth": oauth}}));
+    for request in [1, 2] {
+        assert_eq!(fixture.names().await, Vec::<String>::new());
+        assert_eq!(issuer.requests.lock().len(), request);
+        fixture.toolbox.refresh().await;
     }
 }

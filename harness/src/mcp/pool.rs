@@ -1,4 +1,5 @@
-//! Conversations that stay open between calls: one per server and thread, so that what a server remembers belongs to one thread.
+//! Pool of open sessions: one per server and thread, so that a server's session state belongs to
+//! one thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,84 +13,85 @@ use tokio::time::Instant;
 use super::error::McpError;
 use super::session::Session;
 
-/// Conversations at once. Beyond that the one ends that nobody has used for the longest time.
-const MOST_SESSIONS: usize = 256;
-/// A conversation that nobody used for so long ends.
-pub(super) const LONGEST_IDLE: Duration = Duration::from_secs(30 * 60);
+/// Maximum number of sessions. Beyond it the least recently used idle session is evicted.
+const MAX_SESSIONS: usize = 256;
+/// Idle time after which a session is closed.
+pub(super) const MAX_IDLE: Duration = Duration::from_secs(30 * 60);
 
-/// Whose conversation it is.
+/// Key of a pooled session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SessionKey {
-    /// The server as it was configured.
+    /// Id of the configured server.
     pub(super) server: u64,
-    /// The user.
+    /// User id.
     pub(super) user: String,
-    /// The thread.
+    /// Thread id.
     pub(super) thread: String,
 }
 
-/// The open conversations, that which was used last at the end.
+/// Sessions that are open or being opened, in order of last use, the most recent one last.
 #[derive(Debug)]
 pub(super) struct Pool {
-    most: usize,
+    max_sessions: usize,
     slots: Mutex<IndexMap<SessionKey, Slot>>,
 }
 
-/// What opening one comes to, for all who wait for it.
+/// Result of opening a session, shared by all callers that wait for it.
 type Opening = BoxFuture<'static, Result<Arc<Session>, McpError>>;
 
 #[derive(Debug)]
 struct Slot {
-    held: Held,
-    used: Instant,
+    state: SessionState,
+    last_used: Instant,
 }
 
 #[derive(Debug)]
-enum Held {
-    /// Being opened, as long as somebody waits for it.
+enum SessionState {
+    /// The session is being opened; the handle is weak, so that the attempt ends when no caller
+    /// waits for it.
     Opening(Option<WeakShared<Opening>>),
     Open(Arc<Session>),
 }
 
-/// A conversation, or who waits for one.
-enum Entered {
+/// Open session, or a shared attempt to open one.
+enum Entry {
     Opening(Shared<Opening>),
     Open(Arc<Session>),
 }
 
 impl Slot {
-    fn entered(&self) -> Option<Entered> {
-        match &self.held {
-            Held::Opening(opening) => opening.as_ref()?.upgrade().map(Entered::Opening),
-            Held::Open(session) => {
-                Some(Entered::Open(session.clone())).filter(|_| !session.is_over())
+    fn entry(&self) -> Option<Entry> {
+        match &self.state {
+            SessionState::Opening(opening) => opening.as_ref()?.upgrade().map(Entry::Opening),
+            SessionState::Open(session) => {
+                Some(Entry::Open(session.clone())).filter(|_| !session.has_ended())
             }
         }
     }
 
-    /// The conversation, if it is open.
+    /// Returns the session if it is open.
     fn open(&self) -> Option<&Arc<Session>> {
-        match &self.held {
-            Held::Open(session) => Some(session).filter(|session| !session.is_over()),
-            Held::Opening(_) => None,
+        match &self.state {
+            SessionState::Open(session) => Some(session).filter(|session| !session.has_ended()),
+            SessionState::Opening(_) => None,
         }
     }
 
-    /// Whether somebody waits for it or a call is under way.
+    /// `true` if a caller waits for the session or a call is in flight.
     fn is_in_use(&self) -> bool {
-        match &self.held {
-            Held::Opening(opening) => opening
+        match &self.state {
+            SessionState::Opening(opening) => opening
                 .as_ref()
                 .is_some_and(|opening| opening.upgrade().is_some()),
-            Held::Open(session) => Arc::strong_count(session) > 1,
+            SessionState::Open(session) => Arc::strong_count(session) > 1,
         }
     }
 
-    fn is_of(&self, wanted: &Shared<Opening>) -> bool {
-        match &self.held {
-            Held::Opening(Some(opening)) => opening
+    fn is_opening(&self, expected: &Shared<Opening>) -> bool {
+        match &self.state {
+            SessionState::Opening(Some(opening)) => opening
                 .upgrade()
-                .is_some_and(|opening| opening.ptr_eq(wanted)),
+                .is_some_and(|opening| opening.ptr_eq(expected)),
             _ => false,
         }
     }
@@ -97,37 +99,37 @@ impl Slot {
 
 impl Default for Pool {
     fn default() -> Self {
-        Self::with_room(MOST_SESSIONS)
+        Self::with_capacity(MAX_SESSIONS)
     }
 }
 
 impl Pool {
-    /// A pool of so many conversations at once.
-    pub(super) fn with_room(most: usize) -> Self {
+    /// Creates a pool with a limit on the number of sessions.
+    pub(super) fn with_capacity(max_sessions: usize) -> Self {
         Self {
-            most,
+            max_sessions,
             slots: Mutex::default(),
         }
     }
 
-    /// The conversation of this key, opened when there is none. Who asks while it is being opened shares what comes of that, also a
-    /// failure; whoever comes later tries again.
+    /// Returns the session of this key, and opens one if there is none. Concurrent callers share
+    /// the result of one attempt, failures included; a later caller starts a new attempt.
     pub(super) async fn get(
         &self,
         key: &SessionKey,
         open: impl FnOnce() -> BoxFuture<'static, Result<Session, McpError>>,
     ) -> Result<Arc<Session>, McpError> {
-        let opening = match self.enter(key, open)? {
-            Entered::Open(session) => return Ok(session),
-            Entered::Opening(opening) => opening,
+        let opening = match self.get_or_open(key, open)? {
+            Entry::Open(session) => return Ok(session),
+            Entry::Opening(opening) => opening,
         };
         let opened = opening.clone().await;
         let mut slots = self.slots.lock();
         match (
-            slots.get_mut(key).filter(|slot| slot.is_of(&opening)),
+            slots.get_mut(key).filter(|slot| slot.is_opening(&opening)),
             &opened,
         ) {
-            (Some(slot), Ok(session)) => slot.held = Held::Open(session.clone()),
+            (Some(slot), Ok(session)) => slot.state = SessionState::Open(session.clone()),
             (Some(_), Err(_)) => {
                 slots.shift_remove(key);
             }
@@ -136,61 +138,61 @@ impl Pool {
         opened
     }
 
-    fn enter(
+    fn get_or_open(
         &self,
         key: &SessionKey,
         open: impl FnOnce() -> BoxFuture<'static, Result<Session, McpError>>,
-    ) -> Result<Entered, McpError> {
+    ) -> Result<Entry, McpError> {
         let mut slots = self.slots.lock();
         let before = slots.shift_remove(key);
-        let used = Instant::now();
-        if let Some((entered, Slot { held, .. })) =
-            before.as_ref().and_then(Slot::entered).zip(before)
+        let last_used = Instant::now();
+        if let Some((entry, Slot { state, .. })) = before.as_ref().and_then(Slot::entry).zip(before)
         {
-            slots.insert(key.clone(), Slot { held, used });
-            return Ok(entered);
+            slots.insert(key.clone(), Slot { state, last_used });
+            return Ok(entry);
         }
-        // A busy one that made room would go on beside the new one.
-        let idle = if slots.len() < self.most {
+        // Only an idle session is evicted: a busy one would continue to run in addition to the new
+        // one.
+        let idle = if slots.len() < self.max_sessions {
             None
         } else {
             Some(slots.values().position(|slot| !slot.is_in_use()))
         };
         let oldest = match idle {
             None => None,
-            Some(at) => slots.shift_remove_index(at.ok_or(McpError::Full(self.most))?),
+            Some(at) => slots.shift_remove_index(at.ok_or(McpError::Full(self.max_sessions))?),
         };
         let opening = open().map(|opened| opened.map(Arc::new)).boxed().shared();
         slots.insert(
             key.clone(),
             Slot {
-                held: Held::Opening(opening.downgrade()),
-                used,
+                state: SessionState::Opening(opening.downgrade()),
+                last_used,
             },
         );
         drop(slots);
-        // Its process ends here.
+        // Dropping the session kills its process.
         drop(oldest);
-        Ok(Entered::Opening(opening))
+        Ok(Entry::Opening(opening))
     }
 
-    /// Lets go of a conversation that somebody left in the middle of a call: nobody shall meet what is left of that call. It ends with
-    /// the calls that are still under way.
+    /// Removes a session from the pool after a call on it was abandoned, because late effects of
+    /// that call could reach the next one. The session ends with the last call that is still in
+    /// flight.
     pub(super) fn abandon(&self, key: &SessionKey, session: &Arc<Session>) {
         let mut slots = self.slots.lock();
-        let is_meant =
-            |slot: &Slot| matches!(&slot.held, Held::Open(held) if Arc::ptr_eq(held, session));
-        let gone = if slots.get(key).is_some_and(is_meant) {
+        let matches = |slot: &Slot| matches!(&slot.state, SessionState::Open(state) if Arc::ptr_eq(state, session));
+        let removed = if slots.get(key).is_some_and(matches) {
             slots.shift_remove(key)
         } else {
             None
         };
         drop(slots);
-        drop(gone);
+        drop(removed);
     }
 
-    /// Some conversation with this server that is open.
-    pub(super) fn any_of(&self, server: u64) -> Option<Arc<Session>> {
+    /// Returns an open session with this server, if there is one.
+    pub(super) fn find_open(&self, server: u64) -> Option<Arc<Session>> {
         let slots = self.slots.lock();
         slots
             .iter()
@@ -199,40 +201,42 @@ impl Pool {
             .find_map(|(_, slot)| slot.open().cloned())
     }
 
-    /// Ends the conversations that nobody used since `then`, and those that are over.
-    pub(super) async fn end_idle(&self, then: Instant) {
-        self.end(|_, slot| slot.entered().is_none() || (slot.used < then && !slot.is_in_use()))
-            .await;
+    /// Closes the sessions that were not used since `cutoff`, and removes those that have ended.
+    pub(super) async fn end_idle(&self, cutoff: Instant) {
+        self.end(|_, slot| {
+            slot.entry().is_none() || (slot.last_used < cutoff && !slot.is_in_use())
+        })
+        .await;
     }
 
-    /// Ends all conversations with these servers, in order.
+    /// Closes all sessions with these servers gracefully.
     pub(super) async fn end_servers(&self, servers: &[u64]) {
         self.end(|key, _| servers.contains(&key.server)).await;
     }
 
-    /// Ends all conversations of a thread, in order.
+    /// Closes all sessions of a thread gracefully.
     pub(super) async fn end_thread(&self, user: &str, thread: &str) {
         self.end(|key, _| key.user == user && key.thread == thread)
             .await;
     }
 
-    /// A conversation that is in use ends with its last call.
-    async fn end(&self, is_meant: impl Fn(&SessionKey, &Slot) -> bool) {
-        let gone: Vec<Slot> = {
+    /// Removes the matching sessions. Idle ones are closed gracefully; one that is in use ends with
+    /// its last call.
+    async fn end(&self, matches: impl Fn(&SessionKey, &Slot) -> bool) {
+        let removed: Vec<Slot> = {
             let mut slots = self.slots.lock();
-            let meant: Vec<SessionKey> = slots
+            let keys: Vec<SessionKey> = slots
                 .iter()
-                .filter(|(key, slot)| is_meant(key, slot))
+                .filter(|(key, slot)| matches(key, slot))
                 .map(|(key, _)| key.clone())
                 .collect();
-            meant
-                .iter()
+            keys.iter()
                 .filter_map(|key| slots.shift_remove(key))
                 .collect()
         };
-        let sessions = gone.into_iter().filter_map(|slot| match slot.held {
-            Held::Open(session) => Arc::into_inner(session),
-            Held::Opening(_) => None,
+        let sessions = removed.into_iter().filter_map(|slot| match slot.state {
+            SessionState::Open(session) => Arc::into_inner(session),
+            SessionState::Opening(_) => None,
         });
         join_all(sessions.map(Session::close)).await;
     }

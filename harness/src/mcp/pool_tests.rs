@@ -1,9 +1,9 @@
-//! Room for conversations, and who gets it.
+//! Tests of eviction and of shared opening attempts.
 
 use super::super::http::client;
-use super::super::session::{News, Surroundings};
+use super::super::session::{SessionContext, ToolListChange};
 use super::super::spec::ServerSpec;
-use super::super::test_kit::Does;
+use super::super::test_kit::ScriptedServer;
 use super::*;
 
 fn key(thread: &str) -> SessionKey {
@@ -16,19 +16,19 @@ fn key(thread: &str) -> SessionKey {
 
 fn opening() -> BoxFuture<'static, Result<Session, McpError>> {
     async {
-        let spec = ServerSpec::read("s", &Does::default().entry())
+        let spec = ServerSpec::read("s", &ScriptedServer::default().entry())
             .unwrap()
             .unwrap();
         let variables = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
-        let (client, place) = (client().unwrap(), Default::default());
+        let (client, working_dir) = (client().unwrap(), Default::default());
         Session::open(
             &spec,
-            Surroundings {
+            SessionContext {
                 client: &client,
                 variables: &variables,
-                place,
+                working_dir,
                 token: None,
-                news: News::default(),
+                tool_list_change: ToolListChange::default(),
             },
         )
         .await
@@ -37,8 +37,8 @@ fn opening() -> BoxFuture<'static, Result<Session, McpError>> {
 }
 
 #[tokio::test]
-async fn only_an_idle_conversation_makes_room() {
-    let pool = Pool::with_room(2);
+async fn only_idle_sessions_are_evicted() {
+    let pool = Pool::with_capacity(2);
     let first = pool.get(&key("a"), opening).await.unwrap();
     drop(pool.get(&key("b"), opening).await.unwrap());
     let third = pool.get(&key("c"), opening).await.unwrap();
@@ -64,13 +64,13 @@ async fn only_an_idle_conversation_makes_room() {
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_any_more_is_begun_anew() {
-    let pool = Pool::with_room(1);
+async fn abandoned_opening_is_retried() {
+    let pool = Pool::with_capacity(1);
     let stuck = || std::future::pending().boxed();
     let waits = key("a");
     tokio::select! {
         biased;
-        _never = pool.get(&waits, stuck) => panic!("it does not open"),
+        _never = pool.get(&waits, stuck) => panic!("the session opened"),
         () = std::future::ready(()) => {}
     }
     pool.get(&key("a"), opening).await.unwrap();
@@ -80,5 +80,5 @@ async fn a_start_that_nobody_waits_for_any_more_is_begun_anew() {
             .unwrap_err(),
         McpError::Ended
     );
-    assert!(pool.slots.lock().is_empty(), "a failure is not kept");
+    assert!(pool.slots.lock().is_empty(), "a failure is not cached");
 }

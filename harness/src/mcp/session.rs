@@ -1,4 +1,4 @@
-//! A conversation with a server, from its greeting to its end. No phase of it takes longer than its limit.
+//! Session with a server, from the handshake to its end. Each phase has a timeout.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,61 +19,63 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientHandler, RoleClient, serve_client};
 use tokio::time::timeout;
 
-use super::catalog::MOST_TOOLS;
-use super::discreet::Discreet;
+use super::catalog::MAX_SERVER_TOOLS;
 use super::error::McpError;
+use super::redacting_client::RedactingClient;
 use super::spec::{HttpKind, Link, ServerSpec};
 use super::sse::SseTransport;
 use super::stdio::StdioTransport;
-use super::transport::Watched;
-use crate::programs::{ChildTree, Errors, Faults, Hidden, LONGEST_MESSAGE, Place};
+use super::transport::GuardedTransport;
+use crate::child_process::{
+    ChildTree, ConnectionHealth, MAX_MESSAGE_BYTES, SecretRedactor, StderrReader, WorkingDir,
+};
 
-/// How long a list of tools may take, all pages together.
-const LIST_LIMIT: Duration = Duration::from_secs(20);
-/// How long a goodbye may take.
-const CLOSE_LIMIT: Duration = Duration::from_secs(5);
-/// How many pages of tools are read.
-const MOST_PAGES: usize = 100;
-/// How much a server's tools may take, all together, in bytes.
-const MOST_BYTES: usize = 16 << 20;
-/// Under this key a call says which call it is, for servers that want to know a repetition.
-const CALL_KEY: &str = "io.deerflow/idempotencyKey";
+/// Timeout for listing the tools, all pages together.
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Timeout for closing a session.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of pages of a tool list.
+const MAX_LIST_PAGES: usize = 100;
+/// Maximum size of a server's tool list, in bytes.
+const MAX_LIST_BYTES: usize = 16 << 20;
+/// Metadata key of the idempotency key of a call, for servers that detect repeated calls.
+const IDEMPOTENCY_META_KEY: &str = "io.deerflow/idempotencyKey";
 
-/// What a session is opened with.
+/// Parameters of a new session.
 #[derive(Debug, Clone)]
-pub(super) struct Surroundings<'a> {
-    /// The client for servers over HTTP.
+pub(super) struct SessionContext<'a> {
+    /// Client for servers over HTTP.
     pub(super) client: &'a Client,
-    /// The variables that every process gets.
+    /// Environment variables of every process.
     pub(super) variables: &'a [(String, String)],
-    /// Where a process begins.
-    pub(super) place: Place,
-    /// The token for this connection.
+    /// Working directory of a process.
+    pub(super) working_dir: WorkingDir,
+    /// Token for this connection.
     pub(super) token: Option<HeaderValue>,
-    /// Where to say that the tools have changed.
-    pub(super) news: News,
+    /// Set when the server announces a change of its tools.
+    pub(super) tool_list_change: ToolListChange,
 }
 
-/// Whether a server said that its tools have changed. Clones share it.
+/// Flag that is set when a server announces a change of its tools. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct News(Arc<AtomicBool>);
+pub(super) struct ToolListChange(Arc<AtomicBool>);
 
-impl News {
-    /// Whether there are some; asking takes them.
+impl ToolListChange {
+    /// Clears the flag and returns its previous value.
     pub(super) fn take(&self) -> bool {
         self.0.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether there are some.
-    pub(super) fn are_there(&self) -> bool {
+    /// Returns the flag.
+    pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-/// This side of the conversation. It offers nothing: no files, no model, nobody to ask.
-struct Listener(News);
+/// Client side of the protocol. It declares no capabilities: no files, no sampling, no elicitation.
+struct NotificationHandler(ToolListChange);
 
-impl ClientHandler for Listener {
+impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("deerflow", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(Default::default(), own)
@@ -89,47 +91,51 @@ impl ClientHandler for Listener {
     }
 }
 
-/// A conversation. Dropped, it ends at once, and a process with everything below it is killed.
+/// Open session. Dropping it closes the connection at once and kills the process with all its
+/// descendants.
 pub(super) struct Session {
-    talk: RunningService<RoleClient, Listener>,
+    service: RunningService<RoleClient, NotificationHandler>,
     child: Mutex<Option<ChildTree>>,
-    faults: Faults,
+    health: ConnectionHealth,
     init_limit: Duration,
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("faults", &self.faults)
+            .field("health", &self.health)
             .finish_non_exhaustive()
     }
 }
 
 impl Session {
-    /// Connects and greets.
-    pub(super) async fn open(spec: &ServerSpec, with: Surroundings<'_>) -> Result<Self, McpError> {
-        let faults = Faults::default();
-        let opened = timeout(spec.init_limit, Self::connect(spec, with, faults.clone())).await;
-        let opened = opened.unwrap_or(Err(McpError::Late {
-            phase: "start and greet",
+    /// Connects and performs the handshake.
+    pub(super) async fn open(
+        spec: &ServerSpec,
+        with: SessionContext<'_>,
+    ) -> Result<Self, McpError> {
+        let health = ConnectionHealth::default();
+        let opened = timeout(spec.init_limit, Self::connect(spec, with, health.clone())).await;
+        let opened = opened.unwrap_or(Err(McpError::TimedOut {
+            phase: "start and complete the handshake",
             limit: spec.init_limit,
         }));
         opened.map_err(|error| {
-            let complaints = faults.complaints();
-            if !complaints.is_empty() {
-                tracing::warn!(server = %spec.name, %complaints, "an mcp server that did not start complained");
+            let stderr_tail = health.stderr_tail();
+            if !stderr_tail.is_empty() {
+                tracing::warn!(server = %spec.name, %stderr_tail, "mcp server wrote to stderr and did not start");
             }
-            explained(error, &faults)
+            with_connection_failure(error, &health)
         })
     }
 
     async fn connect(
         spec: &ServerSpec,
-        with: Surroundings<'_>,
-        faults: Faults,
+        with: SessionContext<'_>,
+        health: ConnectionHealth,
     ) -> Result<Self, McpError> {
-        let listener = Listener(with.news);
-        let (talk, child) = match &spec.link {
+        let listener = NotificationHandler(with.tool_list_change);
+        let (service, child) = match &spec.link {
             Link::Stdio {
                 command, args, env, ..
             } => {
@@ -138,13 +144,13 @@ impl Session {
                     .iter()
                     .map(|(name, value)| (name.as_str(), value.as_str()))
                     .chain(env.iter());
-                let started = ChildTree::start(command, args, variables, &with.place)
+                let started = ChildTree::start(command, args, variables, &with.working_dir)
                     .map_err(|error| McpError::Start(error.to_string()));
-                let (child, streams) = started?;
-                let link = StdioTransport::new(streams.output, streams.input, faults.clone());
-                let hidden = Hidden::of(env.iter().map(|(_, value)| value));
-                let errors = Errors::new(streams.errors, hidden, faults.clone());
-                let link = Watched::new(link, faults.clone()).with_errors(errors);
+                let (child, pipes) = started?;
+                let link = StdioTransport::new(pipes.output, pipes.input, health.clone());
+                let redactor = SecretRedactor::new(env.iter().map(|(_, value)| value));
+                let errors = StderrReader::new(pipes.errors, redactor, health.clone());
+                let link = GuardedTransport::new(link, health.clone()).with_stderr(errors);
                 (serve_client(listener, link).await, Some(child))
             }
             Link::Http {
@@ -155,10 +161,10 @@ impl Session {
             } => {
                 let headers = with_token(headers.clone(), with.token);
                 let link =
-                    SseTransport::connect(with.client.clone(), url, headers, faults.clone()).await;
+                    SseTransport::connect(with.client.clone(), url, headers, health.clone()).await;
                 let link = link.map_err(|error| McpError::of_link(&error))?;
                 (
-                    serve_client(listener, Watched::new(link, faults.clone())).await,
+                    serve_client(listener, GuardedTransport::new(link, health.clone())).await,
                     None,
                 )
             }
@@ -176,52 +182,52 @@ impl Session {
                             .filter_map(|(name, value)| Some((name?, value)))
                             .collect::<HashMap<_, _>>(),
                     )
-                    .max_sse_event_size(LONGEST_MESSAGE);
+                    .max_sse_event_size(MAX_MESSAGE_BYTES);
                 let link = StreamableHttpClientTransport::with_client(
-                    Discreet(with.client.clone()),
+                    RedactingClient(with.client.clone()),
                     config,
                 );
                 (
-                    serve_client(listener, Watched::new(link, faults.clone())).await,
+                    serve_client(listener, GuardedTransport::new(link, health.clone())).await,
                     None,
                 )
             }
         };
-        let talk = talk.map_err(|error| McpError::of_start(&error))?;
+        let service = service.map_err(|error| McpError::of_start(&error))?;
         Ok(Self {
-            talk,
+            service,
             child: Mutex::new(child),
-            faults,
+            health,
             init_limit: spec.init_limit,
         })
     }
 
-    /// Whether nothing more will come of it.
-    pub(super) fn is_over(&self) -> bool {
-        self.talk.is_closed() || self.talk.peer().is_transport_closed()
+    /// `true` if the session has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
-    /// The tools that the server says it has, those beyond the bounds left out.
+    /// Lists the server's tools, up to the limits on number and size.
     pub(super) async fn list(&self) -> Result<Vec<Tool>, McpError> {
         let pages = async {
             let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None);
-            for _ in 0..MOST_PAGES {
-                let asked = cursor
+            for _ in 0..MAX_LIST_PAGES {
+                let request = cursor
                     .take()
                     .map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
                 let page = self
-                    .talk
+                    .service
                     .peer()
-                    .list_tools(asked)
+                    .list_tools(request)
                     .await
                     .map_err(|error| McpError::of_call(&error))?;
                 for tool in page.tools {
                     bytes += serde_json::to_string(&tool).map_or(0, |text| text.len());
-                    if tools.len() == MOST_TOOLS || bytes > MOST_BYTES {
+                    if tools.len() == MAX_SERVER_TOOLS || bytes > MAX_LIST_BYTES {
                         tracing::warn!(
                             tools = tools.len(),
                             bytes,
-                            "an mcp server has too many tools, the others are left out"
+                            "mcp server has too many tools, skipping the rest"
                         );
                         return Ok(tools);
                     }
@@ -232,19 +238,19 @@ impl Session {
                     return Ok(tools);
                 }
             }
-            Err(McpError::TooManyPages(MOST_PAGES))
+            Err(McpError::TooManyPages(MAX_LIST_PAGES))
         };
-        let limit = LIST_LIMIT.min(self.init_limit);
+        let limit = LIST_TIMEOUT.min(self.init_limit);
         let listed = timeout(limit, pages).await;
         listed
-            .unwrap_or(Err(McpError::Late {
+            .unwrap_or(Err(McpError::TimedOut {
                 phase: "list its tools",
                 limit,
             }))
-            .map_err(|error| explained(error, &self.faults))
+            .map_err(|error| with_connection_failure(error, &self.health))
     }
 
-    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    /// Calls a tool. Dropping the future cancels the request at the server.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -254,33 +260,35 @@ impl Session {
     ) -> Result<CallToolResult, McpError> {
         let mut call = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
         call.meta = Some(RequestMetaObject(MetaObject(
-            [(CALL_KEY.to_owned(), key.into())].into_iter().collect(),
+            [(IDEMPOTENCY_META_KEY.to_owned(), key.into())]
+                .into_iter()
+                .collect(),
         )));
-        let asked = timeout(limit, self.talk.peer().call_tool_once(call)).await;
-        let asked = asked.map_err(|_late| McpError::Late {
+        let response = timeout(limit, self.service.peer().call_tool_once(call)).await;
+        let response = response.map_err(|_late| McpError::TimedOut {
             phase: "answer",
             limit,
         });
-        match asked.and_then(|answer| answer.map_err(|error| McpError::of_call(&error))) {
+        match response.and_then(|answer| answer.map_err(|error| McpError::of_call(&error))) {
             Ok(CallToolResponse::Complete(result)) => Ok(result),
-            // It asks somebody who is not there, or makes a task of it, neither of which it was offered.
-            Ok(_) => Err(McpError::Answer),
-            Err(error) => Err(explained(error, &self.faults)),
+            // The server requests input or creates a task; the client declared neither capability.
+            Ok(_) => Err(McpError::UnexpectedResponse),
+            Err(error) => Err(with_connection_failure(error, &self.health)),
         }
     }
 
-    /// Ends it in order: the server may say goodbye, a process may end by itself.
+    /// Closes the session gracefully: ends the protocol session and lets a process exit by itself.
     pub(super) async fn close(mut self) {
         let mut child = self.child.get_mut().take();
-        child.iter_mut().for_each(ChildTree::note_tree);
-        let goodbye = async {
-            let _ended = self.talk.close().await;
+        child.iter_mut().for_each(ChildTree::record_descendants);
+        let closing = async {
+            let _ended = self.service.close().await;
             if let Some(child) = child {
                 child.end().await;
             }
         };
-        if timeout(CLOSE_LIMIT, goodbye).await.is_err() {
-            tracing::debug!("an mcp session was ended without its server's consent");
+        if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+            tracing::debug!("mcp session did not close in time and was terminated");
         }
     }
 }
@@ -292,9 +300,9 @@ fn with_token(mut headers: HeaderMap, token: Option<HeaderValue>) -> HeaderMap {
     headers
 }
 
-/// The error, with what the connection knows of it.
-fn explained(error: McpError, faults: &Faults) -> McpError {
-    match (error, faults.reason()) {
+/// Replaces a connection error by the failure that the connection recorded, if there is one.
+fn with_connection_failure(error: McpError, health: &ConnectionHealth) -> McpError {
+    match (error, health.failure()) {
         (McpError::Ended | McpError::Link(_) | McpError::Http(_), Some(reason)) => {
             McpError::Link(reason)
         }

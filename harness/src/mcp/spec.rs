@@ -1,4 +1,4 @@
-//! A server as `extensions_config.json` describes it, read once and held against every bound.
+//! Server entry of `extensions_config.json`, parsed and validated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,76 +14,78 @@ use sha2::{Digest, Sha256};
 use super::oauth::OAuthSpec;
 use crate::config::{Extensions, MCP_SERVERS};
 
-/// How long a server may take until it can be talked to, where nobody says. A launcher may have to download it first.
-const INIT_LIMIT: Duration = Duration::from_secs(60);
-/// How long a call may take, where nobody says.
-const CALL_LIMIT: Duration = Duration::from_secs(60);
-/// Nobody waits longer than this, whatever is configured.
-const LONGEST_LIMIT: f64 = 24.0 * 3600.0;
+/// Default startup timeout. A launcher may have to download the server first.
+const DEFAULT_INIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Default timeout of a call.
+const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum timeout that can be configured, in seconds.
+const MAX_TIMEOUT_SECS: f64 = 24.0 * 3600.0;
 
-/// A server that can be connected to.
+/// Validated configuration of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
-    /// Its name: the first part of its tools' names.
+    /// Name of the server: the prefix of its tools' names.
     pub name: String,
-    /// The way to it.
+    /// Transport of the server.
     pub link: Link,
-    /// Whether its tools carry its name.
+    /// `true` if the names of its tools begin with the name of the server.
     pub prefix: bool,
-    /// Tools that are left out, by the server's own names.
+    /// Disabled tools, by the names that the server uses.
     pub hidden: BTreeSet<String>,
-    /// How long it may take to start and to greet.
+    /// Timeout of startup and handshake.
     pub init_limit: Duration,
-    /// How long a call may take.
+    /// Timeout of a call.
     pub call_limit: Duration,
-    /// Tells this description from any other.
+    /// Hash of name and entry, to detect changes.
     digest: [u8; 32],
 }
 
-/// The way to a server.
+/// Transport of a server.
 #[derive(Debug, Clone)]
 pub enum Link {
-    /// A program that speaks over its standard streams.
+    /// Process that communicates over its standard streams.
     Stdio {
-        /// The program.
+        /// Program to start.
         command: String,
-        /// Its arguments.
+        /// Arguments of the program.
         args: Vec<String>,
-        /// Its variables, besides the few that every server gets.
+        /// Environment variables, in addition to the few that every server gets.
         env: Secrets,
-        /// Where it starts; in a folder of its own when nobody says.
+        /// Working directory; by default a folder of the server.
         cwd: Option<PathBuf>,
-        /// Whether that is the thread's workspace, whose files agents write: launchers may take them for code.
+        /// `true` to start in the thread's workspace. Agents write files there, and launchers may
+        /// execute them.
         starts_in_workspace: bool,
     },
-    /// A server over HTTP.
+    /// Server over HTTP.
     Http {
-        /// Its address.
+        /// Address of the server.
         url: Url,
         /// Headers of every request.
         headers: HeaderMap,
-        /// Which of the two ways over HTTP.
+        /// HTTP transport of the protocol.
         kind: HttpKind,
-        /// Where a token comes from, if one is needed.
+        /// OAuth settings, if the server needs a token.
         oauth: Option<Box<OAuthSpec>>,
     },
 }
 
-/// The two ways over HTTP.
+/// HTTP transports of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpKind {
-    /// One address that answers each message.
+    /// Streamable HTTP: one address that answers each message.
     Streamable,
-    /// The older way: a stream of events, and another address for what the client says.
+    /// HTTP with SSE, of older protocol versions: an event stream, and a second address for the
+    /// client's messages.
     Sse,
 }
 
-/// Texts by name, of which only the names are shown.
+/// Named secret values. `Debug` prints only the names.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets(BTreeMap<String, String>);
 
 impl Secrets {
-    /// All of them.
+    /// Iterates over names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
@@ -97,39 +99,40 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Why a server cannot be used. The texts show no value of the entry: any may be a secret.
+/// Error in a server entry. The texts contain no value of the entry, since any value may be a
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// A field holds something else.
-    #[error("`{0}` is not of the right kind")]
+    /// A field has the wrong type.
+    #[error("`{0}` has the wrong type")]
     Shape(String),
-    /// A way that nobody knows.
-    #[error("`type` is none of stdio, sse and http")]
+    /// Unknown transport.
+    #[error("`type` must be stdio, sse or http")]
     UnknownType,
-    /// A field that the way needs.
-    #[error("`{field}` is missing, a server of type {kind} needs it")]
+    /// A field that the transport requires is missing.
+    #[error("`{field}` is missing; a server of type {kind} requires it")]
     Missing {
-        /// The field.
+        /// Name of the field.
         field: &'static str,
-        /// The way.
+        /// Name of the transport.
         kind: &'static str,
     },
-    /// An address that is none.
-    #[error("`{0}` is no http or https address")]
+    /// Invalid address.
+    #[error("`{0}` is not an http or https address")]
     Address(&'static str),
-    /// A header that cannot be sent.
-    #[error("`headers.{0}` cannot be sent as a header")]
+    /// Invalid header.
+    #[error("`headers.{0}` is not a valid header or is reserved")]
     Header(String),
-    /// A limit that is none.
-    #[error("`{0}` must be a number of seconds above 0, a day at most")]
+    /// Invalid timeout.
+    #[error("`{0}` must be a number of seconds above 0 and at most 86400")]
     Limit(&'static str),
-    /// A name that no tool may carry.
-    #[error("a server needs a name")]
+    /// Empty server name.
+    #[error("the name of the server is empty")]
     Unnamed,
 }
 
-/// One entry as it is written. Keys that nobody knows are left alone.
+/// Entry as it is written. Unknown keys are ignored.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Entry {
@@ -184,7 +187,8 @@ impl Default for ToolEntry {
 }
 
 impl ServerSpec {
-    /// The servers that are on, in the order of the file, each with what is wrong with it. `$VARIABLE`s are resolved already.
+    /// Parses the enabled servers, in the order of the file. `$VARIABLE` references must be
+    /// resolved already.
     pub fn all(extensions: &Extensions) -> Vec<(String, Result<Self, SpecError>)> {
         let none = Map::new();
         let entries = extensions.section(MCP_SERVERS).unwrap_or(&none);
@@ -194,10 +198,10 @@ impl ServerSpec {
         entries.iter().filter_map(read).collect()
     }
 
-    /// One entry; nothing when it is switched off.
+    /// Parses one entry; `None` if it is disabled.
     ///
     /// # Errors
-    /// When the server cannot be used.
+    /// An error if the entry is invalid.
     pub fn read(name: &str, written: &Value) -> Result<Option<Self>, SpecError> {
         if written.get("enabled") == Some(&Value::Bool(false)) {
             return Ok(None);
@@ -213,9 +217,13 @@ impl ServerSpec {
         let init_limit = limit(
             "session_init_timeout",
             entry.session_init_timeout,
-            INIT_LIMIT,
+            DEFAULT_INIT_TIMEOUT,
         )?;
-        let call_limit = limit("tool_call_timeout", entry.tool_call_timeout, CALL_LIMIT)?;
+        let call_limit = limit(
+            "tool_call_timeout",
+            entry.tool_call_timeout,
+            DEFAULT_CALL_TIMEOUT,
+        )?;
         let hidden = entry
             .tools
             .iter()
@@ -239,7 +247,7 @@ impl ServerSpec {
         }))
     }
 
-    /// Whether the other one describes the same server in the same way.
+    /// `true` if both were parsed from the same name and entry.
     pub fn is_same(&self, other: &Self) -> bool {
         self.digest == other.digest
     }
@@ -247,7 +255,7 @@ impl ServerSpec {
 
 impl Entry {
     fn link(self) -> Result<Link, SpecError> {
-        let (kind, shown) = match self.r#type.as_str() {
+        let (kind, kind_name) = match self.r#type.as_str() {
             "stdio" => {
                 let command = filled(self.command).ok_or(SpecError::Missing {
                     field: "command",
@@ -274,7 +282,7 @@ impl Entry {
         };
         let url = filled(self.url).ok_or(SpecError::Missing {
             field: "url",
-            kind: shown,
+            kind: kind_name,
         })?;
         let url = address(&url).ok_or(SpecError::Address("url"))?;
         let mut headers = HeaderMap::new();
@@ -305,7 +313,7 @@ impl Entry {
     }
 }
 
-/// Headers that the protocol writes itself.
+/// `true` for headers that the protocol sets itself.
 fn is_reserved(name: &HeaderName) -> bool {
     [
         "accept",
@@ -337,14 +345,14 @@ fn limit(
 ) -> Result<Duration, SpecError> {
     match seconds {
         None => Ok(default),
-        Some(seconds) if seconds > 0.0 && seconds <= LONGEST_LIMIT => {
+        Some(seconds) if seconds > 0.0 && seconds <= MAX_TIMEOUT_SECS => {
             Ok(Duration::from_secs_f64(seconds))
         }
         Some(_) => Err(SpecError::Limit(field)),
     }
 }
 
-/// The entry without fields that are null: they are as good as absent.
+/// Removes fields that are null, which count as absent.
 fn without_nulls(entry: &Value) -> Value {
     match entry {
         Value::Object(fields) => fields

@@ -1,4 +1,4 @@
-//! Entries of the file as people write them.
+//! Tests of parsing server entries.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn read(entry: Value) -> Result<ServerSpec, SpecError> {
 }
 
 #[test]
-fn each_way_needs_its_own_fields() {
+fn transport_requires_its_fields() {
     let stdio = read(json!({"command": " npx ", "args": ["-y", "x"], "env": {"K": "canary"}, "url": null, "later": 1})).unwrap();
     assert!(
         matches!(&stdio.link, Link::Stdio { command, args, .. } if command == "npx" && args == &["-y", "x"])
@@ -61,9 +61,9 @@ fn each_way_needs_its_own_fields() {
 }
 
 #[test]
-fn what_is_of_the_wrong_kind_is_named_and_not_shown() {
+fn type_error_names_field_without_value() {
     let wrong = read(json!({"command": "x", "env": {"TOKEN": {"nested": "canary"}}})).unwrap_err();
-    assert_eq!(wrong.to_string(), "`env.TOKEN` is not of the right kind");
+    assert_eq!(wrong.to_string(), "`env.TOKEN` has the wrong type");
     assert!(matches!(
         read(json!("canary")).unwrap_err(),
         SpecError::Shape(_)
@@ -71,7 +71,7 @@ fn what_is_of_the_wrong_kind_is_named_and_not_shown() {
 }
 
 #[test]
-fn a_limit_is_finite_and_above_zero() {
+fn timeout_must_be_finite_and_positive() {
     for wrong in [json!(0), json!(-1), json!(1e300), json!(86_401)] {
         assert_eq!(
             read(json!({"command": "x", "tool_call_timeout": wrong})).unwrap_err(),
@@ -87,12 +87,12 @@ fn a_limit_is_finite_and_above_zero() {
             .unwrap();
     assert_eq!(
         (spec.call_limit, spec.init_limit),
-        (Duration::from_millis(500), INIT_LIMIT)
+        (Duration::from_millis(500), DEFAULT_INIT_TIMEOUT)
     );
 }
 
 #[test]
-fn a_server_that_is_off_or_broken_costs_no_other() {
+fn disabled_or_invalid_server_keeps_others() {
     let mut extensions = Extensions::default();
     extensions.change_section(MCP_SERVERS, |servers| {
         servers.insert("off".to_owned(), json!({"enabled": false, "type": 5}));

@@ -1,4 +1,5 @@
-//! The older way over HTTP: a stream of events from the server, and an address that it names for what the client says.
+//! HTTP with SSE, the older HTTP transport: the server sends an event stream and names an address
+//! for the client's messages.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,29 +13,29 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use super::http::{Trouble, is_same_origin};
-use super::reading;
-use crate::models::http::{EventCutter, EventTooLong};
-use crate::programs::Faults;
+use super::decoding;
+use super::http::{TransportFailure, is_same_origin};
+use crate::child_process::ConnectionHealth;
+use crate::models::http::{EventSplitter, EventTooLong};
 
-/// Why a server of the older way cannot be talked to.
+/// Failure of the SSE transport.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseError {
     #[error(transparent)]
-    Http(Trouble),
-    #[error("the server did not answer with a stream of events")]
+    Http(TransportFailure),
+    #[error("the server did not return an event stream")]
     NoStream,
-    #[error("the server named no address of its own for messages")]
+    #[error("the server sent no message address of its own origin")]
     NoAddress,
 }
 
 impl From<reqwest::Error> for SseError {
     fn from(error: reqwest::Error) -> Self {
-        Self::Http(Trouble::behind(&error))
+        Self::Http(TransportFailure::from_error(&error))
     }
 }
 
-/// A connection to such a server.
+/// Connection to a server over SSE.
 pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
@@ -43,12 +44,12 @@ pub(super) struct SseTransport {
 }
 
 impl SseTransport {
-    /// Opens the stream and waits for the address.
+    /// Opens the event stream and waits for the message address.
     pub(super) async fn connect(
         client: Client,
         url: &Url,
         headers: HeaderMap,
-        faults: Faults,
+        health: ConnectionHealth,
     ) -> Result<Self, SseError> {
         let request = client
             .get(url.clone())
@@ -70,15 +71,15 @@ impl SseTransport {
             .boxed();
         let mut events = Events {
             bytes,
-            cutter: EventCutter::default(),
+            splitter: EventSplitter::default(),
             ready: VecDeque::new(),
-            faults,
+            health,
         };
         let named = events.next().await.ok_or(SseError::NoAddress)?;
         let address = std::str::from_utf8(&named)
             .ok()
             .and_then(|text| home.join(text.trim()).ok());
-        // Elsewhere the headers, which may hold keys, would be shown to somebody else.
+        // The headers may hold keys and must not be sent to another origin.
         let address = address
             .filter(|address| is_same_origin(&home, address))
             .ok_or(SseError::NoAddress)?;
@@ -116,11 +117,11 @@ impl Transport<RoleClient> for SseTransport {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             let event = self.events.next().await?;
-            match reading::message(&event) {
+            match decoding::message(&event) {
                 Ok(message) => return Some(message),
                 Err(error) => {
-                    tracing::debug!(%error, "an mcp server sent an event that is no message");
-                    if !self.events.faults.count_message() {
+                    tracing::debug!(%error, "mcp server sent an event that is not a message");
+                    if !self.events.health.count_message() {
                         return None;
                     }
                 }
@@ -134,12 +135,12 @@ impl Transport<RoleClient> for SseTransport {
     }
 }
 
-/// The events of the stream. Dropping `next` loses none.
+/// Events of the stream. `next` is cancel-safe.
 struct Events {
     bytes: BoxStream<'static, Result<Vec<u8>, reqwest::Error>>,
-    cutter: EventCutter,
+    splitter: EventSplitter,
     ready: VecDeque<Vec<u8>>,
-    faults: Faults,
+    health: ConnectionHealth,
 }
 
 impl Events {
@@ -152,18 +153,21 @@ impl Events {
                 .bytes
                 .next()
                 .await?
-                .inspect_err(|error| self.faults.blame(Trouble::behind(error).to_string()))
+                .inspect_err(|error| {
+                    self.health
+                        .fail(TransportFailure::from_error(error).to_string())
+                })
                 .ok()?;
-            if !self.faults.count(piece.len()) {
+            if !self.health.count_bytes(piece.len()) {
                 return None;
             }
             let ready = &mut self.ready;
-            let cut: Result<(), EventTooLong> = self.cutter.push(&piece, |event| {
+            let pushed: Result<(), EventTooLong> = self.splitter.push(&piece, |event| {
                 ready.push_back(event.to_vec());
                 Ok(())
             });
-            if cut.is_err() {
-                self.faults.blame("it sent an event that is too long");
+            if pushed.is_err() {
+                self.health.fail("it sent an event that is too long");
                 return None;
             }
         }

@@ -1,4 +1,4 @@
-//! The way to a server that is a process: a line for each message.
+//! Transport to a server process: one line per message.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -11,13 +11,13 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
-use super::reading;
-use crate::programs::{BoundedLines, Faults};
+use super::decoding;
+use crate::child_process::{BoundedLines, ConnectionHealth};
 
-/// As much of a line's room is kept for the next, in bytes.
-const USUAL_LINE: usize = 64 << 10;
+/// Capacity of the line buffer that is retained between lines, in bytes.
+const RETAINED_LINE_BYTES: usize = 64 << 10;
 
-/// A conversation over a process' output `R` and input `W`.
+/// Transport over a process' output `R` and input `W`.
 pub(super) struct StdioTransport<R, W> {
     output: BufReader<BoundedLines<R>>,
     line: Vec<u8>,
@@ -25,8 +25,8 @@ pub(super) struct StdioTransport<R, W> {
 }
 
 impl<R: AsyncRead + Unpin, W> StdioTransport<R, W> {
-    pub(super) fn new(output: R, input: W, faults: Faults) -> Self {
-        let output = BufReader::new(BoundedLines::new(output, faults));
+    pub(super) fn new(output: R, input: W, health: ConnectionHealth) -> Self {
+        let output = BufReader::new(BoundedLines::new(output, health));
         Self {
             output,
             line: Vec::new(),
@@ -61,21 +61,22 @@ where
         }
     }
 
-    /// Dropped in the middle of a line, it goes on there the next time.
+    /// Cancel-safe: a partly read line is continued by the next call.
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             self.output.read_until(b'\n', &mut self.line).await.ok()?;
             if !self.line.ends_with(b"\n") {
                 return None;
             }
-            let read = reading::message(&self.line);
+            let read = decoding::message(&self.line);
             self.line.clear();
-            self.line.shrink_to(USUAL_LINE);
+            self.line.shrink_to(RETAINED_LINE_BYTES);
             match read {
                 Ok(message) => return Some(message),
-                // Whoever prints for people meets the bound on bytes, which is for nothing but floods.
+                // A server may print text for humans, so such a line is not a failure; the byte
+                // quota stops floods.
                 Err(error) => {
-                    tracing::debug!(%error, "an mcp server wrote a line that is no message")
+                    tracing::debug!(%error, "mcp server wrote a line that is not a message")
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What the tests of this module share: servers that do as they are told, and a toolbox over them.
+//! Shared test helpers: scripted server processes, and a toolbox over them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::{McpConfig, McpSurroundings, McpToolbox};
+use super::{McpConfig, McpContext, McpToolbox};
 use crate::config::{Extensions, MCP_SERVERS};
 use crate::ids::ThreadId;
 use crate::runtime::tasks::Tasks;
 use crate::sandbox::{FileHome, FileLimits};
 use crate::tools::{ToolContext, ToolOutput, ToolSet, ToolSource};
 
-/// A configuration that tests change.
+/// Configuration that tests change.
 #[derive(Debug, Default)]
 pub(super) struct FixedConfig(Mutex<Arc<Extensions>>);
 
@@ -25,35 +25,35 @@ impl McpConfig for FixedConfig {
     }
 }
 
-/// A toolbox with a home of its own.
-pub(super) struct Bench {
+/// Toolbox with its own home folder.
+pub(super) struct TestToolbox {
     pub(super) home: tempfile::TempDir,
     pub(super) toolbox: McpToolbox,
     pub(super) tasks: Tasks,
     config: Arc<FixedConfig>,
 }
 
-impl Bench {
+impl TestToolbox {
     pub(super) fn with(servers: Value) -> Self {
         let home = tempfile::tempdir().unwrap();
         let tasks = Tasks::new();
         let config = Arc::new(FixedConfig::default());
         let files = FileHome::new(home.path(), FileLimits::default());
         let variables = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
-        let surroundings = McpSurroundings {
+        let context = McpContext {
             files: Some(files),
             variables,
             tasks: tasks.clone(),
         };
-        let toolbox = McpToolbox::new(config.clone(), surroundings).unwrap();
-        let bench = Self {
+        let toolbox = McpToolbox::new(config.clone(), context).unwrap();
+        let fixture = Self {
             home,
             toolbox,
             tasks,
             config,
         };
-        bench.configure(servers);
-        bench
+        fixture.configure(servers);
+        fixture
     }
 
     pub(super) fn configure(&self, servers: Value) {
@@ -109,24 +109,24 @@ pub(super) fn tool_context(thread: &str) -> ToolContext {
     context
 }
 
-/// What a server that is a process does at each step, as lines of shell. `$id` is the question's id, `$line` the question.
+/// Server process that runs shell lines at each step. `$id` is the request id, `$line` the request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Does {
+pub(super) struct ScriptedServer {
     pub(super) first: &'static str,
     pub(super) greet: &'static str,
     pub(super) list: &'static str,
     pub(super) call: &'static str,
 }
 
-/// A good greeting.
+/// Valid handshake reply.
 pub(super) const GREET: &str = r#"answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"f","version":"1"}}'"#;
-/// One tool, `pid`.
+/// Tool list with one tool, `pid`.
 pub(super) const LIST: &str =
     r#"answer '{"tools":[{"name":"pid","inputSchema":{"type":"object"}}]}'"#;
-/// Says which process answers.
+/// Call result with the id of the answering process.
 pub(super) const CALL: &str = r#"answer "{\"content\":[{\"type\":\"text\",\"text\":\"$$\"}]}""#;
 
-impl Default for Does {
+impl Default for ScriptedServer {
     fn default() -> Self {
         Self {
             first: ":",
@@ -137,8 +137,9 @@ impl Default for Does {
     }
 }
 
-impl Does {
-    /// The entry of such a server, with far more time for each step than a good one needs.
+impl ScriptedServer {
+    /// Returns the configuration entry of the server, with timeouts that a correct server never
+    /// reaches.
     pub(super) fn entry(self) -> Value {
         let Self {
             first,
@@ -161,7 +162,7 @@ done"#
         json!({"command": "/bin/sh", "args": ["-c", script], "session_init_timeout": 60, "tool_call_timeout": 60})
     }
 
-    /// The same with another limit for one step.
+    /// Returns the entry with another timeout for one step.
     pub(super) fn within(self, limit: &str, seconds: f64) -> Value {
         let mut entry = self.entry();
         entry[limit] = seconds.into();
@@ -169,8 +170,8 @@ done"#
     }
 }
 
-/// Waits until something holds; fails after a while.
-pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+/// Waits until a condition holds; panics after a minute.
+pub(super) async fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let waited = async {
         while !holds() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -181,7 +182,7 @@ pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
         .unwrap_or_else(|_| panic!("{what}"));
 }
 
-/// Whether a process is at work: a dead one that nobody has buried yet is not.
+/// `true` if the process runs; a zombie does not.
 pub(super) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(") ")

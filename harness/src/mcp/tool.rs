@@ -1,4 +1,4 @@
-//! A server's tool as agents call it.
+//! Adapts a server's tool to the tool interface of agents.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::server::Server;
 use crate::models::ToolSchema;
 use crate::tools::{DynTool, Effect, ToolContext, ToolError, ToolOutput};
 
-/// A tool of a server.
+/// Tool of a server.
 pub(super) struct McpTool {
     server: Arc<Server>,
     listed: ListedTool,
@@ -50,7 +50,7 @@ impl DynTool for McpTool {
             match self.server.call(&self.listed.original, args, ctx).await {
                 Ok(result) => output(result, mask),
                 Err(error) => {
-                    tracing::warn!(server = %self.server.spec.name, tool = %self.listed.original, %error, run_id = %ctx.run.run_id, "a call of an mcp tool failed");
+                    tracing::warn!(server = %self.server.spec.name, tool = %self.listed.original, %error, run_id = %ctx.run.run_id, "mcp tool call failed");
                     let text = mask(&error.to_string());
                     Err(ToolError::for_model(format!("Error: the MCP server {} could not do this: {text}.", self.server.spec.name)))
                 }

@@ -1,4 +1,5 @@
-//! The tools of all configured servers, as the configuration stands and as the servers answer.
+//! Tools of all configured servers. Follows changes of the configuration and of the servers' tool
+//! lists.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::http;
-use super::names::Taken;
-use super::pool::{LONGEST_IDLE, Pool};
-use super::server::{Server, Shared};
+use super::names::UsedNames;
+use super::pool::{MAX_IDLE, Pool};
+use super::server::{Server, SharedResources};
 use super::spec::ServerSpec;
 use super::tool::McpTool;
 use crate::config::Extensions;
@@ -22,72 +23,72 @@ use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::sandbox::FileHome;
 use crate::tools::{ToolSet, ToolSource};
 
-/// How often conversations are looked through for those that nobody uses.
-const SWEEP: Duration = Duration::from_secs(60);
-/// Tools of all servers together.
-const MOST_TOOLS: usize = 5_000;
+/// Interval between sweeps for idle sessions.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+/// Maximum number of tools of all servers together.
+const MAX_TOOLS: usize = 5_000;
 
-/// Where servers are configured. `$VARIABLE`s are resolved. Equal answers may be the same `Arc`, which saves reading them again.
+/// Source of the server configuration. `$VARIABLE` references are resolved. An implementation may
+/// return the same `Arc` for an unchanged configuration, which saves parsing it again.
 #[async_trait]
 pub trait McpConfig: fmt::Debug + Send + Sync + 'static {
-    /// The configuration as it is now; `None` when it cannot be read, and the one before stays in force.
+    /// Returns the current configuration, or `None` if it cannot be read; the previous one then
+    /// stays in force.
     async fn extensions(&self) -> Option<Arc<Extensions>>;
 }
 
-/// What servers need of their surroundings.
+/// Dependencies of the servers.
 #[derive(Debug)]
-pub struct McpSurroundings {
-    /// The threads' files, beside which programs have folders of their own.
+pub struct McpContext {
+    /// Files of threads. Server processes get private folders in the same home.
     pub files: Option<FileHome>,
-    /// The variables that every process gets, besides its own.
+    /// Environment variables of every process, in addition to those of its entry.
     pub variables: Vec<(String, String)>,
-    /// Where work goes on beside the runs.
+    /// Task set for background work.
     pub tasks: Tasks,
 }
 
-/// The HTTP client could not be made, for instance because the system's certificates cannot be read.
+/// Failure to create the HTTP client, for example because the system's certificates cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the HTTP client for MCP servers cannot be made: {0}")]
+#[error("cannot create the HTTP client for MCP servers: {0}")]
 pub struct McpUnavailable(String);
 
-/// The servers and their tools. Clones share them.
+/// Configured servers and their tools. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct McpToolbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     config: Arc<dyn McpConfig>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedResources>,
     last_id: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The configuration that the servers are of.
-    seen: Option<Arc<Extensions>>,
+    /// Configuration from which `servers` was built.
+    applied: Option<Arc<Extensions>>,
     servers: Vec<Arc<Server>>,
-    /// The servers and the versions of their lists that the set was made of.
-    made_of: Vec<(u64, u64)>,
+    /// Server ids and list versions from which `set` was built.
+    built_from: Vec<(u64, u64)>,
     set: Arc<ToolSet>,
 }
 
 impl McpToolbox {
-    /// The tools of the servers in this configuration. No server is talked to before somebody asks for tools.
+    /// Creates a toolbox for the servers in this configuration. It connects to no server before the
+    /// tools are requested.
     ///
     /// # Errors
-    /// When HTTP cannot be spoken here.
-    pub fn new(
-        config: Arc<dyn McpConfig>,
-        surroundings: McpSurroundings,
-    ) -> Result<Self, McpUnavailable> {
+    /// An error if the HTTP client cannot be created.
+    pub fn new(config: Arc<dyn McpConfig>, context: McpContext) -> Result<Self, McpUnavailable> {
         let client = http::client().map_err(|error| McpUnavailable(error.to_string()))?;
-        let McpSurroundings {
+        let McpContext {
             files,
             variables,
             tasks,
-        } = surroundings;
-        let shared = Arc::new(Shared {
+        } = context;
+        let shared = Arc::new(SharedResources {
             files,
             variables,
             client,
@@ -102,7 +103,7 @@ impl McpToolbox {
         })))
     }
 
-    /// Ends conversations that nobody uses any more, for as long as the process lives.
+    /// Starts a background task that closes idle sessions until shutdown.
     pub fn keep_swept(&self) {
         let (shared, token) = (self.0.shared.clone(), self.0.shared.tasks.token().clone());
         self.0
@@ -111,34 +112,35 @@ impl McpToolbox {
             .spawn(TaskKind::Service, "mcp sweeper", async move {
                 loop {
                     tokio::select! {
-                        () = tokio::time::sleep(SWEEP) => {}
+                        () = tokio::time::sleep(SWEEP_INTERVAL) => {}
                         () = token.cancelled() => return,
                     }
-                    if let Some(then) = Instant::now().checked_sub(LONGEST_IDLE) {
-                        shared.pool.end_idle(then).await;
+                    if let Some(cutoff) = Instant::now().checked_sub(MAX_IDLE) {
+                        shared.pool.end_idle(cutoff).await;
                     }
                 }
             });
     }
 
-    /// Takes over the configuration as it is now, and has all servers looked at again. Conversations with those that did not change
-    /// go on.
+    /// Applies the current configuration and makes the next request for tools discover the tools of
+    /// all servers again. Sessions with unchanged servers stay open.
     pub async fn refresh(&self) {
         self.0
             .servers()
             .await
             .iter()
-            .for_each(|server| server.look_again());
+            .for_each(|server| server.request_discovery());
     }
 
-    /// Forgets what is known of the servers and ends all conversations: the next who asks finds everything anew.
+    /// Discards the discovered tools and closes all sessions. The next request for tools starts a
+    /// new discovery.
     pub async fn reset(&self) {
         let servers = self.0.servers().await;
         servers.iter().for_each(|server| server.forget());
         self.0.end(&servers).await;
     }
 
-    /// Ends the conversations of a thread that is deleted.
+    /// Closes the sessions of a deleted thread.
     pub async fn end_thread(&self, user: &str, thread: &ThreadId) {
         self.0.shared.pool.end_thread(user, thread.as_str()).await;
     }
@@ -148,42 +150,43 @@ impl McpToolbox {
 impl ToolSource for McpToolbox {
     async fn tools(&self) -> Arc<ToolSet> {
         let servers = self.0.servers().await;
-        servers.iter().for_each(Server::look);
-        join_all(servers.iter().map(|server| server.settled())).await;
-        self.0.set_of(&servers)
+        servers.iter().for_each(Server::discover);
+        join_all(servers.iter().map(|server| server.wait_for_discovery())).await;
+        self.0.tool_set(&servers)
     }
 }
 
 impl Inner {
-    /// The servers of the configuration in force. Those whose description did not change stay what they are.
+    /// Returns the servers of the configuration in force. Unchanged servers keep their state.
     async fn servers(&self) -> Vec<Arc<Server>> {
         let extensions = self.config.extensions().await;
-        let (servers, gone) = {
+        let (servers, removed) = {
             let mut state = self.state.lock();
             let Some(extensions) = extensions else {
                 return state.servers.clone();
             };
             if state
-                .seen
+                .applied
                 .as_ref()
-                .is_some_and(|seen| Arc::ptr_eq(seen, &extensions))
+                .is_some_and(|applied| Arc::ptr_eq(applied, &extensions))
             {
                 return state.servers.clone();
             }
             let before = std::mem::take(&mut state.servers);
             state.servers = self.configured(&extensions, &before);
-            state.seen = Some(extensions);
-            let is_gone =
-                |server: &&Arc<Server>| !state.servers.iter().any(|kept| kept.id == server.id);
-            let gone: Vec<Arc<Server>> = before.iter().filter(is_gone).cloned().collect();
-            (state.servers.clone(), gone)
+            state.applied = Some(extensions);
+            let is_removed = |server: &&Arc<Server>| {
+                !state.servers.iter().any(|current| current.id == server.id)
+            };
+            let removed: Vec<Arc<Server>> = before.iter().filter(is_removed).cloned().collect();
+            (state.servers.clone(), removed)
         };
-        if !gone.is_empty() {
-            gone.iter().for_each(|server| server.retire());
+        if !removed.is_empty() {
+            removed.iter().for_each(|server| server.retire());
             let shared = self.shared.clone();
-            let ids: Vec<u64> = gone.iter().map(|server| server.id).collect();
+            let ids: Vec<u64> = removed.iter().map(|server| server.id).collect();
             self.shared
-                .say_goodbye(async move { shared.pool.end_servers(&ids).await });
+                .close_in_background(async move { shared.pool.end_servers(&ids).await });
         }
         servers
     }
@@ -202,40 +205,42 @@ impl Inner {
                             Arc::new(Server::new(id, spec, self.shared.clone()))
                         }),
                 ),
-                Err(error) => tracing::error!(server = %name, %error, "an mcp server is left out"),
+                Err(error) => {
+                    tracing::error!(server = %name, %error, "skipping invalid mcp server")
+                }
             }
         }
         servers
     }
 
-    /// The tools that are known of these servers; the same set as before when nothing has changed.
-    fn set_of(&self, servers: &[Arc<Server>]) -> Arc<ToolSet> {
+    /// Returns the discovered tools of these servers; the previous set if no list has changed.
+    fn tool_set(&self, servers: &[Arc<Server>]) -> Arc<ToolSet> {
         let lists: Vec<_> = servers
             .iter()
             .map(|server| (server, server.list()))
             .collect();
-        let made_of: Vec<(u64, u64)> = lists
+        let built_from: Vec<(u64, u64)> = lists
             .iter()
             .map(|(server, list)| (server.id, list.version))
             .filter(|(_, version)| *version > 0)
             .collect();
         let mut state = self.state.lock();
-        if state.made_of == made_of {
+        if state.built_from == built_from {
             return state.set.clone();
         }
-        let mut taken = Taken::default();
+        let mut used = UsedNames::default();
         let mut tools = Vec::new();
         for (server, list) in &lists {
             for tool in list.tools.iter() {
-                if !taken.is_new(&tool.schema.name) {
-                    tracing::warn!(server = %server.spec.name, tool = %tool.schema.name, "a second tool of this name is left out");
-                } else if tools.len() < MOST_TOOLS {
+                if !used.insert(&tool.schema.name) {
+                    tracing::warn!(server = %server.spec.name, tool = %tool.schema.name, "skipping mcp tool with a duplicate name");
+                } else if tools.len() < MAX_TOOLS {
                     tools.push(McpTool::erased((*server).clone(), tool.clone()));
                 }
             }
         }
         let version = state.set.version() + 1;
-        state.made_of = made_of;
+        state.built_from = built_from;
         state.set = Arc::new(ToolSet::new(version, tools));
         state.set.clone()
     }

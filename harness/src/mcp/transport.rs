@@ -1,5 +1,5 @@
-//! What stands between a server and the protocol's machine: it counts what comes unasked, leaves out what cannot
-//! be read, and reads what a process complains of.
+//! Transport wrapper between an untrusted server and the protocol implementation: counts
+//! unsolicited messages, replaces unreadable parts, and reads the stderr of a process.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -8,35 +8,35 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use super::reading::without_odd_parts;
-use crate::programs::{Errors, Faults};
+use super::decoding::replace_unreadable_parts;
+use crate::child_process::{ConnectionHealth, StderrReader};
 
-/// A transport whose peer is not trusted.
-pub(super) struct Watched<T> {
+/// Transport with an untrusted peer.
+pub(super) struct GuardedTransport<T> {
     inner: T,
-    faults: Faults,
-    errors: Option<Errors>,
+    health: ConnectionHealth,
+    stderr: Option<StderrReader>,
 }
 
-impl<T> Watched<T> {
-    pub(super) fn new(inner: T, faults: Faults) -> Self {
+impl<T> GuardedTransport<T> {
+    pub(super) fn new(inner: T, health: ConnectionHealth) -> Self {
         Self {
             inner,
-            faults,
-            errors: None,
+            health,
+            stderr: None,
         }
     }
 
-    /// Reads these errors, too, so that the process can go on writing them.
-    pub(super) fn with_errors(self, errors: Errors) -> Self {
+    /// Also reads the process' stderr, so that the process is not blocked by a full pipe.
+    pub(super) fn with_stderr(self, stderr: StderrReader) -> Self {
         Self {
-            errors: Some(errors),
+            stderr: Some(stderr),
             ..self
         }
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
     type Error = T::Error;
 
     fn name() -> Cow<'static, str> {
@@ -47,9 +47,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        // Answers to the server do not count: it could ask for ever.
+        // Only requests reset the quota, not replies: the server could send requests forever.
         if matches!(message, ClientJsonRpcMessage::Request(_)) {
-            self.faults.asked();
+            self.health.reset_quota();
         }
         self.inner.send(message)
     }
@@ -57,25 +57,27 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         let Self {
             inner,
-            faults,
-            errors,
+            health,
+            stderr,
         } = self;
         let message = loop {
             tokio::select! {
                 message = inner.receive() => break message,
-                is_fine = listen(errors) => if !is_fine {
+                within_limits = next_stderr(stderr) => if !within_limits {
                     return None;
                 },
             }
         };
         let Some(message) = message else {
-            // Why it ended may still be on its way.
-            if let Some(errors) = errors {
-                errors.listen_to_the_end().await;
+            // The reason of the end may still be in the stderr pipe.
+            if let Some(stderr) = stderr {
+                stderr.drain().await;
             }
             return None;
         };
-        faults.count_message().then(|| without_odd_parts(message))
+        health
+            .count_message()
+            .then(|| replace_unreadable_parts(message))
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
@@ -83,9 +85,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
     }
 }
 
-async fn listen(errors: &mut Option<Errors>) -> bool {
-    match errors {
-        Some(errors) => errors.listen().await,
+async fn next_stderr(stderr: &mut Option<StderrReader>) -> bool {
+    match stderr {
+        Some(stderr) => stderr.read_next().await,
         None => std::future::pending().await,
     }
 }

@@ -1,4 +1,4 @@
-//! The content of a message: plain text, or a list of blocks that are passed through as they came.
+//! Content of a message: plain text, or a list of blocks that are passed through unchanged.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub enum Content {
     /// Plain text.
     Text(String),
-    /// Provider or client blocks, kept untouched.
+    /// Blocks of a provider or client, unchanged.
     Blocks(Vec<Value>),
 }
 
@@ -32,7 +32,8 @@ impl From<String> for Content {
 }
 
 impl Content {
-    /// The [`text`](Self::text) of a content as JSON; none of what is no content.
+    /// Returns the [`text`](Self::text) of content given as JSON; empty for JSON that is not
+    /// content.
     pub fn text_in(json: &Value) -> String {
         match json {
             Value::String(text) => text.clone(),
@@ -41,7 +42,8 @@ impl Content {
         }
     }
 
-    /// All text of the content, blocks joined without a separator; other blocks are left out.
+    /// Returns all text of the content, blocks joined without a separator; other blocks are
+    /// skipped.
     pub fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -49,10 +51,11 @@ impl Content {
         }
     }
 
-    /// Puts another text in place of all text: blocks of text become one, where the first of them stood or before all others.
+    /// Replaces all text: text blocks become one, at the position of the first of them or before
+    /// all others.
     pub fn replace_text(&mut self, text: String) {
         match self {
-            Self::Text(held) => *held = text,
+            Self::Text(current) => *current = text,
             Self::Blocks(blocks) => {
                 let at = blocks
                     .iter()
@@ -64,7 +67,7 @@ impl Content {
         }
     }
 
-    /// Whether there is neither text nor any block.
+    /// Reports whether there is neither text nor any block.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) => text.is_empty(),
@@ -73,7 +76,7 @@ impl Content {
     }
 }
 
-/// The text of one block, if it carries any.
+/// Returns the text of one block, if it has any.
 pub(super) fn block_text(block: &Value) -> Option<&str> {
     match block {
         Value::String(text) => Some(text),
@@ -84,7 +87,7 @@ pub(super) fn block_text(block: &Value) -> Option<&str> {
     }
 }
 
-/// What a value is, for people.
+/// Returns the JSON type of a value, for error texts.
 pub(super) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,15 +1,16 @@
-//! Texts as they read: without letters that nobody sees, and with those that only look different made plain.
+//! Normalised texts for matching: invisible characters are removed, and look-alike characters are
+//! mapped to plain ones.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use unicode_normalization::char::decompose_compatible;
 
-/// A text as it reads, and where each of its bytes was in the text that it is of.
+/// A normalised text, with the origin of each of its bytes in the raw text.
 pub(super) struct Folded<'a> {
     raw: &'a str,
     read: Cow<'a, str>,
-    /// For each byte that is read; none where nothing changed.
+    /// Origin of each normalised byte; empty if the text is unchanged.
     origins: Vec<usize>,
 }
 
@@ -27,8 +28,8 @@ impl<'a> Folded<'a> {
         }
         let mut read = String::with_capacity(raw.len());
         let mut origins = Vec::with_capacity(raw.len());
-        for (at, letter) in raw.char_indices().filter(|(_, letter)| !is_unseen(*letter)) {
-            decompose_compatible(letter, |plain| {
+        for (at, ch) in raw.char_indices().filter(|(_, ch)| !is_invisible(*ch)) {
+            decompose_compatible(ch, |plain| {
                 read.push(plain);
                 origins.resize(read.len(), at);
             });
@@ -40,12 +41,12 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// The text as it reads.
+    /// Returns the normalised text.
     pub(super) fn read(&self) -> &str {
         &self.read
     }
 
-    /// Where in the text itself a part that is not empty comes from.
+    /// Maps a non-empty range of the normalised text to the raw text.
     fn origin(&self, part: &Range<usize>) -> Range<usize> {
         let (Some(&start), Some(&last)) = (
             self.origins.get(part.start),
@@ -56,7 +57,8 @@ impl<'a> Folded<'a> {
         start..last + self.raw[last..].chars().next().map_or(0, char::len_utf8)
     }
 
-    /// The text itself with some parts that are read replaced, which do not overlap; everything else as it was.
+    /// Returns the raw text with some ranges of the normalised text replaced, which do not overlap;
+    /// the rest is unchanged.
     pub(super) fn replaced(&self, mut parts: Vec<(Range<usize>, &str)>) -> Cow<'a, str> {
         if parts.is_empty() {
             return Cow::Borrowed(self.raw);
@@ -75,11 +77,12 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// Letters that show nothing, of which some steer how others are shown, and control characters that break no line.
-fn is_unseen(letter: char) -> bool {
-    match letter {
+/// Reports whether a character is invisible, a format character, or a control character other than
+/// a line break.
+fn is_invisible(ch: char) -> bool {
+    match ch {
         '\t' | '\n' | '\r' => false,
-        letter if letter.is_control() => true,
+        ch if ch.is_control() => true,
         '\u{ad}'
         | '\u{34f}'
         | '\u{600}'..='\u{605}'
@@ -113,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_replaced_was_read_and_the_rest_stays_as_it_was() {
+    fn only_matched_parts_are_replaced() {
         for (raw, read) in [
             ("plain\n", "plain\n"),
             ("a\u{200b}b\u{ad}c\0", "abc"),

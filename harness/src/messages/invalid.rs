@@ -1,21 +1,22 @@
-//! Checks the types of a message's fields as a client sent them, and names the place of the first wrong one.
+//! Checks the types of a message's fields as a client sent them, and reports the path of the first
+//! wrong one.
 
 use serde_json::{Map, Value};
 
 use super::content::json_type;
 
-/// Reason why a JSON value is not a message, with the place inside the message.
+/// Reason why a JSON value is not a message, with the path inside the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{reason}", prefix(place))]
 pub struct InvalidMessage {
-    /// Keys and indices that lead from the message to the wrong value; empty for the message itself.
+    /// Keys and indices that lead to the wrong value; empty for the message itself.
     pub place: Vec<String>,
-    /// The expected value and the one that was found.
+    /// Expected and actual value.
     pub reason: String,
 }
 
 impl InvalidMessage {
-    /// A reason that concerns the whole message.
+    /// Creates a reason that concerns the whole message.
     pub(super) fn whole(reason: impl Into<String>) -> Self {
         Self {
             place: Vec::new(),
@@ -37,16 +38,16 @@ fn prefix(place: &[String]) -> String {
     }
 }
 
-/// Names of the message types, for errors.
+/// Names of the message types, for error texts.
 pub(super) const TYPES: &str =
     "human, user, system, developer, ai, assistant, tool, function, remove";
 
-/// Longest part of an unknown word that an error repeats, in characters.
-const LONGEST_ECHO: usize = 80;
+/// Maximum length of a quoted value in an error text, in characters.
+const MAX_ECHO_CHARS: usize = 80;
 
 type Checked = Result<(), InvalidMessage>;
 type Check = fn(&Value) -> Checked;
-/// A field, the check of its value, and whether it must be there.
+/// Name of a field, check of its value, and whether it is required.
 type Field = (&'static str, Check, bool);
 
 const MESSAGE: &[Field] = &[
@@ -85,7 +86,8 @@ const USAGE: &[Field] = &[
     ("output_token_details", present_object, false),
 ];
 
-/// Checks the fields of a message. Only the types are checked: the fields that a type of message needs are not.
+/// Checks the fields of a message. Does not check that the fields required by the message type are
+/// present.
 ///
 /// # Errors
 /// The first field with a wrong type.
@@ -228,9 +230,12 @@ fn each(items: &[Value], check: impl Fn(&Value) -> Checked) -> Checked {
         .try_for_each(|(index, item)| check(item).map_err(|error| error.within(index.to_string())))
 }
 
-/// The word in quotes, cut to a bounded length.
+/// Quotes a value for an error text, truncated to [`MAX_ECHO_CHARS`].
 pub(super) fn echo(word: &str) -> String {
-    format!("{:?}", word.chars().take(LONGEST_ECHO).collect::<String>())
+    format!(
+        "{:?}",
+        word.chars().take(MAX_ECHO_CHARS).collect::<String>()
+    )
 }
 
 #[cfg(test)]

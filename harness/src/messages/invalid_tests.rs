@@ -10,7 +10,7 @@ fn refusal(message: Value) -> String {
 }
 
 #[test]
-fn a_field_of_the_wrong_type_is_named_by_its_place() {
+fn wrong_field_type_is_reported_with_its_path() {
     for (field, value, wanted) in [
         (
             "content",
@@ -101,7 +101,7 @@ fn a_field_of_the_wrong_type_is_named_by_its_place() {
 }
 
 #[test]
-fn a_message_that_is_no_object_or_has_no_known_type_is_named() {
+fn non_object_and_unknown_type_are_reported() {
     assert_eq!(
         refusal(json!(5)),
         "a message must be an object, not a number"
@@ -126,7 +126,7 @@ fn a_message_that_is_no_object_or_has_no_known_type_is_named() {
 }
 
 #[test]
-fn null_stands_for_an_absent_field() {
+fn null_equals_absent_field() {
     for field in [
         "content",
         "id",
@@ -179,7 +179,7 @@ fn json_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn no_refusal_has_words_of_the_decoder(
+    fn errors_do_not_contain_decoder_text(
         kind in prop::sample::select(vec!["type", "role"]),
         field in prop::sample::select(vec![
             "type", "role", "content", "id", "name", "additional_kwargs", "response_metadata", "tool_calls", "invalid_tool_calls",

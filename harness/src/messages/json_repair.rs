@@ -1,29 +1,33 @@
-//! Repairs JSON text that only strict readers refuse: halves of surrogate pairs, and numbers beyond any float.
+//! Repairs JSON text that strict parsers reject: lone surrogates, and numbers beyond the range of
+//! floats.
 //!
-//! Programs that cut a text into pieces may cut between the two `\u` escapes of one character.
+//! Lone surrogates occur because some programs split a text between the two `\u` escapes of one
+//! character.
 
-/// The text that a number beyond any float becomes.
+/// Replacement of a number beyond the range of floats.
 const HUGE: &str = "1e308";
-/// What stands for half a character.
+/// Replacement of a lone surrogate.
 const REPLACEMENT: &str = "\u{fffd}";
 
-/// JSON in which each lone half of a surrogate pair is U+FFFD and each number is finite. Text that is no JSON stays no JSON.
+/// Replaces each lone surrogate by U+FFFD and each infinite number by a finite one. Text that is
+/// not JSON stays invalid.
 pub(crate) fn repaired(json: &str) -> String {
     repair(json, None, false).0
 }
 
-/// Repairs the events of one stream, which may cut a character between two events.
+/// Repairs the events of one stream, which may split a character between two events.
 #[cfg(any(test, feature = "providers"))]
 #[derive(Debug, Default)]
 pub(crate) struct StreamRepair {
-    /// The first half of a character that ended a text.
+    /// High surrogate at the end of the previous text.
     pending: Option<u16>,
 }
 
 #[cfg(any(test, feature = "providers"))]
 impl StreamRepair {
-    /// The event as JSON that strict readers take, as far as it is JSON at all. The second half of a character at the start of a text
-    /// follows the first half at the end of an earlier one; a first half that nothing follows is left out.
+    /// Returns the event as strictly valid JSON, if it is JSON at all. A low surrogate at the start
+    /// of a text is joined with the high surrogate at the end of an earlier one; a high surrogate
+    /// without a successor is dropped.
     pub(crate) fn event(&mut self, payload: &[u8]) -> String {
         let (text, pending) = repair(&String::from_utf8_lossy(payload), self.pending, true);
         self.pending = pending;
@@ -31,13 +35,14 @@ impl StreamRepair {
     }
 }
 
-/// The repaired text, and the half that waits for its other. `holds` keeps a first half at the end of a text back.
-fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<u16>) {
+/// Returns the repaired text and the pending high surrogate. With `defers_last`, a high surrogate
+/// at the end of a text is returned as pending for the next event.
+fn repair(json: &str, mut pending: Option<u16>, defers_last: bool) -> (String, Option<u16>) {
     let mut whole = String::with_capacity(json.len());
     let mut rest = json;
     let mut quoted = false;
-    // Where the text under way begins.
-    let mut begun = None;
+    // Start of the current text.
+    let mut text_start = None;
     while let Some(first) = rest.chars().next() {
         let mut length = first.len_utf8();
         match (quoted, first) {
@@ -53,7 +58,7 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
                     }
                     Some(high @ 0xd800..=0xdbff) => {
                         rest = &rest[6..];
-                        if holds && rest.starts_with('"') {
+                        if defers_last && rest.starts_with('"') {
                             pending = Some(high);
                         } else {
                             whole.push_str(REPLACEMENT);
@@ -62,7 +67,7 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
                     }
                     Some(low @ 0xdc00..=0xdfff) => {
                         rest = &rest[6..];
-                        match pending.take_if(|_| begun == Some(whole.len())) {
+                        match pending.take_if(|_| text_start == Some(whole.len())) {
                             Some(high) => whole.push_str(&format!("\\u{high:04x}\\u{low:04x}")),
                             None => whole.push_str(REPLACEMENT),
                         }
@@ -74,11 +79,11 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
             }
             (_, '"') => {
                 quoted = !quoted;
-                begun = quoted.then_some(whole.len() + 1);
+                text_start = quoted.then_some(whole.len() + 1);
             }
             (false, '-' | '0'..='9') => {
                 length = rest
-                    .find(|letter: char| !matches!(letter, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))
+                    .find(|ch: char| !matches!(ch, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'))
                     .unwrap_or(rest.len());
                 let number: Option<f64> = rest[..length].parse().ok();
                 if number.is_some_and(f64::is_infinite) {
@@ -96,7 +101,7 @@ fn repair(json: &str, mut pending: Option<u16>, holds: bool) -> (String, Option<
     (whole, pending)
 }
 
-/// The number in the `\uXXXX` that a text begins with.
+/// Parses the number of a leading `\uXXXX`.
 fn unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -117,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_costs_itself_alone() {
+    fn lone_surrogate_is_replaced() {
         assert_eq!(
             read(r#"{"a": "x\ud83dy", "b": "\ude00", "c": "\ud83d\ud83d\ude00\n\\ud83d"}"#),
             { json!({"a": "x\u{fffd}y", "b": "\u{fffd}", "c": "\u{fffd}😀\n\\ud83d"}) }
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_beyond_any_float_is_a_finite_one() {
+    fn huge_number_becomes_finite() {
         let long = "9".repeat(400);
         assert_eq!(
             read(&format!(r#"[1e999, -{long}, -5, 1.5e3, "1e999"]"#)),
@@ -147,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_bytes_cost_themselves_alone() {
+    fn invalid_utf8_is_replaced() {
         let event = StreamRepair::default().event(b"{\"t\": \"a\xf0\x9fb\"}");
         assert_eq!(
             serde_json::from_str::<Value>(&event).unwrap(),
@@ -157,13 +162,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_json_stays_as_it_is(text in "\\PC*", number in any::<f64>()) {
+        fn valid_json_is_unchanged(text in "\\PC*", number in any::<f64>()) {
             let json = json!([text, number, {"k": text}]).to_string();
             prop_assert_eq!(repaired(&json), json);
         }
 
         #[test]
-        fn anything_is_taken(text in "(\\\\|u|d83d|de00|\"|[0-9e.-]|ä|\\PC)*") {
+        fn any_input_is_accepted(text in "(\\\\|u|d83d|de00|\"|[0-9e.-]|ä|\\PC)*") {
             let _repaired = StreamRepair::default().event(text.as_bytes());
         }
     }

@@ -1,4 +1,4 @@
-//! Adds the fragments of one streamed AI message up to the final message.
+//! Accumulates the fragments of one streamed AI message into the final message.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::{
     UsageMetadata, kwargs,
 };
 
-/// Collects chunks. What was streamed adds up to what [`MessageAccumulator::finish`] returns.
+/// Accumulator of chunks. [`MessageAccumulator::finish`] returns exactly the streamed content.
 #[derive(Debug, Clone, Default)]
 pub struct MessageAccumulator {
     id: String,
@@ -31,7 +31,7 @@ struct PartialCall {
 }
 
 impl MessageAccumulator {
-    /// An accumulator for the message `id`.
+    /// Creates an accumulator for the message `id`.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -39,12 +39,12 @@ impl MessageAccumulator {
         }
     }
 
-    /// The id of the message under way.
+    /// Returns the id of the message.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether any text, reasoning or call has arrived.
+    /// Reports whether no text, reasoning or call has arrived.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty()
     }
@@ -80,7 +80,8 @@ impl MessageAccumulator {
         }
     }
 
-    /// The message as far as it has come: calls with what of their arguments can be read already.
+    /// Returns the message received so far; its calls have the arguments that can already be
+    /// parsed.
     pub fn so_far(&self) -> Message {
         let call = |(id, call): (String, &PartialCall)| {
             ToolCall::new(id, call.name.clone(), partial_args(&call.args))
@@ -94,7 +95,8 @@ impl MessageAccumulator {
         self.clone().into_message(kind)
     }
 
-    /// The whole message. Arguments that are no JSON object become invalid calls, never an error.
+    /// Returns the complete message. Arguments that are not a JSON object become invalid calls,
+    /// never an error.
     pub fn finish(self) -> Message {
         let mut tool_calls = Vec::new();
         let mut invalid_tool_calls = Vec::new();
@@ -118,7 +120,7 @@ impl MessageAccumulator {
         })
     }
 
-    /// The calls, each under an id of its own: some providers give all the same, or none.
+    /// Returns the calls with unique ids: some providers send the same id for all calls, or none.
     fn calls_with_ids(&self) -> impl Iterator<Item = (String, &PartialCall)> {
         let mut taken = HashSet::new();
         self.calls.iter().map(move |(index, call)| {
@@ -134,8 +136,9 @@ impl MessageAccumulator {
         })
     }
 
-    /// What can be kept of a message that was cut off: its text and reasoning, marked incomplete; half-written calls are
-    /// dropped, for nobody will answer them. Nothing when no text had arrived.
+    /// Returns the usable part of an interrupted message: its text and reasoning, marked as
+    /// incomplete. Partial calls are dropped, because they will never get results. `None` if no
+    /// text had arrived.
     pub fn finish_partial(self) -> Option<Message> {
         if self.text.is_empty() {
             return None;
@@ -171,14 +174,14 @@ impl MessageAccumulator {
     }
 }
 
-/// The entries of an unfinished JSON object that are whole, and the text that has begun.
+/// Parses an unfinished JSON object: its complete entries, and a string that is not closed yet.
 fn partial_args(text: &str) -> Map<String, Value> {
     let mut closers = Vec::new();
     let (mut quoted, mut escaped) = (false, false);
-    // Places behind which the text can be closed, with what closes it there.
+    // Positions at which the text can be closed, with the closing characters.
     let mut ends: Vec<(usize, String)> = Vec::new();
-    for (at, letter) in text.char_indices() {
-        match (quoted, letter) {
+    for (at, ch) in text.char_indices() {
+        match (quoted, ch) {
             (true, _) if escaped => escaped = false,
             (true, '\\') => escaped = true,
             (_, '"') => quoted = !quoted,
@@ -191,7 +194,7 @@ fn partial_args(text: &str) -> Map<String, Value> {
             (false, ',') => ends.push((at, closers.iter().rev().collect())),
             _ => {}
         }
-        if matches!(letter, '{' | '[') && !quoted {
+        if matches!(ch, '{' | '[') && !quoted {
             ends.push((at + 1, closers.iter().rev().collect()));
         }
     }
@@ -203,7 +206,7 @@ fn partial_args(text: &str) -> Map<String, Value> {
     let read = |(at, closing): &(usize, String)| {
         serde_json::from_str::<Map<String, Value>>(&format!("{}{closing}", &text[..*at])).ok()
     };
-    // Text that is no JSON at all must not be tried at every one of its places.
+    // Limits the attempts: invalid JSON must not be parsed at each of its positions.
     ends.iter().rev().take(8).find_map(read).unwrap_or_default()
 }
 
@@ -228,7 +231,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn calls_that_share_an_id_get_ids_of_their_own() {
+    fn calls_with_duplicate_ids_get_unique_ids() {
         let piece = |index, id: &str| ToolCallChunk {
             name: Some("f".to_owned()),
             args: Some("{}".to_owned()),
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_arguments_are_read_as_far_as_they_go() {
+    fn unfinished_arguments_are_parsed_as_far_as_possible() {
         for (text, read) in [
             ("", json!({})),
             ("{", json!({})),

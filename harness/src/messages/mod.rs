@@ -1,4 +1,4 @@
-//! What a conversation is made of: messages in the LangChain JSON shape, their fragments, and the usage they cost.
+//! Messages of a conversation in the LangChain JSON shape, their fragments, and their token usage.
 
 mod chunk;
 mod content;
@@ -8,31 +8,33 @@ mod invalid;
 pub(crate) mod json_repair;
 mod merge;
 mod message;
-mod own_words;
+mod message_json;
 mod size;
 mod tool_call;
 mod usage;
+mod user_text;
 
 pub use chunk::{MessageChunk, ToolCallChunk};
 pub use content::Content;
 pub use invalid::InvalidMessage;
 pub use merge::MessageAccumulator;
-#[cfg(test)]
-pub(crate) use message::SERIALIZED;
 pub use message::{Message, MessageBody, MessageKind, REMOVE_ALL, ToolStatus};
-pub use own_words::own_words;
+#[cfg(test)]
+pub(crate) use message_json::SERIALIZED;
 pub use size::TextSize;
 pub use tool_call::{InvalidToolCall, ToolCall};
 pub use usage::UsageMetadata;
+pub use user_text::user_text;
 
-/// What stands around a person's words in a request, so that a model can tell them from the framework's.
+/// Markers around user input in a request, so that a model can distinguish it from the framework's
+/// text.
 pub mod marks {
-    /// Before them.
+    /// Marker before the input.
     pub const BEGIN_USER_INPUT: &str = "--- BEGIN USER INPUT ---";
-    /// Behind them.
+    /// Marker after the input.
     pub const END_USER_INPUT: &str = "--- END USER INPUT ---";
 
-    /// Somebody's text as part of a block of the framework's: it cannot close the block it stands in.
+    /// Escapes untrusted text for a block of the framework, so that it cannot close the block.
     pub(crate) fn escaped(text: &str) -> String {
         text.replace('&', "&amp;")
             .replace('<', "&lt;")
@@ -42,44 +44,45 @@ pub mod marks {
 
 /// Keys of `additional_kwargs` that other software reads.
 pub mod kwargs {
-    /// The interface and memory skip the message.
+    /// The user interface and memory extraction skip the message.
     pub const HIDE_FROM_UI: &str = "hide_from_ui";
-    /// Files the user attached to a human message.
+    /// Files attached to a human message.
     pub const FILES: &str = "files";
-    /// The user's text before the framework rewrote it.
+    /// Text of the user before the framework rewrote it.
     pub const ORIGINAL_USER_CONTENT: &str = "original_user_content";
-    /// The run that a human message started.
+    /// Run that a human message started.
     pub const RUN_ID: &str = "run_id";
-    /// When a human message arrived.
+    /// Arrival time of a human message.
     pub const TIMESTAMP: &str = "timestamp";
-    /// The model's reasoning, shown in a panel of its own.
+    /// Reasoning of the model, displayed in a separate panel.
     pub const REASONING_CONTENT: &str = "reasoning_content";
-    /// Marks the text that stands in for an answer when the provider failed for good.
+    /// Marks the text that replaces an answer when the provider failed permanently.
     pub const ERROR_FALLBACK: &str = "deerflow_error_fallback";
-    /// Marks an answer that was cut off, by a cancel or by a provider: what had been streamed, and no more.
+    /// Marks an answer that was interrupted, by a cancel or by a provider: it contains the streamed
+    /// part only.
     pub const INCOMPLETE: &str = "incomplete";
-    /// Why a guard took the calls out of an answer: the run ends with it.
+    /// Reason for which a guard removed the calls from an answer; the run ends with it.
     pub const GUARD_STOP: &str = "deerflow_guard_stop";
-    /// Marks an answer that came after the run had to be asked for one.
+    /// Marks an answer that the model wrote only after the run requested it explicitly.
     pub const ANSWER_RECOVERED: &str = "deerflow_answer_recovered";
-    /// What an answer's tokens were spent on, for the interface.
+    /// Attribution of an answer's tokens to purposes, for the user interface.
     pub const TOKEN_USAGE_ATTRIBUTION: &str = "token_usage_attribution";
-    /// Tokens of the run up to and with this answer.
+    /// Tokens of the run up to and including this answer.
     pub const RUN_USAGE: &str = "deerflow_run_usage";
-    /// What the subagent of a result has cost.
+    /// Token usage of the subagent of a result.
     pub const SUBAGENT_TOKEN_USAGE: &str = "subagent_token_usage";
-    /// Marks an answer whose usage has that of the subagents it called in it.
+    /// Marks an answer whose usage includes that of the subagents it called.
     pub const SUBAGENT_USAGE_ATTRIBUTED: &str = "subagent_token_usage_attributed";
-    /// What answers cost that were taken back for this one.
+    /// Token usage of retracted answers that this one replaces.
     pub const FORGOTTEN_USAGE: &str = "deerflow_forgotten_usage";
-    /// Marks an answer that a provider's safety filter broke off.
+    /// Marks an answer that a provider's safety filter interrupted.
     pub const SAFETY_TERMINATION: &str = "safety_termination";
-    /// What of a file was read or written: its path and the digest of its content.
+    /// File that was read or written: its path and the digest of its content.
     pub const READ_MARK: &str = "deerflow_read_mark";
-    /// What `view_image` noted of a picture.
+    /// Image data recorded by `view_image`.
     pub const VIEWED_IMAGE: &str = "deerflow_viewed_image";
-    /// Marks a message that shows viewed images to the model.
+    /// Marks a message that passes viewed images to the model.
     pub const VIEW_IMAGE_CONTEXT: &str = "deerflow_view_image_context";
-    /// A person's answer to a question that the agent asked.
+    /// Answer of the user to a question of the agent.
     pub const HUMAN_INPUT_RESPONSE: &str = "human_input_response";
 }

@@ -1,26 +1,26 @@
-//! How much there is to read in a message, measured once in its life.
+//! Text size of a message, measured once.
 
 use serde_json::Value;
 
 use super::content::block_text;
 use super::{Content, Message};
 
-/// What an image is taken for, in narrow letters.
-const IMAGE_LETTERS: u64 = 4_000;
-/// What a message costs besides its text, in narrow letters.
-const ENVELOPE_LETTERS: u64 = 12;
+/// Estimated size of an image, in narrow characters.
+const IMAGE_CHARS: u64 = 4_000;
+/// Size of a message without its text, in narrow characters.
+const ENVELOPE_CHARS: u64 = 12;
 
-/// Letters of text in the two widths that tokenizers tell apart.
+/// Number of characters by width. The two widths differ in tokens per character.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextSize {
-    /// Letters several of which make a token.
+    /// Characters of which several form one token.
     pub narrow: u64,
-    /// Chinese, Japanese and Korean letters: about one token each.
+    /// Chinese, Japanese and Korean characters: about one token each.
     pub wide: u64,
 }
 
 impl TextSize {
-    /// The size of a text.
+    /// Measures a text.
     pub fn of(text: &str) -> Self {
         if text.is_ascii() {
             return Self {
@@ -29,17 +29,13 @@ impl TextSize {
             };
         }
         let (mut narrow, mut wide) = (0, 0);
-        for letter in text.chars() {
-            if is_wide(letter) {
-                wide += 1
-            } else {
-                narrow += 1
-            }
+        for ch in text.chars() {
+            if is_wide(ch) { wide += 1 } else { narrow += 1 }
         }
         Self { narrow, wide }
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -48,7 +44,7 @@ impl TextSize {
         }
     }
 
-    /// The size of a message as a model gets it: text, calls, images, and what stands around them.
+    /// Measures a message as a model reads it: text, calls, images and envelope.
     pub(super) fn of_message(message: &Message) -> Self {
         let content = match &message.content {
             Content::Text(text) => Self::of(text),
@@ -59,7 +55,7 @@ impl TextSize {
             Self::of(&call.name).and(Self::of(&args))
         });
         content.and(calls.sum()).and(Self {
-            narrow: ENVELOPE_LETTERS,
+            narrow: ENVELOPE_CHARS,
             wide: 0,
         })
     }
@@ -81,7 +77,7 @@ fn of_block(block: &Value) -> TextSize {
         .is_some_and(|kind| kind.contains("image"));
     if is_image {
         TextSize {
-            narrow: IMAGE_LETTERS,
+            narrow: IMAGE_CHARS,
             wide: 0,
         }
     } else {
@@ -89,8 +85,8 @@ fn of_block(block: &Value) -> TextSize {
     }
 }
 
-fn is_wide(letter: char) -> bool {
-    matches!(u32::from(letter), 0x1100..=0x11FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF00..=0xFFEF | 0x20000..=0x3FFFF)
+fn is_wide(ch: char) -> bool {
+    matches!(u32::from(ch), 0x1100..=0x11FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF00..=0xFFEF | 0x20000..=0x3FFFF)
 }
 
 #[cfg(test)]
@@ -100,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_told_apart_by_width_and_images_do_not_count_by_their_bytes() {
+    fn size_counts_chars_by_width_and_images_at_fixed_cost() {
         assert_eq!(TextSize::of("ab é"), TextSize { narrow: 4, wide: 0 });
         assert_eq!(TextSize::of("a你好カ한"), TextSize { narrow: 1, wide: 4 });
         let image = json!({"type": "image_url", "image_url": {"url": "x".repeat(1_000_000)}});
@@ -109,6 +105,6 @@ mod tests {
             json!({"type": "text", "text": "abc"}),
         ]))
         .size();
-        assert_eq!(size.narrow, IMAGE_LETTERS + 3 + ENVELOPE_LETTERS);
+        assert_eq!(size.narrow, IMAGE_CHARS + 3 + ENVELOPE_CHARS);
     }
 }

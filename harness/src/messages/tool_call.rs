@@ -1,4 +1,4 @@
-//! The calls an AI message asks for, and those whose arguments could not be read.
+//! Tool calls of an AI message, and those with invalid arguments.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,12 +8,12 @@ use super::{Message, MessageKind};
 /// A tool call with parsed arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The tool's name as the model wrote it.
+    /// Name of the tool as the model wrote it.
     pub name: String,
     /// Arguments by name.
     #[serde(default)]
     pub args: Map<String, Value>,
-    /// Pairs the call with its result.
+    /// Id that pairs the call with its result.
     pub id: String,
     /// Always `tool_call`.
     #[serde(rename = "type", default = "tool_call_type")]
@@ -25,7 +25,7 @@ fn tool_call_type() -> String {
 }
 
 impl ToolCall {
-    /// A call of `name` with `args`.
+    /// Creates a call of `name` with `args`.
     pub fn new(id: impl Into<String>, name: impl Into<String>, args: Map<String, Value>) -> Self {
         Self {
             name: name.into(),
@@ -39,16 +39,16 @@ impl ToolCall {
 /// A tool call whose arguments were not a JSON object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvalidToolCall {
-    /// The tool's name, if there was one.
+    /// Name of the tool, if there was one.
     #[serde(default)]
     pub name: Option<String>,
-    /// The arguments as text, as the model wrote them.
+    /// Arguments as the model wrote them.
     #[serde(default)]
     pub args: Option<String>,
-    /// Pairs the call with its result.
+    /// Id that pairs the call with its result.
     #[serde(default)]
     pub id: Option<String>,
-    /// Why the arguments were refused.
+    /// Reason why the arguments were rejected.
     #[serde(default)]
     pub error: Option<String>,
     /// Always `invalid_tool_call`.
@@ -61,7 +61,8 @@ pub(crate) fn invalid_tool_call_type() -> String {
 }
 
 impl Message {
-    /// The ids of all calls of an AI message that get results, also of those that cannot be read.
+    /// Returns the ids of all calls of an AI message that get results, including those with invalid
+    /// arguments.
     pub fn call_ids(&self) -> impl Iterator<Item = &str> {
         let unreadable: &[InvalidToolCall] = match &self.kind {
             MessageKind::Ai {

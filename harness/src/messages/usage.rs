@@ -1,4 +1,4 @@
-//! Tokens that one model call cost, in the provider's own count.
+//! Tokens used by one model call, as counted by the provider.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ pub struct UsageMetadata {
     /// Completion tokens.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Their sum as the provider gave it; see [`UsageMetadata::total`].
+    /// Sum as reported by the provider; see [`UsageMetadata::total`].
     #[serde(default)]
     pub total_tokens: u64,
     /// Parts of the prompt, such as `cache_read`.
@@ -24,12 +24,13 @@ pub struct UsageMetadata {
 }
 
 impl UsageMetadata {
-    /// More tokens than any call can have. What a provider says beyond that is cut to it, so that sums never run over.
+    /// Upper bound of any count. Greater counts of a provider are reduced to it, so that sums never
+    /// overflow.
     pub const MOST: u64 = 1 << 40;
-    /// The part of the prompt that the provider still had, among its parts.
+    /// Key of the part of the prompt that the provider read from its cache.
     pub const CACHE_READ: &str = "cache_read";
 
-    /// How much of the prompt the provider still had.
+    /// Returns the number of prompt tokens that the provider read from its cache.
     pub fn cache_read(&self) -> u64 {
         self.input_token_details
             .get(Self::CACHE_READ)
@@ -37,7 +38,7 @@ impl UsageMetadata {
             .unwrap_or(0)
     }
 
-    /// The same with no count above [`UsageMetadata::MOST`].
+    /// Returns the usage with all counts capped at [`UsageMetadata::MOST`].
     #[must_use]
     pub fn believable(self) -> Self {
         let part = |(part, count): (String, Value)| {
@@ -57,7 +58,7 @@ impl UsageMetadata {
         }
     }
 
-    /// Both together; of the parts only the counts.
+    /// Returns the sum of both; of the details only the numeric entries.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let parts = |first: &Map<String, Value>, second: &Map<String, Value>| {
@@ -81,7 +82,7 @@ impl UsageMetadata {
         }
     }
 
-    /// The total, or input plus output where the provider left it out.
+    /// Returns the total, or input plus output if the provider omitted it.
     pub fn total(&self) -> u64 {
         if self.total_tokens == 0 {
             self.input_tokens.saturating_add(self.output_tokens)

@@ -1,32 +1,38 @@
-//! What guards do to an answer, and what they whisper to the model before the next one.
+//! Helpers for guards: edits of a model's answer, and hidden reminders for the next model call.
 
 use serde_json::{Value, json};
 
 use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, kwargs};
 
 use super::real_user::is_real_user_message;
-use super::token_usage::attributed_anew;
+use super::token_usage::with_updated_attribution;
 
-/// The messages of the present run, and of runs that it only goes on with: those since it was last asked for something.
+/// Messages since the last user request: those of the current run, and of earlier runs that it
+/// continues.
 pub(super) fn of_run(messages: &[Message]) -> &[Message] {
     let from = messages.iter().rposition(begins_run).map_or(0, |at| at + 1);
     &messages[from..]
 }
 
-/// Whether a run began with the message: a person's, or a hidden one that a run was started with.
+/// Reports whether a run began with this message: a user message, or a hidden message that started
+/// a run.
 pub(super) fn begins_run(message: &Message) -> bool {
     is_real_user_message(message)
         || (message.is_human() && message.additional_kwargs.contains_key(kwargs::RUN_ID))
 }
 
-/// The last answer, if nothing but results came after it.
+/// Returns the last answer of the model.
 pub(super) fn last_answer(messages: &[Message]) -> Option<&Message> {
     messages.iter().rfind(|message| message.is_ai())
 }
 
-/// The same answer with only those calls that `keep` wants, also in the provider's own form.
-pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool) -> Message {
-    let kept = answer.with(|body| {
+/// Returns the answer with only the calls for which `is_retained` returns `true`. The calls in the
+/// provider's raw form are reduced in the same way.
+pub(super) fn with_calls_where(
+    answer: &Message,
+    mut is_retained: impl FnMut(&ToolCall) -> bool,
+) -> Message {
+    let retained = answer.with(|body| {
         let MessageKind::Ai {
             tool_calls,
             invalid_tool_calls,
@@ -35,27 +41,29 @@ pub(super) fn keeping(answer: &Message, mut keep: impl FnMut(&ToolCall) -> bool)
         else {
             return;
         };
-        tool_calls.retain(&mut keep);
+        tool_calls.retain(&mut is_retained);
         if tool_calls.is_empty() {
             invalid_tool_calls.clear();
         }
-        let kept: Vec<String> = tool_calls.iter().map(|call| call.id.clone()).collect();
-        forget_raw_calls(body, &kept);
+        let retained: Vec<String> = tool_calls.iter().map(|call| call.id.clone()).collect();
+        remove_raw_calls(body, &retained);
     });
-    attributed_anew(kept)
+    with_updated_attribution(retained)
 }
 
-/// The same answer without any call, and with `notice` behind its text: the run ends with it, for this reason.
-pub(super) fn stopped(answer: &Message, reason: &str, notice: &str) -> Message {
-    let stopped = keeping(answer, |_| false).with(|body| {
+/// Returns the answer without calls and with `notice` appended. Without calls the run ends;
+/// `reason` is stored on the answer.
+pub(super) fn stop_answer(answer: &Message, reason: &str, notice: &str) -> Message {
+    let message = with_calls_where(answer, |_| false).with(|body| {
         append(&mut body.content, notice);
         body.additional_kwargs
             .insert(kwargs::GUARD_STOP.to_owned(), json!(reason));
     });
-    attributed_anew(stopped)
+    with_updated_attribution(message)
 }
 
-/// Whether a model meant the answer to be its last word: no calls in any form, and not the framework's own text.
+/// Reports whether the answer ends the model's turn: it has no calls in any form and does not come
+/// from the framework.
 pub(super) fn is_final(answer: &Message) -> bool {
     let MessageKind::Ai {
         tool_calls,
@@ -72,13 +80,17 @@ pub(super) fn is_final(answer: &Message) -> bool {
         .response_metadata
         .get("finish_reason")
         .is_some_and(|reason| reason == "tool_calls" || reason == "function_call");
-    let ours = answer.flag(kwargs::ERROR_FALLBACK)
+    let from_framework = answer.flag(kwargs::ERROR_FALLBACK)
         || answer.flag(kwargs::INCOMPLETE)
         || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP);
-    tool_calls.is_empty() && invalid_tool_calls.is_empty() && !raw && !meant_to_call && !ours
+    tool_calls.is_empty()
+        && invalid_tool_calls.is_empty()
+        && !raw
+        && !meant_to_call
+        && !from_framework
 }
 
-/// Adds a paragraph.
+/// Appends a paragraph.
 pub(super) fn append(content: &mut Content, paragraph: &str) {
     match content {
         Content::Text(text) if text.trim().is_empty() => paragraph.clone_into(text),
@@ -91,7 +103,8 @@ pub(super) fn append(content: &mut Content, paragraph: &str) {
     }
 }
 
-/// A hidden message that the model reads at the end of one request. Known by `name` to those who look through transcripts.
+/// Creates a hidden message that is appended to a single request. Its `name` identifies it in
+/// transcripts.
 pub(super) fn reminder(name: &str, text: &str) -> Message {
     Message::human(format!("<system-reminder>\n{text}\n</system-reminder>")).with(|body| {
         body.name = Some(name.to_owned());
@@ -100,15 +113,15 @@ pub(super) fn reminder(name: &str, text: &str) -> Message {
     })
 }
 
-fn forget_raw_calls(body: &mut MessageBody, kept: &[String]) {
+fn remove_raw_calls(body: &mut MessageBody, retained: &[String]) {
     if let Some(Value::Array(raw)) = body.additional_kwargs.get_mut("tool_calls") {
         raw.retain(|call| {
             call.get("id")
                 .and_then(Value::as_str)
-                .is_some_and(|id| kept.iter().any(|kept| kept == id))
+                .is_some_and(|id| retained.iter().any(|retained| retained == id))
         });
     }
-    if !kept.is_empty() {
+    if !retained.is_empty() {
         return;
     }
     body.additional_kwargs.shift_remove("tool_calls");

@@ -1,4 +1,5 @@
-//! Shows the agent's question to the user as a card, and ends the run: the answer comes as a new run.
+//! Shows the agent's question to the user as a card and ends the run. The user's answer starts a
+//! new run.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
@@ -10,12 +11,12 @@ use crate::messages::{Message, ToolCall};
 use crate::tools::builtins::ASK_CLARIFICATION;
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
 
-/// The option by which a run says that nobody is there to answer.
+/// Run option that states that no user is available to answer.
 const DISABLED: &str = "disable_clarification";
-/// What the model reads then.
+/// Result of `ask_clarification` if no user is available.
 const DECIDE_YOURSELF: &str = "Nobody can answer questions in this run. Decide by your best judgement, say which assumption you made, and go on.";
 
-/// Answers `ask_clarification` in place of the tool.
+/// Handles `ask_clarification` instead of the tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClarificationMiddleware;
 
@@ -45,7 +46,8 @@ impl Middleware for ClarificationMiddleware {
     }
 }
 
-/// The question as a card. Calling twice gives the same ids, so a repeated card replaces the first.
+/// Builds the card of a question. Repeated calls return the same ids, so a repeated card replaces
+/// the first.
 fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
     let text = |key: &str| {
         call.args
@@ -59,7 +61,7 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
     let context = text("context");
     let options = options_of(call.args.get("options"));
     let content = rendered(kind, question, context, &options);
-    let request_id = own_id(
+    let request_id = unique_id(
         format!(
             "clarification:{}",
             if call.id.is_empty() {
@@ -107,8 +109,9 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
     }
 }
 
-/// The id, unless an earlier answer's card has it: some providers count their calls anew in every answer.
-fn own_id(id: String, messages: &[Message]) -> String {
+/// Returns `id`, extended if an earlier message of the thread already has it: some providers
+/// restart their call ids with every answer.
+fn unique_id(id: String, messages: &[Message]) -> String {
     let Some(at) = messages.iter().rposition(Message::is_ai) else {
         return id;
     };
@@ -142,7 +145,8 @@ fn rendered(kind: &str, question: &str, context: Option<&str>, options: &[String
     text
 }
 
-/// Options as models write them: a list, the JSON text of a list, one text, or an object whose leaves are meant.
+/// Returns the options in any form that models write: a list, the JSON text of a list, one text, or
+/// an object whose leaves are the options.
 fn options_of(value: Option<&Value>) -> Vec<String> {
     let mut leaves = Vec::new();
     match value {
@@ -175,7 +179,7 @@ fn collect_leaves(value: &Value, leaves: &mut Vec<String>) {
     }
 }
 
-/// The text without anything that looks like an XML tag; a lone `<` stays.
+/// Removes text that has the form of an XML tag; a lone `<` stays.
 fn without_tags(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -186,7 +190,7 @@ fn without_tags(text: &str) -> String {
             rest = inside;
             continue;
         }
-        // Where no tag can end, none does further on either.
+        // If no `>` follows, no later tag is closed either.
         let Some(close) = inside.find('>') else { break };
         plain.push_str(&rest[..open]);
         rest = &inside[close + 1..];

@@ -1,4 +1,5 @@
-//! Questions to the user: the card, the end of the run, and the forms in which models write options.
+//! Tests of questions to the user: the card, the end of the run, and the forms in which models
+//! write options.
 
 use std::sync::Arc;
 
@@ -21,8 +22,8 @@ fn question() -> Value {
 }
 
 #[tokio::test]
-async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
-    let said = ask(
+async fn question_renders_card_and_ends_run_after_sibling_calls() {
+    let output = ask(
         &agent(vec![calls([
             ("call_7", "ask_clarification", question()),
             ("other", "nothing", json!({})),
@@ -30,8 +31,8 @@ async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
         "paint",
     )
     .await;
-    assert_eq!(said.outcome.as_ref().unwrap().kind, StopKind::Completed);
-    let messages = said.state().messages();
+    assert_eq!(output.outcome.as_ref().unwrap().kind, StopKind::Completed);
+    let messages = output.state().messages();
     assert_eq!(messages.len(), 4);
     let card = &messages[2];
     assert_eq!(card.id.as_deref(), Some("clarification:call_7"));
@@ -51,7 +52,7 @@ async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
             "options": [{ "id": "option-1", "label": "red", "value": "red" }, { "id": "option-2", "label": "blue", "value": "blue" }],
         }})
     );
-    let mut state = crate::state::ThreadState::clone(said.state());
+    let mut state = crate::state::ThreadState::clone(output.state());
     let answer = Message::human("red").with(|body| body.id = Some("h9".to_owned()));
     state
         .apply(
@@ -67,7 +68,7 @@ async fn a_question_is_shown_as_a_card_and_ends_the_run_after_its_siblings() {
 }
 
 #[tokio::test]
-async fn a_card_stays_when_a_later_answer_gives_its_call_the_same_id() {
+async fn card_stays_when_later_call_reuses_id() {
     let asking = || vec![calls([("call_0", "ask_clarification", question())])];
     let first = ask(&agent(asking()), "paint").await;
     let mut messages = first.state().messages().to_vec();
@@ -89,25 +90,25 @@ async fn a_card_stays_when_a_later_answer_gives_its_call_the_same_id() {
 }
 
 #[tokio::test]
-async fn a_run_without_a_person_goes_on_by_its_own_judgement() {
+async fn clarification_disabled_continues_run() {
     let agent = agent(vec![
         calls([("c", "ask_clarification", question())]),
         Reply::Say("I chose red"),
     ]);
     let options = Arc::new(Map::from_iter([(DISABLED.to_owned(), json!(true))]));
-    let said = run(&agent, fresh(state_of([Message::human("paint")])), |ctx| {
+    let output = run(&agent, fresh(state_of([Message::human("paint")])), |ctx| {
         ctx.options = options
     })
     .await;
     assert_eq!(
-        said.transcript().last().map(String::as_str),
+        output.transcript().last().map(String::as_str),
         Some("ai:I chose red")
     );
-    assert!(said.transcript()[2].contains("best judgement"));
+    assert!(output.transcript()[2].contains("best judgement"));
 }
 
 #[test]
-fn options_are_understood_in_every_form_that_models_write() {
+fn options_are_parsed_in_every_form() {
     for (written, understood) in [
         (json!(["a", " a ", "b", "", null]), vec!["a", "b"]),
         (json!("[\"a\", {\"x\": 1}]"), vec!["a", "1"]),
@@ -131,7 +132,7 @@ fn options_are_understood_in_every_form_that_models_write() {
 }
 
 #[test]
-fn a_card_without_ids_or_texts_is_still_a_card_with_a_stable_id() {
+fn card_without_ids_or_texts_has_stable_id() {
     let call = ToolCall::new("", ASK_CLARIFICATION, Map::new());
     let made = card(&call, &[]);
     assert_eq!(made.message_id, card(&call, &[]).message_id);
@@ -143,7 +144,7 @@ fn a_card_without_ids_or_texts_is_still_a_card_with_a_stable_id() {
 }
 
 #[test]
-fn an_option_full_of_tags_that_never_end_is_read_in_one_go() {
+fn unclosed_tags_are_parsed_in_linear_time() {
     let hostile = "<a".repeat(200_000);
     assert_eq!(options_of(Some(&json!([hostile.clone()]))), [hostile]);
     let lone = "< ".repeat(200_000);

@@ -1,4 +1,5 @@
-//! Sends every provider a conversation in which each tool call has exactly one result, whatever a cancel has left behind.
+//! Ensures that every request to a provider has exactly one result per tool call, also after a
+//! cancelled run.
 
 use async_trait::async_trait;
 
@@ -9,7 +10,7 @@ use crate::messages::Message;
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 
-/// Repairs the messages of a request; the state keeps what happened.
+/// Repairs the messages of a request; the thread state is not changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DanglingToolCallMiddleware;
 

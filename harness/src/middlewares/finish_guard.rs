@@ -1,9 +1,10 @@
-//! Looks at how an answer ended: broken off by a safety filter, cut at its length, or without a word for the user.
+//! Handles the last answer of a run if a safety filter stopped it, if it was truncated at its
+//! maximum length, or if it has no text.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::answers::{begins_run, is_final, last_answer, of_run, reminder, stopped};
+use super::answers::{begins_run, is_final, last_answer, of_run, reminder, stop_answer};
 use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
 use super::next::ModelNext;
 use crate::messages::{Message, MessageKind, kwargs};
@@ -11,13 +12,13 @@ use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 
-/// Why a run ended that a safety filter stopped.
+/// Stop reason of a run that a safety filter ended.
 const SAFETY_CAPPED: &str = "safety_capped";
-/// Why a run ended whose last answer was cut.
+/// Stop reason of a run whose last answer was truncated.
 const LENGTH_CAPPED: &str = "model_length_capped";
-/// The name of the message that asks for an answer.
+/// Name of the reminder that requests an answer from the model.
 const RECOVERY: &str = "terminal_response_recovery";
-/// Reasons by which Gemini says that its filter spoke.
+/// Finish reasons of Gemini's safety filter.
 const GEMINI_FILTERS: [&str; 5] = [
     "SAFETY",
     "BLOCKLIST",
@@ -25,17 +26,17 @@ const GEMINI_FILTERS: [&str; 5] = [
     "SPII",
     "RECITATION",
 ];
-/// What the user reads of an answer that was broken off.
+/// Text for the user that replaces a filtered answer.
 const FILTERED: &str = "The model's provider stopped this answer with its content filter. Nothing more was done. Please put the request in other words.";
-/// What the user reads when the model had nothing to say, twice.
-const SPEECHLESS: &str = "The model did the work above but gave no answer, also when asked again. Please ask for the result once more.";
-/// What the model reads when it had nothing to say.
-const SAY_SOMETHING: &str = "Your last answer was empty. The user sees nothing of your tool calls: answer now, with what you found and what is still open.";
+/// Text for the user if the model returned two empty answers.
+const NO_ANSWER: &str = "The model did the work above but gave no answer, also when asked again. Please ask for the result once more.";
+/// Reminder for the model after an empty answer.
+const ANSWER_REQUEST: &str = "Your last answer was empty. The user sees nothing of your tool calls: answer now, with what you found and what is still open.";
 
-/// Gives every run a last word.
+/// Ensures that every run ends with an answer for the user.
 #[derive(Debug, Clone, Copy)]
 pub struct FinishGuardMiddleware {
-    /// Whether safety filters are recognized.
+    /// `true` if safety filters are detected.
     pub safety: bool,
 }
 
@@ -49,7 +50,8 @@ impl Middleware for FinishGuardMiddleware {
         Hooks::WRAP_MODEL | Hooks::AFTER_MODEL
     }
 
-    /// No empty answer is sent. One that only reminders came after is the last there is because the model is to be asked again.
+    /// Removes empty answers from the request. If the last answer is empty and only reminders
+    /// follow it, adds a reminder that requests an answer.
     async fn wrap_model_call(
         &self,
         mut request: ModelRequest,
@@ -63,7 +65,7 @@ impl Middleware for FinishGuardMiddleware {
             .is_some_and(is_empty);
         request.messages.retain(|message| !is_empty(message));
         if unanswered {
-            request.messages.push(reminder(RECOVERY, SAY_SOMETHING));
+            request.messages.push(reminder(RECOVERY, ANSWER_REQUEST));
         }
         next.run(request).await
     }
@@ -81,56 +83,58 @@ impl Middleware for FinishGuardMiddleware {
             ));
             return Ok(HookOutcome {
                 stop_reason: Some(SAFETY_CAPPED.to_owned()),
-                ..instead_of(&empty, filtered(answer, filter)).into()
+                ..replace_empty(&empty, filtered(answer, filter)).into()
             });
         }
-        let asked_again = empty.len() > 1
+        let was_retried = empty.len() > 1
             || run
                 .iter()
                 .any(|message| message.flag(kwargs::ANSWER_RECOVERED));
         let worked = run.iter().any(|message| message.tool_call_id().is_some());
         match (is_empty(answer), worked) {
             (true, false) => Ok(HookOutcome::default()),
-            (true, true) if asked_again => Ok(instead_of(&empty, speechless(answer)).into()),
+            (true, true) if was_retried => Ok(replace_empty(&empty, no_answer(answer)).into()),
             (true, true) => Ok(HookOutcome::default().jump(Jump::Model)),
             (false, _) if empty.is_empty() => Ok(HookOutcome {
                 stop_reason: cut(answer),
                 ..HookOutcome::default()
             }),
-            // What was empty before has been said after all; the mark is what is left of it.
+            // The non-empty answer replaces the earlier empty one; only a mark on the message
+            // records that there was one.
             (false, _) => Ok(HookOutcome {
                 stop_reason: cut(answer),
-                ..instead_of(&empty, recovered(answer)).into()
+                ..replace_empty(&empty, recovered(answer)).into()
             }),
         }
     }
 }
 
-/// The event by which viewers learn of a safety filter.
+/// Type of the event that reports a safety filter to viewers.
 const SAFETY_EVENT: &str = "safety_termination";
 
-/// Whether a model gave an answer without a word in it.
+/// Reports whether the model returned a final answer without text.
 fn is_empty(answer: &Message) -> bool {
     is_final(answer) && answer.content.text().trim().is_empty()
 }
 
-fn said<'a>(answer: &'a Message, key: &str) -> Option<&'a str> {
+fn metadata<'a>(answer: &'a Message, key: &str) -> Option<&'a str> {
     answer.response_metadata.get(key).and_then(Value::as_str)
 }
 
-/// The filter that stopped the answer, if there is something to take back or nothing to read.
+/// Returns the safety filter that stopped the answer, if the answer has calls to remove or has no
+/// text.
 fn filter(answer: &Message) -> Option<&str> {
-    let reason = said(answer, "finish_reason").filter(|reason| {
+    let reason = metadata(answer, "finish_reason").filter(|reason| {
         *reason == "content_filter"
             || GEMINI_FILTERS.contains(reason)
             || reason.starts_with("IMAGE_")
     });
-    let refusal = said(answer, "stop_reason").filter(|reason| *reason == "refusal");
+    let refusal = metadata(answer, "stop_reason").filter(|reason| *reason == "refusal");
     let matters = called(answer).next().is_some() || answer.content.text().trim().is_empty();
     reason.or(refusal).filter(|_| matters)
 }
 
-/// The tools that an answer calls, also by what cannot be read.
+/// Names of the tools that an answer calls, including calls that cannot be parsed.
 fn called(answer: &Message) -> impl Iterator<Item = &str> {
     let unreadable = match &answer.kind {
         MessageKind::Ai {
@@ -149,31 +153,31 @@ fn called(answer: &Message) -> impl Iterator<Item = &str> {
 fn filtered(answer: &Message, filter: &str) -> Message {
     let calls: Vec<&str> = called(answer).collect();
     let mark = json!({ "reason": filter, "suppressed_tool_calls": calls });
-    stopped(answer, SAFETY_CAPPED, FILTERED).with(|body| {
+    stop_answer(answer, SAFETY_CAPPED, FILTERED).with(|body| {
         body.additional_kwargs
             .insert(kwargs::SAFETY_TERMINATION.to_owned(), mark);
     })
 }
 
-/// Why the run ends, when its last answer was cut at its length.
+/// Returns the stop reason if the final answer was truncated at its maximum length.
 fn cut(answer: &Message) -> Option<String> {
-    let reason = said(answer, "finish_reason").or_else(|| said(answer, "stop_reason"));
+    let reason = metadata(answer, "finish_reason").or_else(|| metadata(answer, "stop_reason"));
     let cut = reason.is_some_and(|reason| matches!(reason, "length" | "max_tokens" | "MAX_TOKENS"));
     (cut && is_final(answer)).then(|| LENGTH_CAPPED.to_owned())
 }
 
-/// Takes back empty answers other than this one, which stands for what they cost too.
-fn instead_of(empty: &[&Message], answer: Message) -> StateUpdate {
-    let gone: Vec<&Message> = empty
+/// Removes all empty answers except this one, and adds their token usage to it.
+fn replace_empty(empty: &[&Message], answer: Message) -> StateUpdate {
+    let superseded: Vec<&Message> = empty
         .iter()
         .copied()
         .filter(|message| message.id != answer.id)
         .collect();
-    let cost = gone
+    let cost = superseded
         .iter()
         .filter_map(|message| message.usage().cloned())
         .reduce(|sum, usage| sum.and(&usage));
-    let removed = gone
+    let removed = superseded
         .iter()
         .filter_map(|message| message.id.clone())
         .map(Message::remove);
@@ -194,9 +198,9 @@ fn recovered(answer: &Message) -> Message {
     })
 }
 
-fn speechless(answer: &Message) -> Message {
+fn no_answer(answer: &Message) -> Message {
     answer.with(|body| {
-        body.content = SPEECHLESS.into();
+        body.content = NO_ANSWER.into();
         for (key, value) in [
             (kwargs::ERROR_FALLBACK, json!(true)),
             ("error_type", json!("EmptyAnswer")),

@@ -1,10 +1,10 @@
-//! The last word of a run: filters, lengths, and models that say nothing.
+//! Tests of the end of a run: safety filters, length limits, and models that return no text.
 
 use std::sync::Arc;
 
 use super::*;
 use crate::agents::AgentBuilder;
-use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls, state_of};
+use crate::agents::test_support::{ReplayModel, Reply, RunOutput, ask, calls, state_of};
 use crate::messages::{MessageChunk, ToolCallChunk};
 use crate::middlewares::TodoMiddleware;
 use crate::runtime::agent::Agent;
@@ -15,12 +15,12 @@ fn agent(model: &Arc<ReplayModel>, safety: bool) -> Arc<dyn Agent> {
         .build()
 }
 
-async fn said(replies: Vec<Reply>, safety: bool) -> (Said, Arc<ReplayModel>) {
+async fn output(replies: Vec<Reply>, safety: bool) -> (RunOutput, Arc<ReplayModel>) {
     let model = ReplayModel::new(replies);
     (ask(&agent(&model, safety), "go").await, model)
 }
 
-/// An answer with this text that ended for this reason; with a call, if wanted.
+/// Answer with this text and finish reason, optionally with a call.
 fn ended(text: &str, key: &str, reason: &str, calls: bool) -> Reply {
     let mut chunk = MessageChunk {
         content: text.to_owned(),
@@ -40,25 +40,25 @@ fn ended(text: &str, key: &str, reason: &str, calls: bool) -> Reply {
     Reply::Chunk(Box::new(chunk))
 }
 
-fn stop_reason(said: &Said) -> Option<&str> {
-    said.outcome.as_ref().unwrap().stop_reason.as_deref()
+fn stop_reason(output: &RunOutput) -> Option<&str> {
+    output.outcome.as_ref().unwrap().stop_reason.as_deref()
 }
 
 #[tokio::test]
-async fn calls_and_silence_of_a_filtered_answer_become_an_explanation() {
+async fn filtered_answer_is_replaced_by_explanation() {
     for (key, reason) in [
         ("finish_reason", "content_filter"),
         ("stop_reason", "refusal"),
         ("finish_reason", "IMAGE_SAFETY"),
     ] {
         for calls in [true, false] {
-            let (said, model) = said(vec![ended("", key, reason, calls)], true).await;
+            let (output, model) = output(vec![ended("", key, reason, calls)], true).await;
             assert_eq!(
-                (stop_reason(&said), model.asked().len()),
+                (stop_reason(&output), model.requests().len()),
                 (Some("safety_capped"), 1),
                 "{reason}"
             );
-            let answer = said.state().messages().last().unwrap();
+            let answer = output.state().messages().last().unwrap();
             assert!(
                 answer.tool_calls().is_empty() && answer.content.text().contains("content filter")
             );
@@ -66,21 +66,21 @@ async fn calls_and_silence_of_a_filtered_answer_become_an_explanation() {
                 answer.additional_kwargs["safety_termination"]["reason"],
                 reason
             );
-            assert!(said.events.iter().any(|event| matches!(event, AgentEvent::Custom(value) if value["type"] == "safety_termination")));
+            assert!(output.events.iter().any(|event| matches!(event, AgentEvent::Custom(value) if value["type"] == "safety_termination")));
         }
     }
     let Reply::Chunk(mut broken) = ended("let me", "finish_reason", "SAFETY", true) else {
         panic!("a chunk")
     };
     broken.tool_call_chunks[0].args = Some("{".into());
-    let (broken, _) = said(vec![Reply::Chunk(broken)], true).await;
+    let (broken, _) = output(vec![Reply::Chunk(broken)], true).await;
     let mark = &broken.state().messages().last().unwrap().additional_kwargs["safety_termination"];
     assert_eq!(
         mark["suppressed_tool_calls"],
         json!(["look"]),
-        "a call that cannot be read is one"
+        "an unparsable call counts as a call"
     );
-    let (half, _) = said(
+    let (half, _) = output(
         vec![ended(
             "half an answer",
             "finish_reason",
@@ -94,29 +94,29 @@ async fn calls_and_silence_of_a_filtered_answer_become_an_explanation() {
         (stop_reason(&half), half.transcript()[1].as_str()),
         (None, "ai:half an answer")
     );
-    let (blind, model) = said(
+    let (blind, model) = output(
         vec![ended("", "finish_reason", "SAFETY", true), Reply::Say("on")],
         false,
     )
     .await;
-    assert_eq!((stop_reason(&blind), model.asked().len()), (None, 2));
+    assert_eq!((stop_reason(&blind), model.requests().len()), (None, 2));
 }
 
 #[tokio::test]
-async fn an_answer_cut_at_its_length_says_why_the_run_ended() {
+async fn truncated_answer_sets_stop_reason() {
     for reason in ["length", "max_tokens", "MAX_TOKENS"] {
-        let (said, _) = said(
+        let (output, _) = output(
             vec![ended("and then", "finish_reason", reason, false)],
             true,
         )
         .await;
-        assert_eq!(stop_reason(&said), Some("model_length_capped"));
+        assert_eq!(stop_reason(&output), Some("model_length_capped"));
     }
 }
 
 #[tokio::test]
-async fn a_model_without_a_word_is_asked_once_more() {
-    let (said, model) = said(
+async fn empty_answer_is_requested_once_more() {
+    let (output, model) = output(
         vec![
             calls([("c", "look", json!({}))]),
             Reply::Say(""),
@@ -125,7 +125,7 @@ async fn a_model_without_a_word_is_asked_once_more() {
         true,
     )
     .await;
-    let asked = model.asked();
+    let asked = model.requests();
     assert_eq!(asked.len(), 3);
     let last = asked[2].messages.last().unwrap();
     assert_eq!(last.name.as_deref(), Some("terminal_response_recovery"));
@@ -139,28 +139,30 @@ async fn a_model_without_a_word_is_asked_once_more() {
         "the empty answer is not sent"
     );
     assert_eq!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .filter(|message| message.is_ai())
             .count(),
         2,
-        "and not kept"
+        "the empty answer is removed from the thread"
     );
-    assert_eq!(said.transcript().last().unwrap(), "ai:here it is");
+    assert_eq!(output.transcript().last().unwrap(), "ai:here it is");
 }
 
 #[tokio::test]
-async fn a_model_is_asked_once_more_in_a_run_and_not_after_each_call() {
+async fn recovery_happens_once_per_run() {
     let look = || calls([("c", "look", json!({}))]);
-    let (said, model) = said(vec![look(), Reply::Say(""), look(), Reply::Say("")], true).await;
-    assert_eq!(model.asked().len(), 4);
+    let (output, model) = output(vec![look(), Reply::Say(""), look(), Reply::Say("")], true).await;
+    assert_eq!(model.requests().len(), 4);
     assert_eq!(
-        said.state().messages().last().unwrap().content.text(),
-        SPEECHLESS
+        output.state().messages().last().unwrap().content.text(),
+        NO_ANSWER
     );
     assert!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .all(|message| !is_empty(message))
@@ -168,16 +170,17 @@ async fn a_model_is_asked_once_more_in_a_run_and_not_after_each_call() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_before_a_filtered_one_is_taken_back() {
+async fn empty_answer_before_filtered_one_is_removed() {
     let replies = vec![
         calls([("c", "look", json!({}))]),
         Reply::Say(""),
         ended("", "finish_reason", "content_filter", false),
     ];
-    let (said, _) = said(replies, true).await;
-    assert_eq!(stop_reason(&said), Some("safety_capped"));
+    let (output, _) = output(replies, true).await;
+    assert_eq!(stop_reason(&output), Some("safety_capped"));
     assert_eq!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .filter(|message| message.is_ai())
@@ -187,7 +190,7 @@ async fn an_empty_answer_before_a_filtered_one_is_taken_back() {
 }
 
 #[tokio::test]
-async fn neighbours_that_speak_first_do_not_hide_an_empty_answer() {
+async fn reminders_of_others_do_not_hide_empty_answer() {
     let model = ReplayModel::new([
         calls([("c", "look", json!({}))]),
         Reply::Say(""),
@@ -195,7 +198,7 @@ async fn neighbours_that_speak_first_do_not_hide_an_empty_answer() {
     ]);
     let builder = AgentBuilder::new(model.clone())
         .middleware(TodoMiddleware)
-        .middleware(Reminds);
+        .middleware(RemindingMiddleware);
     ask(
         &builder
             .middleware(FinishGuardMiddleware { safety: true })
@@ -203,7 +206,7 @@ async fn neighbours_that_speak_first_do_not_hide_an_empty_answer() {
         "go",
     )
     .await;
-    let asked = model.asked();
+    let asked = model.requests();
     let names: Vec<_> = asked[2]
         .messages
         .iter()
@@ -215,12 +218,12 @@ async fn neighbours_that_speak_first_do_not_hide_an_empty_answer() {
     assert!(asked[2].messages.iter().all(|message| !is_empty(message)));
 }
 
-/// Says something before each model call.
+/// Middleware that adds a reminder before each model call.
 #[derive(Debug)]
-struct Reminds;
+struct RemindingMiddleware;
 
 #[async_trait]
-impl Middleware for Reminds {
+impl Middleware for RemindingMiddleware {
     fn name(&self) -> &str {
         "Reminds"
     }
@@ -241,17 +244,18 @@ impl Middleware for Reminds {
 }
 
 #[tokio::test]
-async fn a_model_that_says_nothing_twice_is_spoken_for() {
-    let (said, model) = said(
+async fn second_empty_answer_is_replaced() {
+    let (output, model) = output(
         vec![calls([("c", "look", json!({}))]), Reply::Say("")],
         true,
     )
     .await;
-    assert_eq!(model.asked().len(), 3);
-    let last = said.state().messages().last().unwrap();
-    assert!(last.flag(kwargs::ERROR_FALLBACK) && last.content.text() == SPEECHLESS);
+    assert_eq!(model.requests().len(), 3);
+    let last = output.state().messages().last().unwrap();
+    assert!(last.flag(kwargs::ERROR_FALLBACK) && last.content.text() == NO_ANSWER);
     assert_eq!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .filter(|message| message.is_ai())
@@ -261,10 +265,10 @@ async fn a_model_that_says_nothing_twice_is_spoken_for() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_to_a_question_without_tools_stays() {
-    let (said, model) = said(vec![Reply::Say("")], true).await;
+async fn empty_answer_without_tools_stays() {
+    let (output, model) = output(vec![Reply::Say("")], true).await;
     assert_eq!(
-        (model.asked().len(), said.transcript()[1].as_str()),
+        (model.requests().len(), output.transcript()[1].as_str()),
         (1, "ai:")
     );
     assert!(

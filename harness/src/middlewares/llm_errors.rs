@@ -1,6 +1,8 @@
-//! Lets a conversation survive its provider: when a model fails for good, the user reads why instead of an error page.
+//! Turns a final model failure into an answer that explains the problem to the user, so that the
+//! conversation can continue.
 //!
-//! Trying again happens below, where the call is made ([`crate::models::stream_with_retry`]); what arrives here is final.
+//! Retries happen below, at the call ([`crate::models::stream_with_retry`]); errors that arrive
+//! here are final.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -11,10 +13,11 @@ use crate::messages::{Message, kwargs};
 use crate::models::{ModelError, ModelErrorKind, ModelRequest};
 use crate::runtime::agent::RunContext;
 
-/// The longest detail that is kept, in characters.
+/// Maximum length of a stored error detail, in characters.
 const MAX_DETAIL_CHARS: usize = 2_000;
 
-/// Turns a failed model call into an answer that says so. The runtime knows it by its flag and marks the run as failed.
+/// Turns a failed model call into an answer that reports the failure. The runtime recognizes the
+/// answer by its flag and marks the run as failed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LlmErrorMiddleware;
 
@@ -37,14 +40,15 @@ impl Middleware for LlmErrorMiddleware {
         match next.run(request).await {
             Ok(message) => Ok(message),
             Err(error) => {
-                tracing::warn!(%error, reason = error.kind.as_str(), "a model call failed for good");
+                tracing::warn!(%error, reason = error.kind.as_str(), "model call failed, answering with an explanation");
                 Ok(fallback(&error))
             }
         }
     }
 }
 
-/// A message of its own, without the id that was meant for the answer: under that one viewers may have read a part of it.
+/// Creates a new message without the id of the intended answer: viewers may already have received a
+/// part of that answer.
 fn fallback(error: &ModelError) -> Message {
     let detail: String = error.to_string().chars().take(MAX_DETAIL_CHARS).collect();
     Message::ai(user_text(error)).with(|body| {
@@ -59,7 +63,7 @@ fn fallback(error: &ModelError) -> Message {
     })
 }
 
-/// What the user can do about it.
+/// Explains to the user how to resolve the failure.
 fn user_text(error: &ModelError) -> String {
     let model = &error.model;
     match error.kind {

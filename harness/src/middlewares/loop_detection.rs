@@ -1,7 +1,8 @@
-//! Notices an agent that goes in circles: first the model is told, then the run is brought to its end.
+//! Detects an agent that repeats its tool calls: first the model is warned, then the run is
+//! stopped.
 //!
-//! Everything is read from the conversation since the user spoke, so nothing is remembered between hooks, and a run that
-//! another process takes over is judged as before.
+//! The decision depends only on the conversation since the last user message. No state is stored
+//! between hooks, so the decision is the same after failover.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,7 +10,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::answers::{last_answer, of_run, reminder, stopped};
+use super::answers::{last_answer, of_run, reminder, stop_answer};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use super::next::ModelNext;
 use crate::config::LoopDetectionConfig;
@@ -18,27 +19,29 @@ use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 
-/// Why the run ended.
+/// Stop reason of the run.
 const LOOP_CAPPED: &str = "loop_capped";
-/// The name of the warning.
+/// Name of the warning message.
 const WARNING: &str = "loop_warning";
-/// Lines of a file that count as one place: reading on is no repetition.
-const LINES_PER_PLACE: i64 = 200;
-/// Arguments that say what a call is about, where there are any.
+/// Number of lines that count as one range of a file. Reads of different ranges are not
+/// repetitions.
+const LINES_PER_RANGE: i64 = 200;
+/// Arguments that identify the subject of a call. Calls without any of them are compared by all
+/// arguments.
 const SALIENT: [&str; 7] = ["path", "url", "query", "command", "pattern", "glob", "cmd"];
-/// Stands for the arguments of a call that cannot be read.
+/// Placeholder for the arguments of a call that cannot be parsed.
 const UNREADABLE: &str = "<unreadable>";
-/// What the user reads when a run was ended.
+/// Text for the user when a run is stopped.
 const STOPPED: &str = "I stopped here, because I kept making the same tool calls without getting further. What stands above is what I \
                        have so far; tell me if I should try another way.";
 
-/// Warns a model that repeats its calls, and stops it when it does not listen.
+/// Warns a model that repeats its calls and stops the run if it continues.
 #[derive(Debug, Clone, Default)]
 pub struct LoopDetectionMiddleware {
     limits: LoopDetectionConfig,
 }
 
-/// What is to be done about the latest calls.
+/// Decision about the latest calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
     Fine,
@@ -47,13 +50,13 @@ enum Verdict {
 }
 
 impl LoopDetectionMiddleware {
-    /// With these limits.
+    /// Creates the middleware with these limits.
     pub fn new(limits: LoopDetectionConfig) -> Self {
         Self { limits }
     }
 
-    /// Judges the last answer of a run by those before it.
-    fn judge(&self, run: &[Message]) -> Verdict {
+    /// Compares the last answer of a run with the earlier ones.
+    fn classify(&self, run: &[Message]) -> Verdict {
         let Some(calls) = last_answer(run)
             .map(calls_of)
             .filter(|calls| !calls.is_empty())
@@ -95,7 +98,7 @@ impl LoopDetectionMiddleware {
                 often = often.max(Some((now, tool)));
             }
         }
-        // Only the answer that reaches a limit brings the warning, so it is given once.
+        // Only the answer that reaches a limit triggers the warning, so it is added once.
         match often {
             _ if repeats == self.limits.warn_threshold => Verdict::Warn(format!(
                 "You have made the very same tool calls {repeats} times. Their results will not change. Use what you have, try something \
@@ -126,7 +129,7 @@ impl Middleware for LoopDetectionMiddleware {
         _ctx: &RunContext,
         next: ModelNext<'_>,
     ) -> Result<Message, ModelError> {
-        if let Verdict::Warn(text) = self.judge(of_run(&request.messages)) {
+        if let Verdict::Warn(text) = self.classify(of_run(&request.messages)) {
             request.messages.push(reminder(WARNING, &text));
         }
         next.run(request).await
@@ -134,11 +137,11 @@ impl Middleware for LoopDetectionMiddleware {
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let run = of_run(state.messages());
-        let Some(answer) = last_answer(run).filter(|_| self.judge(run) == Verdict::Stop) else {
+        let Some(answer) = last_answer(run).filter(|_| self.classify(run) == Verdict::Stop) else {
             return Ok(HookOutcome::default());
         };
-        tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, "a run that repeated its tool calls is brought to its end");
-        let update = StateUpdate::messages([stopped(answer, LOOP_CAPPED, STOPPED)]);
+        tracing::warn!(run_id = %ctx.run_id, thread_id = %ctx.thread_id, "run stopped because it repeated its tool calls");
+        let update = StateUpdate::messages([stop_answer(answer, LOOP_CAPPED, STOPPED)]);
         Ok(HookOutcome {
             stop_reason: Some(LOOP_CAPPED.to_owned()),
             ..update.into()
@@ -146,7 +149,7 @@ impl Middleware for LoopDetectionMiddleware {
     }
 }
 
-/// What an answer asks for; a call that cannot be read is what its text says.
+/// Returns the calls of an answer; a call that cannot be parsed is represented by its raw text.
 fn calls_of(answer: &Message) -> Cow<'_, [ToolCall]> {
     let readable = answer.tool_calls();
     let MessageKind::Ai {
@@ -173,10 +176,13 @@ fn calls_of(answer: &Message) -> Cow<'_, [ToolCall]> {
         .collect()
 }
 
-/// Whether two answers ask for the same, in any order.
+/// Reports whether two answers have the same calls, in any order.
 fn same_calls(left: &[ToolCall], right: &[ToolCall]) -> bool {
     let count = |calls: &[ToolCall], wanted: &ToolCall| {
-        calls.iter().filter(|call| alike(call, wanted)).count()
+        calls
+            .iter()
+            .filter(|call| are_equivalent(call, wanted))
+            .count()
     };
     left.len() == right.len()
         && left
@@ -184,8 +190,8 @@ fn same_calls(left: &[ToolCall], right: &[ToolCall]) -> bool {
             .all(|call| count(left, call) == count(right, call))
 }
 
-/// Whether two calls come to the same: by what they are about, or by everything they say.
-fn alike(left: &ToolCall, right: &ToolCall) -> bool {
+/// Reports whether two calls are equivalent: by their identifying arguments, or by all arguments.
+fn are_equivalent(left: &ToolCall, right: &ToolCall) -> bool {
     if left.name != right.name {
         return false;
     }
@@ -197,7 +203,7 @@ fn alike(left: &ToolCall, right: &ToolCall) -> bool {
         {
             left.args == right.args
         }
-        "read_file" => same("path") && place(left) == place(right),
+        "read_file" => same("path") && line_range(left) == line_range(right),
         "write_file" | "str_replace" => left.args == right.args,
         _ if SALIENT.iter().any(|key| left.args.contains_key(*key)) => {
             SALIENT.iter().all(|key| same(key))
@@ -206,14 +212,14 @@ fn alike(left: &ToolCall, right: &ToolCall) -> bool {
     }
 }
 
-/// Where in its file a call reads.
-fn place(call: &ToolCall) -> i64 {
+/// Returns the range of lines that a call reads, as a number.
+fn line_range(call: &ToolCall) -> i64 {
     call.args
         .get("start_line")
         .and_then(Value::as_i64)
         .unwrap_or(1)
         .saturating_sub(1)
-        / LINES_PER_PLACE
+        / LINES_PER_RANGE
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What counts as a repetition, when the model is told, and when the run ends.
+//! Tests of repetition detection: equal calls, the warning, and the end of the run.
 
 use serde_json::json;
 
@@ -33,26 +33,28 @@ fn rounds(times: usize, calls: &[(&str, Value)]) -> Vec<Message> {
     (0..times).flat_map(|_| round(calls)).collect()
 }
 
-fn judge(run: &[Message]) -> Verdict {
-    LoopDetectionMiddleware::default().judge(run)
+fn classify(run: &[Message]) -> Verdict {
+    LoopDetectionMiddleware::default().classify(run)
 }
 
 #[test]
-fn the_third_time_is_told_once_and_the_fifth_ends_the_run() {
+fn third_repeat_warns_once_and_fifth_ends_run() {
     let search = [("web_search", json!({"query": "rust"}))];
-    assert_eq!(judge(&rounds(2, &search)), Verdict::Fine);
-    assert!(matches!(judge(&rounds(3, &search)), Verdict::Warn(text) if text.contains("3 times")));
-    assert_eq!(judge(&rounds(4, &search)), Verdict::Fine);
-    assert_eq!(judge(&rounds(5, &search)), Verdict::Stop);
-    assert_eq!(judge(&[]), Verdict::Fine);
+    assert_eq!(classify(&rounds(2, &search)), Verdict::Fine);
+    assert!(
+        matches!(classify(&rounds(3, &search)), Verdict::Warn(text) if text.contains("3 times"))
+    );
+    assert_eq!(classify(&rounds(4, &search)), Verdict::Fine);
+    assert_eq!(classify(&rounds(5, &search)), Verdict::Stop);
+    assert_eq!(classify(&[]), Verdict::Fine);
     assert_eq!(
-        judge(&[rounds(5, &search), vec![Message::ai("done")]].concat()),
+        classify(&[rounds(5, &search), vec![Message::ai("done")]].concat()),
         Verdict::Fine
     );
 }
 
 #[test]
-fn calls_are_compared_by_what_they_are_about() {
+fn calls_are_compared_by_identifying_arguments() {
     let call = |name: &str, args: Value| answer(&[(name, args)]).tool_calls()[0].clone();
     for (name, left, right, same) in [
         (
@@ -94,7 +96,7 @@ fn calls_are_compared_by_what_they_are_about() {
         ("own", json!({"x": 1}), json!({"x": 1, "path": "/a"}), false),
     ] {
         assert_eq!(
-            alike(&call(name, left.clone()), &call(name, right.clone())),
+            are_equivalent(&call(name, left.clone()), &call(name, right.clone())),
             same,
             "{name} {left} {right}"
         );
@@ -119,7 +121,7 @@ fn calls_are_compared_by_what_they_are_about() {
 }
 
 #[test]
-fn calls_that_cannot_be_read_are_repeated_too() {
+fn unparsable_calls_count_as_repeats() {
     let broken = |args: &str| {
         Message::ai("").with(|body| {
             let MessageKind::Ai {
@@ -133,10 +135,10 @@ fn calls_that_cannot_be_read_are_repeated_too() {
                 .push(serde_json::from_value(call).unwrap_or_else(|error| panic!("{error}")));
         })
     };
-    assert!(matches!(judge(&vec![broken("{"); 3]), Verdict::Warn(_)));
-    assert_eq!(judge(&vec![broken("{"); 5]), Verdict::Stop);
+    assert!(matches!(classify(&vec![broken("{"); 3]), Verdict::Warn(_)));
+    assert_eq!(classify(&vec![broken("{"); 5]), Verdict::Stop);
     assert_eq!(
-        judge(
+        classify(
             &(0..5)
                 .map(|at| broken(&format!("{{{at}")))
                 .collect::<Vec<_>>()
@@ -146,38 +148,38 @@ fn calls_that_cannot_be_read_are_repeated_too() {
 }
 
 #[test]
-fn only_a_window_of_answers_is_compared() {
+fn repeats_count_within_window_only() {
     let same = [("bash", json!({"command": "ls"}))];
     let mut run = rounds(4, &same);
     for other in 0..20 {
         run.extend(round(&[("web_search", json!({ "query": other }))]));
     }
     run.extend(round(&same));
-    assert_eq!(judge(&run), Verdict::Fine);
+    assert_eq!(classify(&run), Verdict::Fine);
 }
 
 #[test]
-fn one_tool_called_too_often_is_told_once_and_then_stopped_and_tools_may_differ() {
+fn frequent_tool_warns_once_then_stops_with_limits_per_tool() {
     let many = |count: usize| {
         (0..count)
             .flat_map(|at| round(&[("web_search", json!({ "query": at }))]))
             .collect::<Vec<_>>()
     };
-    assert_eq!(judge(&many(29)), Verdict::Fine);
-    assert!(matches!(judge(&many(30)), Verdict::Warn(text) if text.contains("web_search")));
-    assert_eq!(judge(&many(31)), Verdict::Fine);
-    assert_eq!(judge(&many(50)), Verdict::Stop);
+    assert_eq!(classify(&many(29)), Verdict::Fine);
+    assert!(matches!(classify(&many(30)), Verdict::Warn(text) if text.contains("web_search")));
+    assert_eq!(classify(&many(31)), Verdict::Fine);
+    assert_eq!(classify(&many(50)), Verdict::Stop);
     let limits = serde_json::from_value(
         json!({"tool_freq_overrides": {"web_search": {"warn": 2, "hard_limit": 4}}}),
     )
     .unwrap();
     let strict = LoopDetectionMiddleware::new(limits);
-    assert!(matches!(strict.judge(&many(2)), Verdict::Warn(_)));
-    assert_eq!(strict.judge(&many(4)), Verdict::Stop);
+    assert!(matches!(strict.classify(&many(2)), Verdict::Warn(_)));
+    assert_eq!(strict.classify(&many(4)), Verdict::Stop);
 }
 
 #[tokio::test]
-async fn a_stopped_answer_keeps_its_text_and_loses_its_calls_in_every_form() {
+async fn stopped_answer_keeps_text_and_loses_all_calls() {
     let mut run = rounds(4, &[("bash", json!({"command": "ls"}))]);
     run.push(answer(&[("bash", json!({"command": "ls"}))]).with(|body| {
         body.content = "let me see".into();
@@ -206,7 +208,7 @@ async fn a_stopped_answer_keeps_its_text_and_loses_its_calls_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_new_question_begins_anew_also_a_hidden_one() {
+async fn new_user_message_resets_detection_even_if_hidden() {
     let same = [("bash", json!({"command": "ls"}))];
     let hidden = |run: Option<&str>| {
         reminder("next", "again").with(|body| {

@@ -1,4 +1,5 @@
-//! Long-term memory in an agent: what is remembered goes into its requests, and threads with news are noted for the worker.
+//! User memory in an agent: adds the stored memory to requests and enqueues threads for memory
+//! extraction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,49 +15,51 @@ use super::middleware::{HookResult, Hooks, Middleware};
 use super::next::ModelNext;
 use super::real_user::is_real_user_message;
 use crate::ids::{RunId, ThreadId};
-use crate::memory::{Memories, MemoryRules, MemoryScope, render};
 use crate::messages::{Message, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::runtime::runs::store::StoreError;
 use crate::state::ThreadState;
+use crate::user_memory::{MemoryRules, MemoryScope, UserMemories, render};
 
-/// How long a run waits for its memory, or to note its news.
-const LIMIT: Duration = Duration::from_secs(5);
-/// Threads whose text is held.
-const MOST_HELD: usize = 1_000;
-/// The message's name.
+/// Timeout for reading the memory and for enqueuing a thread.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of threads in the cache.
+const MAX_CACHED_THREADS: usize = 1_000;
+/// Name of the message that contains the memory.
 pub(super) const NAME: &str = "memory";
 
-/// Shows an agent what is remembered, and has its conversations remembered.
+/// Adds the user's memory to an agent's requests and enqueues its conversations for memory
+/// extraction.
 ///
-/// A thread keeps the text that it began with, also when something was learned meanwhile: a request whose beginning stays the same
-/// is cheaper, and what was learned in this conversation stands in it anyway. What the user changes is shown at once.
+/// All runs of a thread get the same memory text, even if facts are added to the memory meanwhile:
+/// requests with an unchanged prefix are cheaper, and new facts from this conversation are in its
+/// messages. After an edit by the user, the next run gets the new text.
 #[derive(Debug)]
 pub struct MemoryMiddleware {
-    memories: Memories,
+    memories: UserMemories,
     rules: MemoryRules,
     agent: Option<String>,
-    held: Mutex<HashMap<(MemoryScope, ThreadId), Held>>,
+    cached: Mutex<HashMap<(MemoryScope, ThreadId), ThreadMemory>>,
 }
 
-/// What a thread reads.
+/// Cached memory of a thread.
 #[derive(Debug, Clone)]
-struct Held {
+struct ThreadMemory {
     run: RunId,
     edits: i64,
-    text: Option<Remembered>,
+    text: Option<MemoryText>,
 }
 
-/// What is remembered, in words.
+/// Memory rendered as text.
 #[derive(Debug, Clone)]
-struct Remembered {
+struct MemoryText {
     text: Arc<str>,
-    /// Of the text, in hex.
+    /// SHA-256 of the text, hexadecimal.
     sha256: Arc<str>,
 }
 
-impl From<String> for Remembered {
+impl From<String> for MemoryText {
     fn from(text: String) -> Self {
         Self {
             sha256: hex::encode(Sha256::digest(&text)).into(),
@@ -66,23 +69,23 @@ impl From<String> for Remembered {
 }
 
 impl MemoryMiddleware {
-    /// By these rules.
-    pub fn new(memories: Memories, rules: MemoryRules) -> Self {
+    /// Creates the middleware with these rules.
+    pub fn new(memories: UserMemories, rules: MemoryRules) -> Self {
         Self {
             memories,
             rules,
             agent: None,
-            held: Mutex::default(),
+            cached: Mutex::default(),
         }
     }
 
-    /// For this agent of the user's own, which remembers for itself.
+    /// Uses the separate memory of a custom agent.
     #[must_use]
     pub fn of_agent(self, agent: Option<String>) -> Self {
         Self { agent, ..self }
     }
 
-    /// Whose memory a run reads and writes.
+    /// Scope of the memory that a run reads and writes.
     fn scope_of(&self, ctx: &RunContext) -> MemoryScope {
         MemoryScope {
             user: ctx.actor.user_id.clone(),
@@ -90,25 +93,25 @@ impl MemoryMiddleware {
         }
     }
 
-    /// What the run's agent reads; looked up once per run.
-    async fn text(&self, ctx: &RunContext) -> Result<Option<Remembered>, StoreError> {
-        let place = (self.scope_of(ctx), ctx.thread_id.clone());
-        let held = self.held.lock().get(&place).cloned();
-        if let Some(held) = held.as_ref().filter(|held| held.run == ctx.run_id) {
-            return Ok(held.text.clone());
+    /// Returns the memory text of a run; the store is read once per run.
+    async fn text(&self, ctx: &RunContext) -> Result<Option<MemoryText>, StoreError> {
+        let key = (self.scope_of(ctx), ctx.thread_id.clone());
+        let cached = self.cached.lock().get(&key).cloned();
+        if let Some(cached) = cached.as_ref().filter(|cached| cached.run == ctx.run_id) {
+            return Ok(cached.text.clone());
         }
-        let stored = self.memories.read(&place.0).await?;
-        let text = match held {
-            Some(held) if held.edits == stored.edits && held.text.is_some() => held.text,
-            _ => render(&stored.document, self.rules.max_injection_tokens).map(Remembered::from),
+        let stored = self.memories.read(&key.0).await?;
+        let text = match cached {
+            Some(cached) if cached.edits == stored.edits && cached.text.is_some() => cached.text,
+            _ => render(&stored.document, self.rules.max_injection_tokens).map(MemoryText::from),
         };
-        let mut all = self.held.lock();
-        if all.len() >= MOST_HELD {
+        let mut all = self.cached.lock();
+        if all.len() >= MAX_CACHED_THREADS {
             all.clear();
         }
         all.insert(
-            place,
-            Held {
+            key,
+            ThreadMemory {
                 run: ctx.run_id.clone(),
                 edits: stored.edits,
                 text: text.clone(),
@@ -118,7 +121,7 @@ impl MemoryMiddleware {
     }
 }
 
-/// The memory as the model reads it.
+/// Builds the message with the memory for the model.
 fn message(text: &str) -> Message {
     let framed = format!(
         "<memory>\nWhat you remember of this user from other conversations. It may be out of date: what the user says now counts \
@@ -156,11 +159,11 @@ impl Middleware for MemoryMiddleware {
         ctx: &RunContext,
         next: ModelNext<'_>,
     ) -> Result<Message, ModelError> {
-        let text = timeout(LIMIT, self.text(ctx))
+        let text = timeout(STORE_TIMEOUT, self.text(ctx))
             .await
             .unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())));
         match text {
-            Ok(Some(Remembered { text, sha256 })) => {
+            Ok(Some(MemoryText { text, sha256 })) => {
                 ctx.sink.emit(AgentEvent::MemoryShown {
                     content_sha256: sha256,
                 });
@@ -173,7 +176,7 @@ impl Middleware for MemoryMiddleware {
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::warn!(%error, thread_id = %ctx.thread_id, "an agent goes on without its memory")
+                tracing::warn!(%error, thread_id = %ctx.thread_id, "cannot read the user's memory, continuing without it")
             }
         }
         next.run(request).await
@@ -183,14 +186,14 @@ impl Middleware for MemoryMiddleware {
         if state.messages().iter().any(is_real_user_message) {
             let scope = self.scope_of(ctx);
             let noted = timeout(
-                LIMIT,
+                STORE_TIMEOUT,
                 self.memories.note(&scope, &ctx.thread_id, &self.rules),
             )
             .await;
             if let Err(error) = noted
                 .unwrap_or_else(|_| Err(StoreError::Unavailable("it took too long".to_owned())))
             {
-                tracing::warn!(%error, thread_id = %ctx.thread_id, "a thread's news are not noted; its next run does it");
+                tracing::warn!(%error, thread_id = %ctx.thread_id, "cannot enqueue the thread for memory extraction, its next run will do it");
             }
         }
         Ok(Default::default())

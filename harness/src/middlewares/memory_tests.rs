@@ -1,4 +1,4 @@
-//! Memory in a real agent.
+//! Tests of user memory in a complete agent.
 
 use futures_util::FutureExt;
 use serde_json::Map;
@@ -6,26 +6,26 @@ use serde_json::Map;
 use super::*;
 use crate::agents::AgentSource;
 use crate::agents::lead::{LeadAgentSpec, LeadAgents};
-use crate::agents::test_support::{ReplayModel, Reply, Said, fresh, run, state_of};
+use crate::agents::test_support::{ReplayModel, Reply, RunOutput, fresh, run, state_of};
 use crate::clock::{Clock, ManualClock};
 use crate::ids::SeededIds;
-use crate::memory::{FactChange, MemoryStore, VolatileMemoryStore};
 use crate::models::ModelCatalog;
 use crate::runtime::agent::Agent;
 use crate::testkit::at;
+use crate::user_memory::{FactChange, InMemoryUserMemoryStore, UserMemoryStore};
 
-struct Rig {
-    store: Arc<VolatileMemoryStore>,
-    memories: Memories,
+struct Fixture {
+    store: Arc<InMemoryUserMemoryStore>,
+    memories: UserMemories,
     model: Arc<ReplayModel>,
     agent: Arc<dyn Agent>,
     clock: ManualClock,
 }
 
-fn rig() -> Rig {
+fn fixture() -> Fixture {
     let clock = ManualClock::starting_at(at(0));
-    let store = Arc::new(VolatileMemoryStore::default());
-    let memories = Memories::new(
+    let store = Arc::new(InMemoryUserMemoryStore::default());
+    let memories = UserMemories::new(
         store.clone(),
         Arc::new(clock.clone()),
         Arc::new(SeededIds::new(1)),
@@ -45,7 +45,7 @@ fn rig() -> Rig {
         .now_or_never()
         .unwrap()
         .unwrap();
-    Rig {
+    Fixture {
         store,
         memories,
         model,
@@ -54,8 +54,8 @@ fn rig() -> Rig {
     }
 }
 
-impl Rig {
-    async fn said(&self, name: &str) -> Said {
+impl Fixture {
+    async fn output(&self, name: &str) -> RunOutput {
         let state = state_of([Message::human("hello")]);
         run(&self.agent, fresh(state), |ctx| {
             ctx.run_id = RunId::parse(name).unwrap()
@@ -63,7 +63,7 @@ impl Rig {
         .await
     }
 
-    /// The digests of what the journal hears was shown in run `name`.
+    /// Returns the digests of the memory texts that run `name` reported to the journal.
     async fn digests(&self, name: &str) -> Vec<Arc<str>> {
         let digest = |event| {
             if let AgentEvent::MemoryShown { content_sha256 } = event {
@@ -72,7 +72,7 @@ impl Rig {
                 None
             }
         };
-        self.said(name)
+        self.output(name)
             .await
             .events
             .into_iter()
@@ -80,16 +80,16 @@ impl Rig {
             .collect()
     }
 
-    /// What the model is sent in run `name`.
+    /// Returns the messages that the model received in run `name`.
     async fn sent(&self, name: &str) -> Vec<String> {
-        let before = self.model.asked().len();
-        let said = self.said(name).await;
+        let before = self.model.requests().len();
+        let output = self.output(name).await;
         assert_eq!(
-            said.state().messages().len(),
+            output.state().messages().len(),
             2,
-            "a memory is no part of the thread"
+            "the memory is not stored in the thread"
         );
-        // What people say is framed.
+        // User texts are framed.
         let text = |message: &Message| {
             message
                 .content
@@ -99,7 +99,7 @@ impl Rig {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        self.model.asked()[before]
+        self.model.requests()[before]
             .messages
             .iter()
             .map(text)
@@ -108,14 +108,16 @@ impl Rig {
 }
 
 #[tokio::test]
-async fn an_agent_reads_what_is_remembered_of_its_user_and_nobody_else() {
-    let rig = rig();
-    rig.memories
+async fn agent_receives_memory_of_its_user_only() {
+    let fixture = fixture();
+    fixture
+        .memories
         .add(&MemoryScope::of_user("bob"), "likes tea", "preference", 0.9)
         .await
         .unwrap();
-    assert_eq!(rig.sent("r1").await, ["hello"]);
-    rig.memories
+    assert_eq!(fixture.sent("r1").await, ["hello"]);
+    fixture
+        .memories
         .add(
             &MemoryScope::of_user("ann"),
             "likes <coffee>",
@@ -124,7 +126,7 @@ async fn an_agent_reads_what_is_remembered_of_its_user_and_nobody_else() {
         )
         .await
         .unwrap();
-    let sent = rig.sent("r2").await;
+    let sent = fixture.sent("r2").await;
     assert!(
         sent[0].starts_with("<memory>")
             && sent[0].contains("likes &lt;coffee&gt;")
@@ -134,65 +136,69 @@ async fn an_agent_reads_what_is_remembered_of_its_user_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_thread_keeps_its_text_until_the_user_changes_something() {
-    let rig = rig();
+async fn memory_text_is_stable_until_user_edit() {
+    let fixture = fixture();
     let ann = MemoryScope::of_user("ann");
-    let document = rig
+    let document = fixture
         .memories
         .add(&ann, "likes tea", "preference", 0.9)
         .await
         .unwrap();
-    let first = rig.sent("r1").await;
+    let first = fixture.sent("r1").await;
     let mut learned = document.clone();
     learned.facts[0].content = "learned meanwhile".to_owned();
     assert_eq!(
-        rig.store
-            .write(&ann, &learned, false, rig.clock.now())
+        fixture
+            .store
+            .write(&ann, &learned, false, fixture.clock.now())
             .await,
         Ok(true)
     );
-    assert_eq!(rig.sent("r2").await, first);
+    assert_eq!(fixture.sent("r2").await, first);
     let change = FactChange {
         content: Some("likes coffee".to_owned()),
         ..FactChange::default()
     };
-    rig.memories
+    fixture
+        .memories
         .correct(&ann, &document.facts[0].id, &change)
         .await
         .unwrap();
-    assert!(rig.sent("r3").await[0].contains("likes coffee"));
+    assert!(fixture.sent("r3").await[0].contains("likes coffee"));
 }
 
 #[tokio::test]
-async fn the_journal_hears_which_memory_is_shown() {
-    let rig = rig();
-    assert_eq!(rig.digests("r1").await, []);
+async fn journal_records_digest_of_memory() {
+    let fixture = fixture();
+    assert_eq!(fixture.digests("r1").await, []);
     let ann = MemoryScope::of_user("ann");
-    rig.memories
+    fixture
+        .memories
         .add(&ann, "likes tea", "preference", 0.9)
         .await
         .unwrap();
-    let first = rig.digests("r2").await;
+    let first = fixture.digests("r2").await;
     let text = render(
-        &rig.memories.read(&ann).await.unwrap().document,
+        &fixture.memories.read(&ann).await.unwrap().document,
         MemoryRules::default().max_injection_tokens,
     )
     .unwrap();
     assert_eq!(first, [hex::encode(Sha256::digest(text)).into()]);
-    assert_eq!(rig.digests("r3").await, first, "the text is the same");
-    rig.memories
+    assert_eq!(fixture.digests("r3").await, first, "the text is unchanged");
+    fixture
+        .memories
         .add(&ann, "likes coffee", "preference", 0.9)
         .await
         .unwrap();
-    assert_ne!(rig.digests("r4").await, first);
+    assert_ne!(fixture.digests("r4").await, first);
 }
 
 #[tokio::test]
-async fn a_run_leaves_its_threads_news_for_the_worker() {
-    let rig = rig();
-    rig.sent("r1").await;
-    let now = rig.clock.now();
-    let noted = rig.store.take(now, now, 9).await.unwrap();
+async fn run_enqueues_thread_for_memory_worker() {
+    let fixture = fixture();
+    fixture.sent("r1").await;
+    let now = fixture.clock.now();
+    let noted = fixture.store.take(now, now, 9).await.unwrap();
     assert_eq!(
         (
             noted.len(),

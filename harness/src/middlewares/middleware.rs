@@ -1,4 +1,4 @@
-//! The trait of a middleware, and what its hooks give back.
+//! The middleware trait and the results of its hooks.
 
 use std::fmt;
 use std::ops::BitOr;
@@ -12,46 +12,50 @@ use crate::runtime::agent::{AgentError, InputFacts, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// Something that takes part in an agent's loop without being the model or a tool.
+/// Extension of an agent's loop, next to the model and the tools.
 ///
-/// To write one: a struct, `impl Middleware` with the hooks it needs, and those same hooks named in [`Middleware::hooks`],
-/// for only those are called. One value serves every run of an agent, so what belongs to a run lives in the thread's state.
-/// The state's channels are fixed ([`CHANNELS`](crate::state::CHANNELS)): a middleware cannot add one.
+/// To write one: a struct, `impl Middleware` with the hooks it needs, and the same hooks in
+/// [`Middleware::hooks`], because only those are called. One value serves all runs of an agent, so
+/// state of a run belongs in the thread's state. The state's channels are fixed
+/// ([`CHANNELS`](crate::state::CHANNELS)): a middleware cannot add one.
 #[async_trait]
 pub trait Middleware: Send + Sync + fmt::Debug + 'static {
-    /// Its name, such as `TitleMiddleware`. Its nodes are `<name>.before_model` and so on.
+    /// Name of the middleware, such as `TitleMiddleware`. Its nodes are named `<name>.before_model`
+    /// and so on.
     fn name(&self) -> &str;
 
-    /// The hooks it has.
+    /// Hooks that the middleware implements.
     fn hooks(&self) -> Hooks;
 
-    /// Completes the user's message that a run begins with, before it is stored for the first time. `None` leaves it as it is.
-    /// Called for every middleware, without a hook being named.
+    /// Completes the user's message at the start of a run, before the message is stored for the
+    /// first time. `None` leaves it unchanged. Called for every middleware, independently of
+    /// [`Middleware::hooks`].
     fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
         None
     }
 
-    /// Once per run, before the first model call.
+    /// Runs once per run, before the first model call.
     async fn before_agent(&self, _state: &ThreadState, _ctx: &RunContext) -> HookResult {
         Ok(HookOutcome::default())
     }
 
-    /// Before every model call.
+    /// Runs before every model call.
     async fn before_model(&self, _state: &ThreadState, _ctx: &RunContext) -> HookResult {
         Ok(HookOutcome::default())
     }
 
-    /// After every model call; the last middleware first.
+    /// Runs after every model call, in reverse order of the middlewares.
     async fn after_model(&self, _state: &ThreadState, _ctx: &RunContext) -> HookResult {
         Ok(HookOutcome::default())
     }
 
-    /// Once per run, when it is about to end; the last middleware first.
+    /// Runs once per run, before it ends, in reverse order of the middlewares.
     async fn after_agent(&self, _state: &ThreadState, _ctx: &RunContext) -> HookResult {
         Ok(HookOutcome::default())
     }
 
-    /// Around every model call; the first middleware is outermost. Changes to the request do not touch the state.
+    /// Wraps every model call; the first middleware is the outermost. Changes to the request do not
+    /// change the state.
     async fn wrap_model_call(
         &self,
         request: ModelRequest,
@@ -61,7 +65,7 @@ pub trait Middleware: Send + Sync + fmt::Debug + 'static {
         next.run(request).await
     }
 
-    /// Around every tool call; the first middleware is outermost.
+    /// Wraps every tool call; the first middleware is the outermost.
     async fn wrap_tool_call(
         &self,
         call: &ToolCall,
@@ -71,28 +75,28 @@ pub trait Middleware: Send + Sync + fmt::Debug + 'static {
         next.run(call, ctx).await
     }
 
-    /// What a run that was cut off should still write, besides the partial answer.
+    /// Returns the last state changes of an interrupted run, in addition to the partial answer.
     fn settle(&self, _state: &ThreadState, _partial: Option<&Message>) -> StateUpdate {
         StateUpdate::default()
     }
 }
 
-/// What a hook gives back.
+/// Result of a hook.
 pub type HookResult = Result<HookOutcome, AgentError>;
 
-/// What a hook wants.
+/// State changes and control flow that a hook requests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HookOutcome {
-    /// Changes to the state; an empty update leaves no trace in the stream.
+    /// State changes; an empty update is not streamed.
     pub update: StateUpdate,
-    /// Where the loop goes instead of on; the rest of the phase is skipped.
+    /// Step at which the loop continues; the remaining hooks of the phase are skipped.
     pub jump: Option<Jump>,
-    /// Why a guard ends the run early, such as `loop_capped`.
+    /// Reason for a guard to end the run early, such as `loop_capped`.
     pub stop_reason: Option<String>,
 }
 
 impl HookOutcome {
-    /// The same with a jump.
+    /// Returns the outcome with a jump.
     #[must_use]
     pub fn jump(mut self, to: Jump) -> Self {
         self.jump = Some(to);
@@ -109,34 +113,35 @@ impl From<StateUpdate> for HookOutcome {
     }
 }
 
-/// Where a hook can send the loop.
+/// Target to which a hook can send the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jump {
-    /// To the loop's entry: `before_model` hooks, then the model.
+    /// Entry of the loop: `before_model` hooks, then the model.
     Model,
-    /// There too, as in another run: super-steps are counted anew, so the hook must know when it is enough.
+    /// Entry of the loop with a fresh super-step counter, as in a new run. The hook must limit how
+    /// often it does this.
     Again,
-    /// To the tools, when calls are pending; otherwise on as usual.
+    /// Tools, if calls are pending; otherwise no jump.
     Tools,
-    /// To the end of the run.
+    /// End of the run.
     End,
 }
 
-/// The phases that hooks belong to.
+/// Phase of a run in which hooks are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Before everything.
+    /// Before the run.
     BeforeAgent,
-    /// Before the model.
+    /// Before a model call.
     BeforeModel,
-    /// After the model.
+    /// After a model call.
     AfterModel,
-    /// After everything.
+    /// Before the end of the run.
     AfterAgent,
 }
 
 impl Phase {
-    /// All phases, in the order of a run.
+    /// All phases in the order of a run.
     pub const ALL: [Self; 4] = [
         Self::BeforeAgent,
         Self::BeforeModel,
@@ -144,7 +149,7 @@ impl Phase {
         Self::AfterAgent,
     ];
 
-    /// The hook's name.
+    /// Name of the phase's hook.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BeforeAgent => "before_agent",
@@ -154,12 +159,12 @@ impl Phase {
         }
     }
 
-    /// Whether the last middleware comes first.
+    /// Reports whether the hooks run in reverse order of the middlewares.
     pub fn is_reversed(self) -> bool {
         matches!(self, Self::AfterModel | Self::AfterAgent)
     }
 
-    /// The flag of this phase's hook.
+    /// Flag of the phase's hook.
     pub fn hook(self) -> Hooks {
         match self {
             Self::BeforeAgent => Hooks::BEFORE_AGENT,
@@ -175,7 +180,7 @@ impl Phase {
 pub struct Hooks(u8);
 
 impl Hooks {
-    /// No hook.
+    /// Empty set.
     pub const NONE: Self = Self(0);
     /// [`Middleware::before_agent`].
     pub const BEFORE_AGENT: Self = Self(1);
@@ -190,7 +195,7 @@ impl Hooks {
     /// [`Middleware::wrap_tool_call`].
     pub const WRAP_TOOL: Self = Self(1 << 5);
 
-    /// Whether every hook of `other` is in the set.
+    /// Reports whether the set contains all hooks of `other`.
     pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

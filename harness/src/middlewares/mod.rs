@@ -1,7 +1,7 @@
-//! Middlewares: small parts of an agent's behaviour, each in a file of its own, put together in a fixed order.
+//! Middlewares: parts of an agent's behaviour, one per file, combined in a fixed order.
 //!
-//! To add one: a file with a struct and `impl Middleware`, its place in [`order`], and a line where the agent that shall have
-//! it is put together.
+//! To add one: a file with a struct and `impl Middleware`, its position in [`order`], and a line in
+//! the assembly of each agent that uses it.
 
 mod answers;
 mod clarification;
@@ -44,7 +44,7 @@ pub use llm_errors::LlmErrorMiddleware;
 pub use loop_detection::LoopDetectionMiddleware;
 pub use memory::MemoryMiddleware;
 pub use middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware, Phase};
-pub use next::{ModelEnd, ModelNext, ToolEnd, ToolNext};
+pub use next::{ModelHandler, ModelNext, ToolHandler, ToolNext};
 pub use pairing::repair;
 pub use read_before_write::ReadBeforeWriteMiddleware;
 pub use real_user::{is_real_user_message, user_text};

@@ -1,4 +1,5 @@
-//! What a wrapping middleware calls to go on inward. It may go on never, once, or several times.
+//! Continuations for middlewares that wrap calls. A middleware may call its continuation any number
+//! of times, also not at all.
 
 use std::sync::Arc;
 
@@ -11,9 +12,9 @@ use crate::runtime::agent::RunContext;
 use crate::runtime::compute::{Size, heavy_poll};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// The innermost end of a model call: the provider.
-pub trait ModelEnd: Send + Sync {
-    /// Asks the provider and streams its tokens to the run's viewers.
+/// Innermost handler of a model call: the provider.
+pub trait ModelHandler: Send + Sync {
+    /// Calls the provider and streams its tokens to the run's viewers.
     fn call<'a>(
         &'a self,
         request: ModelRequest,
@@ -21,9 +22,9 @@ pub trait ModelEnd: Send + Sync {
     ) -> BoxFuture<'a, Result<Message, ModelError>>;
 }
 
-/// The innermost end of a tool call: the tool.
-pub trait ToolEnd: Send + Sync {
-    /// Finds the tool and calls it.
+/// Innermost handler of a tool call: the tool.
+pub trait ToolHandler: Send + Sync {
+    /// Looks up the tool and calls it.
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
@@ -31,25 +32,25 @@ pub trait ToolEnd: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// The rest of a model call.
+/// Remaining middlewares of a model call, with the handler at the end.
 #[derive(Clone, Copy)]
 pub struct ModelNext<'a> {
     rest: &'a [Arc<dyn Middleware>],
     ctx: &'a RunContext,
-    end: &'a dyn ModelEnd,
+    end: &'a dyn ModelHandler,
 }
 
 impl<'a> ModelNext<'a> {
-    /// A call through `rest`, outermost first, to `end`.
+    /// Creates a chain of `rest`, outermost first, that ends at `end`.
     pub fn new(
         rest: &'a [Arc<dyn Middleware>],
         ctx: &'a RunContext,
-        end: &'a dyn ModelEnd,
+        end: &'a dyn ModelHandler,
     ) -> Self {
         Self { rest, ctx, end }
     }
 
-    /// Goes on.
+    /// Calls the next middleware, or the handler at the end of the chain.
     pub fn run(&self, request: ModelRequest) -> BoxFuture<'a, Result<Message, ModelError>> {
         let size = Size::messages(&request.messages);
         if !size.is_heavy() {
@@ -57,7 +58,7 @@ impl<'a> ModelNext<'a> {
         }
         let next = *self;
         Box::pin(async move {
-            // Middlewares before this one may have waited for something.
+            // Earlier middlewares may have awaited, so this poll is classified again as heavy.
             heavy_poll(size).await;
             next.run_here(request).await
         })
@@ -71,20 +72,20 @@ impl<'a> ModelNext<'a> {
     }
 }
 
-/// The rest of a tool call.
+/// Remaining middlewares of a tool call, with the handler at the end.
 #[derive(Clone, Copy)]
 pub struct ToolNext<'a> {
     rest: &'a [Arc<dyn Middleware>],
-    end: &'a dyn ToolEnd,
+    end: &'a dyn ToolHandler,
 }
 
 impl<'a> ToolNext<'a> {
-    /// A call through `rest`, outermost first, to `end`.
-    pub fn new(rest: &'a [Arc<dyn Middleware>], end: &'a dyn ToolEnd) -> Self {
+    /// Creates a chain of `rest`, outermost first, that ends at `end`.
+    pub fn new(rest: &'a [Arc<dyn Middleware>], end: &'a dyn ToolHandler) -> Self {
         Self { rest, end }
     }
 
-    /// Goes on.
+    /// Calls the next middleware, or the handler at the end of the chain.
     pub fn run<'c>(
         &self,
         call: &'c ToolCall,

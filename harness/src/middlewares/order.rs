@@ -1,16 +1,23 @@
-//! The order of the lead agent's middlewares, as data.
+//! Order of the lead agent's middlewares, as data.
 //!
-//! Before hooks and wraps go down the list, after hooks up. So tool calls are paired before errors are caught; a question to
-//! the user is answered innermost, where nothing can run the tool first; a title is written after everything below it has had
-//! its say on the answer. Skills come first: what calls for one is read as the user wrote it. How an answer ended is judged first,
-//! then whether the run costs too much or goes in circles, and what is left of it is held against the plan last. A run is at its end
-//! when its goal lets it be, so that is looked at before all else there.
+//! `before_*` hooks and wrappers run in the order of the list, `after_*` hooks in reverse. The
+//! reasons for the order:
+//!
+//! - Skills are first, because a skill command is read from the unmodified user text.
+//! - Tool calls are paired before the request reaches the error handling.
+//! - A question to the user is handled innermost, in place of the tool.
+//! - A title is written after all inner middlewares have edited the answer.
+//! - After a model call, the end of the answer is checked first, then budget and repetition, and
+//!   the todo list last.
+//! - The goal is checked before all other `after_agent` hooks, because a run ends only when its
+//!   goal permits it.
 
 use std::sync::Arc;
 
 use super::middleware::Middleware;
 
-/// Known middlewares, the outermost first. Those of other names stand where `*` does, in the order they were added.
+/// Names of the known middlewares, the outermost first. Others are inserted at `*` in the order in
+/// which they were added.
 pub const ORDER: &[&str] = &[
     "SkillsMiddleware",
     "InputSanitizationMiddleware",
@@ -39,18 +46,20 @@ pub const ORDER: &[&str] = &[
     "GoalMiddleware",
 ];
 
-/// Where middlewares of others stand, in the order in which they were given.
+/// Position of middlewares that are not in the list.
 const CUSTOM: &str = "*";
 
-/// The same middlewares in their order.
+/// Sorts the middlewares by [`ORDER`].
 pub fn ordered(mut middlewares: Vec<Arc<dyn Middleware>>) -> Vec<Arc<dyn Middleware>> {
     middlewares.sort_by_key(|middleware| rank(middleware.name()));
     middlewares
 }
 
 fn rank(name: &str) -> usize {
-    let place = |wanted: &str| ORDER.iter().position(|known| *known == wanted);
-    place(name).or_else(|| place(CUSTOM)).unwrap_or(ORDER.len())
+    let position = |wanted: &str| ORDER.iter().position(|known| *known == wanted);
+    position(name)
+        .or_else(|| position(CUSTOM))
+        .unwrap_or(ORDER.len())
 }
 
 #[cfg(test)]
@@ -59,9 +68,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Own(&'static str);
+    struct CustomMiddleware(&'static str);
 
-    impl Middleware for Own {
+    impl Middleware for CustomMiddleware {
         fn name(&self) -> &str {
             self.0
         }
@@ -72,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn middlewares_find_their_places_and_strangers_stand_before_the_innermost() {
+    fn ordered_sorts_known_and_puts_custom_before_innermost() {
         let given: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(ClarificationMiddleware),
-            Arc::new(Own("B")),
+            Arc::new(CustomMiddleware("B")),
             Arc::new(TitleMiddleware::default()),
-            Arc::new(Own("A")),
+            Arc::new(CustomMiddleware("A")),
             Arc::new(ToolErrorMiddleware),
             Arc::new(LlmErrorMiddleware),
             Arc::new(DanglingToolCallMiddleware),

@@ -1,8 +1,10 @@
 //! Pairs tool calls with their results: a pure function over a message list.
 //!
-//! Providers refuse a conversation in which a call has no result, a result has no call, or anything stands between them. A
-//! cancelled run, a truncated answer or a careless provider leaves just that. So: calls get an id and a name where they have
-//! none of their own, results move behind their calls in call order, orphans go, and a call without a result gets one that says why.
+//! Providers reject a conversation in which a call has no result, a result has no call, or another
+//! message separates a call from its result. Cancelled runs, truncated answers and non-conforming
+//! providers produce such conversations. So calls get an id and a name if they lack one, results
+//! move behind their calls in call order, orphaned results are removed, and a call without a result
+//! gets one that states the reason.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,30 +12,30 @@ use serde_json::{Map, Value};
 
 use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall, ToolStatus};
 
-/// The longest reason that is repeated to the model, in characters.
+/// Maximum length of a parse error that is repeated to the model, in characters.
 const MAX_REASON_CHARS: usize = 500;
-/// The name of a call that has none.
-const NAMELESS: &str = "unknown_tool";
+/// Name for a call without a name.
+const UNKNOWN_TOOL: &str = "unknown_tool";
 
-/// A call of an answer, and what becomes of it.
-struct Slot {
-    /// The id as the provider gave it, perhaps empty.
+/// Call of an answer, with the result that is paired with it.
+struct CallSlot {
+    /// Id from the provider, possibly empty.
     given_id: String,
     call: ToolCall,
-    fault: Option<Fault>,
+    defect: Option<CallDefect>,
     result: Option<Message>,
 }
 
-/// What was wrong with a call from the start.
-enum Fault {
+/// Defect of a call as the model wrote it.
+enum CallDefect {
     NoName,
     UnreadableArguments(String),
 }
 
-/// The same conversation, strictly paired.
+/// Returns the conversation with strictly paired calls and results.
 pub fn repair(messages: Vec<Message>) -> Vec<Message> {
     let mut taken = HashSet::new();
-    let mut slots: Vec<Vec<Slot>> = messages
+    let mut slots: Vec<Vec<CallSlot>> = messages
         .iter()
         .enumerate()
         .map(|(at, message)| slots_of(at, message, &mut taken))
@@ -46,7 +48,7 @@ pub fn repair(messages: Vec<Message>) -> Vec<Message> {
             MessageKind::Tool { .. } => {}
             MessageKind::Ai { .. } => {
                 repaired.push(with_calls(message, &slots));
-                repaired.extend(slots.into_iter().map(Slot::into_result));
+                repaired.extend(slots.into_iter().map(CallSlot::into_result));
             }
             _ => repaired.push(message),
         }
@@ -54,9 +56,9 @@ pub fn repair(messages: Vec<Message>) -> Vec<Message> {
     repaired
 }
 
-/// Gives each result to the nearest call of its id that came before it and has none yet.
-fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
-    // The open calls of each id so far, the nearest last.
+/// Assigns each result to the nearest earlier call with its id that has no result yet.
+fn pair_by_id(messages: &[Message], slots: &mut [Vec<CallSlot>]) {
+    // Open calls of each id so far, the nearest last.
     let mut open: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();
     let mut pairs = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -64,7 +66,7 @@ fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
             pairs.extend(
                 open.get_mut(id)
                     .and_then(Vec::pop)
-                    .map(|place| (place, message)),
+                    .map(|index| (index, message)),
             );
         }
         for (nth, slot) in slots[at].iter().enumerate().rev() {
@@ -76,11 +78,11 @@ fn pair_by_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
     }
 }
 
-/// Results without an id belong to calls without an id of the answer before them: by position where the numbers agree, else by
-/// name where that leaves no doubt.
-fn pair_without_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
+/// Assigns results without an id to calls without an id of the preceding answer: by position if
+/// their numbers are equal, otherwise by name if it is unambiguous.
+fn pair_without_id(messages: &[Message], slots: &mut [Vec<CallSlot>]) {
     for (at, slots) in slots.iter_mut().enumerate() {
-        let mut open: Vec<&mut Slot> = slots
+        let mut open: Vec<&mut CallSlot> = slots
             .iter_mut()
             .filter(|slot| slot.given_id.is_empty())
             .collect();
@@ -117,19 +119,20 @@ fn pair_without_id(messages: &[Message], slots: &mut [Vec<Slot>]) {
     }
 }
 
-/// Where the call of each name stands; none where several have it.
-fn sole_by_name(open: &[&mut Slot]) -> HashMap<String, Option<usize>> {
+/// Maps each name to the index of its call; `None` if several calls share the name.
+fn sole_by_name(open: &[&mut CallSlot]) -> HashMap<String, Option<usize>> {
     let mut sole = HashMap::new();
     for (nth, slot) in open.iter().enumerate() {
         sole.entry(slot.call.name.clone())
-            .and_modify(|place| *place = None)
+            .and_modify(|index| *index = None)
             .or_insert(Some(nth));
     }
     sole
 }
 
-/// The calls of an answer. Some providers begin their ids anew with every answer, others refuse a conversation in which an id comes twice.
-fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<Slot> {
+/// Returns the calls of an answer with unique ids. Some providers restart their ids with every
+/// answer, others reject a conversation with duplicate ids.
+fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<CallSlot> {
     let MessageKind::Ai {
         tool_calls,
         invalid_tool_calls,
@@ -138,17 +141,17 @@ fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<Sl
     else {
         return Vec::new();
     };
-    let mut slots: Vec<Slot> = if tool_calls.is_empty() && invalid_tool_calls.is_empty() {
+    let mut slots: Vec<CallSlot> = if tool_calls.is_empty() && invalid_tool_calls.is_empty() {
         raw_calls(message)
             .iter()
-            .map(|raw| Slot::of(raw_call(raw)))
+            .map(|raw| CallSlot::of(raw_call(raw)))
             .collect()
     } else {
         tool_calls
             .iter()
             .cloned()
-            .map(Slot::of)
-            .chain(invalid_tool_calls.iter().map(Slot::of_invalid))
+            .map(CallSlot::of)
+            .chain(invalid_tool_calls.iter().map(CallSlot::of_invalid))
             .collect()
     };
     let readable = tool_calls.len();
@@ -169,7 +172,7 @@ fn slots_of(at: usize, message: &Message, taken: &mut HashSet<String>) -> Vec<Sl
     slots
 }
 
-/// Calls in the provider's own form, where nothing has read them.
+/// Returns the calls in the provider's raw form, if they were not parsed.
 fn raw_calls(message: &Message) -> &[Value] {
     message
         .additional_kwargs
@@ -195,16 +198,16 @@ fn raw_call(raw: &Value) -> ToolCall {
     ToolCall::new(text(raw, "id"), text(function, "name"), args)
 }
 
-impl Slot {
+impl CallSlot {
     fn of(mut call: ToolCall) -> Self {
         let nameless = call.name.trim().is_empty();
         if nameless {
-            NAMELESS.clone_into(&mut call.name);
+            UNKNOWN_TOOL.clone_into(&mut call.name);
         }
         Self {
             given_id: call.id.clone(),
             call,
-            fault: nameless.then_some(Fault::NoName),
+            defect: nameless.then_some(CallDefect::NoName),
             result: None,
         }
     }
@@ -220,14 +223,16 @@ impl Slot {
             .clone()
             .unwrap_or_else(|| "not a JSON object".to_owned());
         let slot = Self::of(call);
-        let fault = slot.fault.unwrap_or(Fault::UnreadableArguments(reason));
+        let defect = slot
+            .defect
+            .unwrap_or(CallDefect::UnreadableArguments(reason));
         Self {
-            fault: Some(fault),
+            defect: Some(defect),
             ..slot
         }
     }
 
-    /// Whether `result` may be the result of this call, by its name.
+    /// Reports whether `result` may belong to this call: it has the same name or no name.
     fn may_have(&self, result: &Message) -> bool {
         result
             .name
@@ -245,7 +250,7 @@ impl Slot {
             }),
             None => Message::tool(
                 &self.call,
-                missing(&self.call.name, self.fault.as_ref()),
+                missing(&self.call.name, self.defect.as_ref()),
                 ToolStatus::Error,
             )
             .with(|body| body.id = Some(format!("missing_result_{}", self.call.id))),
@@ -253,26 +258,26 @@ impl Slot {
     }
 }
 
-/// The text of a result that never came.
-fn missing(tool: &str, fault: Option<&Fault>) -> String {
-    match fault {
+/// Text of the result for a call that has none.
+fn missing(tool: &str, defect: Option<&CallDefect>) -> String {
+    match defect {
         None => format!("Error: {tool} was interrupted and gave no result. If it is still needed, call it again."),
-        Some(Fault::NoName) => "Error: the call names no tool. Call one of the tools by its exact name.".to_owned(),
-        Some(Fault::UnreadableArguments(_)) if tool == "write_file" => {
+        Some(CallDefect::NoName) => "Error: the call names no tool. Call one of the tools by its exact name.".to_owned(),
+        Some(CallDefect::UnreadableArguments(_)) if tool == "write_file" => {
             "Error: write_file was not run, because its arguments were no complete JSON: most likely the content was too long for one \
              answer and was cut off. Do not send the same large content again. Write the file in parts, each in a call of its own with \
              append=true after the first, or give the text in your answer."
                 .to_owned()
         }
-        Some(Fault::UnreadableArguments(reason)) => {
+        Some(CallDefect::UnreadableArguments(reason)) => {
             let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
             format!("Error: {tool} was not run, because its arguments could not be read: {reason}. Write them as one JSON object.")
         }
     }
 }
 
-/// The answer with exactly the calls of its slots; untouched when it has them already.
-fn with_calls(message: Message, slots: &[Slot]) -> Message {
+/// Returns the answer with exactly the calls of its slots; unchanged if it already has them.
+fn with_calls(message: Message, slots: &[CallSlot]) -> Message {
     let MessageKind::Ai {
         tool_calls,
         invalid_tool_calls,

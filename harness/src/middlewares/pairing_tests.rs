@@ -1,4 +1,4 @@
-//! Pairing, case by case and for any conversation.
+//! Tests of pairing: single cases, and properties of arbitrary conversations.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -28,7 +28,7 @@ fn result(id: &str, name: &str, text: &str) -> Message {
     Message::tool(&call(id, name), text, ToolStatus::Success)
 }
 
-/// `calls of an answer` and `id:text` of results, in order.
+/// Renders answers as `calls of an answer` and results as `id:text`, in order.
 fn shape(messages: &[Message]) -> Vec<String> {
     let one = |message: &Message| match message.tool_call_id() {
         Some(id) => format!("{id}:{}", message.content.text()),
@@ -69,7 +69,7 @@ fn assert_paired(messages: &[Message]) {
 }
 
 #[test]
-fn a_sound_conversation_is_left_as_it_is() {
+fn valid_conversation_is_unchanged() {
     let sound = vec![
         Message::human("q"),
         ai(vec![call("a", "ls"), call("b", "ls")], vec![]),
@@ -81,7 +81,7 @@ fn a_sound_conversation_is_left_as_it_is() {
 }
 
 #[test]
-fn results_move_behind_their_calls_in_call_order_and_orphans_go() {
+fn results_follow_calls_and_orphans_are_removed() {
     let messages = vec![
         result("x", "ls", "orphan"),
         ai(vec![call("a", "ls"), call("b", "ls")], vec![]),
@@ -94,7 +94,7 @@ fn results_move_behind_their_calls_in_call_order_and_orphans_go() {
 }
 
 #[test]
-fn an_id_that_every_turn_reuses_pairs_within_its_turn_and_is_sent_once() {
+fn reused_id_pairs_within_turn_and_becomes_unique() {
     let messages = vec![
         ai(vec![call("c", "ls")], vec![]),
         result("c", "ls", "first"),
@@ -118,7 +118,7 @@ fn an_id_that_every_turn_reuses_pairs_within_its_turn_and_is_sent_once() {
 }
 
 #[test]
-fn empty_ids_are_paired_by_position_or_by_an_unmistakable_name() {
+fn empty_ids_pair_by_position_or_unique_name() {
     let two = ai(vec![call("", "ls"), call("", "cat")], vec![]);
     let by_position = repair(vec![
         two.clone(),
@@ -150,7 +150,7 @@ fn empty_ids_are_paired_by_position_or_by_an_unmistakable_name() {
 }
 
 #[test]
-fn results_of_one_id_go_to_the_nearest_calls_first_and_in_call_order() {
+fn results_of_same_id_pair_with_nearest_call_first() {
     let nearest = ai(vec![call("a", "ls"), call("a", "ls")], vec![]);
     let repaired = repair(vec![
         ai(vec![call("a", "ls")], vec![]),
@@ -169,7 +169,7 @@ fn results_of_one_id_go_to_the_nearest_calls_first_and_in_call_order() {
 }
 
 #[test]
-fn thousands_of_orphans_beside_thousands_of_calls_are_repaired_in_one_go() {
+fn thousands_of_orphans_are_repaired_in_linear_time() {
     let calls = (0..10_000)
         .map(|nth| call(&format!("c{nth}"), "ls"))
         .chain((0..10_000).map(|_| call("", "ls")))
@@ -186,7 +186,7 @@ fn thousands_of_orphans_beside_thousands_of_calls_are_repaired_in_one_go() {
 }
 
 #[test]
-fn a_call_without_a_result_is_told_why() {
+fn call_without_result_gets_reason() {
     let messages = vec![ai(
         vec![call("a", "ls"), call("b", " ")],
         vec![
@@ -214,7 +214,7 @@ fn a_call_without_a_result_is_told_why() {
 }
 
 #[test]
-fn calls_that_nobody_has_read_are_taken_from_the_providers_form() {
+fn unparsed_calls_are_read_from_raw_form() {
     let raw = Message::ai("").with(|body| {
         body.additional_kwargs.insert(
             "tool_calls".to_owned(),
@@ -251,13 +251,13 @@ fn any_message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn any_conversation_is_paired_and_repairing_again_changes_nothing(messages in prop::collection::vec(any_message(), 0..12)) {
+    fn repair_pairs_any_conversation_and_is_idempotent(messages in prop::collection::vec(any_message(), 0..12)) {
         let others = |list: &[Message]| list.iter().filter(|message| message.tool_call_id().is_none()).count();
         let before = others(&messages);
         let repaired = repair(messages);
         assert_paired(&repaired);
         let ids: Vec<&str> = repaired.iter().flat_map(Message::tool_calls).map(|call| call.id.as_str()).collect();
-        prop_assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "no id comes twice");
+        prop_assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "ids are unique");
         prop_assert_eq!(others(&repaired), before);
         prop_assert_eq!(repair(repaired.clone()), repaired);
     }

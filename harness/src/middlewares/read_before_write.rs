@@ -1,7 +1,8 @@
-//! Lets an agent change only files whose present content it knows.
+//! Lets an agent change a file only if it has read the file's current content.
 //!
-//! A read marks its result with the digest of the whole file, a write that went well with that of the new content. A write to a
-//! file that is there needs the newest mark to fit; the marks stand in the conversation, so what was summarized away must be
+//! A read marks its result with the digest of the whole file, a successful write with that of the
+//! new content. A write to an existing file requires that the newest mark matches the current
+//! content. The marks are in the conversation, so a file whose mark was summarized away must be
 //! read again.
 
 use std::collections::HashMap;
@@ -19,32 +20,34 @@ use crate::messages::{Message, ToolCall, ToolStatus, kwargs};
 use crate::sandbox::{FileHome, LineRange, TextRead, ThreadFiles, VirtualPath};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// Files that are known at once, unless more are in use.
-const MOST_KNOWN: usize = 1_024;
+/// Maximum number of tracked files, unless more are in use.
+const MAX_TRACKED_FILES: usize = 1_024;
 
-/// The gate before `write_file` and `str_replace`.
+/// Checks calls of `write_file` and `str_replace`.
 #[derive(Debug, Clone)]
 pub struct ReadBeforeWriteMiddleware {
     files: FileHome,
-    known: Arc<parking_lot::Mutex<HashMap<FileKey, Turn>>>,
+    known: Arc<parking_lot::Mutex<HashMap<FileKey, FileLock>>>,
 }
 
-/// A user's thread and a path in it.
+/// User, thread, and path in the thread.
 type FileKey = (String, ThreadId, VirtualPath);
 
-/// Whose turn it is with a file: a look at it and the call that follows are one. And what the last call left: the calls of one answer
-/// are made before any of their results is part of the conversation, so a second change of a file finds here what the first one made.
-type Turn = Arc<Mutex<Option<Left>>>;
+/// Lock of a file for a check and the call that follows it, with the last change of the file.
+///
+/// The calls of one answer run before any of their results is in the conversation, so a second
+/// change of the same file compares with the change that is stored here.
+type FileLock = Arc<Mutex<Option<LastChange>>>;
 
-/// What a call of a run left.
+/// File content after a call of a run.
 #[derive(Debug, PartialEq)]
-struct Left {
+struct LastChange {
     run: RunId,
     digest: String,
 }
 
 impl ReadBeforeWriteMiddleware {
-    /// Looks at the files of this home.
+    /// Creates the middleware for the files in this storage.
     pub fn new(files: FileHome) -> Self {
         Self {
             files,
@@ -52,11 +55,11 @@ impl ReadBeforeWriteMiddleware {
         }
     }
 
-    fn turn(&self, key: FileKey) -> Turn {
+    fn file_lock(&self, key: FileKey) -> FileLock {
         let mut known = self.known.lock();
-        if known.len() >= MOST_KNOWN && !known.contains_key(&key) {
-            // Those that nobody holds or waits for.
-            known.retain(|_, turn| Arc::strong_count(turn) > 1);
+        if known.len() >= MAX_TRACKED_FILES && !known.contains_key(&key) {
+            // Locks that a call holds or waits for must stay.
+            known.retain(|_, file_lock| Arc::strong_count(file_lock) > 1);
         }
         Arc::clone(known.entry(key).or_default())
     }
@@ -94,24 +97,25 @@ impl Middleware for ReadBeforeWriteMiddleware {
         let files = self
             .files
             .thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
-        let turn = self.turn((
+        let file_lock = self.file_lock((
             ctx.run.actor.user_id.clone(),
             ctx.run.thread_id.clone(),
             path.clone(),
         ));
-        let mut last = turn.lock().await;
-        // What a former attempt of the call did is no change by others, and its recorded result is what the model is to read.
-        let is_again = !matches!(ctx.run.calls.former(&ctx.key).await, Ok(None));
-        let left = |digest: String| {
-            Some(Left {
+        let mut last = file_lock.lock().await;
+        // A change by an earlier attempt of the same call is not a conflict, and the model reads
+        // that attempt's recorded result.
+        let is_repeat = !matches!(ctx.run.calls.former(&ctx.key).await, Ok(None));
+        let change_to = |digest: String| {
+            Some(LastChange {
                 run: ctx.run.run_id.clone(),
                 digest,
             })
         };
         if writes
-            && !is_again
+            && !is_repeat
             && let Some(present) = digest(&files, &path).await
-            && *last != left(present.clone())
+            && *last != change_to(present.clone())
         {
             let known = newest_mark(ctx.state.messages(), &path);
             if known != Some(present.as_str()) && result_of(call).as_ref() != Some(&present) {
@@ -131,7 +135,7 @@ impl Middleware for ReadBeforeWriteMiddleware {
             && let Some(present) = digest(&files, &path).await
         {
             if writes {
-                *last = left(present.clone());
+                *last = change_to(present.clone());
             }
             let mark = json!({ "path": path.to_string(), "sha256": present });
             output
@@ -142,7 +146,8 @@ impl Middleware for ReadBeforeWriteMiddleware {
     }
 }
 
-/// The digest of the file's content; `None` where there is none, or it is no text: then nothing is known to protect.
+/// Returns the digest of the file's content; `None` if there is no file or it is not text. Such a
+/// path is not protected.
 async fn digest(files: &ThreadFiles, path: &VirtualPath) -> Option<String> {
     match files.read_text(path, LineRange::default()).await.ok()? {
         TextRead::Text { text, .. } => Some(hex::encode(Sha256::digest(text.as_bytes()))),
@@ -151,8 +156,9 @@ async fn digest(files: &ThreadFiles, path: &VirtualPath) -> Option<String> {
     }
 }
 
-/// The digest of what a call leaves, where the call alone says it: one that was made before, and is made again after its process
-/// died, changes nothing.
+/// Returns the digest that the file has after the call, if the arguments determine it. A file that
+/// already has this digest may be written without a read: the call repeats one of a process that
+/// died.
 fn result_of(call: &ToolCall) -> Option<String> {
     let appends = call
         .args
@@ -166,7 +172,7 @@ fn result_of(call: &ToolCall) -> Option<String> {
     Some(hex::encode(Sha256::digest(content.as_bytes())))
 }
 
-/// What the agent knows of the file.
+/// Returns the digest of the file in its newest mark.
 fn newest_mark<'a>(messages: &'a [Message], path: &VirtualPath) -> Option<&'a str> {
     let path = path.to_string();
     let mut marks = messages

@@ -1,4 +1,4 @@
-//! Which changes pass, and which must read first.
+//! Tests of the changes that are permitted and of those that require a read first.
 
 use super::*;
 use crate::agents::AgentBuilder;
@@ -15,12 +15,12 @@ fn path() -> VirtualPath {
     VirtualPath::parse(PATH).unwrap()
 }
 
-/// Knows that every call has ended.
+/// Call log in which every call has ended.
 #[derive(Debug)]
-struct AllDone;
+struct AllCallsEnded;
 
 #[async_trait]
-impl ToolLedger for AllDone {
+impl ToolLedger for AllCallsEnded {
     async fn progress(&self, _run: &RunId, _key: &str) -> Result<Option<CallProgress>, StoreError> {
         let ended: Result<ToolOutput, ToolError> = Ok(ToolOutput::text("as recorded"));
         Ok(Some(CallProgress::Done(
@@ -29,13 +29,13 @@ impl ToolLedger for AllDone {
     }
 }
 
-struct House {
+struct Fixture {
     _dir: tempfile::TempDir,
     home: FileHome,
     past: Vec<Message>,
 }
 
-impl House {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self {
@@ -45,7 +45,7 @@ impl House {
         }
     }
 
-    async fn outside(&self, text: &str) {
+    async fn write_externally(&self, text: &str) {
         let files = self.home.thread("ann", &ThreadId::parse("thread").unwrap());
         files
             .write_text(&path(), text.to_owned(), WriteMode::Replace)
@@ -53,12 +53,12 @@ impl House {
             .unwrap();
     }
 
-    /// The result of one call in the same conversation.
+    /// Returns the result of one call in the same conversation.
     async fn call(&mut self, tool: &'static str, args: Value) -> String {
         self.called(tool, args, None).await
     }
 
-    /// The same, of a run that a former attempt may have written things down of.
+    /// Same as `call`, for a run of which an earlier attempt may have recorded calls.
     async fn called(
         &mut self,
         tool: &'static str,
@@ -87,56 +87,58 @@ impl House {
         );
         let calls =
             |ctx: &mut RunContext| ctx.calls = CallLog::of(ctx.run_id.clone(), former.clone()).0;
-        let said = run(&agent, fresh(state), |ctx| {
+        let output = run(&agent, fresh(state), |ctx| {
             if former.is_some() {
                 calls(ctx)
             }
         })
         .await;
-        self.past = said.state().messages().to_vec();
+        self.past = output.state().messages().to_vec();
         self.past[self.past.len() - 2].content.text()
     }
 }
 
 #[tokio::test]
-async fn a_file_is_changed_only_by_who_knows_its_content() {
-    let mut house = House::new();
+async fn write_requires_mark_of_current_content() {
+    let mut fixture = Fixture::new();
     let edit = || json!({"old_str": "one", "new_str": "two"});
-    house.outside("one").await;
+    fixture.write_externally("one").await;
     assert!(
-        house
+        fixture
             .call("str_replace", edit())
             .await
             .contains("you have not read it")
     );
     assert!(
-        house
+        fixture
             .call("write_file", json!({"content": "x"}))
             .await
             .contains("you have not read it")
     );
     assert!(
-        house
+        fixture
             .call("write_file", json!({"content": "x", "append": true}))
             .await
             .contains("you have not read it")
     );
     assert!(
-        house
+        fixture
             .call("write_file", json!({"content": "one", "append": true}))
             .await
             .contains("you have not read it")
     );
-    assert_eq!(house.call("read_file", json!({})).await, "one");
-    assert_eq!(house.call("str_replace", edit()).await, "OK");
+    assert_eq!(fixture.call("read_file", json!({})).await, "one");
+    assert_eq!(fixture.call("str_replace", edit()).await, "OK");
     assert_eq!(
-        house.call("write_file", json!({"content": "three"})).await,
+        fixture
+            .call("write_file", json!({"content": "three"}))
+            .await,
         "OK",
-        "what one wrote one knows"
+        "the run's own change needs no read"
     );
-    house.outside("four").await;
+    fixture.write_externally("four").await;
     assert!(
-        house
+        fixture
             .call("write_file", json!({"content": "five"}))
             .await
             .contains("has changed since you last read it")
@@ -144,26 +146,28 @@ async fn a_file_is_changed_only_by_who_knows_its_content() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_made_again_passes() {
-    let mut house = House::new();
-    house.outside("one").await;
+async fn repeated_write_passes() {
+    let mut fixture = Fixture::new();
+    fixture.write_externally("one").await;
     assert_eq!(
-        house.call("write_file", json!({"content": "one"})).await,
+        fixture.call("write_file", json!({"content": "one"})).await,
         "OK"
     );
 }
 
 #[tokio::test]
-async fn a_call_that_was_made_before_has_the_result_it_had() {
-    let mut house = House::new();
-    house.outside("two").await;
+async fn repeated_call_returns_recorded_result() {
+    let mut fixture = Fixture::new();
+    fixture.write_externally("two").await;
     for (tool, args) in [
         ("str_replace", json!({"old_str": "one", "new_str": "two"})),
         ("write_file", json!({"content": "o", "append": true})),
         ("write_file", json!({"content": "x"})),
     ] {
         assert_eq!(
-            house.called(tool, args, Some(Arc::new(AllDone))).await,
+            fixture
+                .called(tool, args, Some(Arc::new(AllCallsEnded)))
+                .await,
             "as recorded",
             "{tool}"
         );
@@ -171,20 +175,20 @@ async fn a_call_that_was_made_before_has_the_result_it_had() {
 }
 
 #[tokio::test]
-async fn a_new_file_needs_no_reading_and_a_failed_write_marks_nothing() {
-    let mut house = House::new();
+async fn new_file_needs_no_read_and_failed_write_sets_no_mark() {
+    let mut fixture = Fixture::new();
     assert_eq!(
-        house.call("write_file", json!({"content": "one"})).await,
+        fixture.call("write_file", json!({"content": "one"})).await,
         "OK"
     );
     assert!(
-        house
+        fixture
             .call("str_replace", json!({"old_str": "zzz", "new_str": "y"}))
             .await
             .starts_with("Error")
     );
     assert_eq!(
-        house
+        fixture
             .past
             .iter()
             .filter(|message| message.additional_kwargs.contains_key(kwargs::READ_MARK))
@@ -193,7 +197,7 @@ async fn a_new_file_needs_no_reading_and_a_failed_write_marks_nothing() {
     );
     assert_eq!(
         newest_mark(
-            &house.past,
+            &fixture.past,
             &VirtualPath::parse("/mnt/user-data/outputs/a.txt").unwrap()
         ),
         None
@@ -201,8 +205,8 @@ async fn a_new_file_needs_no_reading_and_a_failed_write_marks_nothing() {
 }
 
 #[tokio::test]
-async fn several_changes_of_a_file_in_one_answer_build_on_each_other() {
-    let house = House::new();
+async fn several_changes_in_one_answer_are_allowed() {
+    let fixture = Fixture::new();
     let edit = |id, old: &str, new: &str| {
         (
             id,
@@ -218,15 +222,15 @@ async fn several_changes_of_a_file_in_one_answer_build_on_each_other() {
     let answer = calls([write, edit("b", "one", "1"), edit("c", "two", "2")]);
     let agent = AgentBuilder::new(ReplayModel::new([answer, Reply::Say("ok")]))
         .tool(WriteFile {
-            home: house.home.clone(),
+            home: fixture.home.clone(),
         })
         .tool(StrReplace {
-            home: house.home.clone(),
+            home: fixture.home.clone(),
         })
-        .middleware(ReadBeforeWriteMiddleware::new(house.home.clone()))
+        .middleware(ReadBeforeWriteMiddleware::new(fixture.home.clone()))
         .build();
-    let said = run(&agent, fresh(state_of([Message::human("go")])), |_| {}).await;
-    let results: Vec<String> = said.state().messages()[2..5]
+    let output = run(&agent, fresh(state_of([Message::human("go")])), |_| {}).await;
+    let results: Vec<String> = output.state().messages()[2..5]
         .iter()
         .map(|result| result.content.text())
         .collect();
@@ -234,23 +238,26 @@ async fn several_changes_of_a_file_in_one_answer_build_on_each_other() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_the_file_of_another() {
-    let house = House::new();
-    let gate = ReadBeforeWriteMiddleware::new(house.home.clone());
+async fn file_locks_are_separate_per_user() {
+    let fixture = Fixture::new();
+    let gate = ReadBeforeWriteMiddleware::new(fixture.home.clone());
     let key = |user: &str, number: usize| {
         let path = VirtualPath::parse(&format!("/mnt/user-data/workspace/{number}")).unwrap();
         (user.to_owned(), ThreadId::parse("thread").unwrap(), path)
     };
-    let held = gate.turn(key("ann", 0));
-    let _held = held.lock().await;
-    assert!(gate.turn(key("ann", 0)).try_lock().is_err());
-    assert!(gate.turn(key("bob", 0)).try_lock().is_ok());
-    for number in 1..2 * MOST_KNOWN {
-        assert!(gate.turn(key("ann", number)).try_lock().is_ok(), "{number}");
+    let file_lock = gate.file_lock(key("ann", 0));
+    let _guard = file_lock.lock().await;
+    assert!(gate.file_lock(key("ann", 0)).try_lock().is_err());
+    assert!(gate.file_lock(key("bob", 0)).try_lock().is_ok());
+    for number in 1..2 * MAX_TRACKED_FILES {
+        assert!(
+            gate.file_lock(key("ann", number)).try_lock().is_ok(),
+            "{number}"
+        );
     }
     assert!(
-        gate.turn(key("ann", 0)).try_lock().is_err(),
-        "what is in use is not forgotten"
+        gate.file_lock(key("ann", 0)).try_lock().is_err(),
+        "a held lock is not dropped from the map"
     );
-    assert!(gate.known.lock().len() <= MOST_KNOWN);
+    assert!(gate.known.lock().len() <= MAX_TRACKED_FILES);
 }

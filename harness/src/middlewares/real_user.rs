@@ -1,12 +1,13 @@
-//! Which messages a person wrote.
+//! Identifies messages that a user wrote.
 
 use serde_json::Value;
 
-pub use crate::messages::own_words as user_text;
+pub use crate::messages::user_text;
 use crate::messages::{Message, MessageKind, kwargs};
 use crate::tools::builtins::ASK_CLARIFICATION;
 
-/// Whether a person wrote it: human, no summary, and not hidden, unless it answers a question of the agent.
+/// Reports whether a user wrote the message: it is human, no summary, and visible, or it answers a
+/// question of the agent.
 pub fn is_real_user_message(message: &Message) -> bool {
     message.is_human()
         && message.name.as_deref() != Some("summary")
@@ -17,7 +18,8 @@ pub fn is_real_user_message(message: &Message) -> bool {
                 .is_some_and(is_response))
 }
 
-/// Whether a person's message answers a question of the agent, so that what was asked for `before` goes on.
+/// Reports whether a user's message answers a question of the agent, so that the request in
+/// `before` continues.
 pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
     let is_result = |message: &&&Message| matches!(message.kind, MessageKind::Tool { .. });
     let asked = || {
@@ -35,7 +37,8 @@ pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
         || asked().unwrap_or(false)
 }
 
-/// `{version: 1, kind: "human_input_response", source, request_id, response_kind, value, option_id?}`, texts not empty.
+/// Reports whether the value is `{version: 1, kind: "human_input_response", source, request_id,
+/// response_kind, value, option_id?}` with non-empty texts.
 fn is_response(value: &Value) -> bool {
     let text = |key: &str| {
         value

@@ -1,4 +1,5 @@
-//! Keeps what people and web pages write from passing for what the framework says.
+//! Sanitizes user text and untrusted tool results, so that they cannot imitate text of the
+//! framework.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,8 +19,8 @@ use crate::runtime::agent::RunContext;
 use crate::tools::builtins::TOOL_SEARCH;
 use crate::tools::{ToolContext, ToolError, ToolOutput, ToolRegistry};
 
-/// Tools that bring text which anybody may have written: a subagent repeats what it has read, a catalog what servers say of their
-/// tools.
+/// Tools that return untrusted text: a subagent repeats text that it has read, a tool search
+/// returns descriptions from servers.
 const FOREIGN: [&str; 6] = [
     "web_fetch",
     "web_search",
@@ -28,13 +29,13 @@ const FOREIGN: [&str; 6] = [
     TASK,
     TOOL_SEARCH,
 ];
-/// The block that the framework puts before a user's text.
+/// Tags of the block that the framework adds before a user's text.
 const UPLOADS: (&str, &str) = ("<current_uploads>", "</current_uploads>");
 
-/// Sends what a person wrote between two marks, without tags of the framework in it.
+/// Encloses user text in two marks and neutralises tags of the framework in it.
 ///
-/// Every message of a person is sent so, not the newest alone: else each new question would change the one before it, and no
-/// provider could use what it has cached of the conversation.
+/// This applies to every user message, not only the newest: otherwise each new message would change
+/// the previous one in the request, and the provider's prompt cache would not match.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InputSanitizationMiddleware;
 
@@ -65,14 +66,14 @@ impl Middleware for InputSanitizationMiddleware {
     }
 }
 
-/// Makes the tags in results harmless that strangers have a hand in: web pages, subagents, servers of tools.
+/// Neutralises tags in untrusted tool results: web pages, subagents, MCP servers.
 #[derive(Debug, Clone, Default)]
 pub struct ToolResultSanitizationMiddleware {
     foreign: HashSet<String>,
 }
 
 impl ToolResultSanitizationMiddleware {
-    /// For an agent with these tools.
+    /// Creates the middleware for an agent with these tools.
     pub fn new(tools: &ToolRegistry) -> Self {
         Self {
             foreign: tools.foreign().map(str::to_owned).collect(),
@@ -104,7 +105,7 @@ impl Middleware for ToolResultSanitizationMiddleware {
     }
 }
 
-/// The message with its text framed. A message without text has nothing to frame.
+/// Returns the message with its text framed. A message without text is unchanged.
 fn framed(message: &Message) -> Message {
     let text = match &message.content {
         Content::Text(text) => Cow::Borrowed(text.as_str()),
@@ -136,8 +137,8 @@ fn is_uploads(block: &str) -> bool {
     block.starts_with(UPLOADS.0) && block.ends_with(UPLOADS.1)
 }
 
-/// The block as the framework wrote it. Its text before the user's is told by a field that clients can set, so nothing in it
-/// may speak for the framework either.
+/// Sanitizes the framework's block. A client can set the field that separates the block from the
+/// user's text, so the block is not trusted either.
 fn uploads(block: &str) -> Option<String> {
     let inside = block.strip_prefix(UPLOADS.0)?.strip_suffix(UPLOADS.1)?;
     Some(format!("{}{}{}", UPLOADS.0, neutralised(inside), UPLOADS.1))

@@ -1,7 +1,9 @@
-//! Skills at work: `/name …` puts a skill before the model, and the tools that skills name are the only ones it may call.
+//! Active skills: `/name …` adds a skill to the request, and the model may call only the tools that
+//! the active skills name.
 //!
-//! A skill is at work from where the user calls for it, or from where the agent reads its file, to the user's next message that is
-//! no answer to the agent. What the model does not see any more, behind a summary, is not at work.
+//! A skill is active from the message in which the user invokes it, or from the call in which the
+//! agent reads its file, until the user's next message that does not answer the agent. Messages
+//! that a summary has replaced do not count.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -21,29 +23,29 @@ use crate::skills::policy::ToolPolicy;
 use crate::skills::{SKILL_FILE, Skill, SkillChoice, SkillError, Skills};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// The tool that reads files.
+/// Tool that reads files.
 const READ: &str = "read_file";
 
-/// Shows an agent the skill that its user calls for, and keeps it to the tools of the skills at work.
+/// Adds the invoked skill to requests, and restricts an agent to the tools of the active skills.
 #[derive(Debug, Clone)]
 pub struct SkillsMiddleware {
     skills: Skills,
     choice: SkillChoice,
 }
 
-/// What a conversation says of skills since its user last asked for something.
+/// Active skills since the user's last request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum AtWork {
-    /// Nothing.
+enum ActiveSkills {
+    /// No active skill.
     Nothing,
-    /// The message at this place calls for this skill.
+    /// The message at this index invokes this skill.
     Called { name: String, at: usize },
-    /// The agent has read files of skills.
+    /// The agent has read these files of skills.
     Read(Vec<VirtualPath>),
 }
 
 impl SkillsMiddleware {
-    /// For agents that may have these skills.
+    /// Creates the middleware for agents with access to these skills.
     pub fn new(skills: Skills, choice: SkillChoice) -> Self {
         Self { skills, choice }
     }
@@ -52,23 +54,29 @@ impl SkillsMiddleware {
         self.skills.usable(&ctx.actor.user_id, &self.choice).await
     }
 
-    /// The tools that are left. Where nobody knows what the skills say, those that read.
-    async fn policy(&self, at_work: &AtWork, ctx: &RunContext) -> ToolPolicy {
-        if *at_work == AtWork::Nothing {
+    /// Returns the permitted tools. If the skills cannot be loaded, only reading tools are
+    /// permitted.
+    async fn policy(&self, active_skills: &ActiveSkills, ctx: &RunContext) -> ToolPolicy {
+        if *active_skills == ActiveSkills::Nothing {
             return ToolPolicy::Any;
         }
         match self.usable(ctx).await {
-            Ok(skills) => policy_of(at_work, &skills),
+            Ok(skills) => policy_of(active_skills, &skills),
             Err(error) => {
-                tracing::error!(%error, run_id = %ctx.run_id, "it is not known which tools the skills at work allow");
+                tracing::error!(%error, run_id = %ctx.run_id, "cannot load the active skills, permitting reading tools only");
                 ToolPolicy::closed()
             }
         }
     }
 
-    /// What the model reads instead of having its call done.
-    async fn refusal(&self, call: &ToolCall, at_work: &AtWork, ctx: &RunContext) -> Option<String> {
-        if !self.policy(at_work, ctx).await.allows(&call.name) {
+    /// Returns the error for the model if the call is not permitted.
+    async fn refusal(
+        &self,
+        call: &ToolCall,
+        active_skills: &ActiveSkills,
+        ctx: &RunContext,
+    ) -> Option<String> {
+        if !self.policy(active_skills, ctx).await.allows(&call.name) {
             return Some(format!(
                 "Error: the skill you work by does not allow {}. Do it with the tools that the skill names, or tell the user what is missing.",
                 call.name
@@ -85,10 +93,10 @@ impl SkillsMiddleware {
         }
     }
 
-    /// The skill's text as the model reads it, or what to tell the user.
+    /// Returns the skill's text for the model, or an error text for the user.
     async fn instructions(&self, name: &str, ctx: &RunContext) -> Result<String, String> {
         let unreadable = |error: SkillError| {
-            tracing::error!(%error, skill = name, run_id = %ctx.run_id, "a skill cannot be read");
+            tracing::error!(%error, skill = name, run_id = %ctx.run_id, "cannot read a skill");
             format!("The skill `{name}` cannot be read at the moment.")
         };
         let skills = self.usable(ctx).await.map_err(unreadable)?;
@@ -127,8 +135,8 @@ impl Middleware for SkillsMiddleware {
         ctx: &RunContext,
         next: ModelNext<'_>,
     ) -> Result<Message, ModelError> {
-        let at_work = at_work(&request.messages.iter().collect::<Vec<_>>());
-        if let AtWork::Called { name, at } = &at_work {
+        let active_skills = active_skills(&request.messages.iter().collect::<Vec<_>>());
+        if let ActiveSkills::Called { name, at } = &active_skills {
             match self.instructions(name, ctx).await {
                 Ok(text) => {
                     let message = activation(&text, &request.messages[*at]);
@@ -137,7 +145,7 @@ impl Middleware for SkillsMiddleware {
                 Err(why) => return Ok(Message::ai(why)),
             }
         }
-        let policy = self.policy(&at_work, ctx).await;
+        let policy = self.policy(&active_skills, ctx).await;
         if policy != ToolPolicy::Any {
             request.tools = request
                 .tools
@@ -155,20 +163,22 @@ impl Middleware for SkillsMiddleware {
         ctx: &ToolContext,
         next: ToolNext<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        // What the model saw when it made the call decided what it was offered.
-        let at_work = at_work(&View::of(&ctx.state).told().collect::<Vec<_>>());
-        match self.refusal(call, &at_work, &ctx.run).await {
+        // Uses the messages that the model saw when it made the call.
+        let active_skills =
+            active_skills(&View::of(&ctx.state).visible_messages().collect::<Vec<_>>());
+        match self.refusal(call, &active_skills, &ctx.run).await {
             None => next.run(call, ctx).await,
             Some(why) => {
-                tracing::warn!(tool = %call.name, run_id = %ctx.run.run_id, "a call is against the agent's skills");
+                tracing::warn!(tool = %call.name, run_id = %ctx.run.run_id, "active skills do not permit a tool call");
                 Ok(ToolOutput::error(why))
             }
         }
     }
 }
 
-/// What happened since the user last asked for something. A message that calls for a skill counts more than what was read since.
-fn at_work(messages: &[&Message]) -> AtWork {
+/// Determines the active skills since the user's last request. A message that invokes a skill takes
+/// precedence over files read later.
+fn active_skills(messages: &[&Message]) -> ActiveSkills {
     let mut since = messages;
     for (at, message) in messages
         .iter()
@@ -177,7 +187,7 @@ fn at_work(messages: &[&Message]) -> AtWork {
         .filter(|(_, message)| is_real_user_message(message))
     {
         if let Some(called) = Activation::read(&user_text(message)) {
-            return AtWork::Called {
+            return ActiveSkills::Called {
                 name: called.name.to_owned(),
                 at,
             };
@@ -198,9 +208,9 @@ fn at_work(messages: &[&Message]) -> AtWork {
     let calls = since.iter().flat_map(|message| message.tool_calls());
     let read: Vec<VirtualPath> = calls.filter(was_read).filter_map(skill_file_of).collect();
     if read.is_empty() {
-        AtWork::Nothing
+        ActiveSkills::Nothing
     } else {
-        AtWork::Read(read)
+        ActiveSkills::Read(read)
     }
 }
 
@@ -214,24 +224,24 @@ fn is_success(result: &Message) -> bool {
     )
 }
 
-/// The skill's own file that a call reads.
+/// Returns the path of the main file of a skill that a call reads.
 fn skill_file_of(call: &ToolCall) -> Option<VirtualPath> {
     skill_path_of(call).filter(|path| path.file_name() == SKILL_FILE)
 }
 
-/// What a call names beneath the skills' folder.
+/// Returns the path below the skills folder that a call names.
 fn skill_path_of(call: &ToolCall) -> Option<VirtualPath> {
     let path = VirtualPath::parse_readable(call.args.get("path").and_then(Value::as_str)?).ok()?;
     (path.root() == Root::Skills).then_some(path)
 }
 
-fn policy_of(at_work: &AtWork, skills: &[Skill]) -> ToolPolicy {
-    match at_work {
-        AtWork::Nothing => ToolPolicy::Any,
-        AtWork::Called { name, .. } => {
+fn policy_of(active_skills: &ActiveSkills, skills: &[Skill]) -> ToolPolicy {
+    match active_skills {
+        ActiveSkills::Nothing => ToolPolicy::Any,
+        ActiveSkills::Called { name, .. } => {
             ToolPolicy::of([skills.iter().find(|skill| skill.name() == name)])
         }
-        AtWork::Read(paths) => ToolPolicy::of(
+        ActiveSkills::Read(paths) => ToolPolicy::of(
             paths
                 .iter()
                 .map(|path| skills.iter().find(|skill| skill.holds(path))),
@@ -248,7 +258,7 @@ fn block(skill: &Skill, text: &str) -> String {
     )
 }
 
-/// The message that stands before the one that calls.
+/// Creates the message with the skill's text, which precedes the invoking message.
 fn activation(text: &str, called_by: &Message) -> Message {
     let id = called_by
         .id

@@ -1,4 +1,4 @@
-//! What a conversation says of the skills at work.
+//! Tests of the active skills of a conversation.
 
 use serde_json::json;
 
@@ -21,8 +21,8 @@ fn calling(call: &ToolCall) -> Message {
     })
 }
 
-fn said(messages: &[Message]) -> AtWork {
-    at_work(&messages.iter().collect::<Vec<_>>())
+fn active(messages: &[Message]) -> ActiveSkills {
+    active_skills(&messages.iter().collect::<Vec<_>>())
 }
 
 fn path(text: &str) -> VirtualPath {
@@ -30,7 +30,7 @@ fn path(text: &str) -> VirtualPath {
 }
 
 #[test]
-fn the_users_last_message_decides() {
+fn last_user_message_selects_skill() {
     let hidden = Message::human("/deep-research hidden").with(|body| {
         body.additional_kwargs
             .insert(kwargs::HIDE_FROM_UI.to_owned(), true.into());
@@ -41,19 +41,19 @@ fn the_users_last_message_decides() {
         hidden,
     ];
     assert_eq!(
-        said(&messages),
-        AtWork::Called {
+        active(&messages),
+        ActiveSkills::Called {
             name: "deep-research".to_owned(),
             at: 0
         }
     );
     let later = [&messages[..], &[Message::human("thanks")]].concat();
-    assert_eq!(said(&later), AtWork::Nothing);
-    assert_eq!(said(&[]), AtWork::Nothing);
+    assert_eq!(active(&later), ActiveSkills::Nothing);
+    assert_eq!(active(&[]), ActiveSkills::Nothing);
 }
 
 #[test]
-fn a_skill_is_at_work_from_where_its_file_was_read() {
+fn skill_is_active_after_its_file_is_read() {
     let file = "/mnt/skills/public/web/SKILL.md";
     let (good, failed, other, early) = (
         read_call("1", file),
@@ -73,18 +73,18 @@ fn a_skill_is_at_work_from_where_its_file_was_read() {
         Message::tool(&other, "text", ToolStatus::Success),
         calling(&read_call("4", "/mnt/user-data/workspace/SKILL.md")),
     ];
-    assert_eq!(said(&messages), AtWork::Read(vec![path(file)]));
+    assert_eq!(active(&messages), ActiveSkills::Read(vec![path(file)]));
     assert_eq!(
-        said(&messages[..4]),
-        AtWork::Nothing,
-        "a call without its result has shown nothing"
+        active(&messages[..4]),
+        ActiveSkills::Nothing,
+        "a call without a result activates no skill"
     );
 }
 
 #[test]
-fn an_answer_to_the_agent_goes_on_with_what_was_asked() {
+fn answer_to_agent_keeps_skill_active() {
     let ask = ToolCall::new("q", ASK_CLARIFICATION, serde_json::Map::new());
-    let called = AtWork::Called {
+    let called = ActiveSkills::Called {
         name: "deep-research".to_owned(),
         at: 0,
     };
@@ -94,7 +94,7 @@ fn an_answer_to_the_agent_goes_on_with_what_was_asked() {
         Message::tool(&ask, "what?", ToolStatus::Success),
     ];
     let typed = [&question[..], &[Message::human("the moon")]].concat();
-    assert_eq!(said(&typed), called);
+    assert_eq!(active(&typed), called);
     let response = json!({"version": 1, "kind": "human_input_response", "source": "ask_clarification", "request_id": "r",
         "response_kind": "text", "value": "the moon"});
     let card = Message::human("the moon").with(|body| {
@@ -102,7 +102,7 @@ fn an_answer_to_the_agent_goes_on_with_what_was_asked() {
             .insert(kwargs::HUMAN_INPUT_RESPONSE.to_owned(), response);
     });
     assert_eq!(
-        said(&[&question[..], &[Message::ai("well"), card]].concat()),
+        active(&[&question[..], &[Message::ai("well"), card]].concat()),
         called
     );
     let again = [
@@ -111,15 +111,19 @@ fn an_answer_to_the_agent_goes_on_with_what_was_asked() {
         &[Message::human("the far side")],
     ]
     .concat();
-    assert_eq!(said(&again), called, "however often it asks");
+    assert_eq!(
+        active(&again),
+        called,
+        "also after several questions of the agent"
+    );
     let other = [&question[..], &[Message::human("/slides instead")]].concat();
     assert_eq!(
-        said(&other),
-        AtWork::Called {
+        active(&other),
+        ActiveSkills::Called {
             name: "slides".to_owned(),
             at: 3
         }
     );
     let done = [&typed[..], &[Message::ai("done"), Message::human("thanks")]].concat();
-    assert_eq!(said(&done), AtWork::Nothing);
+    assert_eq!(active(&done), ActiveSkills::Nothing);
 }

@@ -1,9 +1,10 @@
-//! The middlewares of one agent: which hooks run when, and the nests around the model and the tools.
+//! Middlewares of one agent: the order of their hooks, and the chains around the model and the
+//! tools.
 
 use std::sync::Arc;
 
 use super::middleware::{HookResult, Hooks, Middleware, Phase};
-use super::next::{ModelEnd, ModelNext, ToolEnd, ToolNext};
+use super::next::{ModelHandler, ModelNext, ToolHandler, ToolNext};
 use crate::runtime::agent::RunContext;
 use crate::state::ThreadState;
 
@@ -16,7 +17,7 @@ pub struct MiddlewareStack {
 }
 
 impl MiddlewareStack {
-    /// A stack of these, in this order.
+    /// Creates a stack of these middlewares in this order.
     pub fn new(all: Vec<Arc<dyn Middleware>>) -> Self {
         let with = |hook| {
             all.iter()
@@ -31,28 +32,29 @@ impl MiddlewareStack {
         }
     }
 
-    /// The middlewares, the first outermost.
+    /// Iterates over the middlewares, the first outermost.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<dyn Middleware>> {
         self.all.iter()
     }
 
-    /// The places in the stack whose middlewares have a hook in `phase`, in the order in which the hooks run.
+    /// Returns the indices of the middlewares with a hook in `phase`, in the order in which the
+    /// hooks run.
     pub fn hooked(&self, phase: Phase) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..self.all.len())
+        let mut indices: Vec<usize> = (0..self.all.len())
             .filter(|&at| self.all[at].hooks().has(phase.hook()))
             .collect();
         if phase.is_reversed() {
-            places.reverse();
+            indices.reverse();
         }
-        places
+        indices
     }
 
-    /// The name of the middleware at this place of the stack.
+    /// Returns the name of the middleware at this index.
     pub fn name(&self, at: usize) -> &str {
         self.all[at].name()
     }
 
-    /// Runs one hook.
+    /// Runs the hook of one middleware.
     pub async fn hook(
         &self,
         phase: Phase,
@@ -69,13 +71,13 @@ impl MiddlewareStack {
         }
     }
 
-    /// The nest around a model call.
-    pub fn model<'a>(&'a self, ctx: &'a RunContext, end: &'a dyn ModelEnd) -> ModelNext<'a> {
+    /// Returns the chain around a model call.
+    pub fn model<'a>(&'a self, ctx: &'a RunContext, end: &'a dyn ModelHandler) -> ModelNext<'a> {
         ModelNext::new(&self.around_model, ctx, end)
     }
 
-    /// The nest around a tool call.
-    pub fn tool<'a>(&'a self, end: &'a dyn ToolEnd) -> ToolNext<'a> {
+    /// Returns the chain around a tool call.
+    pub fn tool<'a>(&'a self, end: &'a dyn ToolHandler) -> ToolNext<'a> {
         ToolNext::new(&self.around_tools, end)
     }
 }

@@ -1,54 +1,54 @@
-//! Bounds how many agents an agent sets to work: at once, and in one run.
+//! Limits the number of subagents that an agent starts, at once and per run.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::answers::{append, keeping, last_answer, of_run};
+use super::answers::{append, last_answer, of_run, with_calls_where};
 use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
 use crate::messages::Message;
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 
-/// The tool that sets agents to work.
+/// Name of the tool that starts a subagent.
 pub const TASK: &str = "task";
-/// Why the run ended.
+/// Stop reason of the run.
 const SUBAGENT_LIMIT_CAPPED: &str = "subagent_limit_capped";
-/// The most that may be allowed at once.
-const MOST_AT_ONCE: u64 = 4;
-/// The most that may be allowed in one run.
-const MOST_IN_A_RUN: u64 = 50;
-/// How many at once unless a run says otherwise.
-const USUALLY_AT_ONCE: u64 = 3;
-/// What the user reads when a run may set no more agents to work.
-const USED_UP: &str = "No more tasks can be handed to other agents in this run; those beyond the limit were left out.";
+/// Maximum configurable number of concurrent tasks.
+const MAX_AT_ONCE: u64 = 4;
+/// Maximum configurable number of tasks per run.
+const MAX_PER_RUN: u64 = 50;
+/// Default number of concurrent tasks.
+const DEFAULT_AT_ONCE: u64 = 3;
+/// Text for the user when a run has reached its limit of tasks.
+const LIMIT_REACHED: &str = "No more tasks can be handed to other agents in this run; those beyond the limit were left out.";
 
-/// How many tasks an agent may hand out.
+/// Number of tasks that an agent may delegate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskLimits {
-    /// In one answer.
+    /// Maximum number in one answer.
     pub at_once: usize,
-    /// In one run; `None` for what is configured.
+    /// Maximum number in one run; `None` for the configured number.
     pub in_a_run: Option<usize>,
 }
 
 impl TaskLimits {
-    /// What a run's options say.
+    /// Reads the limits from the options of a run.
     pub fn read(options: &Map<String, Value>) -> Self {
         let option = |key: &str| options.get(key).and_then(Value::as_u64);
         Self {
             at_once: option("max_concurrent_subagents")
-                .unwrap_or(USUALLY_AT_ONCE)
-                .clamp(1, MOST_AT_ONCE) as usize,
+                .unwrap_or(DEFAULT_AT_ONCE)
+                .clamp(1, MAX_AT_ONCE) as usize,
             in_a_run: option("max_total_subagents")
-                .map(|total| total.clamp(1, MOST_IN_A_RUN) as usize),
+                .map(|total| total.clamp(1, MAX_PER_RUN) as usize),
         }
     }
 }
 
-/// Takes calls of `task` beyond the limits out of an answer.
+/// Removes calls of `task` that exceed the limits from an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct SubagentLimitMiddleware {
-    /// Most of them in one run, unless the run says otherwise.
+    /// Maximum number of tasks per run, unless the run sets another.
     pub max_total: usize,
 }
 
@@ -72,7 +72,7 @@ impl Middleware for SubagentLimitMiddleware {
     }
 }
 
-/// What becomes of the last answer's calls, after those of the answers before it.
+/// Applies the limits to the calls of the last answer, counting the calls of earlier answers.
 fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
     let Some(answer) = last_answer(run) else {
         return HookOutcome::default();
@@ -91,17 +91,17 @@ fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
     if asked <= room {
         return HookOutcome::default();
     }
-    let mut kept = 0;
-    let mut cut = keeping(answer, |call| {
+    let mut retained = 0;
+    let mut cut = with_calls_where(answer, |call| {
         call.name != TASK || {
-            kept += 1;
-            kept <= room
+            retained += 1;
+            retained <= room
         }
     });
     if left > 0 {
         return StateUpdate::messages([cut]).into();
     }
-    cut = cut.with(|body| append(&mut body.content, USED_UP));
+    cut = cut.with(|body| append(&mut body.content, LIMIT_REACHED));
     HookOutcome {
         stop_reason: Some(SUBAGENT_LIMIT_CAPPED.to_owned()),
         ..StateUpdate::messages([cut]).into()
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_beyond_the_limits_go_and_others_stay() {
+    fn calls_over_limit_are_removed_and_others_stay() {
         let five = answer(&["task", "ls", "task", "task", "task", "task"]);
         assert_eq!(
             names(&limited(std::slice::from_ref(&five), 3, 6)),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_held_within_bounds() {
+    fn options_are_clamped() {
         let read = |options: Value| TaskLimits::read(options.as_object().unwrap());
         assert_eq!(
             read(json!({})),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_tasks_left_is_told_so() {
+    fn exhausted_task_limit_adds_notice() {
         let done = limited(&[answer(&["task"; 3]), answer(&["task"])], 3, 3);
         assert!(names(&done).is_empty());
         assert_eq!(done.stop_reason.as_deref(), Some("subagent_limit_capped"));

@@ -1,4 +1,5 @@
-//! Adds what subagents have cost to the answer that set them to work, once, as the interface shows costs by answer.
+//! Adds the token usage of subagents once to the answer that started them, because the interface
+//! shows usage per answer.
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -9,9 +10,10 @@ use crate::messages::{Message, MessageKind, UsageMetadata, kwargs};
 use crate::runtime::agent::{RunContext, TokenCount};
 use crate::state::{StateUpdate, ThreadState};
 
-/// Books subagents on the answers that called them.
+/// Attributes the usage of subagents to the answers that started them.
 ///
-/// It does so when the next answer is there: until then the newest answer tells how long the conversation is.
+/// An answer is updated only after the next answer exists, because the usage of the newest answer
+/// is used as the length of the conversation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubagentUsageMiddleware;
 
@@ -26,17 +28,18 @@ impl Middleware for SubagentUsageMiddleware {
     }
 
     async fn after_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
-        Ok(StateUpdate::messages(booked(of_run(state.messages()))).into())
+        Ok(StateUpdate::messages(attributed(of_run(state.messages()))).into())
     }
 }
 
-/// What the subagent of a result has cost.
+/// Returns the token usage of the subagent that produced a result.
 pub(super) fn usage_of(result: &Message) -> Option<TokenCount> {
     TokenCount::deserialize(result.additional_kwargs.get(kwargs::SUBAGENT_TOKEN_USAGE)?).ok()
 }
 
-/// The answers before the last one whose subagents are not booked yet, with what those have cost.
-fn booked(run: &[Message]) -> Vec<Message> {
+/// Returns the answers before the last one that have unattributed subagent usage, with that usage
+/// added.
+fn attributed(run: &[Message]) -> Vec<Message> {
     let Some(last) = run.iter().rposition(Message::is_ai) else {
         return Vec::new();
     };
@@ -46,7 +49,7 @@ fn booked(run: &[Message]) -> Vec<Message> {
     let answers = run[..last]
         .iter()
         .filter(|message| is_open(message) && !message.tool_calls().is_empty());
-    let booked = answers.filter_map(|answer| {
+    let attributed = answers.filter_map(|answer| {
         let is_called = |result: &&Message| {
             answer
                 .tool_calls()
@@ -54,12 +57,12 @@ fn booked(run: &[Message]) -> Vec<Message> {
                 .any(|call| result.tool_call_id() == Some(&call.id))
         };
         let costs: Vec<TokenCount> = run.iter().filter(is_called).filter_map(usage_of).collect();
-        (!costs.is_empty()).then(|| costing(answer, &costs))
+        (!costs.is_empty()).then(|| with_usage(answer, &costs))
     });
-    booked.collect()
+    attributed.collect()
 }
 
-fn costing(answer: &Message, costs: &[TokenCount]) -> Message {
+fn with_usage(answer: &Message, costs: &[TokenCount]) -> Message {
     answer.with(|body| {
         let MessageKind::Ai {
             usage_metadata: Some(usage),
@@ -90,86 +93,5 @@ fn costing(answer: &Message, costs: &[TokenCount]) -> Message {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Map, json};
-
-    use super::*;
-    use crate::messages::{ToolCall, ToolStatus};
-
-    fn answer(id: &str, calls: &[&str], total: u64) -> Message {
-        Message::ai("a").with(|body| {
-            body.id = Some(id.to_owned());
-            let MessageKind::Ai {
-                tool_calls,
-                usage_metadata,
-                ..
-            } = &mut body.kind
-            else {
-                return;
-            };
-            *tool_calls = calls
-                .iter()
-                .map(|id| ToolCall::new(*id, "task", Map::new()))
-                .collect();
-            *usage_metadata = Some(UsageMetadata {
-                input_tokens: total - 1,
-                output_tokens: 1,
-                ..UsageMetadata::default()
-            });
-        })
-    }
-
-    fn result(call: &str, total: u64) -> Message {
-        Message::tool(
-            &ToolCall::new(call, "task", Map::new()),
-            "r",
-            ToolStatus::Success,
-        )
-        .with(|body| {
-            let usage = json!(TokenCount {
-                input_tokens: total - 2,
-                output_tokens: 2,
-                total_tokens: total
-            });
-            body.additional_kwargs
-                .insert(kwargs::SUBAGENT_TOKEN_USAGE.to_owned(), usage);
-        })
-    }
-
-    #[test]
-    fn each_answer_is_charged_once_for_all_that_it_called() {
-        let mut run = vec![
-            answer("1", &["a", "b"], 10),
-            result("a", 100),
-            result("b", 30),
-        ];
-        assert_eq!(booked(&run), [], "not before the next answer");
-        run.push(answer("2", &[], 7));
-        let charged = booked(&run);
-        let usage = charged[0].usage().unwrap();
-        assert_eq!(
-            (
-                charged.len(),
-                usage.input_tokens,
-                usage.output_tokens,
-                usage.total_tokens
-            ),
-            (1, 9 + 98 + 28, 5, 140)
-        );
-        run[0] = charged[0].clone();
-        assert_eq!(booked(&run), []);
-    }
-
-    #[test]
-    fn ordinary_calls_cost_nothing_more() {
-        let plain = Message::tool(
-            &ToolCall::new("a", "ls", Map::new()),
-            "r",
-            ToolStatus::Success,
-        );
-        assert_eq!(
-            booked(&[answer("1", &["a"], 10), plain, answer("2", &[], 5)]),
-            []
-        );
-    }
-}
+#[path = "subagent_usage_tests.rs"]
+mod tests;

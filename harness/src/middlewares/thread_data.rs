@@ -1,4 +1,5 @@
-//! Writes the paths of the thread's files into its state, and the run and time into the user's message.
+//! Writes the paths of the thread's files to its state, and the run id and time to the user's
+//! message.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -9,10 +10,10 @@ use crate::messages::{Message, kwargs};
 use crate::runtime::agent::{InputFacts, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 
-/// The name of a message that a person typed.
+/// Name of a message that a user typed.
 const USER_INPUT: &str = "user-input";
 
-/// Writes `thread_data` with the virtual paths that tools take, never with paths of the host.
+/// Writes `thread_data` with the virtual paths that tools accept, never with host paths.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ThreadDataMiddleware;
 
@@ -46,13 +47,13 @@ impl Middleware for ThreadDataMiddleware {
 
     async fn before_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let mut update = StateUpdate::default();
-        let places = json!({
+        let paths = json!({
             "workspace_path": "/mnt/user-data/workspace",
             "uploads_path": "/mnt/user-data/uploads",
             "outputs_path": "/mnt/user-data/outputs",
         });
-        if state.channel("thread_data") != Some(&places) {
-            update = update.and("thread_data", places);
+        if state.channel("thread_data") != Some(&paths) {
+            update = update.and("thread_data", paths);
         }
         if let Some(last) = state.messages().last().filter(|message| message.is_human()) {
             let facts = InputFacts {

@@ -1,4 +1,4 @@
-//! Names a conversation after its first question.
+//! Generates the title of a conversation after its first answer.
 
 use std::time::Duration;
 
@@ -9,47 +9,49 @@ use super::real_user::{is_real_user_message, user_text};
 use crate::config::TitleConfig;
 use crate::messages::Message;
 use crate::messages::marks::escaped;
-use crate::models::{AsideModels, Asker, Question, visible};
+use crate::models::{AuxiliaryModels, AuxiliaryRequest, Caller, strip_thinking};
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 
-/// The most characters of the question in a title.
+/// Maximum number of characters of the question in a title.
 const MAX_LOCAL_CHARS: usize = 50;
-/// End of a title that does not hold the whole question. DeerFlow's end-to-end suite compares titles with these dots.
+/// Suffix of a title that does not contain the whole question. DeerFlow's end-to-end suite compares
+/// titles with these dots.
 const ELLIPSIS: &str = "...";
-/// The title of a conversation that began without text.
+/// Title of a conversation that began without text.
 const NO_TEXT: &str = "New Conversation";
 
-/// The name under which titles count.
+/// Caller name under which usage for titles is recorded.
 const CALLER: &str = "middleware:title";
-/// How long a model may take for one.
-const LIMIT: Duration = Duration::from_secs(20);
-/// Letters of the question and of the answer that it is shown.
-const MOST_LETTERS: usize = 500;
+/// Time limit for a model to write a title.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum number of characters of the question and of the answer in the prompt.
+const MAX_PROMPT_CHARS: usize = 500;
 
 const SYSTEM: &str = "You name conversations. You answer with the name and nothing else.";
 const TEMPLATE: &str = "Name this conversation in at most {max_words} words, in the user's language: what it is about, without quotes and \
                         without a full stop at the end.\n\n<user>\n{user_msg}\n</user>\n\n<assistant>\n{assistant_msg}\n</assistant>";
 
-/// Writes `title` once, after the first answer: by a model where one is configured for it, else from the first words of the question.
+/// Writes `title` once, after the first answer: with the configured model, or else from the
+/// beginning of the question.
 #[derive(Debug, Clone)]
 pub struct TitleMiddleware {
-    /// What a model is asked for.
+    /// Limits that are part of the prompt.
     max_words: usize,
     max_chars: usize,
     writer: Option<Writer>,
 }
 
-/// A model that writes titles.
+/// Model that writes titles.
 #[derive(Debug, Clone)]
 struct Writer {
-    models: AsideModels,
+    models: AuxiliaryModels,
     model: String,
     template: String,
 }
 
 impl TitleMiddleware {
-    /// Titles of this size, cut from the question.
+    /// Creates titles of this size from the question.
     pub fn new(config: &TitleConfig) -> Self {
         let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX).max(1);
         Self {
@@ -59,8 +61,8 @@ impl TitleMiddleware {
         }
     }
 
-    /// The same, by a model where the configuration names one.
-    pub fn with_models(config: &TitleConfig, models: AsideModels) -> Self {
+    /// Same as [`new`](Self::new), but with a model if the configuration names one.
+    pub fn with_models(config: &TitleConfig, models: AuxiliaryModels) -> Self {
         let template = || {
             config
                 .prompt_template
@@ -78,20 +80,26 @@ impl TitleMiddleware {
         }
     }
 
-    /// A model's title in the place of one that was cut from the question; that one when no model has a better one.
-    async fn better(&self, cut: StateUpdate, state: &ThreadState, ctx: &RunContext) -> StateUpdate {
+    /// Returns the title that the model writes, or `cut`, the title from the question, if no model
+    /// is configured or it returns none.
+    async fn model_title(
+        &self,
+        cut: StateUpdate,
+        state: &ThreadState,
+        ctx: &RunContext,
+    ) -> StateUpdate {
         let Some(writer) = self.writer.as_ref().filter(|_| !cut.is_empty()) else {
             return cut;
         };
-        let question = Question {
+        let auxiliary_request = AuxiliaryRequest {
             models: vec![&writer.model],
             system: SYSTEM,
             prompt: self.prompt(&writer.template, state.messages()),
-            limit: LIMIT,
+            limit: MODEL_TIMEOUT,
         };
         let answer = writer
             .models
-            .ask(&question, Asker::within(ctx, CALLER))
+            .ask(&auxiliary_request, Caller::within(ctx, CALLER))
             .await;
         let title = answer
             .ok()
@@ -102,7 +110,7 @@ impl TitleMiddleware {
 
     fn prompt(&self, template: &str, messages: &[Message]) -> String {
         let shown = |text: String| {
-            let text: String = text.chars().take(MOST_LETTERS).collect();
+            let text: String = text.chars().take(MAX_PROMPT_CHARS).collect();
             escaped(&text)
         };
         let question = messages
@@ -115,10 +123,10 @@ impl TitleMiddleware {
             .filter(|message| message.is_ai())
             .map(|message| message.content.text());
         let answer = answers
-            .map(|text| visible(&text).to_owned())
+            .map(|text| strip_thinking(&text).to_owned())
             .find(|text| !text.is_empty())
             .unwrap_or_default();
-        // What people wrote is filled in last, for it may hold the names of places.
+        // User text is inserted last, because it may contain placeholders.
         let (before, behind) = template
             .split_once("{assistant_msg}")
             .unwrap_or((template, ""));
@@ -134,7 +142,7 @@ impl TitleMiddleware {
         format!("{}{answer}{}", fill(before), fill(behind))
     }
 
-    /// One line without quotes, at most as long as titles are.
+    /// Reduces an answer to one line without quotes, at most as long as a title may be.
     fn normalized(&self, answer: &str) -> String {
         let line = one_line(answer);
         let bare = line.trim_matches(|letter| {
@@ -155,17 +163,18 @@ impl TitleMiddleware {
         (users.next().is_none() && answers > 0).then(|| self.cut(&user_text(first)))
     }
 
-    /// The question, or its first 50 characters and an ellipsis. The whole has at most `max_chars` characters. Blanks count as they
-    /// were written, so that the cut is where DeerFlow makes it, and the title is one line.
+    /// Returns the question, or its first 50 characters and an ellipsis, with at most `max_chars`
+    /// characters in total. Whitespace counts as it was written, so the cut is at the same position
+    /// as in DeerFlow; the title is one line.
     fn cut(&self, text: &str) -> String {
         let short = self.max_chars.min(MAX_LOCAL_CHARS);
         let is_whole = text.chars().nth(short).is_none();
-        let kept = if is_whole {
+        let shortened = if is_whole {
             short
         } else {
             short.min(self.max_chars.saturating_sub(ELLIPSIS.len()))
         };
-        let line = one_line(&text.chars().take(kept).collect::<String>());
+        let line = one_line(&text.chars().take(shortened).collect::<String>());
         match line.is_empty() {
             true => NO_TEXT.to_owned(),
             false if is_whole => line,
@@ -173,7 +182,7 @@ impl TitleMiddleware {
         }
     }
 
-    fn update(&self, state: &ThreadState, more_answers: usize) -> StateUpdate {
+    fn update(&self, state: &ThreadState, extra_answers: usize) -> StateUpdate {
         if state.title().is_some() {
             return StateUpdate::default();
         }
@@ -182,7 +191,7 @@ impl TitleMiddleware {
             .iter()
             .filter(|message| message.is_ai())
             .count()
-            + more_answers;
+            + extra_answers;
         let title = self.title_of(state.messages(), answers);
         title
             .map(|title| StateUpdate::channel("title", title.into()))
@@ -190,7 +199,7 @@ impl TitleMiddleware {
     }
 }
 
-/// The words of a text with single blanks between them.
+/// Joins the words of a text with single spaces.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -212,10 +221,13 @@ impl Middleware for TitleMiddleware {
     }
 
     async fn after_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        Ok(self.better(self.update(state, 0), state, ctx).await.into())
+        Ok(self
+            .model_title(self.update(state, 0), state, ctx)
+            .await
+            .into())
     }
 
-    /// A conversation that was cut off in its first answer is named too.
+    /// A conversation that was interrupted in its first answer also gets a title.
     fn settle(&self, state: &ThreadState, _partial: Option<&Message>) -> StateUpdate {
         self.update(state, 1)
     }

@@ -1,4 +1,4 @@
-//! When a conversation is named, and how.
+//! Tests of titles: their time and their content.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn title(messages: Vec<Message>) -> Option<String> {
 }
 
 #[tokio::test]
-async fn the_first_words_of_the_question_become_the_title() {
+async fn title_is_first_words_of_question() {
     for (text, wanted) in [
         ("hello", "hello"),
         (
@@ -68,7 +68,7 @@ async fn the_first_words_of_the_question_become_the_title() {
 }
 
 #[test]
-fn long_questions_are_cut_where_deerflow_cuts_them() {
+fn long_question_is_cut_as_in_deerflow() {
     let digits = "1234567890".repeat(7);
     let of = |max_chars: u32, text: &str| {
         let config: TitleConfig =
@@ -91,7 +91,7 @@ fn long_questions_are_cut_where_deerflow_cuts_them() {
 }
 
 #[tokio::test]
-async fn a_title_is_written_once_and_not_before_an_answer() {
+async fn title_is_written_once_after_first_answer() {
     assert_eq!(title(vec![Message::human("q")]).await, None);
     assert_eq!(
         title(vec![
@@ -114,13 +114,13 @@ async fn a_title_is_written_once_and_not_before_an_answer() {
 }
 
 #[test]
-fn a_run_that_was_cut_off_still_gets_its_title() {
+fn interrupted_run_gets_title() {
     let update =
         TitleMiddleware::default().settle(&state_of([Message::human("what is this")]), None);
     assert_eq!(update.channels.get("title"), Some(&json!("what is this")));
 }
 
-/// The title that a model gives when it does as `directive` says.
+/// Returns the title that a model writes under this directive.
 async fn written(directive: &str) -> Option<String> {
     let catalog = ModelCatalog::new(
         [ModelEntry::new("a", "scripted", "s")],
@@ -130,7 +130,7 @@ async fn written(directive: &str) -> Option<String> {
         max_attempts: 1,
         ..RetryPolicy::default()
     };
-    let models = AsideModels {
+    let models = AuxiliaryModels {
         catalog: Arc::new(catalog),
         breakers: Arc::default(),
         retry,
@@ -153,7 +153,7 @@ async fn written(directive: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_model_writes_the_title_where_one_is_configured_and_the_question_helps_out() {
+async fn configured_model_writes_title_with_question_as_fallback() {
     assert_eq!(
         written("[[usage 1,1]] then say \"A\ntrip to Bergen\"")
             .await
@@ -167,7 +167,7 @@ async fn a_model_writes_the_title_where_one_is_configured_and_the_question_helps
 }
 
 #[test]
-fn what_people_wrote_is_data_in_the_prompt() {
+fn user_text_is_data_in_prompt() {
     let title = TitleMiddleware::default();
     let prompt = title.prompt(
         TEMPLATE,

@@ -1,4 +1,5 @@
-//! Keeps an agent to its todo list: one list at a time, not forgotten, and not left behind half done.
+//! Enforces the rules of the todo list: one list per answer, repeated when the model no longer sees
+//! it, and completed before the final answer.
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -13,18 +14,18 @@ use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::builtins::{TODOS, Todo, TodoStatus, WRITE_TODOS};
 
-/// The name of the message that brings back a list which is out of sight.
+/// Name of the message that repeats a list which is no longer in view.
 const REMINDER: &str = "todo_reminder";
-/// The name of the message that asks for the rest of the work.
+/// Name of the message that reminds the model of open items.
 const COMPLETION_REMINDER: &str = "todo_completion_reminder";
-/// How the lines of open points begin.
+/// Prefixes of lines with open items.
 const OPEN_MARKS: [&str; 2] = ["- [ ] ", "- [~] "];
-/// How often an agent is sent back to its work in one run.
-const MOST_REMINDERS: usize = 2;
-/// What the model reads when it wrote several lists at once.
+/// Maximum number of completion reminders per run.
+const MAX_REMINDERS: usize = 2;
+/// Result for a model that wrote several lists at once.
 const ONE_AT_A_TIME: &str = "Error: only one call of write_todos can be made at a time, since each replaces the whole list; none of them was made. Call it once.";
 
-/// The rules of the todo list.
+/// Enforces the rules of the todo list.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TodoMiddleware;
 
@@ -38,7 +39,7 @@ impl Middleware for TodoMiddleware {
         Hooks::BEFORE_MODEL | Hooks::WRAP_MODEL | Hooks::AFTER_MODEL
     }
 
-    /// A list whose writing was summarized away is shown again.
+    /// Repeats the list if its call was summarized away.
     async fn before_model(&self, state: &ThreadState, _ctx: &RunContext) -> HookResult {
         let todos = todos_of(state);
         if !has_open(&todos)
@@ -56,16 +57,17 @@ impl Middleware for TodoMiddleware {
         Ok(StateUpdate::messages([reminder(REMINDER, &text)]).into())
     }
 
-    /// A final answer is the last thing a model is asked about only when [`after_model`](Middleware::after_model) sent it back.
+    /// A request ends with a final answer only if [`after_model`](Middleware::after_model) jumped
+    /// back to the model.
     async fn wrap_model_call(
         &self,
         mut request: ModelRequest,
         _ctx: &RunContext,
         next: ModelNext<'_>,
     ) -> Result<Message, ModelError> {
-        let said =
+        let has_text =
             |message: &Message| is_final(message) && !message.content.text().trim().is_empty();
-        if request.messages.last().is_some_and(said)
+        if request.messages.last().is_some_and(has_text)
             && let Some(open) = open_in(&request.messages)
         {
             let text = format!(
@@ -94,7 +96,7 @@ impl Middleware for TodoMiddleware {
             return Ok(StateUpdate::messages(refusals).into());
         }
         let answered = run.iter().filter(|message| is_final(message)).count();
-        if is_final(answer) && answered <= MOST_REMINDERS && has_open(&todos_of(state)) {
+        if is_final(answer) && answered <= MAX_REMINDERS && has_open(&todos_of(state)) {
             return Ok(HookOutcome::default().jump(Jump::Model));
         }
         Ok(HookOutcome::default())
@@ -105,7 +107,7 @@ fn is_write(call: &ToolCall) -> bool {
     call.name == WRITE_TODOS
 }
 
-/// The thread's list; a client may have written anything there.
+/// Returns the thread's list; empty if a client wrote an invalid value to the channel.
 fn todos_of(state: &ThreadState) -> Vec<Todo> {
     state
         .channel(TODOS)
@@ -117,7 +119,8 @@ fn is_reminder(message: &Message) -> bool {
     message.name.as_deref() == Some(REMINDER)
 }
 
-/// What is open on the list as the conversation shows it last, written by the model or brought back; `None` where nothing is.
+/// Returns the open items of the list as last seen in the conversation, in a call or a reminder;
+/// `None` if there are none.
 fn open_in(messages: &[Message]) -> Option<String> {
     let list = messages.iter().rev().find_map(|message| {
         match message.tool_calls().iter().find(|call| is_write(call)) {
@@ -144,7 +147,7 @@ fn has_open(todos: &[Todo]) -> bool {
         .any(|todo| todo.status != TodoStatus::Completed)
 }
 
-/// A line for each point.
+/// Renders one line per item.
 fn rendered(todos: &[Todo]) -> String {
     let line = |todo: &Todo| {
         let mark = match todo.status {

@@ -1,4 +1,4 @@
-//! Todo lists: what is refused, what is shown again, and how often an agent is sent back to its work.
+//! Tests of todo lists: rejected lists, repeated lists, and completion reminders.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn list(statuses: [&str; 2]) -> Value {
     json!({"todos": [{"content": "one", "status": statuses[0]}, {"content": "two", "status": statuses[1]}]})
 }
 
-async fn said(replies: Vec<Reply>) -> (Said, Arc<ReplayModel>) {
+async fn output(replies: Vec<Reply>) -> (RunOutput, Arc<ReplayModel>) {
     let model = ReplayModel::new(replies);
     let agent = AgentBuilder::new(model.clone())
         .tool(WriteTodos)
@@ -24,28 +24,28 @@ async fn said(replies: Vec<Reply>) -> (Said, Arc<ReplayModel>) {
 }
 
 #[tokio::test]
-async fn the_list_is_in_the_state_and_a_done_one_lets_the_agent_answer() {
+async fn completed_list_permits_final_answer() {
     let replies = vec![
         calls([("a", "write_todos", list(["in_progress", "pending"]))]),
         calls([("b", "write_todos", list(["completed"; 2]))]),
     ];
-    let (said, model) = said([replies, vec![Reply::Say("done")]].concat()).await;
+    let (output, model) = output([replies, vec![Reply::Say("done")]].concat()).await;
     assert_eq!(
-        said.state().channel("todos"),
+        output.state().channel("todos"),
         Some(&list(["completed"; 2])["todos"])
     );
-    assert_eq!(model.asked().len(), 3);
+    assert_eq!(model.requests().len(), 3);
 }
 
 #[tokio::test]
-async fn an_agent_that_answers_too_early_is_sent_back_twice_and_no_more() {
-    let (said, model) = said(vec![
+async fn early_answer_is_sent_back_at_most_twice() {
+    let (output, model) = output(vec![
         calls([("a", "write_todos", list(["completed", "pending"]))]),
         Reply::Say("that is all"),
     ])
     .await;
-    assert!(said.outcome.is_ok());
-    let asked = model.asked();
+    assert!(output.outcome.is_ok());
+    let asked = model.requests();
     assert_eq!(asked.len(), 4);
     let last = |at: usize| asked[at].messages.last().unwrap();
     assert_eq!(last(1).name.as_deref(), Some("write_todos"));
@@ -59,7 +59,8 @@ async fn an_agent_that_answers_too_early_is_sent_back_twice_and_no_more() {
         );
     }
     assert!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .all(|message| !message.flag(kwargs::HIDE_FROM_UI)),
@@ -68,24 +69,24 @@ async fn an_agent_that_answers_too_early_is_sent_back_twice_and_no_more() {
 }
 
 #[tokio::test]
-async fn several_lists_at_once_are_all_refused() {
+async fn several_lists_at_once_are_rejected() {
     let twice = calls([
         ("a", "write_todos", list(["pending"; 2])),
         ("b", "write_todos", list(["completed"; 2])),
     ]);
-    let (said, model) = said(vec![twice, Reply::Say("sorry")]).await;
-    assert_eq!(model.asked().len(), 2);
-    let texts = said.transcript();
+    let (output, model) = output(vec![twice, Reply::Say("sorry")]).await;
+    assert_eq!(model.requests().len(), 2);
+    let texts = output.transcript();
     assert!(
         texts[2].starts_with("tool:Error: only one call")
             && texts[3].starts_with("tool:Error: only one call"),
         "{texts:?}"
     );
-    assert_eq!(said.state().channel("todos"), None);
+    assert_eq!(output.state().channel("todos"), None);
 }
 
 #[tokio::test]
-async fn a_list_that_is_out_of_sight_is_shown_again_once() {
+async fn list_out_of_view_is_repeated_once() {
     let with = |statuses, messages: Vec<Message>| {
         let mut state = state_of(messages);
         state
@@ -131,13 +132,13 @@ async fn a_list_that_is_out_of_sight_is_shown_again_once() {
 }
 
 #[tokio::test]
-async fn a_list_behind_a_summary_is_shown_again_and_every_request_ends_with_something_to_answer() {
+async fn summarized_list_is_repeated_and_requests_end_with_user_turn() {
     let ids = crate::ids::SeededIds::new(5);
     let written = vec![
         calls([("a", "write_todos", list(["in_progress", "pending"]))]),
         Reply::Say(""),
     ];
-    let mut state = self::said(written).await.0.state().clone();
+    let mut state = self::output(written).await.0.state().clone();
     state
         .apply(StateUpdate::messages([Message::human("go on")]), &ids)
         .unwrap();
@@ -148,13 +149,13 @@ async fn a_list_behind_a_summary_is_shown_again_and_every_request_ends_with_some
         .tool(WriteTodos)
         .middleware(TodoMiddleware)
         .build();
-    let said = run(&agent, fresh(state), |ctx| {
+    let output = run(&agent, fresh(state), |ctx| {
         ctx.ids = Arc::new(crate::ids::SeededIds::new(6))
     })
     .await;
-    assert!(said.outcome.is_ok());
+    assert!(output.outcome.is_ok());
     let names: Vec<Vec<String>> = model
-        .asked()
+        .requests()
         .iter()
         .map(|request| {
             request
@@ -166,7 +167,7 @@ async fn a_list_behind_a_summary_is_shown_again_and_every_request_ends_with_some
         .collect();
     assert_eq!(names[0], ["summary", "todo_reminder"]);
     assert_eq!(names.len(), 3);
-    for request in &model.asked()[1..] {
+    for request in &model.requests()[1..] {
         let last = request.messages.last().unwrap();
         let text = last.content.text();
         assert!(
@@ -178,7 +179,7 @@ async fn a_list_behind_a_summary_is_shown_again_and_every_request_ends_with_some
 }
 
 #[test]
-fn an_answer_that_a_guard_or_the_framework_gave_is_not_sent_back() {
+fn answer_of_guard_or_framework_is_not_sent_back() {
     assert!(is_final(&Message::ai("done")));
     for key in [
         kwargs::ERROR_FALLBACK,

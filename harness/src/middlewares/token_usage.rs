@@ -1,4 +1,4 @@
-//! Notes on each answer what its tokens were spent on, as the interface shows it.
+//! Annotates each answer with the purpose of its tokens, for the interface.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -35,8 +35,9 @@ impl Middleware for TokenUsageMiddleware {
     }
 }
 
-/// The answer after a guard has changed it: its tokens are not noted as spent on calls that nobody makes.
-pub(super) fn attributed_anew(answer: Message) -> Message {
+/// Updates the annotation after a guard has changed the answer, so that removed calls are not
+/// counted.
+pub(super) fn with_updated_attribution(answer: Message) -> Message {
     match answer
         .additional_kwargs
         .contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION)
@@ -95,83 +96,5 @@ fn action(call: &ToolCall) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::agents::AgentBuilder;
-    use crate::agents::test_support::{ReplayModel, Reply, ask, calls};
-
-    #[test]
-    fn an_answer_whose_calls_a_guard_took_says_so() {
-        let call = ToolCall::new("a", "bash", Default::default());
-        let calling = Message::ai("").with(|body| {
-            if let crate::messages::MessageKind::Ai { tool_calls, .. } = &mut body.kind {
-                tool_calls.push(call);
-            }
-        });
-        let kind = |answer: &Message| {
-            answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION]["kind"].clone()
-        };
-        let noted = attributed(&calling);
-        let stopped = super::super::answers::stopped(&noted, "loop_capped", "I stop here.");
-        assert_eq!(
-            (kind(&noted), kind(&stopped)),
-            (json!("tool_batch"), json!("final_answer"))
-        );
-        assert!(
-            !super::super::answers::stopped(&calling, "x", "y")
-                .additional_kwargs
-                .contains_key(kwargs::TOKEN_USAGE_ATTRIBUTION)
-        );
-    }
-
-    #[tokio::test]
-    async fn answers_say_what_they_were_for() {
-        let edit = ("a", "write_file", json!({"description": "write"}));
-        let replies = [
-            calls([edit, ("b", "ask_clarification", json!({}))]),
-            calls([("c", "write_todos", json!({}))]),
-            calls([("d", "task", json!({})), ("e", "task", json!({}))]),
-            Reply::Say("done"),
-        ];
-        let said = ask(
-            &AgentBuilder::new(ReplayModel::new(replies))
-                .middleware(TokenUsageMiddleware)
-                .build(),
-            "go",
-        )
-        .await;
-        let answers = said
-            .state()
-            .messages()
-            .iter()
-            .filter(|message| message.is_ai());
-        let noted: Vec<&Value> = answers
-            .map(|answer| &answer.additional_kwargs[kwargs::TOKEN_USAGE_ATTRIBUTION])
-            .collect();
-        let kinds: Vec<&str> = noted
-            .iter()
-            .map(|note| note["kind"].as_str().unwrap())
-            .collect();
-        assert_eq!(
-            kinds,
-            [
-                "tool_batch",
-                "todo_update",
-                "subagent_dispatch",
-                "final_answer"
-            ]
-        );
-        let actions = json!([
-            {"kind": "tool", "tool_name": "write_file", "description": "write", "tool_call_id": "a"},
-            {"kind": "clarification", "tool_name": "ask_clarification", "tool_call_id": "b"},
-        ]);
-        assert_eq!(
-            (&noted[0]["actions"], &noted[0]["shared_attribution"]),
-            (&actions, &json!(true))
-        );
-        assert_eq!(
-            noted[3],
-            &json!({"version": 1, "kind": "final_answer", "shared_attribution": false, "tool_call_ids": [], "actions": []})
-        );
-    }
-}
+#[path = "token_usage_tests.rs"]
+mod tests;

@@ -1,4 +1,4 @@
-//! Makes sure that a failing tool is told to the model in a form it can act on.
+//! Converts tool failures to results that the model can act on.
 
 use std::panic::AssertUnwindSafe;
 
@@ -11,12 +11,13 @@ use crate::messages::ToolCall;
 use crate::runtime::tasks::panic_text;
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// The most characters of an error that a tool did not word for the model itself.
+/// Maximum length of an error that a tool did not phrase for the model, in characters.
 const MAX_DETAIL_CHARS: usize = 500;
-/// What many readers of transcripts test for.
+/// Prefix by which readers of transcripts recognize an error.
 const PREFIX: &str = "Error:";
 
-/// Turns failures and panics of tools into results. A tool that ends the run on purpose still does.
+/// Converts failures and panics of tools to results. A tool that ends the run on purpose still
+/// does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolErrorMiddleware;
 
@@ -50,7 +51,7 @@ impl Middleware for ToolErrorMiddleware {
     }
 }
 
-/// A text that already speaks to the model stays as it is.
+/// Formats the error; a text that already addresses the model is unchanged.
 fn worded(tool: &str, class: &str, detail: &str) -> String {
     if detail.starts_with(PREFIX) {
         return detail.to_owned();
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_names_tool_and_class_and_is_bounded() {
+    fn failure_names_tool_and_class_and_is_bounded() {
         assert_eq!(
             worded("ls", "ToolError", "Error: no such directory"),
             "Error: no such directory"

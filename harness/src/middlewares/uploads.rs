@@ -1,4 +1,4 @@
-//! Tells the model about the files that came with the user's message.
+//! Describes the files of the user's message to the model.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::middleware::{HookResult, Hooks, Middleware};
-use crate::documents::{Glimpse, glimpse, size_text};
+use crate::documents::{UploadPreview, size_text, upload_preview};
 use crate::messages::marks::escaped;
 use crate::messages::{Content, Message, kwargs};
 use crate::runtime::agent::RunContext;
@@ -14,27 +14,27 @@ use crate::sandbox::safe_fs::NodeKind;
 use crate::sandbox::{FileHome, ThreadFiles, VirtualPath};
 use crate::state::{StateUpdate, ThreadState};
 
-/// Where uploads are, for tools.
+/// Folder of uploads, as tools see it.
 const UPLOADS: &str = "/mnt/user-data/uploads";
-/// Files described one by one; the rest are counted.
-const MOST_DETAILED: usize = 10;
+/// Maximum number of files that are described individually; further files are only counted.
+const MAX_DETAILED: usize = 10;
 
-/// Puts a `<current_uploads>` block before the user's text, and the list in `uploaded_files`.
+/// Adds a `<current_uploads>` block before the user's text, and the list to `uploaded_files`.
 #[derive(Debug, Clone)]
 pub struct UploadsMiddleware {
     files: FileHome,
 }
 
-/// A file that is really there.
+/// Upload that exists on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Upload {
     name: String,
     bytes: u64,
-    glimpse: Glimpse,
+    preview: UploadPreview,
 }
 
 impl UploadsMiddleware {
-    /// Looks for uploads in the threads of this home.
+    /// Creates the middleware for the files in this storage.
     pub fn new(files: FileHome) -> Self {
         Self { files }
     }
@@ -52,12 +52,12 @@ impl Middleware for UploadsMiddleware {
 
     async fn before_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
         let Some(last) = state.messages().last().filter(|message| message.is_human()) else {
-            return Ok(nothing(state));
+            return Ok(clear_uploads(state));
         };
         let files = self.files.thread(&ctx.actor.user_id, &ctx.thread_id);
         let uploads = present(&named_files(last), &files).await;
         if uploads.is_empty() {
-            return Ok(nothing(state));
+            return Ok(clear_uploads(state));
         }
         let list: Vec<Value> = uploads.iter().map(Upload::entry).collect();
         let message = with_block(last, &block(&uploads));
@@ -67,8 +67,8 @@ impl Middleware for UploadsMiddleware {
     }
 }
 
-/// No uploads: the list of an earlier message goes.
-fn nothing(state: &ThreadState) -> super::middleware::HookOutcome {
+/// Returns an update that empties the list of an earlier message.
+fn clear_uploads(state: &ThreadState) -> super::middleware::HookOutcome {
     let empty = state
         .channel("uploaded_files")
         .is_none_or(|list| list.as_array().is_some_and(Vec::is_empty));
@@ -79,7 +79,7 @@ fn nothing(state: &ThreadState) -> super::middleware::HookOutcome {
     }
 }
 
-/// Plain file names among the message's `files`, each once.
+/// Returns the plain file names among the message's `files`, without duplicates.
 fn named_files(message: &Message) -> Vec<String> {
     let entries = message
         .additional_kwargs
@@ -98,7 +98,7 @@ fn named_files(message: &Message) -> Vec<String> {
     names
 }
 
-/// A name without any way in it that is not of an upload still under way.
+/// Reports whether a name contains no path and does not belong to an upload in progress.
 fn is_plain(name: &str) -> bool {
     let staging = name.starts_with(".upload-") && name.ends_with(".part");
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']) && !staging
@@ -112,20 +112,20 @@ async fn present(names: &[String], files: &ThreadFiles) -> Vec<Upload> {
         };
         match files.stat(&path).await {
             Ok(Some(stat)) if stat.kind == NodeKind::File => {
-                let detailed = uploads.len() < MOST_DETAILED;
-                let glimpse = if detailed {
-                    glimpse(files, name).await
+                let detailed = uploads.len() < MAX_DETAILED;
+                let preview = if detailed {
+                    upload_preview(files, name).await
                 } else {
-                    Glimpse::default()
+                    UploadPreview::default()
                 };
                 uploads.push(Upload {
                     name: name.clone(),
                     bytes: stat.bytes,
-                    glimpse,
+                    preview,
                 });
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, file = %name, "an upload cannot be looked at"),
+            Err(error) => tracing::warn!(%error, file = %name, "cannot inspect an upload"),
         }
     }
     uploads
@@ -153,7 +153,7 @@ fn block(uploads: &[Upload]) -> String {
         "<current_uploads>".to_owned(),
         "The user attached these files to this message:".to_owned(),
     ];
-    for upload in uploads.iter().take(MOST_DETAILED) {
+    for upload in uploads.iter().take(MAX_DETAILED) {
         lines.push(format!(
             "- {} ({})",
             escaped(&upload.name),
@@ -162,12 +162,12 @@ fn block(uploads: &[Upload]) -> String {
         lines.push(format!("  Path: {}", escaped(&upload.path())));
         lines.extend(
             upload
-                .glimpse
+                .preview
                 .lines()
                 .map(|line| format!("  {}", escaped(&line))),
         );
     }
-    let rest = &uploads[uploads.len().min(MOST_DETAILED)..];
+    let rest = &uploads[uploads.len().min(MAX_DETAILED)..];
     if !rest.is_empty() {
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
         for upload in rest {
@@ -197,7 +197,7 @@ fn block(uploads: &[Upload]) -> String {
     lines.join("\n")
 }
 
-/// The message with the block before its text; the text as it was is kept beside it.
+/// Returns the message with the block before its text; the original text is stored with it.
 fn with_block(message: &Message, block: &str) -> Message {
     message.with(|body| {
         let text = body.content.text();

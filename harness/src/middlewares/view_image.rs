@@ -1,6 +1,7 @@
-//! Shows the model the pictures it has just asked to see.
+//! Adds the images that the model requested with `view_image` to its next request.
 //!
-//! They are read when they are sent and stand in the request alone: no checkpoint and no viewer ever has their bytes.
+//! The files are read when the request is sent. Their bytes are part of the request only: no
+//! checkpoint and no viewer receives them.
 
 use async_trait::async_trait;
 use base64::Engine;
@@ -16,25 +17,25 @@ use crate::runtime::agent::RunContext;
 use crate::sandbox::{FileHome, ThreadFiles};
 use crate::tools::builtins::MAX_IMAGE_BYTES;
 
-/// How much one request shows at most, in bytes: providers refuse requests that are much larger.
-const MAX_SHOWN_BYTES: u64 = MAX_IMAGE_BYTES;
+/// Maximum number of image bytes in one request: providers reject requests that are much larger.
+const MAX_REQUEST_IMAGE_BYTES: u64 = MAX_IMAGE_BYTES;
 
-/// Adds the pictures of the latest calls of `view_image` to the request.
+/// Adds the images of the latest calls of `view_image` to the request.
 #[derive(Debug, Clone)]
 pub struct ViewImageMiddleware {
     files: FileHome,
 }
 
-/// What the tool noted of a picture.
+/// Image as recorded by the tool in its result.
 #[derive(Debug, Clone, Deserialize)]
-struct Viewed {
+struct ViewedImage {
     path: String,
     mime_type: String,
     size: u64,
 }
 
 impl ViewImageMiddleware {
-    /// Reads pictures from the threads of this home.
+    /// Creates the middleware for the files in this storage.
     pub fn new(files: FileHome) -> Self {
         Self { files }
     }
@@ -60,12 +61,12 @@ impl Middleware for ViewImageMiddleware {
         if !viewed.is_empty() {
             let files = self.files.thread(&ctx.actor.user_id, &ctx.thread_id);
             let mut blocks = vec![text("The pictures you asked to see:".to_owned())];
-            let mut left = MAX_SHOWN_BYTES;
+            let mut remaining = MAX_REQUEST_IMAGE_BYTES;
             for image in &viewed {
-                match left.checked_sub(image.size) {
+                match remaining.checked_sub(image.size) {
                     Some(rest) => {
-                        left = rest;
-                        blocks.extend(shown(image, &self.files, &files).await);
+                        remaining = rest;
+                        blocks.extend(image_blocks(image, &self.files, &files).await);
                     }
                     None => blocks.push(text(format!(
                         "{} is too much to be shown with the others; ask for it alone.",
@@ -86,15 +87,15 @@ impl Middleware for ViewImageMiddleware {
     }
 }
 
-/// The pictures among the results that nothing but other results came after; each once.
-fn just_viewed(messages: &[Message]) -> Vec<Viewed> {
+/// Returns the images among the trailing tool results, without duplicates.
+fn just_viewed(messages: &[Message]) -> Vec<ViewedImage> {
     let results = messages
         .iter()
         .rev()
         .take_while(|message| message.tool_call_id().is_some());
-    let mut viewed: Vec<Viewed> = Vec::new();
+    let mut viewed: Vec<ViewedImage> = Vec::new();
     for image in results.filter_map(|result| {
-        Viewed::deserialize(result.additional_kwargs.get(kwargs::VIEWED_IMAGE)?).ok()
+        ViewedImage::deserialize(result.additional_kwargs.get(kwargs::VIEWED_IMAGE)?).ok()
     }) {
         if !viewed.iter().any(|known| known.path == image.path) {
             viewed.push(image);
@@ -104,16 +105,16 @@ fn just_viewed(messages: &[Message]) -> Vec<Viewed> {
     viewed
 }
 
-async fn shown(image: &Viewed, home: &FileHome, files: &ThreadFiles) -> Vec<Value> {
-    let Viewed {
+async fn image_blocks(image: &ViewedImage, home: &FileHome, files: &ThreadFiles) -> Vec<Value> {
+    let ViewedImage {
         path,
         mime_type,
         size,
     } = image;
-    let Ok(place) = home.readable(path) else {
+    let Ok(virtual_path) = home.readable(path) else {
         return vec![text(format!("{path}: no such picture"))];
     };
-    match files.read_bytes(&place, MAX_IMAGE_BYTES).await {
+    match files.read_bytes(&virtual_path, MAX_IMAGE_BYTES).await {
         Ok(bytes) if bytes.len() as u64 == *size => {
             let url = format!("data:{mime_type};base64,{}", STANDARD.encode(&bytes));
             vec![

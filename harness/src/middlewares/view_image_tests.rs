@@ -1,4 +1,4 @@
-//! Pictures: what is refused, what the model sees, and what nobody keeps.
+//! Tests of images: rejected files, the images that the model sees, and that no copy is stored.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::agents::AgentBuilder;
-use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls};
+use crate::agents::test_support::{ReplayModel, Reply, RunOutput, ask, calls};
 use crate::ids::ThreadId;
 use crate::sandbox::pending_file::Durability;
 use crate::sandbox::{FileLimits, VirtualPath};
@@ -32,7 +32,7 @@ async fn write(home: &FileHome, name: &str, bytes: &[u8]) {
         .unwrap();
 }
 
-fn see(paths: &[&str]) -> Reply {
+fn view_image_reply(paths: &[&str]) -> Reply {
     let call = |path: &&str| {
         (
             "c",
@@ -50,8 +50,8 @@ fn see(paths: &[&str]) -> Reply {
     )
 }
 
-async fn said(home: &FileHome, replies: Vec<Reply>) -> (Said, Arc<ReplayModel>) {
-    let model = ReplayModel::seeing(replies);
+async fn output(home: &FileHome, replies: Vec<Reply>) -> (RunOutput, Arc<ReplayModel>) {
+    let model = ReplayModel::with_images(replies);
     let agent = AgentBuilder::new(model.clone())
         .tool(ViewImage { home: home.clone() })
         .middleware(ViewImageMiddleware::new(home.clone()))
@@ -60,15 +60,15 @@ async fn said(home: &FileHome, replies: Vec<Reply>) -> (Said, Arc<ReplayModel>) 
 }
 
 #[tokio::test]
-async fn pictures_stand_in_one_request_and_never_in_the_thread() {
+async fn images_are_in_one_request_and_never_in_thread() {
     let (_dir, home) = home(&[("a.png", PNG), ("b.GIF", b"GIF89a..")]).await;
     let replies = vec![
-        see(&["a.png", "b.GIF"]),
+        view_image_reply(&["a.png", "b.GIF"]),
         calls([("t", "nothing", json!({}))]),
         Reply::Say("a cat"),
     ];
-    let (said, model) = said(&home, replies).await;
-    let asked = model.asked();
+    let (output, model) = output(&home, replies).await;
+    let asked = model.requests();
     let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else {
         panic!("no pictures")
     };
@@ -88,10 +88,10 @@ async fn pictures_stand_in_one_request_and_never_in_the_thread() {
             .all(|message| matches!(message.content, Content::Text(_)))
     );
     assert_eq!(
-        said.state().channel("viewed_images").unwrap()["/mnt/user-data/uploads/a.png"]["mime_type"],
+        output.state().channel("viewed_images").unwrap()["/mnt/user-data/uploads/a.png"]["mime_type"],
         "image/png"
     );
-    for step in said.steps() {
+    for step in output.steps() {
         assert!(
             !serde_json::to_string(&*step.state)
                 .unwrap()
@@ -103,7 +103,7 @@ async fn pictures_stand_in_one_request_and_never_in_the_thread() {
 }
 
 #[tokio::test]
-async fn what_is_no_picture_is_refused_with_a_reason() {
+async fn non_image_is_rejected_with_reason() {
     let (_dir, home) = home(&[("a.jpg", PNG), ("b.png", b"text"), ("c.svg", b"<svg/>")]).await;
     for (path, reason) in [
         ("a.jpg", "is image/png by its content, and not image/jpeg"),
@@ -112,26 +112,26 @@ async fn what_is_no_picture_is_refused_with_a_reason() {
         ("d.png", "no such file"),
         ("../../d.png", "Error"),
     ] {
-        let (said, _) = said(&home, vec![see(&[path]), Reply::Say("oh")]).await;
-        let said = said.state().messages()[2].content.text();
+        let (output, _) = output(&home, vec![view_image_reply(&[path]), Reply::Say("oh")]).await;
+        let output = output.state().messages()[2].content.text();
         assert!(
-            said.starts_with("Error") && said.contains(reason),
-            "{path}: {said}"
+            output.starts_with("Error") && output.contains(reason),
+            "{path}: {output}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_picture_that_changed_or_went_is_a_note() {
+async fn changed_or_missing_image_becomes_note() {
     let (_dir, home) = home(&[("a.png", b"other")]).await;
     let files = home.thread("ann", &ThreadId::parse("thread").unwrap());
     for name in ["a.png", "b.png"] {
-        let viewed = Viewed {
+        let viewed = ViewedImage {
             path: format!("/mnt/user-data/uploads/{name}"),
             mime_type: "image/png".to_owned(),
             size: 9,
         };
-        let [note] = &shown(&viewed, &home, &files).await[..] else {
+        let [note] = &image_blocks(&viewed, &home, &files).await[..] else {
             panic!("a note alone")
         };
         assert_eq!(note["type"], "text", "{note}");
@@ -139,11 +139,15 @@ async fn a_picture_that_changed_or_went_is_a_note() {
 }
 
 #[tokio::test]
-async fn one_request_shows_only_so_much() {
+async fn request_limits_image_bytes() {
     let large = [PNG, &vec![0; 12 << 20][..]].concat();
     let (_dir, home) = home(&[("a.png", &large), ("b.png", &large)]).await;
-    let (_, model) = said(&home, vec![see(&["a.png", "b.png"]), Reply::Say("a cat")]).await;
-    let asked = model.asked();
+    let (_, model) = output(
+        &home,
+        vec![view_image_reply(&["a.png", "b.png"]), Reply::Say("a cat")],
+    )
+    .await;
+    let asked = model.requests();
     let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else {
         panic!("no pictures")
     };

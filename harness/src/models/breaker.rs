@@ -1,4 +1,5 @@
-//! Leaves a failing provider alone for a while: a pure state machine with time passed in, and its shared form.
+//! Circuit breaker for failing providers: a pure state machine that gets the time as an argument,
+//! and a shared wrapper.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,12 +8,12 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 
-/// When a circuit opens and how long it stays open.
+/// Thresholds of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerPolicy {
-    /// Failed calls in a row that open it.
+    /// Number of consecutive failed calls that open the circuit.
     pub failure_threshold: u32,
-    /// How long it stays open before one call may try again.
+    /// Time that the circuit stays open before one probe call is admitted.
     pub recovery: Duration,
 }
 
@@ -25,25 +26,26 @@ impl Default for BreakerPolicy {
     }
 }
 
-/// The state of one circuit.
+/// State of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Circuit {
-    /// Calls pass; so many failed in a row.
+    /// Calls are admitted.
     Closed {
         /// Failures since the last success.
         failures: u32,
     },
-    /// Calls are refused until then.
+    /// Calls are rejected until a point in time.
     Open {
-        /// When one call may try.
+        /// Time at which one probe call is admitted.
         until: DateTime<Utc>,
     },
-    /// One call tries; others are refused until it has ended.
+    /// One probe call is in flight; others are rejected until it ends.
     Probing,
 }
 
 impl Circuit {
-    /// Asks to call at `now`: the state while the call lasts, or how long to stay away.
+    /// Requests admission of a call at `now`. Returns the state during the call. The error is the
+    /// time until a call can be admitted.
     pub fn admit(self, now: DateTime<Utc>) -> Result<Self, Duration> {
         match self {
             Self::Closed { .. } => Ok(self),
@@ -56,12 +58,12 @@ impl Circuit {
         }
     }
 
-    /// A call reached the provider.
+    /// Returns the state after a call that the provider answered.
     pub fn succeeded(self) -> Self {
         Self::Closed { failures: 0 }
     }
 
-    /// A call failed at `now` by the provider's fault.
+    /// Returns the state after a call that failed at `now` because of the provider.
     pub fn failed(self, now: DateTime<Utc>, policy: BreakerPolicy) -> Self {
         let open = || {
             let recovery = TimeDelta::from_std(policy.recovery).unwrap_or(TimeDelta::MAX);
@@ -78,12 +80,14 @@ impl Circuit {
                 }
             }
             Self::Closed { .. } | Self::Probing => open(),
-            // A call admitted before the circuit opened; it changes nothing.
+            // The call was admitted before the circuit opened. Its failure does not extend the open
+            // time.
             Self::Open { .. } => self,
         }
     }
 
-    /// The probing call was given up without an outcome: the next may probe at once.
+    /// Returns the state after a probe call that ended without an outcome. The next call may probe
+    /// immediately.
     pub fn abandoned(self, now: DateTime<Utc>) -> Self {
         match self {
             Self::Probing => Self::Open { until: now },
@@ -92,7 +96,7 @@ impl Circuit {
     }
 }
 
-/// One model's circuit, shared by its callers.
+/// Circuit breaker of one model, shared by its callers.
 #[derive(Debug)]
 pub struct CircuitBreaker {
     policy: BreakerPolicy,
@@ -100,7 +104,7 @@ pub struct CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// A closed circuit.
+    /// Creates a closed circuit.
     pub fn new(policy: BreakerPolicy) -> Self {
         Self {
             policy,
@@ -108,8 +112,9 @@ impl CircuitBreaker {
         }
     }
 
-    /// Asks to call; the error says how long to stay away. A permit that is dropped without an outcome, as a cancelled call
-    /// does, lets the next caller probe.
+    /// Requests admission of a call. The error is the time until a call can be admitted. If a
+    /// permit is dropped without an outcome, for example because the call was cancelled, the next
+    /// caller may probe.
     pub fn admit(self: &Arc<Self>, now: DateTime<Utc>) -> Result<CallPermit, Duration> {
         let mut circuit = self.circuit.lock();
         let probing = matches!(*circuit, Circuit::Open { .. });
@@ -122,13 +127,13 @@ impl CircuitBreaker {
         })
     }
 
-    /// The present state.
+    /// Returns the current state.
     pub fn circuit(&self) -> Circuit {
         *self.circuit.lock()
     }
 }
 
-/// Leave to make one call.
+/// Permit for one call.
 #[derive(Debug)]
 #[must_use = "a permit ends the call's probe when it is dropped"]
 pub struct CallPermit {
@@ -139,14 +144,14 @@ pub struct CallPermit {
 }
 
 impl CallPermit {
-    /// The provider answered.
+    /// Reports that the provider answered.
     pub fn succeeded(mut self) {
         self.settled = true;
         let mut circuit = self.breaker.circuit.lock();
         *circuit = circuit.succeeded();
     }
 
-    /// The provider failed.
+    /// Reports that the provider failed.
     pub fn failed(mut self, now: DateTime<Utc>) {
         self.settled = true;
         let mut circuit = self.breaker.circuit.lock();
@@ -163,7 +168,7 @@ impl Drop for CallPermit {
     }
 }
 
-/// The circuits of all models, by entry name.
+/// Circuit breakers of all models, by entry name.
 #[derive(Debug, Default)]
 pub struct Breakers {
     policy: BreakerPolicy,
@@ -171,7 +176,7 @@ pub struct Breakers {
 }
 
 impl Breakers {
-    /// Circuits that follow `policy`.
+    /// Creates circuit breakers with this policy.
     pub fn new(policy: BreakerPolicy) -> Self {
         Self {
             policy,
@@ -179,7 +184,7 @@ impl Breakers {
         }
     }
 
-    /// The circuit of the model entry `name`.
+    /// Returns the circuit breaker of the model entry `name`. Creates it if there is none.
     pub fn of(&self, name: &str) -> Arc<CircuitBreaker> {
         let mut by_model = self.by_model.lock();
         if let Some(breaker) = by_model.get(name) {
@@ -207,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
+    fn consecutive_failures_open_the_circuit() {
         let breaker = breaker(2);
         breaker.admit(at(0)).unwrap().failed(at(0));
         breaker.admit(at(1)).unwrap().succeeded();
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_recovery_one_probe_decides() {
+    fn probe_after_recovery_decides_the_state() {
         let breaker = breaker(1);
         breaker.admit(at(0)).unwrap().failed(at(0));
         let probe = breaker.admit(at(60)).unwrap();
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_probe_is_released() {
+    fn cancelled_probe_is_released() {
         let breaker = breaker(1);
         breaker.admit(at(0)).unwrap().failed(at(0));
         drop(breaker.admit(at(60)).unwrap());
@@ -239,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_failure_of_an_earlier_call_does_not_prolong_the_pause() {
+    fn late_failure_does_not_extend_the_open_time() {
         let breaker = breaker(1);
         let (early, late) = (breaker.admit(at(0)).unwrap(), breaker.admit(at(0)).unwrap());
         early.failed(at(1));

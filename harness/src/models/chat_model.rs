@@ -1,4 +1,4 @@
-//! The port of a chat model.
+//! Port of chat models.
 
 use std::sync::Arc;
 
@@ -8,45 +8,49 @@ use futures_util::stream::BoxStream;
 use super::{ModelError, ModelRequest};
 use crate::messages::MessageChunk;
 
-/// What is known of a model entry.
+/// Properties of a model entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
-    /// The entry's name: what a run asks for.
+    /// Name of the entry, by which runs select the model.
     pub name: String,
-    /// The provider's own name of the model.
+    /// Name of the model at its provider.
     pub model: String,
-    /// The provider kind, such as `openai`.
+    /// Provider kind, such as `openai`.
     pub provider: String,
-    /// Whether images may be sent.
+    /// `true` if the model accepts images.
     pub supports_vision: bool,
 }
 
-/// Fragments of one answer. The last has `chunk_position: "last"`; a stream that ends without it was cut.
+/// Chunks of one answer. The last has `chunk_position: "last"`. A stream that ends without it was
+/// truncated.
 pub type ModelStream = BoxStream<'static, Result<MessageChunk, ModelError>>;
 
-/// A model that answers message lists. Promises: chunks carry the id the request names; they add up, by
-/// [`crate::messages::MessageAccumulator`], to the final message; dropping the stream ends the provider's work; no wait is
-/// unbounded.
+/// Model that answers lists of messages.
+///
+/// Guarantees: chunks have the id that the request names; [`crate::messages::MessageAccumulator`]
+/// combines them into the final message; dropping the stream cancels the provider's work; every
+/// wait has a timeout.
 #[async_trait]
 pub trait ChatModel: Send + Sync + std::fmt::Debug {
-    /// Facts about it.
+    /// Returns the properties of the model.
     fn info(&self) -> &ModelInfo;
 
-    /// Models to ask instead, in order, when this one fails for good.
+    /// Returns the models to call, in order, after this one and all its retries have failed.
     fn fallbacks(&self) -> &[Arc<dyn ChatModel>] {
         &[]
     }
 
-    /// How often a call is tried, the first time included, where the entry says so.
+    /// Returns the maximum number of attempts per call, the first included, if the entry sets it.
     fn max_attempts(&self) -> Option<u32> {
         None
     }
 
-    /// Whether another call would have to wait for its turn: one that was not answered in time may then not have been made.
+    /// Reports whether all permits of this model are in use. If so, a call that timed out may never
+    /// have been sent.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Asks. Errors before the first chunk are returned here.
+    /// Calls the model. Errors before the first chunk are returned here, later ones by the stream.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
 }

@@ -1,4 +1,4 @@
-//! Sorts a provider's refusal into a class: by its words first, by its status where the words say nothing.
+//! Classifies errors of providers: by code and message, or by status if no code or phrase matches.
 
 use super::ModelErrorKind;
 
@@ -43,7 +43,7 @@ const BURST: &[&str] = &[
     "突发流量",
     "突增",
 ];
-/// Codes of ordinary rate limits, whose messages like to speak of billing.
+/// Codes of ordinary rate limits. Their messages often mention billing.
 const RATE_LIMIT_CODES: &[&str] = &[
     "rate_limit_exceeded",
     "rate_limit_error",
@@ -81,45 +81,47 @@ const BUSY: &[&str] = &[
     "限流",
 ];
 
-/// What a provider said, as far as it said it.
+/// Error of a provider, as far as it is known.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Refusal<'a> {
-    /// The HTTP status.
+pub(crate) struct ErrorReport<'a> {
+    /// HTTP status.
     pub(crate) status: Option<u16>,
-    /// Its error code or type, a word for programs.
+    /// Error code or type.
     pub(crate) code: &'a str,
-    /// Its message, a sentence for people.
+    /// Error message.
     pub(crate) message: &'a str,
 }
 
-/// The class of a refusal. Words win over the status: many gateways answer 429 or 400 when money is out.
-pub(crate) fn classify(refusal: Refusal<'_>) -> ModelErrorKind {
-    let text = format!("{} {}", refusal.code, refusal.message).to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+/// Returns the class of an error. The text takes precedence over the status: many gateways answer
+/// 429 or 400 when the quota is used up.
+pub(crate) fn classify(report: ErrorReport<'_>) -> ModelErrorKind {
+    let text = format!("{} {}", report.code, report.message).to_lowercase();
+    let matches_any = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let rate_limited =
-        matches!(refusal.status, None | Some(429)) && RATE_LIMIT_CODES.contains(&refusal.code);
-    if rate_limited && !says(BURST) {
+        matches!(report.status, None | Some(429)) && RATE_LIMIT_CODES.contains(&report.code);
+    if rate_limited && !matches_any(BURST) {
         return ModelErrorKind::Transient;
     }
-    if says(QUOTA) && !rate_limited {
+    if matches_any(QUOTA) && !rate_limited {
         return ModelErrorKind::Quota;
     }
-    if says(AUTH) {
+    if matches_any(AUTH) {
         return ModelErrorKind::Auth;
     }
-    if says(BURST) {
+    if matches_any(BURST) {
         return ModelErrorKind::Burst;
     }
-    match refusal.status.and_then(by_status) {
+    match report.status.and_then(class_of_status) {
         Some(kind) => kind,
-        None if says(BUSY) => ModelErrorKind::Busy,
-        None if refusal.status.is_none() && says(TRANSIENT) => ModelErrorKind::Transient,
+        None if matches_any(BUSY) => ModelErrorKind::Busy,
+        None if report.status.is_none() && matches_any(TRANSIENT) => ModelErrorKind::Transient,
         None => ModelErrorKind::BadRequest,
     }
 }
 
-/// The class a status has by itself. 400 and its like have none: their words may still say "busy".
-fn by_status(status: u16) -> Option<ModelErrorKind> {
+/// Returns the class of a status. Returns `None` for 400 and similar statuses, because their text
+/// may state that the provider is busy.
+fn class_of_status(status: u16) -> Option<ModelErrorKind> {
     match status {
         401 | 403 => Some(ModelErrorKind::Auth),
         402 => Some(ModelErrorKind::Quota),
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_come_before_the_status_and_the_status_before_busy_words() {
+    fn classify_prefers_text_then_status_then_busy_text() {
         let table = [
             (
                 Some(429),
@@ -196,7 +198,7 @@ mod tests {
         ];
         for (status, code, message, expected) in table {
             assert_eq!(
-                classify(Refusal {
+                classify(ErrorReport {
                     status,
                     code,
                     message

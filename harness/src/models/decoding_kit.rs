@@ -1,11 +1,12 @@
-//! What the decoders of provider answers promise for any bytes, as checks that fuzzers and tests feed. A broken promise panics.
+//! Checks of the decoders of provider answers for arbitrary bytes, used by fuzz targets and tests.
+//! A violated guarantee panics.
 
 use serde_json::Map;
 
 use super::anthropic::Messages;
 use super::gemini::GenerateContent;
 use super::http::{
-    AnswerReader, Chunks, DecodeError, Decoder, Endpoint, EventCutter, EventTooLong, Wire,
+    AnswerReader, Chunks, DecodeError, Decoder, Endpoint, EventSplitter, EventTooLong, Wire,
 };
 use super::ollama::Chat;
 use super::openai::{ChatCompletions, Dialect};
@@ -15,12 +16,12 @@ use crate::messages::{
     Message, MessageAccumulator, MessageChunk, MessageKind, UsageMetadata, kwargs,
 };
 
-/// In how many places an answer is split in two, beside each of its bytes coming alone.
+/// Number of positions at which an answer is split in two, in addition to a split at each byte.
 const SPLITS: usize = 8;
-/// The id of the message that each answer becomes.
+/// Id of the message that each answer becomes.
 const MESSAGE: &str = "m1";
 
-/// Chat completions, in the dialects whose answers are read differently.
+/// Checks chat completions, in the dialects whose answers are decoded differently.
 pub fn chat_completions(answer: &[u8]) {
     for dialect in [
         Dialect::OPENAI,
@@ -32,44 +33,44 @@ pub fn chat_completions(answer: &[u8]) {
     }
 }
 
-/// The responses API.
+/// Checks the responses API.
 pub fn responses(answer: &[u8]) {
-    check_wire(Responses::of(&entry(), Dialect::OPENAI.site), answer);
+    check_wire(Responses::of(&entry(), Dialect::OPENAI.defaults), answer);
 }
 
-/// Anthropic messages.
+/// Checks Anthropic messages.
 pub fn anthropic(answer: &[u8]) {
     check_wire(Messages::of(&entry(), false), answer);
 }
 
-/// Gemini.
+/// Checks Gemini.
 pub fn gemini(answer: &[u8]) {
     check_wire(GenerateContent::of(&entry()), answer);
 }
 
-/// Ollama's own API.
+/// Checks Ollama's own API.
 pub fn ollama(answer: &[u8]) {
     check_wire(Chat::of(&entry()), answer);
 }
 
-/// The cutter of events, of both kinds.
+/// Checks the splitter of events, for server-sent events and for lines.
 pub fn events(bytes: &[u8]) {
-    for new in [EventCutter::default, EventCutter::of_lines] {
+    for new in [EventSplitter::default, EventSplitter::lines] {
         let cut = |pieces: &[&[u8]]| {
-            let (mut cutter, mut payloads) = (new(), Vec::new());
+            let (mut splitter, mut payloads) = (new(), Vec::new());
             for piece in pieces {
-                let kept: Result<(), EventTooLong> = cutter.push(piece, |payload| {
+                let reasoning: Result<(), EventTooLong> = splitter.push(piece, |payload| {
                     payloads.push(payload.to_vec());
                     Ok(())
                 });
-                kept.expect("a short stream has no long event");
+                reasoning.expect("a short stream has no oversized event");
             }
-            (payloads, cutter.rest())
+            (payloads, splitter.rest())
         };
         let whole = cut(&[bytes]);
         assert!(
             whole.0.iter().map(Vec::len).sum::<usize>() <= bytes.len(),
-            "payloads are made of the stream's bytes alone"
+            "payloads contain no bytes from outside the stream"
         );
         each_split(bytes, |pieces| assert_eq!(cut(pieces), whole));
     }
@@ -83,32 +84,32 @@ pub(super) fn entry() -> ModelEntry {
     entry
 }
 
-/// All that is promised of a wire's answers, streamed or not.
-fn check_wire<W: Wire>(way: Result<(W, Endpoint), String>, answer: &[u8]) {
-    let (wire, endpoint) = way.expect("an entry with an address has a way to it");
+/// Checks all guarantees for a wire's answers, streamed or not.
+fn check_wire<W: Wire>(wire_and_endpoint: Result<(W, Endpoint), String>, answer: &[u8]) {
+    let (wire, endpoint) = wire_and_endpoint.expect("an entry with an address has an endpoint");
     check_reader(|| wire.reader(MESSAGE), answer);
     let mut chunks = Chunks::new();
     let streamed = decoded(|| wire.reader(MESSAGE), &[answer]);
     let whole = Decoder::new(wire.reader(MESSAGE)).whole(answer, &mut chunks);
     for (chunks, ended) in [(streamed.0, streamed.1.is_none()), (chunks, whole.is_ok())] {
-        let message = check_sum(&chunks);
+        let message = check_accumulated(&chunks);
         assert!(
             !ended || is_closed(&chunks),
-            "an answer without a fault has an end"
+            "an answer without an error has an end"
         );
-        // What was read can be said again.
+        // A decoded message can be sent again.
         let _call = wire.call(&request(message), &Map::new(), &endpoint, None);
     }
 }
 
-/// What is promised of a reader for any stream: however it is split it gives the same chunks, and it says its end exactly when
-/// there is no fault.
+/// Checks the guarantees of a reader for any stream: each split gives the same chunks, and there is
+/// a closing chunk exactly if there is no error.
 pub(super) fn check_reader<R: AnswerReader>(reader: impl Fn() -> R, stream: &[u8]) {
     let whole = decoded(&reader, &[stream]);
     assert_eq!(
         is_closed(&whole.0),
         whole.1.is_none(),
-        "an end or a fault, and not both"
+        "either an end or an error"
     );
     let last = whole
         .0
@@ -119,8 +120,8 @@ pub(super) fn check_reader<R: AnswerReader>(reader: impl Fn() -> R, stream: &[u8
     each_split(stream, |pieces| assert_eq!(decoded(&reader, pieces), whole));
 }
 
-/// The chunks of a stream in pieces, and the fault that ended it.
-pub(super) fn decoded<R: AnswerReader>(
+/// Returns the chunks of a stream in pieces, and the error that ended it.
+pub(crate) fn decoded<R: AnswerReader>(
     reader: impl Fn() -> R,
     pieces: &[&[u8]],
 ) -> (Chunks, Option<DecodeError>) {
@@ -130,16 +131,17 @@ pub(super) fn decoded<R: AnswerReader>(
             return (chunks, Some(error));
         }
     }
-    let fault = decoder.end(&mut chunks).err();
-    (chunks, fault)
+    let failure = decoder.end(&mut chunks).err();
+    (chunks, failure)
 }
 
-/// The message that `chunks` add up to: it says what they said, and each of its calls has an id of its own.
-fn check_sum(chunks: &[MessageChunk]) -> Message {
-    let mut sum = MessageAccumulator::new(MESSAGE);
-    chunks.iter().for_each(|chunk| sum.push(chunk));
-    let _so_far = sum.so_far();
-    let message = sum.finish();
+/// Returns the message that the accumulated `chunks` form. Checks that it has their text and that
+/// each of its calls has a unique id.
+fn check_accumulated(chunks: &[MessageChunk]) -> Message {
+    let mut accumulator = MessageAccumulator::new(MESSAGE);
+    chunks.iter().for_each(|chunk| accumulator.push(chunk));
+    let _so_far = accumulator.so_far();
+    let message = accumulator.finish();
     let text: String = chunks.iter().map(|chunk| chunk.content.as_str()).collect();
     assert_eq!(message.content.text(), text);
     let thoughts: String = chunks
@@ -151,12 +153,12 @@ fn check_sum(chunks: &[MessageChunk]) -> Message {
                 .as_str()
         })
         .collect();
-    let kept = message
+    let reasoning = message
         .additional_kwargs
         .get(kwargs::REASONING_CONTENT)
-        .and_then(|kept| kept.as_str())
+        .and_then(|reasoning| reasoning.as_str())
         .unwrap_or_default();
-    assert_eq!(kept, thoughts);
+    assert_eq!(reasoning, thoughts);
     let MessageKind::Ai {
         tool_calls,
         invalid_tool_calls,
@@ -184,7 +186,7 @@ fn check_sum(chunks: &[MessageChunk]) -> Message {
     );
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), announced, "each call has an id of its own");
+    assert_eq!(ids.len(), announced, "each call has a unique id");
     let costs = message.usage().map_or([0; 4], |usage| {
         [
             usage.input_tokens,
@@ -195,7 +197,7 @@ fn check_sum(chunks: &[MessageChunk]) -> Message {
     });
     assert!(
         costs.iter().all(|count| *count <= 2 * UsageMetadata::MOST),
-        "costs can be added up"
+        "usage counts do not overflow when added"
     );
     message
 }
@@ -206,7 +208,7 @@ fn is_closed(chunks: &[MessageChunk]) -> bool {
         .is_some_and(|chunk| chunk.chunk_position == Some("last"))
 }
 
-/// Shows `check` the bytes one by one, and split in two at some places.
+/// Calls `check` with the bytes one by one, and split in two at several positions.
 fn each_split(bytes: &[u8], check: impl Fn(&[&[u8]])) {
     check(&bytes.chunks(1).collect::<Vec<_>>());
     for at in (1..bytes.len()).step_by((bytes.len() / SPLITS).max(1)) {
@@ -215,11 +217,11 @@ fn each_split(bytes: &[u8], check: impl Fn(&[&[u8]])) {
     }
 }
 
-fn request(said: Message) -> ModelRequest {
+fn request(message: Message) -> ModelRequest {
     ModelRequest {
         message_id: "m2".to_owned(),
         system: None,
-        messages: vec![Message::human("Go on."), said],
+        messages: vec![Message::human("Go on."), message],
         tools: [].into(),
         thinking: true,
         reasoning_effort: None,

@@ -1,4 +1,4 @@
-//! A model entry as the configuration gives it, and the provider settings that one call makes of it.
+//! Model entry of the configuration, and the provider settings of one call.
 
 use std::fmt;
 
@@ -7,50 +7,53 @@ use serde_json::{Map, Value, json};
 
 use super::{ModelRequest, Pricing};
 
-/// One entry of `models`. `Debug` names the provider keys and hides their values, since any may hold a secret.
+/// One entry of `models`. `Debug` prints the names of the provider keys but not their values, which
+/// may be secrets.
 #[derive(Clone, Default)]
 pub struct ModelEntry {
-    /// What runs ask for; unique.
+    /// Name by which runs select the model. Unique.
     pub name: String,
-    /// A provider kind, or the class path of an older configuration.
+    /// Provider kind, or a class path of an older configuration.
     pub use_path: String,
     /// The model's name at its provider.
     pub model: String,
-    /// The name shown to people.
+    /// Name for display.
     pub display_name: Option<String>,
-    /// A sentence shown to people.
+    /// Description for display.
     pub description: Option<String>,
-    /// Whether the model can think before it answers.
+    /// `true` if the model supports thinking.
     pub supports_thinking: bool,
-    /// Whether it takes a `reasoning_effort`.
+    /// `true` if the model supports `reasoning_effort`.
     pub supports_reasoning_effort: bool,
-    /// Whether it takes images.
+    /// `true` if the model accepts images.
     pub supports_vision: bool,
-    /// Settings laid over the others while thinking is on.
+    /// Settings that override the others while thinking is on.
     pub when_thinking_enabled: Option<Map<String, Value>>,
-    /// Settings laid over the others while thinking is off.
+    /// Settings that override the others while thinking is off.
     pub when_thinking_disabled: Option<Map<String, Value>>,
-    /// Short for `when_thinking_enabled.thinking`.
+    /// Short form of `when_thinking_enabled.thinking`.
     pub thinking: Option<Map<String, Value>>,
-    /// How many tokens fit into one call, question and answer together.
+    /// Maximum number of tokens of a call, request and answer together.
     pub context_window: Option<u64>,
-    /// Seconds without a chunk after which a stream counts as dead.
+    /// Seconds without a chunk after which a stream has timed out.
     pub stream_chunk_timeout: Option<f64>,
-    /// Tries of a call after the first; by the rules for all when absent.
+    /// Maximum number of retries per call. If absent, the global setting applies.
     pub max_retries: Option<u32>,
-    /// Calls at once, more of which wait; any number when absent or 0.
+    /// Maximum number of concurrent calls. Further calls wait. Absent or 0 means no limit.
     pub max_concurrent_calls: Option<usize>,
-    /// Most bytes of one answer's text, reasoning and arguments together, which ends there; 2 MiB when absent, no limit when 0.
+    /// Maximum number of bytes of one answer's text, reasoning and arguments together. A longer
+    /// answer is truncated. Absent means 2 MiB, 0 means no limit.
     pub max_answer_bytes: Option<usize>,
-    /// What its tokens cost.
+    /// Prices of its tokens.
     pub pricing: Option<Pricing>,
-    /// Entries that are asked, in order, when this one fails for good.
+    /// Entries that are called, in order, after this one and all its retries have failed.
     pub fallback_models: Vec<String>,
-    /// The provider's key. Wins over an `api_key` among `extra`.
+    /// API key of the provider. Takes precedence over an `api_key` in `extra`.
     pub api_key: Option<SecretString>,
-    /// Every other key, for the provider.
+    /// All other keys, for the provider.
     pub extra: Map<String, Value>,
-    /// Why the entry cannot work, where that is known already; asking for the model says it.
+    /// Reason why the entry cannot work, if it is already known. Building the model returns it as
+    /// the error.
     pub fault: Option<String>,
 }
 
@@ -65,7 +68,8 @@ impl fmt::Debug for ModelEntry {
     }
 }
 
-/// Thinking was asked of a model whose entry has settings for it but does not claim to support it.
+/// Error: thinking was requested, and the entry has settings for it, but does not declare that the
+/// model supports it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "thinking is on, but the entry does not support it: set `supports_thinking: true` or remove its thinking settings"
@@ -73,7 +77,7 @@ impl fmt::Debug for ModelEntry {
 pub struct ThinkingUnsupported;
 
 impl ModelEntry {
-    /// An entry with nothing but the three required keys.
+    /// Creates an entry with only the three required keys.
     pub fn new(
         name: impl Into<String>,
         use_path: impl Into<String>,
@@ -87,7 +91,8 @@ impl ModelEntry {
         }
     }
 
-    /// The provider settings of one call: the entry's keys, the caller's overrides, and what thinking on or off makes of them.
+    /// Returns the provider settings of one call: the entry's keys, the caller's overrides, and the
+    /// settings for thinking on or off.
     pub fn settings_for(
         &self,
         request: &ModelRequest,
@@ -121,7 +126,7 @@ impl ModelEntry {
         when_on
     }
 
-    /// Says "off" in the words in which the entry says "on".
+    /// Turns thinking off with the counterpart of the setting that turns it on.
     fn turn_thinking_off(&self, settings: &mut Map<String, Value>, when_on: Map<String, Value>) {
         if let Some(when_off) = &self.when_thinking_disabled {
             settings.extend(when_off.clone());
@@ -158,7 +163,7 @@ impl ModelEntry {
     }
 }
 
-/// Lays `over` onto `base`: objects key by key, anything else replaced.
+/// Merges `over` into `base`: objects recursively, other values are replaced.
 fn deep_merge(base: &mut Value, over: &Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {

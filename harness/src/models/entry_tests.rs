@@ -1,4 +1,4 @@
-//! The thinking switch, branch by branch.
+//! Settings for thinking, case by case.
 
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ struct Case {
 }
 
 #[test]
-fn every_way_to_switch_thinking_gives_the_right_settings() {
+fn thinking_switch_gives_expected_settings() {
     let none = || Value::Null;
     let body_switch = || json!({"extra_body": {"thinking": {"type": "enabled", "budget": 9}}});
     let cases = [
         Case {
-            name: "on lies over the entry",
+            name: "settings for thinking override the entry",
             extra: json!({"temperature": 0, "top_p": 1}),
             on: json!({"temperature": 1}),
             off: none(),
@@ -50,7 +50,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
             expected: json!({"temperature": 1, "top_p": 1}),
         },
         Case {
-            name: "the short form joins the long one",
+            name: "the short form is merged into the long one",
             extra: json!({}),
             on: json!({"thinking": {"type": "enabled"}}),
             off: none(),
@@ -60,7 +60,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
             expected: json!({"thinking": {"type": "enabled", "budget_tokens": 5}}),
         },
         Case {
-            name: "explicit off wins",
+            name: "explicit settings for thinking off take precedence",
             extra: json!({"a": 1}),
             on: body_switch(),
             off: json!({"a": 2}),
@@ -70,7 +70,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
             expected: json!({"a": 2}),
         },
         Case {
-            name: "a body switch is turned, the rest of the body stays",
+            name: "the switch in the body is turned off, the rest is unchanged",
             extra: json!({"extra_body": {"seed": 3}}),
             on: body_switch(),
             off: none(),
@@ -121,7 +121,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
                 "reasoning_effort": "high"}),
         },
         Case {
-            name: "a plain switch is turned",
+            name: "a plain switch is turned off",
             extra: json!({}),
             on: none(),
             off: none(),
@@ -131,7 +131,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
             expected: json!({"thinking": {"type": "disabled"}}),
         },
         Case {
-            name: "no settings, nothing to switch",
+            name: "without settings nothing changes",
             extra: json!({"x": 1}),
             on: none(),
             off: none(),
@@ -141,7 +141,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
             expected: json!({"x": 1, "reasoning_effort": "low"}),
         },
         Case {
-            name: "thinking without settings is harmless",
+            name: "thinking without settings is accepted",
             extra: json!({}),
             on: none(),
             off: none(),
@@ -169,7 +169,7 @@ fn every_way_to_switch_thinking_gives_the_right_settings() {
 }
 
 #[test]
-fn overrides_win_and_an_unsupported_effort_is_dropped() {
+fn overrides_win_and_unsupported_effort_is_dropped() {
     let mut entry = ModelEntry::new("e", "openai", "m");
     entry.extra = object(json!({"temperature": 0.2, "reasoning_effort": "high"})).unwrap();
     let settings = entry
@@ -179,7 +179,7 @@ fn overrides_win_and_an_unsupported_effort_is_dropped() {
 }
 
 #[test]
-fn thinking_settings_without_support_are_refused_only_when_thinking() {
+fn unsupported_thinking_settings_fail_only_when_on() {
     let mut entry = ModelEntry::new("e", "openai", "m");
     entry.thinking = object(json!({"type": "enabled"}));
     assert_eq!(
@@ -195,9 +195,9 @@ fn debug_output_hides_every_value() {
     entry.api_key = Some("sk-canary".into());
     entry.extra =
         object(json!({"api_key": "sk-canary", "default_headers": {"x": "sk-canary"}})).unwrap();
-    let shown = format!("{entry:?}");
+    let debug = format!("{entry:?}");
     assert!(
-        !shown.contains("canary") && shown.contains("default_headers"),
-        "{shown}"
+        !debug.contains("canary") && debug.contains("default_headers"),
+        "{debug}"
     );
 }

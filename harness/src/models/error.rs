@@ -1,31 +1,31 @@
-//! How model calls fail, in classes that decide about a retry.
+//! Errors of model calls, in classes that decide whether a call is retried.
 
 use std::time::Duration;
 
-/// The class of a failure.
+/// Class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// No quota or money left. Not retried.
+    /// The quota or credit is used up. Not retried.
     Quota,
-    /// Wrong or missing key, or no permission. Not retried.
+    /// The key is wrong or missing, or permission is denied. Not retried.
     Auth,
-    /// Too fast for now. Retried, at most once.
+    /// Short-term rate limit. Retried at most once.
     Burst,
     /// The provider is overloaded. Retried.
     Busy,
-    /// The connection or the provider failed for now. Retried.
+    /// The connection or the provider failed temporarily. Retried.
     Transient,
-    /// The stream was silent for too long. Retried, at most once.
+    /// The stream delivered no data for too long. Retried at most once.
     Stalled,
-    /// The request was refused for what it says. Not retried.
+    /// The provider rejected the content of the request. Not retried.
     BadRequest,
-    /// The entry cannot work as it is configured. Not retried.
+    /// The entry cannot work as configured. Not retried.
     Config,
 }
 
 impl ModelErrorKind {
-    /// Whether another try may help.
+    /// Reports whether a retry may help.
     pub fn is_retriable(self) -> bool {
         matches!(
             self,
@@ -33,7 +33,7 @@ impl ModelErrorKind {
         )
     }
 
-    /// The word in `error_reason` and in `llm_retry` events.
+    /// Returns the value for `error_reason` and `llm_retry` events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Quota => "quota",
@@ -48,18 +48,18 @@ impl ModelErrorKind {
     }
 }
 
-/// A failed model call. The text names the model entry and never a key.
+/// Failed model call. The text names the model entry and never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model {model:?}: {message}")]
 pub struct ModelError {
-    /// The model entry.
+    /// Name of the model entry.
     pub model: String,
-    /// The class.
+    /// Class of the failure.
     pub kind: ModelErrorKind,
-    /// What happened, in the provider's words where it gave some.
+    /// Description of the failure, with the provider's message if there is one.
     pub message: String,
-    /// The HTTP status, when there was one.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// How long the provider asked to wait.
+    /// Delay that the provider requested.
     pub retry_after: Option<Duration>,
 }

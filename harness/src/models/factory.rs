@@ -1,21 +1,21 @@
-//! Builds the model that an entry describes: the one place that knows which providers this version has.
+//! Builds the model of an entry. Only this file depends on the set of providers in this build.
 
 use std::sync::Arc;
 
-use super::bounded::Bounded;
-use super::paced::Paced;
+use super::concurrency_limit::ConcurrencyLimited;
 #[cfg(feature = "providers")]
-use super::providers::over_http;
+use super::providers::build_http_model;
+use super::size_limit::SizeLimited;
 use super::{ChatModel, ModelEntry, ModelInfo, ProviderKind, ScriptedModel};
 use crate::clock::Clock;
 
-/// What adapters share.
+/// Dependencies that all models share.
 #[derive(Debug)]
-pub(super) struct Parts {
-    /// For waits that providers give as dates.
+pub(super) struct ModelDependencies {
+    /// Clock for retry delays that providers state as dates.
     #[cfg_attr(
         not(feature = "providers"),
-        expect(dead_code, reason = "no provider of this build gives waits")
+        expect(dead_code, reason = "no provider of this build uses the clock")
     )]
     pub(super) clock: Arc<dyn Clock>,
     #[cfg(feature = "providers")]
@@ -23,7 +23,7 @@ pub(super) struct Parts {
         std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
 }
 
-impl Parts {
+impl ModelDependencies {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
@@ -33,8 +33,11 @@ impl Parts {
     }
 }
 
-/// The model of `entry`, or what to change in the entry.
-pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatModel>, String> {
+/// Builds the model of `entry`. The error states what to change in the entry.
+pub(super) fn build(
+    entry: &ModelEntry,
+    dependencies: &ModelDependencies,
+) -> Result<Arc<dyn ChatModel>, String> {
     if let Some(fault) = &entry.fault {
         return Err(fault.clone());
     }
@@ -48,9 +51,9 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
     };
     let built: Result<Arc<dyn ChatModel>, String> = match kind {
         ProviderKind::Scripted => Ok(Arc::new(ScriptedModel::with_info(info))),
-        _ => over_http(kind, entry, info, parts).unwrap_or_else(|| {
+        _ => build_http_model(kind, entry, info, dependencies).unwrap_or_else(|| {
             Err(format!(
-                "the provider kind `{}` (`use: {}`) is not in this version; supported: {}. Many providers also speak OpenAI chat \
+                "the provider kind `{}` (`use: {}`) is not supported by this build; supported: {}. Many providers also speak OpenAI chat \
                  completions: configure `use: openai` with their `base_url` and `api_key`",
                 kind.as_str(),
                 entry.use_path,
@@ -58,10 +61,10 @@ pub(super) fn build(entry: &ModelEntry, parts: &Parts) -> Result<Arc<dyn ChatMod
             ))
         }),
     };
-    built.map(|model| Paced::by(entry, Bounded::by(entry, model)))
+    built.map(|model| ConcurrencyLimited::wrap(entry, SizeLimited::wrap(entry, model)))
 }
 
-/// The words of the kinds that can be built.
+/// Returns the names of the kinds that this build supports.
 fn supported() -> String {
     let built =
         |kind: &ProviderKind| *kind == ProviderKind::Scripted || cfg!(feature = "providers");
@@ -72,13 +75,13 @@ fn supported() -> String {
         .join(", ")
 }
 
-/// A model behind HTTP, in a build that has none.
+/// Stand-in for builds without HTTP providers.
 #[cfg(not(feature = "providers"))]
-fn over_http(
+fn build_http_model(
     _: ProviderKind,
     _: &ModelEntry,
     _: ModelInfo,
-    _: &Parts,
+    _: &ModelDependencies,
 ) -> Option<Result<Arc<dyn ChatModel>, String>> {
     None
 }

@@ -1,4 +1,4 @@
-//! A model with others behind it.
+//! Model with fallback models.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use async_trait::async_trait;
 
 use super::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 
-/// A model, and those that [`super::stream_with_retry`] asks when it fails for good.
+/// Model, and the models that [`super::stream_with_retry`] calls after this one and all its retries
+/// have failed.
 #[derive(Debug)]
 pub(super) struct WithFallbacks {
     pub(super) model: Arc<dyn ChatModel>,

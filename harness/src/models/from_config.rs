@@ -1,4 +1,4 @@
-//! What the configuration says, in the terms of this module.
+//! Conversions from the configuration to the types of this module.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ impl From<&ModelConfig> for ModelEntry {
         if config.use_responses_api == Some(true) {
             extra.insert("use_responses_api".to_owned(), json!(true));
         }
-        // The key moves into a type that hides it.
+        // The key is moved to a type that hides it in debug output.
         let api_key = config.extra.secret("api_key");
         if let Some(Value::String(_)) = extra.get("api_key") {
             extra.shift_remove("api_key");
@@ -51,7 +51,7 @@ impl From<&ModelConfig> for ModelEntry {
 }
 
 impl ModelCatalog {
-    /// The catalog of a configuration's entries.
+    /// Creates the catalog of the configured entries.
     pub fn from_config(models: &[ModelConfig], clock: Arc<dyn Clock>) -> Self {
         Self::new(models.iter().map(ModelEntry::from), clock)
     }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_keeps_every_key_and_hides_its_api_key() {
+    fn entry_keeps_every_key_and_hides_its_api_key() {
         let entry = ModelEntry::from(&config(json!({
             "name": "a", "use": "openai", "model": "m", "api_key": "sk-canary", "temperature": 1, "use_responses_api": true,
             "context_window": 9, "pricing": {"currency": "EUR"}, "thinking": {"type": "enabled"}, "supports_vision": true,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policies_default_alike_on_both_sides() {
+    fn policy_defaults_match_the_configuration() {
         assert_eq!(
             RetryPolicy::from(&LlmCallConfig::default()),
             RetryPolicy::default()
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_known_to_be_faulty_says_so_when_it_is_asked_for() {
+    fn invalid_entry_returns_its_error_on_get() {
         let mut entry = ModelEntry::new("a", "scripted", "m");
         entry.fault = Some("`$KEY` has no value".to_owned());
         let error = ModelCatalog::new([entry], Arc::new(SystemClock))

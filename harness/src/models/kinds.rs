@@ -1,14 +1,14 @@
-//! Which provider a `use:` means: kinds by their own word, and the class paths of older configurations.
+//! Provider kinds, by keyword and by the class paths of older configurations.
 
-/// A provider wire.
+/// Provider kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProviderKind {
-    /// The built-in scripted model.
+    /// Built-in scripted model.
     Scripted,
-    /// OpenAI chat completions, and servers compatible with it.
+    /// OpenAI chat completions, and compatible servers.
     OpenAi,
-    /// The same, sending the reasoning of earlier answers back.
+    /// OpenAI chat completions that send the reasoning of earlier answers back.
     OpenAiCompatReplay,
     /// DeepSeek.
     DeepSeek,
@@ -42,21 +42,21 @@ pub enum ProviderKind {
     Codex,
 }
 
-/// A kind, its word, and the classes that older configurations name it by: last module segment and class.
+/// Kind, its keyword, and the classes that older configurations use: last module segment and class.
 struct Row {
     kind: ProviderKind,
-    word: &'static str,
+    keyword: &'static str,
     classes: &'static [(&'static str, &'static str)],
 }
 
 const fn row(
     kind: ProviderKind,
-    word: &'static str,
+    keyword: &'static str,
     classes: &'static [(&'static str, &'static str)],
 ) -> Row {
     Row {
         kind,
-        word,
+        keyword,
         classes,
     }
 }
@@ -149,45 +149,47 @@ const TABLE: &[Row] = &[
     ),
 ];
 
-/// A `use:` that means no provider.
+/// Error: the value of `use:` is no known provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`use: {path}` is no known provider; nearest: {}", nearest.join(", "))]
+#[error("`use: {path}` is not a known provider; nearest: {}", nearest.join(", "))]
 pub struct UnknownProvider {
-    /// What was written.
+    /// Value in the configuration.
     pub path: String,
-    /// Words that it may have meant.
+    /// Most similar keywords.
     pub nearest: Vec<&'static str>,
 }
 
 impl ProviderKind {
-    /// Reads a `use:`. Of a class path only the class and a module segment before it must be known, whatever its prefix.
+    /// Parses a value of `use:`. A class path matches by its class and one module segment; its
+    /// prefix is ignored.
     pub fn parse(path: &str) -> Result<Self, UnknownProvider> {
         let path = path.trim();
-        let found = TABLE
+        let row = TABLE
             .iter()
-            .find(|row| row.word.eq_ignore_ascii_case(path) || row.is_class(path));
-        found.map(|row| row.kind).ok_or_else(|| UnknownProvider {
+            .find(|row| row.keyword.eq_ignore_ascii_case(path) || row.is_class(path));
+        row.map(|row| row.kind).ok_or_else(|| UnknownProvider {
             path: path.to_owned(),
             nearest: nearest(path),
         })
     }
 
-    /// Every kind there is.
+    /// Returns all kinds.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.kind)
     }
 
-    /// The word that names it in a configuration.
+    /// Returns the keyword for the configuration.
     pub fn as_str(self) -> &'static str {
         TABLE
             .iter()
             .find(|row| row.kind == self)
-            .map_or("unknown", |row| row.word)
+            .map_or("unknown", |row| row.keyword)
     }
 
-    /// What people run to sign in with their own account: it writes a file that can stand in for a key.
+    /// Returns the command that signs a user in with their own account and writes a credentials
+    /// file that replaces an API key.
     #[cfg(feature = "providers")]
-    pub(in crate::models) fn sign_in_command(self) -> Option<&'static str> {
+    pub(crate) fn sign_in_command(self) -> Option<&'static str> {
         match self {
             Self::Codex => Some("codex login"),
             Self::Anthropic | Self::Claude => Some("claude /login"),
@@ -207,7 +209,7 @@ impl Row {
     }
 }
 
-/// The three words most like `path` or its class.
+/// Returns the three keywords most similar to `path` or its class.
 fn nearest(path: &str) -> Vec<&'static str> {
     let class = path
         .rsplit([':', '.'])
@@ -219,19 +221,19 @@ fn nearest(path: &str) -> Vec<&'static str> {
             .classes
             .iter()
             .map(|(_, class)| class.to_lowercase())
-            .chain([row.word.to_owned()]);
+            .chain([row.keyword.to_owned()]);
         names
-            .map(|name| distance(&class, &name))
+            .map(|name| edit_distance(&class, &name))
             .min()
             .unwrap_or(usize::MAX)
     };
     let mut rows: Vec<&Row> = TABLE.iter().collect();
     rows.sort_by_key(|row| likeness(row));
-    rows.into_iter().take(3).map(|row| row.word).collect()
+    rows.into_iter().take(3).map(|row| row.keyword).collect()
 }
 
-/// How many letters must change to make one word of the other. Long texts are compared by their beginning.
-fn distance(a: &str, b: &str) -> usize {
+/// Returns the edit distance of two words. Compares only the first 64 characters.
+fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(64).collect();
     let mut line: Vec<usize> = (0..=b.len()).collect();
     for (row, letter) in a.chars().take(64).enumerate() {
@@ -252,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_old_class_paths_mean_the_same_kinds() {
+    fn keywords_and_class_paths_give_the_same_kinds() {
         for (path, expected) in [
             ("scripted", Scripted),
             ("openai", OpenAi),
@@ -295,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_path_is_told_the_nearest_kinds() {
+    fn unknown_path_error_lists_nearest_kinds() {
         let error = ProviderKind::parse("langchain_openai:ChatOpenAi").unwrap_err();
         assert_eq!(error.nearest[0], "openai");
         assert!(error.to_string().contains("langchain_openai:ChatOpenAi"));
@@ -303,8 +305,8 @@ mod tests {
             ProviderKind::parse("olama").unwrap_err().nearest[0],
             "ollama"
         );
-        for odd in ["", ":", ".", "x:ChatOpenAI", &"é".repeat(5000)] {
-            assert!(ProviderKind::parse(odd).is_err());
+        for malformed in ["", ":", ".", "x:ChatOpenAI", &"é".repeat(5000)] {
+            assert!(ProviderKind::parse(malformed).is_err());
         }
     }
 }

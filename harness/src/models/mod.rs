@@ -1,14 +1,15 @@
-//! Chat models: the port, what is asked and answered, and one folder per provider wire.
+//! Chat models: the port, requests and answers, and one folder per wire (the format of a provider's
+//! API).
 //!
-//! To add a provider: 1. a folder with its request and the reader of its answers, both pure: an `http::Wire`, which `http`
-//! drives; 2. a row in `kinds.rs`; 3. an arm in `providers.rs`, which nothing else repeats.
+//! To add a provider: 1. a folder with its request and the reader of its answers, both pure: an
+//! `http::Wire`, which `http` drives; 2. a row in `kinds.rs`; 3. an arm in `providers.rs`.
 
-mod aside;
-mod bounded;
+mod auxiliary;
 mod breaker;
 mod catalog;
 mod chat_model;
 mod classify;
+mod concurrency_limit;
 mod embedder;
 mod entry;
 mod error;
@@ -16,14 +17,14 @@ mod factory;
 mod fallback;
 mod from_config;
 mod kinds;
-mod paced;
 mod pricing;
 #[cfg(feature = "providers")]
 mod providers;
 mod request;
 mod retry;
-mod till;
+mod size_limit;
 mod tokens;
+mod usage_recorder;
 
 #[cfg(feature = "providers")]
 mod anthropic;
@@ -34,7 +35,7 @@ mod gemini;
 #[cfg(feature = "providers")]
 pub mod http;
 #[cfg(all(feature = "providers", test))]
-mod odd_answers_tests;
+mod malformed_answers_tests;
 #[cfg(feature = "providers")]
 mod ollama;
 #[cfg(feature = "providers")]
@@ -42,10 +43,10 @@ pub mod openai;
 #[cfg(feature = "providers")]
 mod responses;
 pub mod scripted;
-mod shown;
+mod view;
 
-pub use aside::{AsideAnswer, AsideModels, Asker, Question};
-pub(crate) use aside::{json_object, visible};
+pub use auxiliary::{AuxiliaryAnswer, AuxiliaryModels, AuxiliaryRequest, Caller};
+pub(crate) use auxiliary::{json_object, strip_thinking};
 pub use breaker::{BreakerPolicy, Breakers, CallPermit, Circuit, CircuitBreaker};
 pub use catalog::{ModelCatalog, ModelFacts};
 pub use chat_model::{ChatModel, ModelInfo, ModelStream};
@@ -57,6 +58,6 @@ pub use pricing::Pricing;
 pub use request::{ModelRequest, ToolSchema};
 pub use retry::{Answering, Retry, RetryNotice, RetryPolicy, stream_with_retry};
 pub use scripted::ScriptedModel;
-pub use shown::{ModelList, TokenUsageView};
-pub use till::{ASIDE_USAGE, Tab, Till};
 pub use tokens::TokenFamily;
+pub use usage_recorder::{AUXILIARY_USAGE, UsageRecorder, UsageScope};
+pub use view::{ModelList, TokenUsageView};

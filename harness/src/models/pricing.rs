@@ -1,20 +1,20 @@
-//! What model calls cost.
+//! Prices of model calls.
 
 use crate::config::PricingConfig;
 use crate::messages::UsageMetadata;
 
 const MILLION: f64 = 1_000_000.0;
 
-/// Prices of a million tokens each.
+/// Prices per million tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pricing {
-    /// Such as `USD`.
+    /// Currency code, such as `USD`.
     pub currency: String,
-    /// Of the prompt.
+    /// Price of input tokens.
     pub input: f64,
-    /// Of the part of the prompt that the provider still had.
+    /// Price of input tokens that the provider read from its cache.
     pub cached_input: f64,
-    /// Of the answer.
+    /// Price of output tokens.
     pub output: f64,
 }
 
@@ -31,10 +31,10 @@ impl From<&PricingConfig> for Pricing {
 }
 
 impl Pricing {
-    /// What `usage` costs, in the currency.
+    /// Returns the cost of `usage` in the currency.
     pub fn cost(&self, usage: &UsageMetadata) -> f64 {
         let cached = usage.cache_read().min(usage.input_tokens);
-        // Counts stay far below what a float holds exactly.
+        // Counts stay far below the largest integer that a float represents exactly.
         let tokens = |count: u64| count as f64;
         let fresh = tokens(usage.input_tokens - cached) * self.input;
         (fresh + tokens(cached) * self.cached_input + tokens(usage.output_tokens) * self.output)
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cached_input_has_its_own_price_where_one_is_given() {
+    fn cached_input_price_applies_if_set() {
         let usage = UsageMetadata {
             input_tokens: 1_000_000,
             output_tokens: 500_000,

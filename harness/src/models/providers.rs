@@ -1,9 +1,9 @@
-//! Which wire a provider over HTTP speaks: the one list of them.
+//! Wire of each provider kind over HTTP.
 
 use std::sync::Arc;
 
 use super::anthropic::Messages;
-use super::factory::Parts;
+use super::factory::ModelDependencies;
 use super::gemini::GenerateContent;
 use super::http::{Endpoint, HttpChatModel, SharedHttp, Wire};
 use super::ollama::Chat;
@@ -11,36 +11,52 @@ use super::openai::{ChatCompletions, Dialect};
 use super::responses::Responses;
 use super::{ChatModel, ModelEntry, ModelInfo, ProviderKind};
 
-/// By which names an entry gives its proxy.
+/// Keys by which an entry sets its proxy.
 const PROXY_KEYS: [&str; 3] = ["proxy", "openai_proxy", "anthropic_proxy"];
 
-/// The model of `entry`, where its kind is reached over HTTP.
-pub(super) fn over_http(
+/// Builds the model of `entry`. Returns `None` if its kind is not reached over HTTP.
+pub(super) fn build_http_model(
     kind: ProviderKind,
     entry: &ModelEntry,
     info: ModelInfo,
-    parts: &Parts,
+    dependencies: &ModelDependencies,
 ) -> Option<Result<Arc<dyn ChatModel>, String>> {
-    let wants_responses = entry
+    let uses_responses_api = entry
         .extra
         .get("use_responses_api")
-        .is_some_and(|wanted| wanted == true);
+        .is_some_and(|value| value == true);
     let model = match (kind, dialect(kind, entry)) {
-        (_, Some(dialect)) if wants_responses => {
-            driven(Responses::of(entry, dialect.site), entry, info, parts)
+        (_, Some(dialect)) if uses_responses_api => http_model(
+            Responses::of(entry, dialect.defaults),
+            entry,
+            info,
+            dependencies,
+        ),
+        (_, Some(dialect)) => http_model(
+            ChatCompletions::of(entry, dialect),
+            entry,
+            info,
+            dependencies,
+        ),
+        (ProviderKind::Codex, None) => {
+            http_model(Responses::of_codex(entry), entry, info, dependencies)
         }
-        (_, Some(dialect)) => driven(ChatCompletions::of(entry, dialect), entry, info, parts),
-        (ProviderKind::Codex, None) => driven(Responses::of_codex(entry), entry, info, parts),
-        (ProviderKind::Anthropic, None) => driven(Messages::of(entry, false), entry, info, parts),
-        (ProviderKind::Claude, None) => driven(Messages::of(entry, true), entry, info, parts),
-        (ProviderKind::Gemini, None) => driven(GenerateContent::of(entry), entry, info, parts),
-        (ProviderKind::Ollama, None) => driven(Chat::of(entry), entry, info, parts),
+        (ProviderKind::Anthropic, None) => {
+            http_model(Messages::of(entry, false), entry, info, dependencies)
+        }
+        (ProviderKind::Claude, None) => {
+            http_model(Messages::of(entry, true), entry, info, dependencies)
+        }
+        (ProviderKind::Gemini, None) => {
+            http_model(GenerateContent::of(entry), entry, info, dependencies)
+        }
+        (ProviderKind::Ollama, None) => http_model(Chat::of(entry), entry, info, dependencies),
         _ => return None,
     };
     Some(model)
 }
 
-/// How the entry's server speaks chat completions, if it does.
+/// Returns the dialect if the entry's server speaks chat completions.
 fn dialect(kind: ProviderKind, entry: &ModelEntry) -> Option<Dialect> {
     match kind {
         ProviderKind::OpenAi => Some(Dialect::OPENAI),
@@ -60,14 +76,14 @@ fn dialect(kind: ProviderKind, entry: &ModelEntry) -> Option<Dialect> {
     }
 }
 
-/// The model that asks through a wire.
-fn driven<W: Wire>(
-    way: Result<(W, Endpoint), String>,
+/// Builds a model that uses this wire.
+fn http_model<W: Wire>(
+    wire_and_endpoint: Result<(W, Endpoint), String>,
     entry: &ModelEntry,
     info: ModelInfo,
-    parts: &Parts,
+    dependencies: &ModelDependencies,
 ) -> Result<Arc<dyn ChatModel>, String> {
-    let (wire, endpoint) = way?;
+    let (wire, endpoint) = wire_and_endpoint?;
     let proxy = PROXY_KEYS.iter().find_map(|key| {
         entry
             .extra
@@ -76,7 +92,7 @@ fn driven<W: Wire>(
             .filter(|address| !address.trim().is_empty())
     });
     let http = proxy.map_or_else(
-        || parts.http.get_or_init(SharedHttp::new).clone(),
+        || dependencies.http.get_or_init(SharedHttp::new).clone(),
         SharedHttp::through,
     );
     let http = http.map_err(|error| error.to_string())?;
@@ -86,6 +102,6 @@ fn driven<W: Wire>(
         wire,
         endpoint,
         http,
-        Arc::clone(&parts.clock),
+        Arc::clone(&dependencies.clock),
     )))
 }

@@ -1,4 +1,4 @@
-//! What a model is asked.
+//! Request to a model.
 
 use std::sync::Arc;
 
@@ -6,31 +6,31 @@ use serde_json::{Map, Value};
 
 use crate::messages::Message;
 
-/// A tool as the model sees it.
+/// Tool definition for the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSchema {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the tool.
     pub description: String,
     /// JSON schema of its arguments.
     pub parameters: Value,
 }
 
-/// One question to a model.
+/// Request to a model.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
-    /// The id the answer shall have.
+    /// Id of the answer's message.
     pub message_id: String,
     /// System text, before all messages.
     pub system: Option<Arc<str>>,
-    /// The conversation. Adapters send hidden messages like any other.
+    /// Messages of the conversation. Adapters send hidden messages like any other.
     pub messages: Vec<Message>,
     /// Tools the model may call.
     pub tools: Arc<[ToolSchema]>,
-    /// Whether the model may think, where it can.
+    /// `true` if the model may think, provided that it supports thinking.
     pub thinking: bool,
-    /// `minimal`, `low`, `medium`, `high`, where the model takes it.
+    /// `minimal`, `low`, `medium` or `high`. Ignored if the model does not support it.
     pub reasoning_effort: Option<String>,
     /// Overrides of the entry's own parameters, such as `temperature`.
     pub overrides: Map<String, Value>,

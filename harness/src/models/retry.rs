@@ -1,4 +1,4 @@
-//! Whether and when a failed model call is tried again: a pure decision, and the driver that acts on it.
+//! Retries of failed model calls: a pure policy, and the driver that applies it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use super::{ChatModel, CircuitBreaker, ModelError, ModelErrorKind, ModelRequest, ModelStream};
 use crate::clock::Clock;
 
-/// Tries of failures that seldom pass by waiting: the first and one more.
-const TRIES_WHEN_HOPELESS: u32 = 2;
+/// Maximum attempts for failures that a retry seldom fixes, including the first.
+const MAX_ATTEMPTS_UNLIKELY: u32 = 2;
 
-/// Patience with providers.
+/// Retry policy of model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Tries per call, the first included.
+    /// Maximum attempts per call, the first included.
     pub max_attempts: u32,
-    /// Least wait before a retry.
+    /// Minimum delay before a retry.
     pub base: Duration,
-    /// Most wait that is chosen here.
+    /// Maximum delay that this policy chooses.
     pub cap: Duration,
-    /// Least wait when the provider says "too fast".
+    /// Minimum delay after a short-term rate limit.
     pub burst_base: Duration,
-    /// Most wait that a provider may ask for. A call that would have to wait longer fails at once.
+    /// Maximum delay that a provider may request. A call with a longer one fails at once.
     pub longest_asked: Duration,
 }
 
@@ -40,20 +40,22 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How many tries a failure of this class gets in all.
+    /// Returns the maximum number of attempts for a failure of this class.
     pub fn attempts_for(&self, kind: ModelErrorKind) -> u32 {
         match kind {
             ModelErrorKind::Burst | ModelErrorKind::Stalled => {
-                self.max_attempts.min(TRIES_WHEN_HOPELESS)
+                self.max_attempts.min(MAX_ATTEMPTS_UNLIKELY)
             }
             kind if kind.is_retriable() => self.max_attempts,
             _ => 1,
         }
     }
 
-    /// The wait before the next try after `attempt` tries (at least 1) ended in `error`, or `None` to give up. `jitter` is
-    /// drawn from 0..1; `previous` is the wait before the try that just failed. What the provider asks for wins; else waits
-    /// are decorrelated, so that many callers do not come back together.
+    /// Returns the delay before the next attempt after `attempt` attempts (at least 1) failed with
+    /// `error`, or `None` if no further attempt is allowed. `jitter` is a random number in 0..1.
+    /// `previous` is the delay before the failed attempt. A delay that the provider requests takes
+    /// precedence. Otherwise delays have decorrelated jitter, so that many callers do not retry at
+    /// the same time.
     pub fn next_delay(
         &self,
         attempt: u32,
@@ -64,8 +66,8 @@ impl RetryPolicy {
         if attempt >= self.attempts_for(error.kind) {
             return None;
         }
-        if let Some(asked) = error.retry_after {
-            return (asked <= self.longest_asked).then_some(asked);
+        if let Some(requested) = error.retry_after {
+            return (requested <= self.longest_asked).then_some(requested);
         }
         let base = if error.kind == ModelErrorKind::Burst {
             self.burst_base
@@ -82,21 +84,21 @@ impl RetryPolicy {
     }
 }
 
-/// A retry that is about to be waited for.
+/// Report of a retry, sent before its delay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryNotice {
-    /// The try that failed, from 1.
+    /// Number of the failed attempt, from 1.
     pub attempt: u32,
-    /// How many there may be.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
-    /// The wait before the next.
+    /// Delay before the next attempt.
     pub wait: Duration,
-    /// Why.
+    /// Error of the failed attempt.
     pub error: ModelError,
 }
 
 impl RetryNotice {
-    /// The custom event that viewers see.
+    /// Returns the custom event for viewers.
     pub fn event(&self) -> Value {
         json!({
             "type": "llm_retry",
@@ -109,17 +111,17 @@ impl RetryNotice {
     }
 }
 
-/// What a retried call needs beside the model and the request.
+/// Parameters of a retried call in addition to the model and the request.
 pub struct Retry<'a> {
-    /// Patience.
+    /// Retry policy.
     pub policy: RetryPolicy,
-    /// The model's circuit, if it has one.
+    /// Circuit breaker of the model, if it has one.
     pub breaker: Option<Arc<CircuitBreaker>>,
-    /// Time for the circuit.
+    /// Clock for the circuit breaker.
     pub clock: &'a dyn Clock,
-    /// A draw from 0..1 for each wait.
+    /// Returns a random number in 0..1 for each delay.
     pub jitter: &'a mut (dyn FnMut() -> f64 + Send),
-    /// Told before each wait.
+    /// Called before each delay.
     pub on_retry: &'a mut (dyn FnMut(&RetryNotice) + Send),
 }
 
@@ -132,11 +134,11 @@ impl std::fmt::Debug for Retry<'_> {
     }
 }
 
-/// An answer that has begun.
+/// Answer whose first chunk has arrived.
 pub struct Answering {
-    /// The entry that answers: the one that was asked, or one behind it.
+    /// Model entry that answers: the requested one or one of its fallbacks.
     pub model: String,
-    /// What it says.
+    /// Chunks of the answer.
     pub chunks: ModelStream,
 }
 
@@ -148,9 +150,10 @@ impl std::fmt::Debug for Answering {
     }
 }
 
-/// Asks `model`, again where that may help, then its fallbacks alike, until a first chunk is there. From then on an error is
-/// final: a viewer has seen text, and another try would say it twice. Dropping the future ends it at any point. When nobody
-/// answers, the error is the one of `model` itself.
+/// Calls `model` with retries until a first chunk arrives. If it fails, calls its fallbacks in
+/// order, with retries as well. An error after the first chunk is final: viewers have already
+/// received text, and a retry would repeat it. Dropping the future cancels the call at any point.
+/// If all models fail, returns the error of `model`.
 pub async fn stream_with_retry(
     model: &dyn ChatModel,
     request: ModelRequest,
@@ -161,24 +164,25 @@ pub async fn stream_with_retry(
         model: model.info().name.clone(),
         chunks,
     };
-    let error = match ask(model, &request, &mut retry, breaker).await {
+    let error = match call_model(model, &request, &mut retry, breaker).await {
         Ok(chunks) => return Ok(answering(model, chunks)),
-        // What one model refuses for what it says, nobody else is asked.
+        // A request that one model rejects for its content is not sent to the fallbacks.
         Err(error) if error.kind == ModelErrorKind::BadRequest => return Err(error),
         Err(error) => error,
     };
     for other in model.fallbacks() {
-        tracing::warn!(%error, instead = other.info().name, "a model failed for good, another is asked");
-        match ask(&**other, &request, &mut retry, None).await {
+        tracing::warn!(%error, instead = other.info().name, "model call failed, trying a fallback");
+        match call_model(&**other, &request, &mut retry, None).await {
             Ok(chunks) => return Ok(answering(&**other, chunks)),
-            Err(fault) => tracing::warn!(%fault, "a fallback failed too"),
+            Err(fallback_error) => tracing::warn!(%fallback_error, "fallback model failed"),
         }
     }
     Err(error)
 }
 
-/// Asks one model until a first chunk is there or patience ends.
-async fn ask(
+/// Calls one model with retries until a first chunk arrives or the policy allows no further
+/// attempt.
+async fn call_model(
     model: &dyn ChatModel,
     request: &ModelRequest,
     retry: &mut Retry<'_>,
@@ -192,10 +196,10 @@ async fn ask(
         Ok(permit) => permit,
         Err(wait) => return Err(circuit_open(model, wait)),
     };
-    let usual = retry.policy;
+    let default_policy = retry.policy;
     let policy = RetryPolicy {
-        max_attempts: model.max_attempts().unwrap_or(usual.max_attempts),
-        ..usual
+        max_attempts: model.max_attempts().unwrap_or(default_policy.max_attempts),
+        ..default_policy
     };
     let mut previous = None;
     let mut attempt = 1;
@@ -212,10 +216,10 @@ async fn ask(
         let Some(wait) = policy.next_delay(attempt, previous, &error, (retry.jitter)()) else {
             if let Some(permit) = permit {
                 match error.kind {
-                    // We were too fast: that says nothing of the provider.
+                    // A rate limit is no failure of the provider.
                     ModelErrorKind::Burst => drop(permit),
                     kind if kind.is_retriable() => permit.failed(retry.clock.now()),
-                    // A refusal is an answer: the provider works.
+                    // A rejected request is a response: the provider works.
                     _ => permit.succeeded(),
                 }
             }
@@ -234,14 +238,14 @@ async fn ask(
     }
 }
 
-/// The stream with its first chunk already there, put back in front.
+/// Returns the stream after its first chunk has arrived, with that chunk in front.
 async fn first_chunk(
     model: &dyn ChatModel,
     request: ModelRequest,
 ) -> Result<ModelStream, ModelError> {
-    let mut rest = model.stream(request).await?;
-    match rest.next().await {
-        Some(first) => Ok(Box::pin(stream::iter([Ok(first?)]).chain(rest))),
+    let mut chunks = model.stream(request).await?;
+    match chunks.next().await {
+        Some(first) => Ok(Box::pin(stream::iter([Ok(first?)]).chain(chunks))),
         None => Err(model_error(
             model,
             ModelErrorKind::Transient,
@@ -252,7 +256,7 @@ async fn first_chunk(
 
 fn circuit_open(model: &dyn ChatModel, wait: Duration) -> ModelError {
     let message = format!(
-        "it failed too often in a row and is left alone; next try in {} s",
+        "circuit breaker is open after repeated failures; next attempt in {} s",
         wait.as_secs_f64().ceil()
     );
     ModelError {

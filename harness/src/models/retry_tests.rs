@@ -1,4 +1,4 @@
-//! The retry table, and the driver under a paused clock.
+//! Delays of the retry policy, and the driver under a paused clock.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,8 +9,8 @@ use serde_json::Map;
 use super::*;
 use crate::clock::SystemClock;
 use crate::messages::MessageChunk;
+use crate::models::concurrency_limit::ConcurrencyLimited;
 use crate::models::fallback::WithFallbacks;
-use crate::models::paced::Paced;
 use crate::models::{BreakerPolicy, ModelEntry, ModelInfo};
 
 fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
@@ -25,10 +25,10 @@ fn error(kind: ModelErrorKind, retry_after: Option<u64>) -> ModelError {
 }
 
 #[test]
-fn the_delay_follows_the_table() {
+fn next_delay_matches_table() {
     use ModelErrorKind::*;
     let policy = RetryPolicy::default();
-    // attempt, previous wait, error, jitter, expected (all in ms)
+    // attempt, previous delay, error, jitter, expected (all in ms)
     let table = [
         (1, None, error(Transient, None), 0.0, Some(1000)),
         (1, None, error(Transient, None), 1.0, Some(3000)),
@@ -59,7 +59,7 @@ fn the_delay_follows_the_table() {
     }
 }
 
-/// Fails the first calls, or in the middle of the text.
+/// Model that fails the first calls, or in the middle of the text.
 #[derive(Debug)]
 struct Flaky {
     info: ModelInfo,
@@ -112,7 +112,7 @@ impl ChatModel for Flaky {
     }
 }
 
-/// Runs live in tasks that move between threads.
+/// Requires a future that can move between threads, as runs do.
 fn movable<F: Future + Send>(future: F) -> F {
     future
 }
@@ -160,7 +160,7 @@ async fn begin(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_recovers_is_answered_and_each_wait_is_announced() {
+async fn recovered_call_is_answered_and_delays_are_reported() {
     let model = Flaky::new(2, ModelErrorKind::Transient, false);
     let start = tokio::time::Instant::now();
     let (outcome, notices) = run(&model, None).await;
@@ -178,7 +178,7 @@ async fn a_call_that_recovers_is_answered_and_each_wait_is_announced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tries_are_bounded_and_refusals_are_final() {
+async fn attempts_are_bounded_and_rejections_final() {
     for (kind, calls) in [
         (ModelErrorKind::Busy, 3),
         (ModelErrorKind::Stalled, 2),
@@ -195,7 +195,7 @@ async fn tries_are_bounded_and_refusals_are_final() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn text_that_was_seen_is_never_said_twice() {
+async fn error_after_first_chunk_is_not_retried() {
     let model = Flaky::new(1, ModelErrorKind::Transient, true);
     let (outcome, notices) = run(&model, None).await;
     assert_eq!(outcome.unwrap_err().kind, ModelErrorKind::Transient);
@@ -203,7 +203,7 @@ async fn text_that_was_seen_is_never_said_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_open_circuit_refuses_without_a_call_and_refusals_do_not_open_it() {
+async fn open_circuit_rejects_and_rejections_do_not_open_it() {
     let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy {
         failure_threshold: 1,
         ..BreakerPolicy::default()
@@ -232,11 +232,11 @@ async fn an_open_circuit_refuses_without_a_call_and_refusals_do_not_open_it() {
         (refused.kind, model.calls.load(Ordering::SeqCst)),
         (ModelErrorKind::Busy, 0)
     );
-    assert!(refused.message.contains("left alone"));
+    assert!(refused.message.contains("circuit breaker is open"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_time_out_open_the_circuit_and_each_counts_once_however_often_it_was_tried() {
+async fn timed_out_calls_count_once_and_open_the_circuit() {
     let breaker = Arc::new(CircuitBreaker::new(BreakerPolicy {
         failure_threshold: 2,
         ..BreakerPolicy::default()
@@ -255,7 +255,7 @@ async fn calls_that_time_out_open_the_circuit_and_each_counts_once_however_often
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_may_say_how_often_its_calls_are_tried() {
+async fn entry_overrides_max_attempts() {
     for (retries, calls) in [(0, 1), (4, 5)] {
         let flaky = Arc::new(Flaky::new(99, ModelErrorKind::Transient, false));
         let entry = ModelEntry {
@@ -263,7 +263,7 @@ async fn an_entry_may_say_how_often_its_calls_are_tried() {
             ..ModelEntry::new("m", "t", "m")
         };
         let paced = WithFallbacks {
-            model: Paced::by(&entry, flaky.clone()),
+            model: ConcurrencyLimited::wrap(&entry, flaky.clone()),
             fallbacks: vec![],
         };
         run(&paced, None).await.0.unwrap_err();
@@ -272,7 +272,7 @@ async fn an_entry_may_say_how_often_its_calls_are_tried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_model_answers_for_one_that_fails_for_good() {
+async fn fallback_answers_after_final_failure() {
     let behind = |kind, others: Vec<Flaky>| {
         let fallbacks = others
             .into_iter()
@@ -283,22 +283,22 @@ async fn another_model_answers_for_one_that_fails_for_good() {
             fallbacks,
         }
     };
-    let deaf = || Flaky::new(99, ModelErrorKind::Config, false);
+    let unreachable = || Flaky::new(99, ModelErrorKind::Config, false);
     let well = || Flaky::new(1, ModelErrorKind::Transient, false);
-    let answered = behind(ModelErrorKind::Quota, vec![deaf(), well()]);
+    let answered = behind(ModelErrorKind::Quota, vec![unreachable(), well()]);
     assert_eq!(run(&answered, None).await.0.as_deref(), Ok("hi"));
     let other = Flaky::named("other", 0, ModelErrorKind::Transient, false);
     let answering = begin(
-        &behind(ModelErrorKind::Quota, vec![deaf(), other]),
+        &behind(ModelErrorKind::Quota, vec![unreachable(), other]),
         None,
         &mut vec![],
     )
     .await
     .unwrap();
-    assert_eq!(answering.model, "other", "what it costs is its own");
-    let nobody = behind(ModelErrorKind::Quota, vec![deaf()]);
+    assert_eq!(answering.model, "other", "a fallback has its own circuit");
+    let all_failed = behind(ModelErrorKind::Quota, vec![unreachable()]);
     assert_eq!(
-        run(&nobody, None).await.0.unwrap_err().kind,
+        run(&all_failed, None).await.0.unwrap_err().kind,
         ModelErrorKind::Quota
     );
     let refused = behind(ModelErrorKind::BadRequest, vec![well()]);
@@ -322,6 +322,6 @@ async fn another_model_answers_for_one_that_fails_for_good() {
     assert_eq!(
         run(&rested, Some(breaker)).await.0.as_deref(),
         Ok("hi"),
-        "an open circuit is a reason to ask another"
+        "an open circuit leads to a fallback"
     );
 }

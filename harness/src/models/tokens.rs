@@ -1,12 +1,16 @@
-//! How many tokens a text is for a model, as near as that can be known without its tokenizer.
+//! Estimates the number of tokens of a text without the model's tokenizer.
 //!
-//! Counting exactly would mean to tokenize whole conversations before every call. Where it matters, the provider's own count of the
-//! last answer is used, and this estimate only for what came after it.
+//! Chinese, Japanese and Korean characters are wide: each is about one token. All other characters
+//! are narrow: several of them form a token.
+//!
+//! An exact count would have to tokenize the whole conversation before every call. Where precision
+//! matters, callers use the provider's count of the last answer, and this estimate only for the
+//! text after it.
 
 use super::ModelInfo;
 use crate::messages::{Message, TextSize};
 
-/// Models whose tokenizers cut text alike.
+/// Models whose tokenizers give similar counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TokenFamily {
     /// GPT and the o series.
@@ -15,14 +19,15 @@ pub enum TokenFamily {
     Claude,
     /// Gemini.
     Gemini,
-    /// Models trained on much Chinese, such as Qwen, DeepSeek, GLM, Kimi: a letter is less than a token.
+    /// Models trained on much Chinese text, such as Qwen, DeepSeek, GLM, Kimi: less than one token
+    /// per Chinese character.
     Chinese,
-    /// Any other: estimated on the large side.
+    /// Any other model. The estimate is conservative (high).
     #[default]
     Other,
 }
 
-/// Words in the names of models, and the family they tell of.
+/// Substrings of model names, and their family.
 const NAMES: &[(TokenFamily, &[&str])] = &[
     (TokenFamily::Claude, &["claude"]),
     (TokenFamily::Gemini, &["gemini", "gemma"]),
@@ -37,16 +42,17 @@ const NAMES: &[(TokenFamily, &[&str])] = &[
 ];
 
 impl TokenFamily {
-    /// The family of a model, by its provider's name for it.
+    /// Returns the family of a model by its provider's name for it.
     pub fn of(info: &ModelInfo) -> Self {
         let name = info.model.to_lowercase();
-        let known = NAMES
+        let matching = NAMES
             .iter()
-            .find(|(_, words)| words.iter().any(|word| name.contains(word)));
-        known.map(|(family, _)| *family).unwrap_or_default()
+            .find(|(_, substrings)| substrings.iter().any(|word| name.contains(word)));
+        matching.map(|(family, _)| *family).unwrap_or_default()
     }
 
-    /// Narrow letters per ten tokens, and tokens per ten wide letters.
+    /// Returns the number of narrow characters per ten tokens, and the number of tokens per ten
+    /// wide characters.
     fn ratios(self) -> (u64, u64) {
         match self {
             Self::OpenAi => (40, 9),
@@ -57,25 +63,26 @@ impl TokenFamily {
         }
     }
 
-    /// The tokens of that much text, rounded up.
+    /// Returns the tokens of a text of this size, rounded up.
     pub fn tokens(self, size: TextSize) -> u64 {
         let (narrow, wide) = self.ratios();
         (size.narrow * 10).div_ceil(narrow) + (size.wide * wide).div_ceil(10)
     }
 
-    /// The tokens of messages.
+    /// Returns the tokens of messages.
     pub fn tokens_of<'a>(self, messages: impl IntoIterator<Item = &'a Message>) -> u64 {
         self.tokens(messages.into_iter().map(Message::size).sum())
     }
 
-    /// How many narrow letters a wide one weighs, rounded up.
-    pub fn wide_letters(self) -> usize {
+    /// Returns the number of narrow characters that use as many tokens as one wide character,
+    /// rounded up.
+    pub fn narrow_chars_per_wide(self) -> usize {
         let (narrow, wide) = self.ratios();
         usize::try_from((narrow * wide).div_ceil(100)).unwrap_or(usize::MAX)
     }
 
-    /// How many narrow letters are so many tokens, rounded down.
-    pub fn letters(self, tokens: u64) -> usize {
+    /// Returns the number of narrow characters that fit into this number of tokens, rounded down.
+    pub fn narrow_chars(self, tokens: u64) -> usize {
         usize::try_from(tokens.saturating_mul(self.ratios().0) / 10).unwrap_or(usize::MAX)
     }
 }
@@ -94,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_is_known_by_the_providers_name() {
+    fn family_is_derived_from_provider_model_name() {
         assert_eq!(family("gpt-4o-mini"), TokenFamily::OpenAi);
         assert_eq!(family("anthropic/Claude-Sonnet"), TokenFamily::Claude);
         assert_eq!(family("Qwen2.5-72B"), TokenFamily::Chinese);
@@ -102,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_grow_with_text_and_weigh_wide_letters_more() {
+    fn estimates_grow_and_weigh_wide_characters_more() {
         for family in [
             TokenFamily::OpenAi,
             TokenFamily::Claude,
@@ -116,7 +123,7 @@ mod tests {
             assert!(chinese > 2 * latin, "{family:?} {chinese}");
             assert!(
                 family.tokens(TextSize {
-                    narrow: family.letters(1_000) as u64,
+                    narrow: family.narrow_chars(1_000) as u64,
                     wide: 0
                 }) <= 1_000
             );

@@ -1,19 +1,20 @@
-//! Which addresses belong to the public internet.
+//! Classifies IP addresses as public, private or local.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
-/// Addresses of documentation. Private networks use one or the other; no machine has them all.
-const NOBODYS_V4: [Ipv4Addr; 3] = [
+/// Documentation addresses. A private network may use one of them, but no machine has all three.
+const DOCUMENTATION_V4: [Ipv4Addr; 3] = [
     Ipv4Addr::new(192, 0, 2, 1),
     Ipv4Addr::new(198, 51, 100, 1),
     Ipv4Addr::new(203, 0, 113, 1),
 ];
-const NOBODYS_V6: [Ipv6Addr; 2] = [
+const DOCUMENTATION_V6: [Ipv6Addr; 2] = [
     Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
     Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 1),
 ];
 
-/// Whether `address` is one that anybody on the internet could call: not of this machine, its network, or a reserved range.
+/// Reports whether `address` is reachable on the public internet, and not on this machine, in its
+/// network or in a reserved range.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -24,19 +25,21 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether this machine has the address itself. It is asked by taking a port there, which no other machine's address lets it.
+/// Reports whether this machine has the address. Tests this by binding a port, which fails for
+/// addresses of other machines.
 pub fn is_own(address: IpAddr) -> bool {
-    let lets_us = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
-    // Machines that stand in for others may take any address: then this tells nothing.
-    let lets_us_take_any = || match address {
-        IpAddr::V4(_) => NOBODYS_V4
+    let can_bind = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+    // On a machine with a transparent proxy, any address can be bound, so the test is not
+    // conclusive.
+    let can_bind_any = || match address {
+        IpAddr::V4(_) => DOCUMENTATION_V4
             .into_iter()
-            .all(|nobodys| lets_us(nobodys.into())),
-        IpAddr::V6(_) => NOBODYS_V6
+            .all(|documentation| can_bind(documentation.into())),
+        IpAddr::V6(_) => DOCUMENTATION_V6
             .into_iter()
-            .all(|nobodys| lets_us(nobodys.into())),
+            .all(|documentation| can_bind(documentation.into())),
     };
-    lets_us(address) && !lets_us_take_any()
+    can_bind(address) && !can_bind_any()
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -48,28 +51,30 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_documentation()
         || a == 0
         || a >= 240
-        // Carrier-grade NAT, protocol assignments, the old 6to4 relays, benchmarks.
+        // Carrier-grade NAT, protocol assignments, deprecated 6to4 relays, benchmarks.
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
         || (a == 192 && b == 88 && c == 99)
         || (a == 198 && (18..20).contains(&b))
-        // The host agent of Azure's virtual machines: the one service of a cloud's inside that has an address of the outside.
+        // Host agent of Azure's virtual machines: an internal cloud service with a public address.
         || address == Ipv4Addr::new(168, 63, 129, 16);
     !reserved
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, _, _, fifth, sixth, ..] = address.segments();
-    // Global unicast is 2000::/3; of it, Teredo and other protocols (2001::/23) and documentation (2001:db8::/32, 3fff::/20) are not.
+    // Global unicast is 2000::/3, except Teredo and other protocols (2001::/23) and documentation
+    // (2001:db8::/32, 3fff::/20).
     let global = first & 0xe000 == 0x2000;
     let special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8))
         || (first == 0x3fff && second < 0x1000);
-    // An interface that stands for an IPv4 address inside of its site (ISATAP).
+    // ISATAP interface, which embeds an IPv4 address of a site.
     let tunnel = matches!((fifth, sixth), (0 | 0x0200, 0x5efe));
     global && !special && !tunnel
 }
 
-/// The IPv4 address behind a mapped, compatible, translated (64:ff9b::/96) or 6to4 (2002::/16) one.
+/// Returns the IPv4 address in a mapped, compatible, translated (64:ff9b::/96) or 6to4 (2002::/16)
+/// address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, high, low] = address.segments();
     let of = |high: u16, low: u16| {
@@ -88,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_is_this_machines_own_and_the_rest_of_the_world_is_not() {
+    fn is_own_accepts_loopback_and_rejects_remote_addresses() {
         assert!(is_own("127.0.0.1".parse().unwrap()));
         for other in ["8.8.8.8", "1.1.1.1", "2606:4700::1111"] {
             assert!(!is_own(other.parse().unwrap()), "{other}");
@@ -96,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_public_and_the_rest() {
+    fn is_public_rejects_private_and_reserved_addresses() {
         for public in [
             "8.8.8.8",
             "100.63.0.1",

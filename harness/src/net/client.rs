@@ -1,4 +1,5 @@
-//! Calls what may be called: each name is resolved once, judged, and connected to as it was judged.
+//! HTTP client that resolves each name once, checks the addresses, and connects to exactly those
+//! addresses.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -13,30 +14,32 @@ use tokio::time::timeout;
 
 use super::egress::{Egress, Forbidden, host_of};
 
-/// How long a name may take to be resolved.
-const RESOLVE_LIMIT: Duration = Duration::from_secs(5);
-/// How many names a [`SystemLookup`] looks up at once.
-const MOST_LOOKUPS: usize = 32;
+/// Timeout of a name lookup.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of concurrent lookups of a [`SystemLookup`].
+const MAX_LOOKUPS: usize = 32;
 
-/// Turns names into addresses.
+/// Resolves names to addresses.
 #[async_trait]
 pub trait Lookup: Send + Sync + fmt::Debug + 'static {
-    /// All addresses of `host`; none for a name that does not exist.
+    /// Returns all addresses of `host`, or an empty list if the name does not exist.
     async fn lookup(&self, host: &str) -> Vec<IpAddr>;
 }
 
-/// The resolver of the system, for so many names at once. Each takes a thread until the system gives up, also when nobody waits for it
-/// any more: without a bound, whoever names hosts whose servers keep silent takes all the threads in which files are read. Clones share
-/// their places.
+/// Resolver of the operating system with limited concurrency. Clones share the limit.
+///
+/// A lookup blocks a thread until the operating system gives up, even after its caller has stopped
+/// waiting. Without the limit, a caller that requests hosts with unresponsive DNS servers could
+/// block all threads, including those for file access.
 #[derive(Debug, Clone)]
 pub struct SystemLookup {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Default for SystemLookup {
     fn default() -> Self {
         Self {
-            places: Arc::new(Semaphore::new(MOST_LOOKUPS)),
+            permits: Arc::new(Semaphore::new(MAX_LOOKUPS)),
         }
     }
 }
@@ -45,33 +48,35 @@ impl Default for SystemLookup {
 impl Lookup for SystemLookup {
     async fn lookup(&self, host: &str) -> Vec<IpAddr> {
         let host = host.to_owned();
-        within(&self.places, RESOLVE_LIMIT, move || {
-            let found = (host.as_str(), 0).to_socket_addrs().into_iter().flatten();
-            found.map(|address| address.ip()).collect()
+        run_blocking_within(&self.permits, RESOLVE_TIMEOUT, move || {
+            let addresses = (host.as_str(), 0).to_socket_addrs().into_iter().flatten();
+            addresses.map(|address| address.ip()).collect()
         })
         .await
         .unwrap_or_default()
     }
 }
 
-/// What a thread finds out in time. It keeps its place until it is done, also when that is too late.
-async fn within<T: Send + 'static>(
-    places: &Arc<Semaphore>,
+/// Runs `work` on a blocking thread. Returns `None` if no permit or no result is available in time.
+/// The thread holds its permit until `work` returns, also after the timeout.
+async fn run_blocking_within<T: Send + 'static>(
+    permits: &Arc<Semaphore>,
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    let worked = async {
-        let place = places.clone().acquire_owned().await.ok()?;
+    let result = async {
+        let permit = permits.clone().acquire_owned().await.ok()?;
         let thread = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             work()
         });
         thread.await.ok()
     };
-    timeout(limit, worked).await.ok().flatten()
+    timeout(limit, result).await.ok().flatten()
 }
 
-/// A client that calls no address that its [`Egress`] forbids. Clones share connections.
+/// HTTP client that connects to no address that its [`Egress`] rules forbid. Clones share
+/// connections.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     client: Client,
@@ -80,7 +85,8 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// A client; `adjust` may add limits and headers, not redirects, a proxy or a resolver.
+    /// Creates a client. `adjust` may set timeouts and headers, but not redirects, a proxy or a
+    /// resolver.
     pub fn new(
         egress: Egress,
         lookup: Arc<dyn Lookup>,
@@ -93,7 +99,7 @@ impl GuardedClient {
         };
         let client = adjust(Client::builder())
             .dns_resolver(Arc::new(dns))
-            // A redirect or a proxy would lead past the check of the address.
+            // A redirect or a proxy would bypass the address check.
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .build()?;
@@ -104,37 +110,40 @@ impl GuardedClient {
         })
     }
 
-    /// A request to `url`, if it may be called as far as its form tells; a name that leads home fails when it is sent.
+    /// Creates a request to `url` after checking its form. A name that resolves to a forbidden
+    /// address fails when the request is sent.
     pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, Forbidden> {
         self.egress.check(&url)?;
         Ok(self.client.request(method, url))
     }
 
-    /// Reads an address by the rules of this client.
+    /// Parses and checks a URL by the rules of this client. Does not resolve its name.
     pub fn read(&self, text: &str) -> Result<Url, Forbidden> {
         self.egress.read(text)
     }
 
-    /// Refuses an address that may not be called, with its name resolved as it is now. For addresses that somebody else will call.
+    /// Checks a URL and the addresses that its name resolves to now. Use this for URLs that another
+    /// component will call.
     pub async fn resolve(&self, text: &str) -> Result<Url, Forbidden> {
         self.egress.resolve(&*self.lookup, text).await
     }
 }
 
 impl Egress {
-    /// As [`Egress::read`], with the name resolved as it is now.
+    /// Checks a URL like [`Egress::read`], and the addresses that its name resolves to now.
     pub async fn resolve(&self, lookup: &dyn Lookup, text: &str) -> Result<Url, Forbidden> {
         let url = self.read(text)?;
         let host = host_of(&url);
-        // Where private hosts are allowed there is nothing to find out, and a literal address was judged already.
+        // If private hosts are allowed, no address is forbidden; a literal address was checked by
+        // `read`.
         if !self.allow_private && host.parse::<IpAddr>().is_err() {
-            self.judge(&host, lookup.lookup(&host).await)?;
+            self.check_resolved(&host, lookup.lookup(&host).await)?;
         }
         Ok(url)
     }
 }
 
-/// Why a request that was sent was refused here, if it was.
+/// Returns the reason if this client refused a request that was sent.
 pub fn forbidden(error: &reqwest::Error) -> Option<&Forbidden> {
     let mut cause = std::error::Error::source(error);
     while let Some(next) = cause {
@@ -146,7 +155,7 @@ pub fn forbidden(error: &reqwest::Error) -> Option<&Forbidden> {
     None
 }
 
-/// Resolves names to addresses that may be called, at the moment of the call: what a name meant before does not count.
+/// Resolver that checks addresses at connection time. Results of earlier checks are not used.
 #[derive(Debug)]
 struct GuardedDns {
     egress: Arc<Egress>,
@@ -158,8 +167,13 @@ impl Resolve for GuardedDns {
         let (egress, lookup) = (self.egress.clone(), self.lookup.clone());
         Box::pin(async move {
             let host = name.as_str();
-            let found = egress.judge(host.trim_end_matches('.'), lookup.lookup(host).await)?;
-            Ok(Box::new(found.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+            let addresses =
+                egress.check_resolved(host.trim_end_matches('.'), lookup.lookup(host).await)?;
+            Ok(Box::new(
+                addresses
+                    .into_iter()
+                    .map(|address| SocketAddr::new(address, 0)),
+            ) as Addrs)
         })
     }
 }

@@ -1,16 +1,16 @@
-//! Names that change their meaning, over real sockets.
+//! DNS rebinding over real sockets.
 
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
 use super::*;
 
-/// Gives the first answer once, and the second from then on.
+/// Resolver that returns the first answer once and then the second.
 #[derive(Debug)]
-struct Turning(Mutex<Vec<Vec<IpAddr>>>);
+struct ChangingLookup(Mutex<Vec<Vec<IpAddr>>>);
 
 #[async_trait]
-impl Lookup for Turning {
+impl Lookup for ChangingLookup {
     async fn lookup(&self, _host: &str) -> Vec<IpAddr> {
         let mut answers = self.0.lock();
         if answers.len() > 1 {
@@ -21,26 +21,28 @@ impl Lookup for Turning {
     }
 }
 
-fn turning(answers: &[&[&str]]) -> Arc<Turning> {
+fn changing_lookup(answers: &[&[&str]]) -> Arc<ChangingLookup> {
     let addresses = |texts: &&[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
-    Arc::new(Turning(Mutex::new(answers.iter().map(addresses).collect())))
+    Arc::new(ChangingLookup(Mutex::new(
+        answers.iter().map(addresses).collect(),
+    )))
 }
 
-/// A listener nobody must call, and its port.
-fn forbidden_ground() -> (std::net::TcpListener, u16) {
+/// Returns a listener that must get no connection, and its port.
+fn forbidden_listener() -> (std::net::TcpListener, u16) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     (listener, port)
 }
 
-fn nobody_came(listener: &std::net::TcpListener) -> bool {
+fn got_no_connection(listener: &std::net::TcpListener) -> bool {
     listener
         .accept()
         .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
 }
 
-fn client(egress: Egress, lookup: Arc<Turning>) -> GuardedClient {
+fn client(egress: Egress, lookup: Arc<ChangingLookup>) -> GuardedClient {
     GuardedClient::new(egress, lookup, |client| {
         client.connect_timeout(Duration::from_secs(20))
     })
@@ -48,8 +50,8 @@ fn client(egress: Egress, lookup: Arc<Turning>) -> GuardedClient {
 }
 
 #[tokio::test]
-async fn a_name_that_means_home_at_the_moment_of_the_call_is_not_called() {
-    let (listener, port) = forbidden_ground();
+async fn name_that_resolves_inside_at_call_time_is_refused() {
+    let (listener, port) = forbidden_listener();
     let url = format!("http://rebinding.test:{port}/");
     for answers in [
         &[&["127.0.0.1"][..]][..],
@@ -57,7 +59,7 @@ async fn a_name_that_means_home_at_the_moment_of_the_call_is_not_called() {
         &[&["::ffff:127.0.0.1"]],
         &[&["::1", "fe80::1"]],
     ] {
-        let client = client(Egress::default(), turning(answers));
+        let client = client(Egress::default(), changing_lookup(answers));
         let error = client
             .request(Method::GET, client.read(&url).unwrap())
             .unwrap()
@@ -70,15 +72,15 @@ async fn a_name_that_means_home_at_the_moment_of_the_call_is_not_called() {
             "{error:?}"
         );
     }
-    assert!(nobody_came(&listener));
+    assert!(got_no_connection(&listener));
 }
 
 #[tokio::test]
-async fn what_a_name_meant_when_it_was_checked_does_not_count_when_it_is_called() {
-    let (listener, port) = forbidden_ground();
+async fn earlier_lookup_does_not_authorize_later_call() {
+    let (listener, port) = forbidden_listener();
     let client = client(
         Egress::default(),
-        turning(&[&["93.184.216.34"], &["127.0.0.1"]]),
+        changing_lookup(&[&["93.184.216.34"], &["127.0.0.1"]]),
     );
     let url = client
         .resolve(&format!("http://rebinding.test:{port}/"))
@@ -94,19 +96,19 @@ async fn what_a_name_meant_when_it_was_checked_does_not_count_when_it_is_called(
         matches!(forbidden(&error), Some(Forbidden::Private(_))),
         "{error:?}"
     );
-    assert!(nobody_came(&listener));
+    assert!(got_no_connection(&listener));
 }
 
 #[tokio::test]
-async fn a_connection_goes_to_the_address_that_was_judged() {
+async fn connection_uses_the_checked_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let egress = Egress {
         hosts: vec!["wiki.corp".to_owned()],
         ..Egress::default()
     };
-    // Were it resolved once more, it would be found nowhere.
-    let client = client(egress, turning(&[&["127.0.0.1"], &[]]));
+    // A second lookup would return no address.
+    let client = client(egress, changing_lookup(&[&["127.0.0.1"], &[]]));
     let request = client
         .request(
             Method::GET,
@@ -115,13 +117,13 @@ async fn a_connection_goes_to_the_address_that_was_judged() {
         .unwrap();
     tokio::select! {
         accepted = listener.accept() => assert!(accepted.is_ok()),
-        sent = request.send() => panic!("nobody has answered: {sent:?}"),
+        sent = request.send() => panic!("no server has answered: {sent:?}"),
     }
 }
 
 #[tokio::test]
-async fn unknown_names_are_told_apart_from_forbidden_ones() {
-    let client = client(Egress::default(), turning(&[&[]]));
+async fn unknown_and_forbidden_names_give_different_errors() {
+    let client = client(Egress::default(), changing_lookup(&[&[]]));
     assert_eq!(
         client.resolve("http://nobody.test/").await,
         Err(Forbidden::Unknown("nobody.test".to_owned()))
@@ -139,11 +141,11 @@ async fn unknown_names_are_told_apart_from_forbidden_ones() {
 }
 
 #[tokio::test]
-async fn a_lookup_that_nobody_waits_for_any_more_keeps_its_place_until_it_is_done() {
-    let places = Arc::new(Semaphore::new(1));
-    let (release, held) = std::sync::mpsc::channel::<()>();
+async fn abandoned_lookup_holds_its_permit_until_done() {
+    let permits = Arc::new(Semaphore::new(1));
+    let (release, released) = std::sync::mpsc::channel::<()>();
     assert_eq!(
-        within(&places, Duration::from_millis(1), move || held
+        run_blocking_within(&permits, Duration::from_millis(1), move || released
             .recv()
             .is_ok())
         .await,
@@ -151,13 +153,13 @@ async fn a_lookup_that_nobody_waits_for_any_more_keeps_its_place_until_it_is_don
         "too late"
     );
     assert_eq!(
-        within(&places, Duration::from_millis(1), || "found").await,
+        run_blocking_within(&permits, Duration::from_millis(1), || "found").await,
         None,
-        "no place is free"
+        "no permit is free"
     );
     release.send(()).unwrap();
     assert_eq!(
-        within(&places, Duration::from_secs(60), || "found").await,
+        run_blocking_within(&permits, Duration::from_secs(60), || "found").await,
         Some("found")
     );
 }

@@ -1,4 +1,4 @@
-//! Which addresses may be named. Pure.
+//! Rules for the hosts that may be called. Pure.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,11 @@ use reqwest::Url;
 
 use super::address::is_public;
 
-/// The longest address, in bytes.
-const MOST_BYTES: usize = 65_536;
+/// Maximum length of a URL, in bytes.
+const MAX_URL_BYTES: usize = 65_536;
 
-/// Names that mean this machine or the inside of a cloud, whatever they resolve to.
+/// Names of this machine and of cloud-internal services. They are forbidden regardless of the
+/// addresses that they resolve to.
 const INSIDE: &[&str] = &[
     "localhost",
     "metadata",
@@ -18,65 +19,66 @@ const INSIDE: &[&str] = &[
     "instance-data.ec2.internal",
 ];
 
-/// Ports above 1023 on which no web server is: browsers refuse these as well.
+/// Ports above 1023 that belong to other protocols. Browsers block them too.
 const NOT_WEB: &[u16] = &[
     1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669,
     6679, 6697, 10080,
 ];
 
-/// Which hosts may be called.
+/// Rules for the hosts that may be called.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Egress {
-    /// Whether hosts of this machine and of private networks may be called.
+    /// `true` if hosts of this machine and of private networks may be called.
     pub allow_private: bool,
-    /// Hosts that may be called wherever they are and at any port: a name, `*.name` for all below it, or an address.
+    /// Hosts that may be called at any address and port: a name, `*.name` for all subdomains of a
+    /// name, or an address.
     pub hosts: Vec<String>,
-    /// Which ports of all others may be called.
+    /// Ports of all other hosts that may be called.
     pub ports: Ports,
 }
 
-/// Which ports may be called.
+/// Set of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ports {
-    /// All.
+    /// All ports.
     #[default]
     Any,
-    /// 80, 443, and those from 1024 on that belong to no other protocol.
+    /// 80, 443, and ports from 1024 on that belong to no other protocol.
     Web,
 }
 
-/// Why an address may not be called.
+/// Reason why a URL may not be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
-    /// It is no absolute `http` or `https` address with a host.
-    #[error("it is no absolute http or https address")]
+    /// Not an absolute `http` or `https` URL with a host.
+    #[error("it is not an absolute http or https URL")]
     NoWebAddress,
-    /// It carries a user's name or password.
+    /// The URL contains a user name or password.
     #[error("it carries credentials")]
     Credentials,
-    /// No web server is expected there.
+    /// The port belongs to another protocol.
     #[error("port {0} may not be called")]
     Port(u16),
-    /// It leads to this machine or into a private network.
+    /// The host is this machine or in a private network.
     #[error("host '{0}' is a loopback, private or reserved address")]
     Private(String),
-    /// The name is unknown.
+    /// The name cannot be resolved.
     #[error("host '{0}' cannot be resolved")]
     Unknown(String),
 }
 
 impl Egress {
-    /// The address that `text` names, if its form allows it. A name is not resolved here.
+    /// Parses a URL and checks its form. Does not resolve its name.
     pub fn read(&self, text: &str) -> Result<Url, Forbidden> {
         let url = Url::parse(text)
             .ok()
-            .filter(|_| text.len() <= MOST_BYTES)
+            .filter(|_| text.len() <= MAX_URL_BYTES)
             .ok_or(Forbidden::NoWebAddress)?;
         self.check(&url)?;
         Ok(url)
     }
 
-    /// As [`Egress::read`], of an address that was read already.
+    /// Checks the form of a parsed URL.
     pub fn check(&self, url: &Url) -> Result<(), Forbidden> {
         let host = host_of(url);
         if !matches!(url.scheme(), "http" | "https") || host.is_empty() {
@@ -99,21 +101,26 @@ impl Egress {
         }
     }
 
-    /// Whether the host called `host` may be called at `address`.
+    /// Reports whether `host` may be called at `address`.
     pub fn allows(&self, host: &str, address: IpAddr) -> bool {
         self.allow_private || is_public(address) || self.trusts(host)
     }
 
-    /// Picks what a name was resolved to: all of it, or nothing, since a name that leads home in part is meant to.
-    pub fn judge(&self, host: &str, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Forbidden> {
-        match found.iter().all(|address| self.allows(host, *address)) {
-            _ if found.is_empty() => Err(Forbidden::Unknown(host.to_owned())),
-            true => Ok(found),
+    /// Checks the addresses that a name was resolved to. Returns all of them, or an error if one is
+    /// forbidden: a name with one internal address may be an attack.
+    pub fn check_resolved(
+        &self,
+        host: &str,
+        addresses: Vec<IpAddr>,
+    ) -> Result<Vec<IpAddr>, Forbidden> {
+        match addresses.iter().all(|address| self.allows(host, *address)) {
+            _ if addresses.is_empty() => Err(Forbidden::Unknown(host.to_owned())),
+            true => Ok(addresses),
             false => Err(Forbidden::Private(host.to_owned())),
         }
     }
 
-    /// Whether somebody who may say so said that this host may be called.
+    /// Reports whether the configuration lists this host.
     fn trusts(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         self.hosts
@@ -137,8 +144,9 @@ impl Ports {
     }
 }
 
-/// The host as it is resolved: without the brackets of an IPv6 address and the dot that ends a full name. In URLs every spelling of
-/// an IPv4 address (decimal, octal, hexadecimal, short) reads the same.
+/// Returns the host in its canonical form: without the brackets of an IPv6 address and without
+/// trailing dots. `Url` has already normalised every spelling of an IPv4 address (decimal, octal,
+/// hexadecimal, short).
 pub(super) fn host_of(url: &Url) -> String {
     url.host_str()
         .unwrap_or_default()

@@ -1,10 +1,11 @@
-//! A corpus of addresses that lead home, and of those that do not.
+//! Table of internal and public URLs.
 
 use super::*;
 
-/// What a fetcher that takes a model's word must never call, in every spelling that a URL has for it.
-const HOME: &[&str] = &[
-    // Loopback, as numbers of every base and length.
+/// URLs of internal hosts, in every spelling that URL parsers accept. A fetcher for models must
+/// call none of them.
+const INTERNAL_URLS: &[&str] = &[
+    // Loopback addresses in decimal, octal and hexadecimal notation, and with omitted parts.
     "http://127.0.0.1/",
     "http://127.0.0.1:80/",
     "http://127.0.0.1:443",
@@ -28,7 +29,7 @@ const HOME: &[&str] = &[
     "http://127.0.0.1./",
     "http://127.1./",
     "http://2130706433./",
-    // Percent signs, wide digits, ideographic dots, tabs and backslashes.
+    // Percent encoding, full-width digits, ideographic dots, tabs and backslashes.
     "http://%31%32%37.0.0.1/",
     "http://127%2e0%2e0%2e1/",
     "http://127%2E0.0.1/",
@@ -57,7 +58,7 @@ const HOME: &[&str] = &[
     "http://a.b.localhost./",
     "http://ｌｏｃａｌｈｏｓｔ/",
     "http://loc%61lhost/",
-    // Nowhere and everywhere.
+    // Unspecified and broadcast addresses.
     "http://0/",
     "http://0.0.0.0/",
     "http://0.0.0.0:80/",
@@ -85,7 +86,7 @@ const HOME: &[&str] = &[
     "http://0300.0250.1.1/",
     "http://192.168.257/",
     "http://192.11010305/",
-    // Carriers' and reserved networks.
+    // Carrier-grade NAT and reserved networks.
     "http://100.64.0.1/",
     "http://100.127.255.255/",
     "http://192.0.0.1/",
@@ -96,7 +97,7 @@ const HOME: &[&str] = &[
     "http://198.19.255.255/",
     "http://198.51.100.1/",
     "http://203.0.113.1/",
-    // What clouds tell their machines.
+    // Cloud metadata services.
     "http://169.254.169.254/latest/meta-data/",
     "http://169.254.169.254./",
     "http://2852039166/",
@@ -159,13 +160,13 @@ const HOME: &[&str] = &[
     "http://[100::1]/",
     "http://[5f00::1]/",
     "http://[4000::1]/",
-    // Credentials, whatever comes after them.
+    // URLs with credentials.
     "http://example.com@127.0.0.1/",
     "http://ann:pw@example.com/",
     "http://ann@example.com/",
     "http://:pw@example.com/",
     "https://example.com%00@127.0.0.1/",
-    // Other protocols, and none.
+    // Other schemes, and none.
     "ftp://example.com/",
     "file:///etc/passwd",
     "file://localhost/etc/passwd",
@@ -216,9 +217,9 @@ fn strict() -> Egress {
 }
 
 #[test]
-fn no_spelling_leads_home() {
-    assert!(HOME.len() >= 150, "{}", HOME.len());
-    let allowed: Vec<&&str> = HOME
+fn every_spelling_of_an_internal_url_is_refused() {
+    assert!(INTERNAL_URLS.len() >= 150, "{}", INTERNAL_URLS.len());
+    let allowed: Vec<&&str> = INTERNAL_URLS
         .iter()
         .filter(|address| strict().read(address).is_ok())
         .collect();
@@ -226,7 +227,7 @@ fn no_spelling_leads_home() {
 }
 
 #[test]
-fn the_web_can_be_named() {
+fn public_urls_are_accepted() {
     for address in [
         "http://example.com",
         "https://example.com/a?b=c#d",
@@ -249,13 +250,13 @@ fn the_web_can_be_named() {
         );
     }
     assert_eq!(
-        strict().read(&format!("http://example.com/{}", "a".repeat(MOST_BYTES))),
+        strict().read(&format!("http://example.com/{}", "a".repeat(MAX_URL_BYTES))),
         Err(Forbidden::NoWebAddress)
     );
 }
 
 #[test]
-fn hosts_that_are_trusted_may_be_anywhere_and_no_others() {
+fn trusted_hosts_bypass_address_and_port_checks() {
     let egress = Egress {
         hosts: ["wiki.corp", "*.inner.corp", "10.0.0.7", "::1"]
             .map(str::to_owned)
@@ -290,9 +291,9 @@ fn hosts_that_are_trusted_may_be_anywhere_and_no_others() {
 }
 
 #[test]
-fn a_name_that_leads_home_in_part_is_refused_whole() {
+fn name_with_one_internal_address_is_refused() {
     let at = |all: &[&str]| {
-        strict().judge(
+        strict().check_resolved(
             "x.test",
             all.iter().map(|address| address.parse().unwrap()).collect(),
         )

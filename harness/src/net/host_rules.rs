@@ -1,4 +1,4 @@
-//! Which hosts a proxy leads to. Pure.
+//! Rules for the hosts that a proxy may connect to. Pure.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,24 +8,25 @@ use reqwest::Url;
 use super::address::is_public;
 use super::egress::{Ports, host_of};
 
-/// The longest name of a host, in bytes.
-const LONGEST_NAME: usize = 253;
-/// What a host and its port may consist of: letters, digits, and the signs of names, addresses and ports. Everything else has, in some
-/// parser, ended a name before its end.
+/// Maximum length of a host name, in bytes.
+const MAX_HOST_BYTES: usize = 253;
+/// Non-alphanumeric bytes that may occur in a host and port. Some parsers end the host name at
+/// other bytes.
 const SIGNS: &[u8] = b"-._:[]";
 
-/// The hosts that may be connected to through a proxy.
+/// Hosts that a proxy may connect to.
 ///
-/// A listed name leads to public addresses alone, whatever it resolves to; others are listed themselves, as an address or a network.
+/// A listed name may resolve to public addresses only. Private targets must be listed by address or
+/// network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRules {
-    /// `None` lets every public host be connected to.
+    /// `None` allows every public host.
     entries: Option<Vec<Entry>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
-    /// As it was written.
+    /// The entry as configured.
     text: String,
     hosts: Hosts,
     ports: EntryPorts,
@@ -34,55 +35,55 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hosts {
     Name(String),
-    /// All names below this one.
+    /// All subdomains of this name.
     Below(String),
-    /// An address and how many of its bits count.
+    /// An address and its prefix length in bits.
     Network(IpAddr, u8),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryPorts {
-    /// 80 and 443.
+    /// Default ports: 80 and 443.
     Usual,
     Any,
     One(u16),
 }
 
-/// An entry of a list that names no host.
+/// Error: an entry of a host list is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not {allowed}", allowed = Self::ALLOWED)]
 pub struct BadEntry(pub String);
 
 impl BadEntry {
-    /// What an entry may be.
+    /// Description of valid entries.
     pub const ALLOWED: &str = "a host (`example.org`, `*.example.org`, `example.org:8443`, `example.org:*`), an address or a network \
                                (`10.1.2.3:8080`, `10.0.0.0/8`, `[fd00::/8]:8080`)";
 }
 
-/// Where somebody wants to connect to: a host by one spelling, and a port.
+/// Host and port of a requested connection, in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its name in lower case without a final dot, or its address.
+    /// Name in lower case without a final dot, or the address.
     pub host: String,
-    /// The address, where one was named.
+    /// The address if the client requested a literal address.
     pub address: Option<IpAddr>,
-    /// The port.
+    /// Port number.
     pub port: u16,
 }
 
-/// Why a connection is not made.
+/// Reason why a connection is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// What was named is no host with a port.
-    #[error("that is no host and port")]
+    /// The request contains no valid host and port.
+    #[error("not a valid host and port")]
     Malformed,
-    /// It is not among the hosts that may be reached.
+    /// The host is not listed.
     #[error("{0} is not among the hosts that may be reached")]
     NotListed(Target),
-    /// It leads to this machine, into a private network or to a reserved address.
+    /// The host is this machine, in a private network or at a reserved address.
     #[error("{0} leads to a loopback, private or reserved address")]
     Private(Target),
-    /// The name is unknown.
+    /// The name cannot be resolved.
     #[error("{0} cannot be resolved")]
     Unknown(Target),
 }
@@ -96,7 +97,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// The hosts as a list.
+/// Writes the rules as a list of hosts.
 impl fmt::Display for HostRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.entries.as_deref() {
@@ -114,13 +115,14 @@ impl fmt::Display for HostRules {
 }
 
 impl HostRules {
-    /// Every public host, at the ports where web servers are.
+    /// Allows every public host at ports 80 and 443.
     pub fn any_public() -> Self {
         Self { entries: None }
     }
 
-    /// These alone. An entry is a host, `*.` and a name for all below it, an address or a network (`10.0.0.0/8`); a port after a colon
-    /// or `*` for all, else 80 and 443.
+    /// Allows only these entries. An entry is a host, `*.` and a name for all its subdomains, an
+    /// address or a network (`10.0.0.0/8`), optionally followed by a colon and a port, or `*` for
+    /// all ports. The default ports are 80 and 443.
     pub fn only<T: AsRef<str>>(entries: impl IntoIterator<Item = T>) -> Result<Self, BadEntry> {
         let read = |entry: T| {
             Entry::read(entry.as_ref().trim()).ok_or_else(|| BadEntry(entry.as_ref().to_owned()))
@@ -130,10 +132,10 @@ impl HostRules {
         })
     }
 
-    /// The host and port that a client names, if they may be connected to as far as their form tells. `port` stands for one that is
-    /// not named; without it, it has to be.
-    pub fn target(&self, named: &str, port: Option<u16>) -> Result<Target, Denied> {
-        let target = read_target(named, port).ok_or(Denied::Malformed)?;
+    /// Parses the host and port that a client requested and checks them against the rules. Does not
+    /// resolve names. `port` is the default; without it the request must contain a port.
+    pub fn target(&self, requested: &str, port: Option<u16>) -> Result<Target, Denied> {
+        let target = read_target(requested, port).ok_or(Denied::Malformed)?;
         let listed = match (&self.entries, target.address) {
             (Some(entries), _) => entries.iter().any(|entry| entry.names(&target)),
             (None, Some(address)) if !is_public(address) => return Err(Denied::Private(target)),
@@ -146,25 +148,30 @@ impl HostRules {
         }
     }
 
-    /// What a named target resolved to, if all of it may be connected to: a name that leads inside in part is meant to.
-    pub fn judge(&self, target: &Target, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Denied> {
-        if found.is_empty() {
+    /// Checks the addresses that a target was resolved to. Returns all of them, or an error if one
+    /// is forbidden: a name with one internal address may be an attack.
+    pub fn check_resolved(
+        &self,
+        target: &Target,
+        addresses: Vec<IpAddr>,
+    ) -> Result<Vec<IpAddr>, Denied> {
+        if addresses.is_empty() {
             return Err(Denied::Unknown(target.clone()));
         }
         let may = |address: &IpAddr| is_public(*address) || self.lists(*address, target.port);
-        if found.iter().all(may) {
-            Ok(found)
+        if addresses.iter().all(may) {
+            Ok(addresses)
         } else {
             Err(Denied::Private(target.clone()))
         }
     }
 
-    /// Whether this very address is listed, by itself or by its network.
+    /// Reports whether this address is listed, by itself or by its network.
     pub fn lists(&self, address: IpAddr, port: u16) -> bool {
         self.entries
             .iter()
             .flatten()
-            .any(|entry| entry.ports.include(port) && entry.hosts.has(address))
+            .any(|entry| entry.ports.include(port) && entry.hosts.contains_address(address))
     }
 }
 
@@ -187,8 +194,8 @@ impl Entry {
         let hosts = match (host.split_once('/'), host.strip_prefix("*.")) {
             (Some((address, bits)), _) => {
                 let address: IpAddr = address.parse().ok()?;
-                let most = if address.is_ipv4() { 32 } else { 128 };
-                Hosts::Network(address, bits.parse().ok().filter(|bits| *bits <= most)?)
+                let max = if address.is_ipv4() { 32 } else { 128 };
+                Hosts::Network(address, bits.parse().ok().filter(|bits| *bits <= max)?)
             }
             (None, Some(above)) => {
                 Hosts::Below(read_host(above).filter(|host| host.parse::<IpAddr>().is_err())?)
@@ -217,7 +224,7 @@ impl Entry {
 
     fn names(&self, target: &Target) -> bool {
         let host = match (&self.hosts, target.address) {
-            (network @ Hosts::Network(..), Some(address)) => network.has(address),
+            (network @ Hosts::Network(..), Some(address)) => network.contains_address(address),
             (Hosts::Name(name), None) => *name == target.host,
             (Hosts::Below(above), None) => target
                 .host
@@ -230,8 +237,8 @@ impl Entry {
 }
 
 impl Hosts {
-    /// Whether it is a network that the address lies in.
-    fn has(&self, address: IpAddr) -> bool {
+    /// Reports whether this is a network that contains the address.
+    fn contains_address(&self, address: IpAddr) -> bool {
         match (self, address.to_canonical()) {
             (Self::Network(IpAddr::V4(network), bits), IpAddr::V4(address)) => {
                 let differs = u32::from(*network) ^ u32::from(address);
@@ -256,16 +263,16 @@ impl EntryPorts {
     }
 }
 
-fn read_target(named: &str, port: Option<u16>) -> Option<Target> {
-    if !named
+fn read_target(requested: &str, port: Option<u16>) -> Option<Target> {
+    if !requested
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || SIGNS.contains(&byte))
     {
         return None;
     }
-    let (host, port) = match named.rsplit_once(':') {
-        Some((host, port)) if !named.ends_with(']') => (host, read_port(port)?),
-        _ => (named, port?),
+    let (host, port) = match requested.rsplit_once(':') {
+        Some((host, port)) if !requested.ends_with(']') => (host, read_port(port)?),
+        _ => (requested, port?),
     };
     let host = read_host(host)?;
     let address = host
@@ -284,7 +291,8 @@ fn read_port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|port| digits && *port != 0)
 }
 
-/// A host as URLs have it: every spelling of an IPv4 address reads the same, and names of other alphabets as they are looked up.
+/// Returns the canonical form of a host: one spelling per IPv4 address, and Punycode for
+/// international names.
 fn read_host(text: &str) -> Option<String> {
     if text.contains(['/', '?', '#', '@', '\\', '%', '*'])
         || text.chars().any(|c| c.is_whitespace() || c.is_control())
@@ -295,13 +303,13 @@ fn read_host(text: &str) -> Option<String> {
         return None;
     }
     let host = host_of(&Url::parse(&format!("http://{text}/")).ok()?);
-    // A single dot may end a name; `host_of` takes any number away.
+    // One trailing dot is valid; `host_of` removes any number of them.
     let labels_are_full = text
         .strip_suffix('.')
         .unwrap_or(text)
         .split(['.', '\u{3002}'])
         .all(|label| !label.is_empty());
-    (!host.is_empty() && host.len() <= LONGEST_NAME && (text.starts_with('[') || labels_are_full))
+    (!host.is_empty() && host.len() <= MAX_HOST_BYTES && (text.starts_with('[') || labels_are_full))
         .then_some(host)
 }
 

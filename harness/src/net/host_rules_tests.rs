@@ -1,4 +1,4 @@
-//! Which hosts pass, by every spelling, and that nothing that is no host does.
+//! Hosts and their spellings that the rules accept and refuse.
 
 use proptest::prelude::*;
 
@@ -8,14 +8,14 @@ fn rules(entries: &[&str]) -> HostRules {
     HostRules::only(entries).unwrap()
 }
 
-fn target(rules: &HostRules, named: &str) -> Result<String, Denied> {
+fn target(rules: &HostRules, requested: &str) -> Result<String, Denied> {
     rules
-        .target(named, Some(80))
+        .target(requested, Some(80))
         .map(|target| target.to_string())
 }
 
 #[test]
-fn listed_names_pass_in_every_spelling_and_no_others() {
+fn listed_names_match_in_every_spelling() {
     let rules = rules(&[
         "PyPI.org",
         "*.pythonhosted.org",
@@ -23,7 +23,7 @@ fn listed_names_pass_in_every_spelling_and_no_others() {
         "any.example:*",
         "bücher.example",
     ]);
-    for (named, wanted) in [
+    for (requested, expected) in [
         ("pypi.org", "pypi.org:80"),
         ("PYPI.ORG:443", "pypi.org:443"),
         ("pypi.org.:443", "pypi.org:443"),
@@ -33,9 +33,13 @@ fn listed_names_pass_in_every_spelling_and_no_others() {
         ("any.example:22", "any.example:22"),
         ("xn--bcher-kva.example:443", "xn--bcher-kva.example:443"),
     ] {
-        assert_eq!(target(&rules, named).as_deref(), Ok(wanted), "{named}");
+        assert_eq!(
+            target(&rules, requested).as_deref(),
+            Ok(expected),
+            "{requested}"
+        );
     }
-    for named in [
+    for requested in [
         "pypi.org:22",
         "pypi.org:8080",
         "pythonhosted.org",
@@ -51,21 +55,21 @@ fn listed_names_pass_in_every_spelling_and_no_others() {
     ] {
         assert!(
             matches!(
-                target(&rules, named),
+                target(&rules, requested),
                 Err(Denied::NotListed(_) | Denied::Malformed)
             ),
-            "{named}"
+            "{requested}"
         );
     }
 }
 
 #[test]
-fn what_is_no_host_is_refused_whatever_a_parser_might_make_of_it() {
+fn invalid_hosts_are_refused() {
     let all = [
         rules(&["pypi.org", "*.pypi.org:*", "0.0.0.0/0:*", "::/0:*"]),
         HostRules::any_public(),
     ];
-    for named in [
+    for requested in [
         "",
         ":",
         ":80",
@@ -117,22 +121,26 @@ fn what_is_no_host_is_refused_whatever_a_parser_might_make_of_it() {
         "pypi.org;evil.example",
     ] {
         for rules in &all {
-            assert_eq!(target(rules, named), Err(Denied::Malformed), "{named:?}");
+            assert_eq!(
+                target(rules, requested),
+                Err(Denied::Malformed),
+                "{requested:?}"
+            );
         }
     }
     assert_eq!(
         all[0].target("pypi.org", None),
         Err(Denied::Malformed),
-        "a port has to be named here"
+        "the port is required here"
     );
     let long = format!("{}.pypi.org", "a.".repeat(130).trim_end_matches('.'));
     assert_eq!(target(&all[0], &long), Err(Denied::Malformed));
 }
 
 #[test]
-fn no_spelling_of_an_address_inside_passes_where_only_the_public_may_be_reached() {
+fn internal_addresses_are_refused_in_every_spelling() {
     let rules = HostRules::any_public();
-    for named in [
+    for requested in [
         "127.0.0.1",
         "127.1",
         "2130706433",
@@ -162,10 +170,10 @@ fn no_spelling_of_an_address_inside_passes_where_only_the_public_may_be_reached(
         for port in ["", ":80", ":443"] {
             assert!(
                 matches!(
-                    target(&rules, &format!("{named}{port}")),
+                    target(&rules, &format!("{requested}{port}")),
                     Err(Denied::Private(_))
                 ),
-                "{named}{port}"
+                "{requested}{port}"
             );
         }
     }
@@ -177,12 +185,12 @@ fn no_spelling_of_an_address_inside_passes_where_only_the_public_may_be_reached(
     );
     assert!(
         matches!(target(&rules, "mail.example:25"), Err(Denied::NotListed(_))),
-        "no web server is there"
+        "not a port of web servers"
     );
 }
 
 #[test]
-fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
+fn listed_networks_match_addresses_and_listed_names() {
     let rules = rules(&[
         "10.1.2.3:8080",
         "192.168.0.0/16",
@@ -191,7 +199,7 @@ fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
         "[fd03::/16]:8080",
         "mirror.corp",
     ]);
-    for named in [
+    for requested in [
         "10.1.2.3:8080",
         "167838211:8080",
         "192.168.255.1",
@@ -200,9 +208,9 @@ fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
         "[fd01::9]:22",
         "[fd03::9]:8080",
     ] {
-        assert!(target(&rules, named).is_ok(), "{named}");
+        assert!(target(&rules, requested).is_ok(), "{requested}");
     }
-    for named in [
+    for requested in [
         "10.1.2.3",
         "10.1.2.4:8080",
         "192.169.0.1",
@@ -212,11 +220,11 @@ fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
         "[fd03::9]",
         "8.8.8.8",
     ] {
-        assert!(target(&rules, named).is_err(), "{named}");
+        assert!(target(&rules, requested).is_err(), "{requested}");
     }
     let mirror = rules.target("mirror.corp", Some(443)).unwrap();
-    let found = |addresses: &[&str]| {
-        rules.judge(
+    let parsed_target = |addresses: &[&str]| {
+        rules.check_resolved(
             &mirror,
             addresses
                 .iter()
@@ -224,7 +232,10 @@ fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
                 .collect(),
         )
     };
-    assert!(found(&["192.168.3.4"]).is_ok() && found(&["8.8.8.8", "192.168.3.4"]).is_ok());
+    assert!(
+        parsed_target(&["192.168.3.4"]).is_ok()
+            && parsed_target(&["8.8.8.8", "192.168.3.4"]).is_ok()
+    );
     for inside in [
         &["10.1.2.3"][..],
         &["127.0.0.1"],
@@ -234,15 +245,15 @@ fn listed_addresses_and_networks_are_reached_by_address_and_by_listed_names() {
         &["fd01::1", "::1"],
     ] {
         assert!(
-            matches!(found(inside), Err(Denied::Private(_))),
+            matches!(parsed_target(inside), Err(Denied::Private(_))),
             "{inside:?}"
         );
     }
-    assert!(matches!(found(&[]), Err(Denied::Unknown(_))));
+    assert!(matches!(parsed_target(&[]), Err(Denied::Unknown(_))));
 }
 
 #[test]
-fn an_entry_that_names_no_host_is_named() {
+fn invalid_entry_error_contains_the_entry() {
     for entry in [
         "",
         " ",
@@ -278,11 +289,11 @@ fn an_entry_that_names_no_host_is_named() {
 
 proptest! {
     #[test]
-    fn whatever_is_named_only_the_listed_host_passes(named in any::<String>(), inner in "[a-zA-Z0-9.:\\[\\]-]{0,40}") {
+    fn arbitrary_target_passes_only_if_listed(requested in any::<String>(), inner in "[a-zA-Z0-9.:\\[\\]-]{0,40}") {
         let rules = rules(&["pypi.org"]);
-        for named in [named, inner] {
-            if let Ok(found) = rules.target(&named, Some(443)) {
-                prop_assert_eq!(found.host, "pypi.org");
+        for requested in [requested, inner] {
+            if let Ok(parsed_target) = rules.target(&requested, Some(443)) {
+                prop_assert_eq!(parsed_target.host, "pypi.org");
             }
         }
     }

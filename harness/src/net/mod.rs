@@ -1,8 +1,9 @@
-//! Calls to hosts that somebody else named: a user, a model, a web page. None of them leads into a private network.
+//! HTTP calls to untrusted hosts that users, models or web pages specify. No call reaches a private
+//! network.
 //!
-//! [`Egress`] says which addresses may be named, [`GuardedClient`] calls them: it resolves a name once, refuses what it should not
-//! reach and connects to what was checked, so a name cannot change its meaning in between. It follows no redirect and takes no
-//! proxy; who follows one asks it again.
+//! [`Egress`] contains the rules. [`GuardedClient`] makes the calls: it resolves a name once,
+//! refuses forbidden addresses and connects to the checked addresses, which prevents DNS rebinding.
+//! It follows no redirect and uses no proxy; a caller that follows redirects checks each target.
 
 mod address;
 mod client;

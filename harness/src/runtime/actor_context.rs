@@ -1,29 +1,30 @@
-//! Who is acting. The entry boundary binds an actor; paths, stores and events below read it where isolation is needed.
+//! The acting user. The entry boundary binds an actor; paths, stores and events read it where
+//! isolation is needed.
 
 use std::future::Future;
 
 use serde::{Deserialize, Serialize};
 
-/// The user id when no actor is bound and none is required.
+/// User id if no actor is bound and none is required.
 pub const DEFAULT_USER_ID: &str = "default";
 
-/// The actor of a request or a task. It says nothing of how the actor was authenticated beyond [`ActorContext::auth_source`].
+/// Actor of a request or a task: the user on behalf of whom it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ActorContext {
-    /// Owner of what is created, and filter of what is read.
+    /// Owner of created rows, and filter of reads.
     pub user_id: String,
-    /// The tenant, where several share a system.
+    /// Tenant, if several tenants share the deployment.
     pub tenant_id: Option<String>,
-    /// A more stable key of the same identity, such as an OIDC subject.
+    /// More stable key of the same identity, such as an OIDC subject.
     pub subject_id: Option<String>,
-    /// What the actor may do, for finer checks than ownership.
+    /// Permissions of the actor, for finer checks than ownership.
     pub scopes: Vec<String>,
-    /// Where the identity came from: `session`, `api_key`, `channel:feishu`, `internal`, ...
+    /// Source of the identity: `session`, `api_key`, `channel:feishu`, `internal`, ...
     pub auth_source: Option<String>,
 }
 
 impl ActorContext {
-    /// An actor known by its user id alone.
+    /// Creates an actor with a user id only.
     pub fn user(user_id: impl Into<String>) -> Self {
         Self {
             user_id: user_id.into(),
@@ -36,24 +37,27 @@ tokio::task_local! {
     static CURRENT: ActorContext;
 }
 
-/// Runs `work` with `actor` bound. Nested scopes shadow; the former actor is back when the scope ends.
+/// Runs `work` with `actor` bound. A nested scope replaces the actor; the outer one is restored
+/// when the nested scope ends.
 pub async fn scope<F: Future>(actor: ActorContext, work: F) -> F::Output {
     CURRENT.scope(actor, work).await
 }
 
-/// The actor bound to this task, if any.
+/// Returns the actor bound to this task, if any.
 pub fn current() -> Option<ActorContext> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
-/// The bound actor's user id, or [`DEFAULT_USER_ID`]: for paths and other places that always need an owner.
+/// Returns the bound actor's user id, or [`DEFAULT_USER_ID`]: for paths and other values that
+/// always need an owner.
 pub fn effective_user_id() -> String {
     CURRENT
         .try_with(|actor| actor.user_id.clone())
         .unwrap_or_else(|_| DEFAULT_USER_ID.to_owned())
 }
 
-/// The bound actor's user id, or an error: for places where a missing actor is a bug.
+/// Returns the bound actor's user id, or an error if no actor is bound, for code that must not run
+/// without one.
 pub fn required_user_id() -> Result<String, NoActor> {
     CURRENT
         .try_with(|actor| actor.user_id.clone())
@@ -65,20 +69,20 @@ pub fn required_user_id() -> Result<String, NoActor> {
 #[error("no actor is bound to this task")]
 pub struct NoActor;
 
-/// Whose rows a store call means.
+/// Owner filter of a store call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Owner {
-    /// The bound actor's; an error without one.
+    /// Rows of the bound actor; an error without one.
     #[default]
     Auto,
-    /// This user's.
+    /// Rows of this user.
     User(String),
-    /// Everybody's: migrations and maintenance only.
+    /// Rows of all users: migrations and maintenance only.
     None,
 }
 
 impl Owner {
-    /// The user id to filter by; `None` means no filter.
+    /// Returns the user id to filter by; `None` means no filter.
     pub fn resolve(&self) -> Result<Option<String>, NoActor> {
         match self {
             Self::Auto => required_user_id().map(Some),
@@ -93,7 +97,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_innermost_scope_is_seen_and_the_outer_one_comes_back() {
+    async fn nested_scope_shadows_and_outer_is_restored() {
         assert_eq!(effective_user_id(), DEFAULT_USER_ID);
         assert_eq!(required_user_id(), Err(NoActor));
         scope(ActorContext::user("a"), async {

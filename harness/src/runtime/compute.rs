@@ -1,11 +1,12 @@
 //! Keeps CPU-bound work off the threads that drive I/O.
 //!
-//! Work that takes longer than a millisecond would delay every other task of the process: streams, health checks, leases. Such
-//! work runs where blocking is allowed, on at most one thread for each processor at a time, so that the threads that drive I/O
-//! keep their share of the processors. [`offloading`] and its like wrap a run or a request, and [`heavy_poll`] announces a long
-//! computation within it.
+//! Work that takes longer than a millisecond would delay the other tasks of the process: streams,
+//! health checks, leases. Such work runs on threads that may block, on at most one per processor at
+//! a time, so that the I/O threads still get processor time. [`offloading`], [`offloading_all`] and
+//! [`continuing`] wrap a run or a request, and [`heavy_poll`] announces a long computation within
+//! it.
 //!
-//! On a runtime of a single thread (tests, small tools) there is nothing to protect, and work runs in place.
+//! On a single-threaded runtime (tests, small tools) work is not moved.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -17,65 +18,66 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::messages::Message;
 
-/// The number of messages from which on work over a conversation counts as heavy: each costs some microseconds.
+/// Minimum number of messages for which work over a conversation counts as heavy: each message
+/// takes some microseconds.
 pub const HEAVY_MESSAGES: usize = 250;
-/// The number of bytes of JSON from which on reading or writing it counts as heavy.
+/// Minimum number of JSON bytes for which parsing or serializing counts as heavy.
 pub const HEAVY_BYTES: usize = 256 << 10;
 
-/// One permit for each processor.
+/// One permit per processor.
 static PERMITS: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
 
-/// The size of some work, as far as its cost can be estimated before it is done.
+/// Size of a computation, from which its cost is estimated in advance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Messages or rows.
+    /// Number of messages or rows.
     pub items: usize,
-    /// Bytes of JSON.
+    /// Number of JSON bytes.
     pub bytes: usize,
 }
 
 impl Size {
-    /// Work over this many messages or rows.
+    /// Returns the size of work over this many messages or rows.
     pub fn items(items: usize) -> Self {
         Self { items, bytes: 0 }
     }
 
-    /// Work over this many bytes of JSON.
+    /// Returns the size of work over this many bytes of JSON.
     pub fn bytes(bytes: usize) -> Self {
         Self { items: 0, bytes }
     }
 
-    /// Work over all of these messages.
+    /// Returns the size of work over all of these messages.
     pub fn messages(messages: &[Message]) -> Self {
         if messages.len() >= HEAVY_MESSAGES {
             return Self::items(messages.len());
         }
-        let letters = messages
+        let chars = messages
             .iter()
             .map(Message::size)
             .map(|size| size.narrow.saturating_add(size.wide));
-        let letters = letters.fold(0, u64::saturating_add);
+        let chars = chars.fold(0, u64::saturating_add);
         Self {
             items: messages.len(),
-            bytes: usize::try_from(letters).unwrap_or(usize::MAX),
+            bytes: usize::try_from(chars).unwrap_or(usize::MAX),
         }
     }
 
-    /// Whether the work may take longer than a millisecond.
+    /// Reports whether the work may take longer than a millisecond.
     pub fn is_heavy(self) -> bool {
         self.items >= HEAVY_MESSAGES || self.bytes >= HEAVY_BYTES
     }
 }
 
-/// Which polls of some work run off the I/O threads.
+/// Marks the polls of a future that run off the I/O threads.
 #[derive(Debug, Default)]
 struct Polls {
-    /// Whether the poll under way does.
+    /// `true` if the current poll runs off the I/O threads.
     current: Cell<bool>,
-    /// Whether the next one does.
+    /// `true` if the next poll is to run off the I/O threads.
     next: Cell<bool>,
-    /// Whether one such poll makes all that follow do so.
+    /// `true` if all polls after the first offloaded one are offloaded as well.
     lasting: bool,
 }
 
@@ -83,14 +85,14 @@ tokio::task_local! {
     static POLLS: Polls;
 }
 
-/// Runs asynchronous work in which short and long computations alternate, such as a run: a poll announced by [`heavy_poll`]
-/// takes place off the I/O threads.
+/// Runs asynchronous work in which short and long computations alternate, such as a run: a poll
+/// announced by [`heavy_poll`] runs off the I/O threads.
 pub async fn offloading<F: Future>(work: F) -> F::Output {
     offloading_by(Polls::default(), work).await
 }
 
-/// Runs asynchronous work of limited length, such as the handling of a request: from the first [`heavy_poll`] on all of it takes
-/// place off the I/O threads.
+/// Runs asynchronous work of limited length, such as the handling of a request: from the first
+/// [`heavy_poll`] on, all polls run off the I/O threads.
 pub async fn offloading_all<F: Future>(work: F) -> F::Output {
     offloading_by(
         Polls {
@@ -102,8 +104,8 @@ pub async fn offloading_all<F: Future>(work: F) -> F::Output {
     .await
 }
 
-/// Prepares work of limited length that continues the present one in another task: it begins off the I/O threads if the present
-/// work takes place there.
+/// Wraps work of limited length that continues the current work in another task: it starts off the
+/// I/O threads if the current poll runs off them.
 pub fn continuing<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let is_heavy = POLLS
         .try_with(|polls| polls.current.get())
@@ -143,10 +145,11 @@ async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
     POLLS.scope(polls, polling).await
 }
 
-/// Lets the next poll of the present work run off the I/O threads when `size` is heavy, unless the present one does. Without
-/// effect outside of [`offloading`], [`offloading_all`] and [`continuing`].
+/// Moves the next poll of the current work off the I/O threads if `size` is heavy, unless the
+/// current poll already runs there. Has no effect outside of [`offloading`], [`offloading_all`] and
+/// [`continuing`].
 ///
-/// The code after it runs there until it waits for something again.
+/// The code after the call runs there until its next await.
 pub async fn heavy_poll(size: Size) {
     if !size.is_heavy() || !can_offload() {
         return;
@@ -179,7 +182,7 @@ async fn pending_once() {
     .await;
 }
 
-/// Has another thread take over the I/O of this one while `work` runs.
+/// Lets another thread take over the I/O of this one while `work` runs.
 #[expect(
     clippy::disallowed_methods,
     reason = "the one home of blocking a worker"
@@ -188,12 +191,12 @@ fn block<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
 
-/// Waits for a processor. The semaphore is never closed.
+/// Waits for a permit. The semaphore is never closed.
 async fn permit() -> Option<SemaphorePermit<'static>> {
     PERMITS.acquire().await.ok()
 }
 
-/// Whether other threads take over the I/O of this one.
+/// Reports whether the runtime has other threads that can take over the I/O of this one.
 fn can_offload() -> bool {
     Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
@@ -213,7 +216,7 @@ mod tests {
 
     /// The heavy poll blocks its thread until another task of the same single worker has run.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn other_tasks_progress_beside_a_heavy_poll() {
+    async fn other_tasks_progress_during_heavy_poll() {
         let tasks = Tasks::new();
         let (arrive, arrived) = oneshot::channel();
         let (release, released) = std::sync::mpsc::channel::<()>();
@@ -234,13 +237,13 @@ mod tests {
         heavy.await.unwrap().unwrap();
     }
 
-    /// Whether the present poll takes place off the I/O threads.
+    /// Reports whether the current poll runs off the I/O threads.
     fn is_off() -> bool {
         POLLS.with(|polls| polls.current.get())
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_run_is_off_only_until_it_waits_again() {
+    async fn run_is_offloaded_until_its_next_await() {
         let seen = offloading(async {
             let before = is_off();
             heavy_poll(HEAVY).await;
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_heavy_request_stays_off_and_hands_that_on() {
+    async fn heavy_request_stays_offloaded_and_passes_it_on() {
         let seen = offloading_all(async {
             let light = continuing(async { is_off() }).await;
             heavy_poll(HEAVY).await;

@@ -1,15 +1,16 @@
-//! Named places where a test has the process die, as a power cut would. Without the feature `fail-points` they are nothing.
+//! Fail points: named positions at which a test kills the process, as a power failure would. No-ops
+//! without the feature `fail-points`.
 
 #[cfg(feature = "fail-points")]
 pub use armed::{Plan, arm};
 
-/// The process is at `place`, whose name says what has just been done.
+/// Marks that the process has reached the fail point `point`. Its name states the action before it.
 #[inline]
-pub fn pass(place: &'static str) {
+pub fn pass(point: &'static str) {
     #[cfg(feature = "fail-points")]
-    armed::pass(place);
+    armed::pass(point);
     #[cfg(not(feature = "fail-points"))]
-    let _ = place;
+    let _ = point;
 }
 
 #[cfg(feature = "fail-points")]
@@ -20,33 +21,33 @@ mod armed {
 
     use parking_lot::Mutex;
 
-    /// When the process dies, and where it writes down the places that it passes.
+    /// Fail point at which the process dies, and the file that records the reached fail points.
     #[derive(Debug, Default)]
     pub struct Plan {
-        /// The place, and how often it is passed until the process dies there, from 1 on.
+        /// Fail point, and the number of times it is reached until the process dies there, from 1.
         pub dies_at: Option<(String, u64)>,
-        /// Gets a line with the name of a place whenever one is passed.
+        /// File that receives the name of each reached fail point, one per line.
         pub passed: Option<File>,
     }
 
     static PLAN: OnceLock<Mutex<Plan>> = OnceLock::new();
 
-    /// From now on the process follows `plan`. Only the first one counts.
+    /// Activates `plan`. Only the first call has an effect.
     pub fn arm(plan: Plan) {
         let _armed_before = PLAN.set(Mutex::new(plan));
     }
 
-    pub(super) fn pass(place: &'static str) {
+    pub(super) fn pass(point: &'static str) {
         let Some(plan) = PLAN.get() else { return };
         let mut plan = plan.lock();
         if let Some(passed) = &mut plan.passed {
-            // Who reads it misses a line at worst.
-            let _unwritten = writeln!(passed, "{place}");
+            // A failed write only loses a line of the record.
+            let _unwritten = writeln!(passed, "{point}");
         }
-        if let Some((_, left)) = plan.dies_at.as_mut().filter(|(deadly, _)| deadly == place) {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                // No destructor, no flush, no reply: nothing that a killed process would not do either.
+        if let Some((_, remaining)) = plan.dies_at.as_mut().filter(|(fatal, _)| fatal == point) {
+            *remaining = remaining.saturating_sub(1);
+            if *remaining == 0 {
+                // No destructor, no flush, no reply: the same as a killed process.
                 std::process::abort();
             }
         }

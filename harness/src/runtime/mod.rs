@@ -1,15 +1,16 @@
-//! The runtime kernel: what a run is, how it is admitted, executed, streamed, stored and ended. It knows no HTTP and no SQL.
+//! The runtime kernel: definition, admission, execution, streaming, storage and end of runs. It
+//! depends on neither HTTP nor SQL.
 
 pub mod actor_context;
 pub mod agent;
 pub mod checkpoint;
 pub mod compute;
+pub mod encoding;
 pub mod fail_points;
-pub mod memory;
+pub mod in_memory;
 #[cfg(test)]
 pub(crate) mod process;
 pub mod runs;
-pub mod serialization;
 pub mod stream_bridge;
 pub mod tasks;
 pub mod threads;

@@ -1,4 +1,5 @@
-//! A process that a simulation can freeze and kill: its tasks stand still, or vanish at the await that they are at.
+//! Simulated process that can be frozen and killed: its tasks stop, or are dropped at their current
+//! await.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,10 +11,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a process may need to notice that it was frozen.
-const DAZED: Duration = Duration::from_millis(100);
+/// Time after a thaw within which a process may not have noticed that it was frozen.
+const THAW_GRACE: Duration = Duration::from_millis(100);
 
-/// One life of a process. Clones are the same process; the default one is never frozen and never dies.
+/// One lifetime of a process. Clones are the same process; the default one is never frozen and
+/// never dies.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Process(Arc<Inner>);
 
@@ -28,19 +30,20 @@ struct Frozen {
     now: bool,
     times: u32,
     thawed: Option<Instant>,
-    /// Tasks that were to go on meanwhile.
+    /// Tasks that became ready while the process was frozen.
     wakers: Vec<Waker>,
 }
 
 impl Process {
-    /// Nothing of it moves until it is thawed; its timers go on, as they do for a process that is stopped by a signal.
+    /// Freezes all tasks until [`thaw`](Self::thaw). Timers keep running, as for a process that is
+    /// stopped by a signal.
     pub(crate) fn freeze(&self) {
         let mut frozen = self.0.frozen.lock();
         frozen.times += u32::from(!frozen.now);
         frozen.now = true;
     }
 
-    /// It goes on where it was, and knows nothing of the pause.
+    /// Resumes all tasks where they were; they cannot observe the pause.
     pub(crate) fn thaw(&self) {
         let wakers = {
             let mut frozen = self.0.frozen.lock();
@@ -51,13 +54,13 @@ impl Process {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// It ends at once, with all that it had in memory.
+    /// Kills the process: its tasks are dropped with their memory.
     pub(crate) fn kill(&self) {
         self.0.died.cancel();
         self.thaw();
     }
 
-    /// Returns once it is dead.
+    /// Returns once the process is dead.
     pub(crate) async fn died(&self) {
         self.0.died.cancelled().await;
     }
@@ -70,36 +73,37 @@ impl Process {
         self.0.frozen.lock().now
     }
 
-    /// Whether it was frozen until a moment ago, and so may not know what it missed.
-    pub(crate) fn is_dazed(&self) -> bool {
+    /// Reports whether the process was thawed less than [`THAW_GRACE`] ago, so that it may not have
+    /// noticed the pause.
+    pub(crate) fn is_recently_thawed(&self) -> bool {
         self.0
             .frozen
             .lock()
             .thawed
-            .is_some_and(|since| since.elapsed() < DAZED)
+            .is_some_and(|since| since.elapsed() < THAW_GRACE)
     }
 
-    /// How often it was frozen.
-    pub(crate) fn times_frozen(&self) -> u32 {
+    /// Returns how often the process was frozen.
+    pub(crate) fn freeze_count(&self) -> u32 {
         self.0.frozen.lock().times
     }
 
-    /// Work that this process does.
-    pub(crate) fn hold<F: Future>(&self, work: F) -> Held<F> {
-        Held {
+    /// Wraps work that this process executes.
+    pub(crate) fn wrap<F: Future>(&self, work: F) -> ProcessFuture<F> {
+        ProcessFuture {
             process: self.clone(),
             work: Some(Box::pin(work)),
         }
     }
 }
 
-/// Work of a process. It never ends once the process is dead.
-pub(crate) struct Held<F> {
+/// Future executed by a process. It never completes once the process is dead.
+pub(crate) struct ProcessFuture<F> {
     process: Process,
     work: Option<Pin<Box<F>>>,
 }
 
-impl<F: Future> Future for Held<F> {
+impl<F: Future> Future for ProcessFuture<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {

@@ -1,4 +1,5 @@
-//! The one place that spawns: every task carries its actor, its span and a token, and a kind that says what its end means.
+//! The only module that spawns tasks. Every task has an actor, a span, a cancellation token, and a
+//! kind that determines how shutdown treats it.
 
 use std::future::{Future, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -12,35 +13,37 @@ use tracing::Instrument;
 
 use super::actor_context;
 
-/// What a task is for, and so what cancelling or losing it means.
+/// Purpose of a task, which determines the effect of cancelling or losing it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskKind {
     /// Executes a run. Shutdown waits for it; a panic becomes the run's error.
     Run,
-    /// Serves others for as long as the process lives (writers, sweepers). Shutdown cancels it; a panic is logged.
+    /// Runs for the lifetime of the process (writers, sweepers). Shutdown cancels it; a panic is
+    /// logged.
     Service,
-    /// Finishes something already decided (flush, clean-up). Shutdown waits for it.
+    /// Completes work that must not be lost (flush, clean-up). Shutdown waits for it.
     Finish,
-    /// Shows others that the process is alive (leases, health checks). Runs on the control runtime where there is one, so that
-    /// nothing else delays it. Shutdown cancels it; a panic is logged.
+    /// Shows other processes that this one is alive (leases, health checks). Runs on the control
+    /// runtime if there is one, so that other tasks do not delay it. Shutdown cancels it; a panic
+    /// is logged.
     Control,
 }
 
-/// The runtimes of a process that separates control tasks from all others.
+/// Runtimes of a process that separates control tasks from all others.
 #[derive(Debug, Clone)]
 struct Runtimes {
     main: Handle,
     control: Handle,
 }
 
-/// A set of tasks with one life: they are cancelled and awaited together.
+/// A set of tasks that are cancelled and awaited together.
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     tracker: TaskTracker,
     token: CancellationToken,
     runtimes: Option<Runtimes>,
-    /// Where a simulation has them live.
+    /// Process of a simulation that executes the tasks.
     #[cfg(test)]
     process: super::process::Process,
 }
@@ -51,12 +54,13 @@ pub struct Tasks {
 pub struct TaskPanicked(pub String);
 
 impl Tasks {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same set, with control tasks on `control` and all others on the present runtime, whichever of the two spawns them.
+    /// Returns the same set with control tasks on `control` and all others on the current runtime,
+    /// whichever of the two spawns them.
     #[must_use]
     pub fn with_control(self, control: Handle) -> Self {
         Self {
@@ -68,7 +72,7 @@ impl Tasks {
         }
     }
 
-    /// An empty set on the same runtimes.
+    /// Creates an empty set on the same runtimes.
     pub fn sibling(&self) -> Self {
         Self {
             runtimes: self.runtimes.clone(),
@@ -76,13 +80,13 @@ impl Tasks {
         }
     }
 
-    /// Whether control tasks have a runtime of their own.
+    /// Reports whether control tasks have a separate runtime.
     pub fn has_control(&self) -> bool {
         self.runtimes.is_some()
     }
 
-    /// Polls `work` within the context of the control runtime, where there is one: connections that it opens and timers that it
-    /// starts are driven there.
+    /// Polls `work` within the context of the control runtime, if there is one: the connections and
+    /// timers that it creates are driven there.
     pub async fn within_control<F: Future>(&self, work: F) -> F::Output {
         let mut work = std::pin::pin!(work);
         poll_fn(|cx| {
@@ -95,7 +99,7 @@ impl Tasks {
         .await
     }
 
-    /// An empty set whose tasks stand still and vanish with `process`.
+    /// Creates an empty set whose tasks freeze and die with `process`.
     #[cfg(test)]
     pub(crate) fn within(process: super::process::Process) -> Self {
         Self {
@@ -104,12 +108,14 @@ impl Tasks {
         }
     }
 
-    /// The token that shutdown cancels. Services stop on it; runs are told by their supervisor.
+    /// Returns the token that shutdown cancels. Services stop on it; runs are stopped by their
+    /// supervisor.
     pub fn token(&self) -> &CancellationToken {
         &self.token
     }
 
-    /// Spawns `work` under the present actor and span. A panic is logged and returned, never propagated.
+    /// Spawns `work` with the current actor and span. A panic is logged and returned, never
+    /// propagated.
     pub fn spawn<F>(
         &self,
         kind: TaskKind,
@@ -120,10 +126,11 @@ impl Tasks {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        // In a box of its own: a task's cell is aligned to cache lines, and allocators serve large cells like that slowly.
+        // Boxed: a task's cell is aligned to cache lines, and allocators serve large aligned cells
+        // slowly.
         let work = Box::pin(guarded(kind, name, work)).in_current_span();
         #[cfg(test)]
-        let work = self.process.hold(work);
+        let work = self.process.wrap(work);
         let tracked = self.tracker.track_future(work);
         let runtime = self.runtime_of(kind);
         match actor_context::current() {
@@ -147,7 +154,7 @@ impl Tasks {
         self.tracker.wait().await;
     }
 
-    /// How many tasks are alive.
+    /// Returns the number of running tasks.
     pub fn alive(&self) -> usize {
         self.tracker.len()
     }
@@ -168,7 +175,7 @@ async fn guarded<F: Future>(
         })
 }
 
-/// The message of a panic, where it has one.
+/// Returns the message of a panic, if it has one.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

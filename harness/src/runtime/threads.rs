@@ -1,4 +1,4 @@
-//! Threads as their users find them: what each shows, and the port that has them listed.
+//! Threads as users see them: the view of each, and the port that lists them.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -10,65 +10,68 @@ use super::runs::ThreadStatus;
 use super::runs::store::StoreError;
 use crate::ids::ThreadId;
 
-/// A thread, as `/threads` shows it.
+/// A thread as returned by `/threads`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThreadView {
     /// The thread.
     pub thread_id: ThreadId,
-    /// What goes on in it.
+    /// Status of the thread.
     pub status: ThreadStatus,
-    /// When it was made, ISO 8601.
+    /// Time of creation, ISO 8601.
     pub created_at: String,
-    /// When it last changed, ISO 8601.
+    /// Time of the last change, ISO 8601.
     pub updated_at: String,
-    /// What clients keep with it.
+    /// Metadata set by clients.
     pub metadata: Map<String, Value>,
-    /// Its newest state; in lists its title alone, if it has one.
+    /// Newest state; in lists only the title, if there is one.
     pub values: Map<String, Value>,
-    /// Open questions by the task that asks them; lists leave them out.
+    /// Pending interrupts by the id of their task; omitted in lists.
     pub interrupts: Map<String, Value>,
 }
 
-/// Why threads cannot be told of.
+/// Error of the thread index.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThreadError {
-    /// Somebody else has a thread of this id.
+    /// Another user has a thread of this id.
     #[error("thread {0} is taken")]
     Taken(ThreadId),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Its states cannot be read.
+    /// The states of the thread cannot be read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// It cannot be shown.
-    #[error("the thread cannot be shown: {0}")]
+    /// The thread cannot be converted to a view.
+    #[error("the thread cannot be displayed: {0}")]
     Unshowable(String),
 }
 
-/// Finds threads for their users. Another user's thread is as if it did not exist.
+/// Lists and reads threads for their users. A thread of another user is treated as if it did not
+/// exist.
 ///
-/// To add an implementation: derive rows from what you keep, name it after what that is, and run `testkit::thread_index` on it.
+/// To add an implementation: derive rows from stored data, name the type after its data source, and
+/// run `testkit::thread_index` on it.
 #[async_trait]
 pub trait ThreadIndex: Send + Sync + std::fmt::Debug {
-    /// At most `limit` of the user's threads, those that changed last first, pinned ones (`metadata.deerflow_pinned`) before all.
+    /// Returns up to `limit` of the user's threads, most recently changed first, pinned ones
+    /// (`metadata.deerflow_pinned`) before all others.
     async fn list(&self, user: &str, limit: usize) -> Result<Vec<ThreadView>, ThreadError>;
 
-    /// One of them with its newest state.
+    /// Returns one thread with its newest state.
     async fn get(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadView>, ThreadError>;
 
-    /// Whether anything runs on one of them; for who needs no more of it than [`get`](Self::get) tells.
+    /// Returns the status of one thread; cheaper than [`get`](Self::get).
     async fn status(
         &self,
         user: &str,
         thread: &ThreadId,
     ) -> Result<Option<ThreadStatus>, ThreadError>;
 
-    /// Finds the thread or makes it, `at` this moment.
+    /// Returns the status of the thread. A missing thread is created, with the creation time `at`.
     ///
     /// # Errors
-    /// [`ThreadError::Taken`] where another user has it.
+    /// [`ThreadError::Taken`] if another user has it.
     async fn find_or_make(
         &self,
         user: &str,
@@ -77,10 +80,10 @@ pub trait ThreadIndex: Send + Sync + std::fmt::Debug {
     ) -> Result<ThreadStatus, ThreadError>;
 }
 
-/// Open questions by the task that asks them.
-pub fn open_questions(next: &[PendingTask]) -> Map<String, Value> {
-    let asking = next.iter().filter(|task| !task.interrupts.is_empty());
-    asking
+/// Returns the pending interrupts by the id of their task.
+pub fn pending_interrupts(next: &[PendingTask]) -> Map<String, Value> {
+    let interrupted = next.iter().filter(|task| !task.interrupts.is_empty());
+    interrupted
         .map(|task| (task.id.clone(), Value::from(task.interrupts.clone())))
         .collect()
 }

@@ -1,20 +1,21 @@
-//! The operations as a tool or a route uses them.
+//! Blocking file operations, as a tool or a route uses them.
 
 use std::os::unix::ffi::OsStrExt;
 
+use super::super::pending_file::Durability;
 use super::super::safe_fs::Resolver;
-use super::super::test_support::{Place, names_in, path, thread_id, work};
+use super::super::test_support::{TestHome, names_in, path, thread_id, work};
 use super::super::virtual_paths::Root;
 use super::*;
 
-fn place() -> Place {
-    Place::new(Resolver::detect())
+fn fixture() -> TestHome {
+    TestHome::new(Resolver::detect())
 }
 
-fn fault<T: std::fmt::Debug>(result: Result<T, FileError>) -> Fault {
+fn fault<T: std::fmt::Debug>(result: Result<T, FileError>) -> FileFailure {
     match result.expect_err("must fail") {
         FileError::At { fault, .. } => fault,
-        refused => panic!("refused as a path: {refused}"),
+        refused => panic!("rejected as a path: {refused}"),
     }
 }
 
@@ -27,9 +28,9 @@ fn content(files: &BlockingFiles, path: &VirtualPath) -> String {
 }
 
 #[test]
-fn what_is_written_is_read_and_missing_directories_are_made() {
-    let place = place();
-    let files = place.files.blocking();
+fn write_creates_directories_and_read_returns_content() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     let report = path("/mnt/user-data/outputs/2026/june/report.md");
     files
         .write_text(&report, "one\ntwo\n", WriteMode::Replace)
@@ -50,23 +51,26 @@ fn what_is_written_is_read_and_missing_directories_are_made() {
         .write_text(&work("log.txt"), "first", WriteMode::Append)
         .expect("append makes the file");
     assert_eq!(content(files, &work("log.txt")), "first");
-    assert_eq!(names_in(&place.workspace()), ["log.txt"]);
+    assert_eq!(names_in(&fixture.workspace()), ["log.txt"]);
 }
 
 #[test]
-fn reading_before_anything_was_written_is_not_found_but_roots_are_empty() {
-    let place = place();
-    let files = place.files.blocking();
+fn read_before_any_write_is_not_found_and_roots_are_empty() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     assert!(matches!(
         fault(files.read_text(&work("a"), LineRange::ALL)),
-        Fault::NotFound
+        FileFailure::NotFound
     ));
-    assert!(matches!(fault(files.list(&work("a"), 2)), Fault::NotFound));
+    assert!(matches!(
+        fault(files.list(&work("a"), 2)),
+        FileFailure::NotFound
+    ));
     for old in ["x", ""] {
         assert!(
             matches!(
                 fault(files.replace(&work("a"), old, "y", Occurrences::All)),
-                Fault::NotFound
+                FileFailure::NotFound
             ),
             "{old:?}"
         );
@@ -80,17 +84,20 @@ fn reading_before_anything_was_written_is_not_found_but_roots_are_empty() {
         let stat = files.stat(&root).expect("stat").expect("a root exists");
         assert_eq!(stat.kind, NodeKind::Directory);
     }
-    assert!(!place.base().join("home").exists(), "looking makes nothing");
+    assert!(
+        !fixture.base().join("home").exists(),
+        "stat creates nothing"
+    );
 }
 
 #[test]
-fn directories_binaries_and_large_files_are_not_text() {
+fn read_text_rejects_directories_binaries_and_large_files() {
     let limits = FileLimits {
         max_text_bytes: 100,
         ..FileLimits::default()
     };
-    let place = Place::with_limits(Resolver::detect(), limits);
-    let files = place.files.blocking();
+    let fixture = TestHome::with_limits(Resolver::detect(), limits);
+    let files = fixture.files.blocking();
     files
         .write_bytes(&work("d/binary"), &[0xff, 0xfe, 0], Durability::Cached)
         .expect("write");
@@ -99,51 +106,51 @@ fn directories_binaries_and_large_files_are_not_text() {
         .expect("write");
     assert!(matches!(
         fault(files.read_text(&work("d"), LineRange::ALL)),
-        Fault::IsDirectory
+        FileFailure::IsDirectory
     ));
     assert!(matches!(
         fault(files.read_text(&work("d/binary"), LineRange::ALL)),
-        Fault::NotUtf8
+        FileFailure::NotUtf8
     ));
     let too_large = fault(files.read_text(&work("large"), LineRange::ALL));
     assert!(matches!(
         too_large,
-        Fault::TooLarge {
+        FileFailure::TooLarge {
             bytes: 101,
             limit: 100
         }
     ));
     assert!(matches!(
         fault(files.write_text(&work("d"), "x", WriteMode::Replace)),
-        Fault::IsDirectory
+        FileFailure::IsDirectory
     ));
     assert!(matches!(
         fault(files.write_text(&work("d"), "x", WriteMode::Append)),
-        Fault::IsDirectory
+        FileFailure::IsDirectory
     ));
     let root = VirtualPath::of_root(Root::Workspace);
     assert!(matches!(
         fault(files.write_text(&root, "x", WriteMode::Replace)),
-        Fault::IsDirectory
+        FileFailure::IsDirectory
     ));
     assert!(matches!(
         fault(files.remove_file(&work("d"))),
-        Fault::IsDirectory
+        FileFailure::IsDirectory
     ));
     assert!(matches!(
         fault(files.write_text(&work("large/x"), "x", WriteMode::Replace)),
-        Fault::NotDirectory
+        FileFailure::NotDirectory
     ));
     assert!(matches!(
         fault(files.list(&work("large"), 2)),
-        Fault::NotDirectory
+        FileFailure::NotDirectory
     ));
 }
 
 #[test]
-fn one_write_is_limited_and_appending_is_not() {
-    let place = place();
-    let files = place.files.blocking();
+fn replace_is_limited_and_append_is_not() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     let at_the_limit = "x".repeat(80 * 1024);
     files
         .write_text(&work("a"), &at_the_limit, WriteMode::Replace)
@@ -156,7 +163,7 @@ fn one_write_is_limited_and_appending_is_not() {
     );
     assert!(matches!(
         fault(too_long),
-        Fault::WriteTooLong { limit: 81920, .. }
+        FileFailure::WriteTooLong { limit: 81920, .. }
     ));
     files
         .write_text(&work("a"), &format!("{at_the_limit}y"), WriteMode::Append)
@@ -165,9 +172,9 @@ fn one_write_is_limited_and_appending_is_not() {
         max_write_bytes: 0,
         ..FileLimits::default()
     };
-    let place = Place::with_limits(Resolver::detect(), unlimited);
+    let fixture = TestHome::with_limits(Resolver::detect(), unlimited);
     let long = "x".repeat(200_000);
-    place
+    fixture
         .files
         .blocking()
         .write_text(&work("a"), &long, WriteMode::Replace)
@@ -175,9 +182,9 @@ fn one_write_is_limited_and_appending_is_not() {
 }
 
 #[test]
-fn replacing_changes_the_first_or_every_occurrence() {
-    let place = place();
-    let files = place.files.blocking();
+fn replace_changes_first_or_all_occurrences() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     let file = work("poem.txt");
     files
         .write_text(&file, "rose is a rose is a rose", WriteMode::Replace)
@@ -198,7 +205,7 @@ fn replacing_changes_the_first_or_every_occurrence() {
     assert_eq!(content(files, &file), "tulip is a lily is a lily");
     assert!(matches!(
         fault(files.replace(&file, "rose", "x", Occurrences::All)),
-        Fault::TextNotFound
+        FileFailure::TextNotFound
     ));
     assert_eq!(
         files
@@ -210,20 +217,20 @@ fn replacing_changes_the_first_or_every_occurrence() {
 }
 
 #[test]
-fn an_edit_that_would_explode_is_refused() {
+fn edit_beyond_size_limit_is_rejected() {
     let limits = FileLimits {
         max_text_bytes: 1000,
         ..FileLimits::default()
     };
-    let place = Place::with_limits(Resolver::detect(), limits);
-    let files = place.files.blocking();
+    let fixture = TestHome::with_limits(Resolver::detect(), limits);
+    let files = fixture.files.blocking();
     files
         .write_text(&work("a"), &"x".repeat(900), WriteMode::Replace)
         .expect("write");
     let grown = files.replace(&work("a"), "x", &"y".repeat(500), Occurrences::All);
     assert!(matches!(
         fault(grown),
-        Fault::TooLarge {
+        FileFailure::TooLarge {
             bytes: 450_000,
             limit: 1000
         }
@@ -232,9 +239,9 @@ fn an_edit_that_would_explode_is_refused() {
 }
 
 #[test]
-fn a_listing_goes_two_levels_deep_in_order_and_leaves_noise_out() {
-    let place = place();
-    let files = place.files.blocking();
+fn listing_is_sorted_two_levels_deep_without_ignored_names() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     for file in [
         "b.txt",
         "a/inner/deep.txt",
@@ -263,13 +270,13 @@ fn a_listing_goes_two_levels_deep_in_order_and_leaves_noise_out() {
 }
 
 #[test]
-fn a_listing_stops_at_its_limit_and_says_so() {
+fn listing_at_limit_is_marked_incomplete() {
     let limits = FileLimits {
         max_entries: 3,
         ..FileLimits::default()
     };
-    let place = Place::with_limits(Resolver::detect(), limits);
-    let files = place.files.blocking();
+    let fixture = TestHome::with_limits(Resolver::detect(), limits);
+    let files = fixture.files.blocking();
     for name in ["a", "b", "c", "d"] {
         files
             .write_text(&work(name), "x", WriteMode::Replace)
@@ -282,22 +289,22 @@ fn a_listing_stops_at_its_limit_and_says_so() {
 }
 
 #[test]
-fn names_that_would_break_a_listing_are_made_visible() {
-    let place = Place::furnished(Resolver::detect());
+fn listing_escapes_names_that_break_lines() {
+    let fixture = TestHome::with_roots(Resolver::detect());
     for name in [&b"two\nlines"[..], b"not-utf8-\xff", b"\xe2\x80\xaegpj.exe"] {
         std::fs::write(
-            place.workspace().join(std::ffi::OsStr::from_bytes(name)),
+            fixture.workspace().join(std::ffi::OsStr::from_bytes(name)),
             "x",
         )
         .expect("write");
     }
     let root = VirtualPath::of_root(Root::Workspace);
-    let lines = place.files.blocking().list(&root, 2).expect("list").lines;
+    let lines = fixture.files.blocking().list(&root, 2).expect("list").lines;
     let expected =
         ["\\u{202e}gpj.exe", "not-utf8-\u{fffd}", "two\\nlines"].map(|n| format!("{root}/{n}"));
     assert_eq!(lines, expected);
     assert!(
-        place
+        fixture
             .files
             .blocking()
             .read_dir(&root)
@@ -307,9 +314,9 @@ fn names_that_would_break_a_listing_are_made_visible() {
 }
 
 #[test]
-fn read_dir_gives_paths_with_facts() {
-    let place = place();
-    let files = place.files.blocking();
+fn read_dir_returns_paths_with_metadata() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     let upload = path("/mnt/user-data/uploads/a.pdf");
     files
         .write_bytes(&upload, b"12345", Durability::Synced)
@@ -335,25 +342,25 @@ fn read_dir_gives_paths_with_facts() {
 }
 
 #[test]
-fn threads_and_users_do_not_see_each_other() {
-    let place = place();
-    let mine = place.files.blocking();
+fn files_of_threads_and_users_are_isolated() {
+    let fixture = fixture();
+    let mine = fixture.files.blocking();
     mine.write_text(&work("secret"), "mine", WriteMode::Replace)
         .expect("write");
     for (user, thread) in [("default", "t2"), ("other", "t1")] {
-        let theirs = place.home.thread(user, &thread_id(thread));
+        let theirs = fixture.home.thread(user, &thread_id(thread));
         assert!(matches!(
             fault(theirs.blocking().read_text(&work("secret"), LineRange::ALL)),
-            Fault::NotFound
+            FileFailure::NotFound
         ));
     }
 }
 
 #[test]
-fn errors_never_name_a_host_path() {
-    let place = Place::furnished(Resolver::detect());
-    let files = place.files.blocking();
-    std::os::unix::fs::symlink(place.outside(), place.workspace().join("link")).expect("link");
+fn errors_never_contain_a_host_path() {
+    let fixture = TestHome::with_roots(Resolver::detect());
+    let files = fixture.files.blocking();
+    std::os::unix::fs::symlink(fixture.outside(), fixture.workspace().join("link")).expect("link");
     let errors = [
         files
             .read_text(&work("link/secret.txt"), LineRange::ALL)
@@ -366,7 +373,7 @@ fn errors_never_name_a_host_path() {
     ];
     for error in errors {
         let error = error.expect_err("must fail");
-        let base = place.base().to_string_lossy();
+        let base = fixture.base().to_string_lossy();
         assert!(
             !error.to_string().contains(&*base) && !format!("{error:?}").contains(&*base),
             "{error:?}"
@@ -375,19 +382,19 @@ fn errors_never_name_a_host_path() {
 }
 
 #[test]
-fn concurrent_edits_of_one_file_are_all_kept() {
-    let place = place();
+fn concurrent_edits_of_one_file_all_apply() {
+    let fixture = fixture();
     let file = work("tally");
-    place
+    fixture
         .files
         .blocking()
         .write_text(&file, "#", WriteMode::Replace)
         .expect("write");
     std::thread::scope(|scope| {
         for letter in ["a", "b", "c", "d"] {
-            let (place, file) = (&place, &file);
+            let (fixture, file) = (&fixture, &file);
             scope.spawn(move || {
-                let files = place.home.thread("default", &thread_id("t1"));
+                let files = fixture.home.thread("default", &thread_id("t1"));
                 for _ in 0..25 {
                     let edit = files.blocking().replace(
                         file,
@@ -400,20 +407,20 @@ fn concurrent_edits_of_one_file_are_all_kept() {
             });
         }
     });
-    assert_eq!(content(place.files.blocking(), &file).len(), 101);
+    assert_eq!(content(fixture.files.blocking(), &file).len(), 101);
 }
 
 #[test]
-fn a_conditional_write_needs_the_file_to_be_what_was_expected() {
-    let place = place();
-    let files = place.files.blocking();
+fn replace_if_requires_expected_content() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
     let report = path("/mnt/user-data/outputs/report.md");
     let replace = |new: &str, old: &'static str| {
         files.replace_if(&report, new, Durability::Synced, move |present| {
             present == old
         })
     };
-    assert!(matches!(fault(replace("new", "")), Fault::NotFound));
+    assert!(matches!(fault(replace("new", "")), FileFailure::NotFound));
     files
         .write_text(&report, "old", WriteMode::Replace)
         .expect("write");
@@ -424,26 +431,32 @@ fn a_conditional_write_needs_the_file_to_be_what_was_expected() {
     files
         .write_bytes(&report, &[0xff], Durability::Cached)
         .expect("write");
-    assert!(matches!(fault(replace("text", "new")), Fault::NotUtf8));
+    assert!(matches!(
+        fault(replace("text", "new")),
+        FileFailure::NotUtf8
+    ));
 }
 
 #[test]
-fn what_another_agent_left_is_read_and_never_changed() {
-    let place = place();
-    let files = place.files.blocking();
-    let left = place
+fn acp_workspace_is_read_only() {
+    let fixture = fixture();
+    let files = fixture.files.blocking();
+    let left = fixture
         .home
         .readable("/mnt/acp-workspace/src/a.txt")
         .expect("readable");
-    let root = place.home.readable("/mnt/acp-workspace").expect("readable");
+    let root = fixture
+        .home
+        .readable("/mnt/acp-workspace")
+        .expect("readable");
     assert!(
         files.list(&root, 2).expect("listed").lines.is_empty(),
-        "nobody has worked there"
+        "no agent has worked there"
     );
     let folder = files.dirs().host_path(Root::AcpWorkspace);
     std::fs::create_dir_all(folder.join("src")).expect("made");
     std::fs::write(folder.join("src/a.txt"), "done").expect("written");
-    std::os::unix::fs::symlink(place.outside(), folder.join("link")).expect("linked");
+    std::os::unix::fs::symlink(fixture.outside(), folder.join("link")).expect("linked");
     assert_eq!(content(files, &left), "done");
     let listed = [
         "/mnt/acp-workspace/link",
@@ -453,21 +466,29 @@ fn what_another_agent_left_is_read_and_never_changed() {
     assert_eq!(
         files.list(&root, 2).expect("listed").lines,
         listed,
-        "a link is shown and not followed"
+        "a link is listed and not followed"
     );
-    let linked = place
+    let linked = fixture
         .home
         .readable("/mnt/acp-workspace/link/secret.txt")
         .expect("a path");
     assert!(matches!(
         fault(files.read_text(&linked, LineRange::ALL)),
-        Fault::Symlink
+        FileFailure::Symlink
     ));
-    assert!(place.home.writable("/mnt/acp-workspace/src/a.txt").is_err());
+    assert!(
+        fixture
+            .home
+            .writable("/mnt/acp-workspace/src/a.txt")
+            .is_err()
+    );
     assert!(matches!(
         fault(files.write_text(&left, "x", WriteMode::Replace)),
-        Fault::ReadOnly
+        FileFailure::ReadOnly
     ));
-    assert!(matches!(fault(files.remove_file(&left)), Fault::ReadOnly));
+    assert!(matches!(
+        fault(files.remove_file(&left)),
+        FileFailure::ReadOnly
+    ));
     assert_eq!(content(files, &left), "done");
 }

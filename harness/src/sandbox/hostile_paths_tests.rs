@@ -1,14 +1,14 @@
-//! A corpus of names meant to get out: each is refused, or means a harmless file beneath its root.
+//! Corpus of malicious names: each one is rejected or denotes a harmless file beneath its root.
 
 use super::blocking_files::{Occurrences, WriteMode};
 use super::line_range::{LineRange, TextRead};
 use super::safe_fs::Resolver;
-use super::test_support::{Place, RESOLVERS};
+use super::test_support::{RESOLVERS, TestHome};
 use super::virtual_paths::VirtualPath;
 
-/// Absolute texts that must not be taken for a virtual path.
+/// Absolute texts that must not be accepted as a virtual path.
 const REFUSED: &[&str] = &[
-    // nothing, and not absolute
+    // empty and relative
     "",
     " ",
     ".",
@@ -45,7 +45,7 @@ const REFUSED: &[&str] = &[
     "/tmp/a",
     "/home",
     "/.deer-flow/config.yaml",
-    // prefixes that only look right
+    // prefixes that only look valid
     "/mnt",
     "/mnt/",
     "/mnt/user-data",
@@ -75,7 +75,7 @@ const REFUSED: &[&str] = &[
     "/mnt/user-data%2fworkspace/a",
     "/mnt%2fuser-data/workspace/a",
     "%2fmnt%2fuser-data%2fworkspace%2fa",
-    // climbing
+    // parent segments
     "/mnt/user-data/..",
     "/mnt/user-data/../etc/passwd",
     "/mnt/user-data/workspace/..",
@@ -143,9 +143,9 @@ const REFUSED: &[&str] = &[
     "/mnt/user-data/workspace/\u{2067}a",
 ];
 
-/// Names beneath the workspace that look dangerous and are plain names on the systems we run on.
+/// Names beneath the workspace that look dangerous but are ordinary names on the supported systems.
 const HARMLESS: &[&str] = &[
-    // dots that are not two ASCII dots alone
+    // dots other than two ASCII dots
     "...",
     "....",
     "..a",
@@ -166,7 +166,7 @@ const HARMLESS: &[&str] = &[
     "..\u{200b}",
     "\u{200b}..",
     "..\u{ad}",
-    // slashes that are not a slash
+    // characters that resemble a slash
     "..\u{2215}a",
     "..\u{2044}a",
     "..\u{ff0f}a",
@@ -188,7 +188,7 @@ const HARMLESS: &[&str] = &[
     "a%0ab",
     "=2E=2E",
     "u002e",
-    // what other systems or shells take for something else
+    // names with a meaning on other systems or in shells
     "CON",
     "NUL",
     "aux.txt",
@@ -228,7 +228,7 @@ const HARMLESS: &[&str] = &[
     "' OR 1=1 --",
     "null",
     "undefined",
-    // names with a meaning of their own
+    // names with a special meaning
     ".git",
     ".env",
     ".ssh",
@@ -257,7 +257,7 @@ const HARMLESS: &[&str] = &[
     "\u{feff}a",
     "ﬀ",
     "İ",
-    // further ways to write the same
+    // other spellings of the same name
     "a//b",
     "a/./b",
     "./a",
@@ -267,7 +267,7 @@ const HARMLESS: &[&str] = &[
     "mnt/user-data/workspace/a",
 ];
 
-fn long_ones() -> Vec<String> {
+fn too_long_paths() -> Vec<String> {
     let workspace = "/mnt/user-data/workspace/";
     vec![
         format!("{workspace}{}", "a".repeat(256)),
@@ -282,23 +282,23 @@ fn long_ones() -> Vec<String> {
 }
 
 #[test]
-fn the_corpus_is_large_and_has_no_doubles() {
+fn corpus_is_large_without_duplicates() {
     let all: std::collections::HashSet<&str> = REFUSED.iter().chain(HARMLESS).copied().collect();
     assert!(REFUSED.len() + HARMLESS.len() >= 200);
     assert!(all.len() + 10 > REFUSED.len() + HARMLESS.len());
 }
 
 #[test]
-fn refused_names_are_refused_as_virtual_and_as_host_paths() {
-    let place = Place::furnished(Resolver::detect());
-    let long = long_ones();
+fn rejected_names_fail_as_virtual_and_host_paths() {
+    let fixture = TestHome::with_roots(Resolver::detect());
+    let long = too_long_paths();
     for raw in REFUSED
         .iter()
         .copied()
         .chain(long.iter().map(String::as_str))
     {
         assert!(VirtualPath::parse(raw).is_err(), "{raw:.80?}");
-        let shown = place.files.resolve_for_display(raw);
+        let shown = fixture.files.resolve_for_display(raw);
         assert!(shown.is_err(), "{raw:.80?}");
         let text = shown.expect_err("refused").to_string();
         assert!(
@@ -309,11 +309,11 @@ fn refused_names_are_refused_as_virtual_and_as_host_paths() {
 }
 
 #[test]
-fn harmless_names_are_files_beneath_the_workspace() {
+fn harmless_names_stay_beneath_workspace() {
     for resolver in RESOLVERS {
         for name in HARMLESS {
-            let place = Place::furnished(resolver);
-            let files = place.files.blocking();
+            let fixture = TestHome::with_roots(resolver);
+            let files = fixture.files.blocking();
             let raw = format!("/mnt/user-data/workspace/{name}");
             let path = VirtualPath::parse(&raw).unwrap_or_else(|error| panic!("{name:?}: {error}"));
             files
@@ -337,13 +337,13 @@ fn harmless_names_are_files_beneath_the_workspace() {
                 },
                 "{name:?}"
             );
-            let on_disk = place.workspace().join(path.relative().as_str());
+            let on_disk = fixture.workspace().join(path.relative().as_str());
             assert!(
                 std::fs::symlink_metadata(on_disk)
                     .expect("beneath the workspace")
                     .is_file()
             );
-            place.assert_outside_is_untouched();
+            fixture.assert_outside_is_untouched();
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Names that listings and searches leave out because they drown what matters.
+//! Names that listings and searches omit because they hide the relevant files.
 
-/// Directories and files left out by their whole name.
+/// Directories and files that are omitted by their full name.
 const NAMES: &[&str] = &[
     // version control
     ".git",
@@ -53,7 +53,7 @@ const NAMES: &[&str] = &[
     "desktop.ini",
 ];
 
-/// Files left out by how their name ends.
+/// Suffixes of files that are omitted.
 const ENDINGS: &[&str] = &[
     ".log",
     ".tmp",
@@ -64,14 +64,15 @@ const ENDINGS: &[&str] = &[
     ".pyc",
 ];
 
-/// Whether listings and searches leave this file or directory name out.
+/// Reports whether listings and searches omit this file or directory name.
 pub fn is_ignored(name: &str) -> bool {
     NAMES.contains(&name)
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
         || is_unfinished(name)
 }
 
-/// Whether the name is that of a file still being written (see [`PendingFile`](super::pending_file::PendingFile)).
+/// Reports whether the name belongs to a file that is still being written (see
+/// [`PendingFile`](super::pending_file::PendingFile)).
 pub fn is_unfinished(name: &str) -> bool {
     name.starts_with(".upload-") && name.ends_with(".part")
 }
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn leaves_out_noise_and_keeps_look_alikes() {
+    fn is_ignored_matches_noise_but_not_similar_names() {
         for name in [
             ".git",
             "node_modules",

@@ -1,14 +1,15 @@
-//! A file whose content arrives in pieces, for async code.
+//! A file whose content arrives in chunks, for async code.
 
 use bytes::Bytes;
 
-use super::fault::FileError;
-use super::files::{ThreadFiles, off_the_runtime};
+use super::blocking_task::run_blocking;
+use super::file_error::FileError;
 use super::pending_file::{Durability, PendingFile};
+use super::thread_files::ThreadFiles;
 use super::virtual_paths::VirtualPath;
 
-/// A file arriving in pieces. It appears under its name on [`finish`](Self::finish) and not before;
-/// dropped earlier, it leaves nothing behind.
+/// File whose content arrives in chunks. It becomes visible under its name on
+/// [`finish`](Self::finish); if it is dropped earlier, it is deleted.
 #[derive(Debug)]
 pub struct IncomingFile {
     files: ThreadFiles,
@@ -27,10 +28,11 @@ impl IncomingFile {
         }
     }
 
-    /// Adds a piece and gives the file back. An error, or a dropped future, ends the file.
+    /// Appends a chunk and returns the file. On an error, or if the future is dropped, the file is
+    /// deleted.
     ///
     /// # Errors
-    /// [`Fault::NoSpace`](super::Fault::NoSpace) and what else the system reports.
+    /// [`FileFailure::NoSpace`](super::FileFailure::NoSpace) and other system errors.
     pub async fn write(self, piece: Bytes) -> Result<Self, FileError> {
         let Self {
             files,
@@ -39,7 +41,7 @@ impl IncomingFile {
             written,
         } = self;
         let length = piece.len() as u64;
-        let pending = off_the_runtime(move || pending.write(&piece).map(|()| pending))
+        let pending = run_blocking(move || pending.write(&piece).map(|()| pending))
             .await
             .map_err(|fault| fault.at(&path))?;
         Ok(Self {
@@ -50,17 +52,18 @@ impl IncomingFile {
         })
     }
 
-    /// Where it will be.
+    /// Final path of the file.
     pub fn path(&self) -> &VirtualPath {
         &self.path
     }
 
-    /// How many bytes have arrived.
+    /// Number of bytes written so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Has the disk keep the file and looks whether it can appear, so that [`finish`](Self::finish) has next to nothing to fail at.
+    /// Syncs the file to the disk and checks that its target can be replaced, so that
+    /// [`finish`](Self::finish) only has to rename it.
     ///
     /// # Errors
     /// As [`PendingFile::settle`].
@@ -71,7 +74,7 @@ impl IncomingFile {
             pending,
             written,
         } = self;
-        let pending = off_the_runtime(move || pending.settle().map(|()| pending))
+        let pending = run_blocking(move || pending.settle().map(|()| pending))
             .await
             .map_err(|fault| fault.at(&path))?;
         Ok(Self {
@@ -82,7 +85,7 @@ impl IncomingFile {
         })
     }
 
-    /// Puts the file under its name and says how long it is.
+    /// Moves the file to its final name and returns its length in bytes.
     ///
     /// # Errors
     /// As [`PendingFile::commit`].

@@ -1,35 +1,37 @@
-//! Picking lines out of a text, as `read_file` offers it.
+//! Selection of lines from a text, as offered by `read_file`.
 
-/// Which lines to read, 1-based and inclusive; an open end where nothing is given.
+/// Range of lines, 1-based and inclusive; `None` means no bound.
 ///
-/// The numbers come from a model, hence signed: nonsense becomes [`TextRead::BadRange`], not an error.
+/// The numbers come from a model and are signed for that reason: an invalid range becomes
+/// [`TextRead::BadRange`], not an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineRange {
-    /// The first line.
+    /// First line.
     pub start: Option<i64>,
-    /// The last line.
+    /// Last line.
     pub end: Option<i64>,
 }
 
-/// What reading a text file gave.
+/// Result of reading a text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextRead {
-    /// The lines asked for.
+    /// The requested lines.
     Text {
-        /// The lines, with the file's own line ends, without the last one when a range was asked for.
+        /// Text with the line endings of the file; without the final line ending if a range was
+        /// requested.
         text: String,
-        /// The number of the first of them.
+        /// Number of the first line of `text`.
         first_line: usize,
     },
     /// The file has no content.
     Empty,
-    /// The file ends before the first line asked for.
+    /// The file ends before the first requested line.
     StartPastEnd,
-    /// No line can be in the range.
+    /// The range is invalid.
     BadRange(BadRange),
 }
 
-/// Why no line can be in a range.
+/// Reason why a range is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadRange {
     /// The first line is below 1.
@@ -41,13 +43,13 @@ pub enum BadRange {
 }
 
 impl LineRange {
-    /// Every line.
+    /// All lines.
     pub const ALL: Self = Self {
         start: None,
         end: None,
     };
 
-    /// Takes the range out of a file's content.
+    /// Selects the range from the content of a file.
     pub fn select(self, content: String) -> TextRead {
         if let Some(problem) = self.problem() {
             return TextRead::BadRange(problem);
@@ -87,7 +89,7 @@ impl LineRange {
     }
 }
 
-/// A line number that is known to be at least 1; beyond what a file can have, all numbers are alike.
+/// Converts a line number that is at least 1. Numbers beyond the range of `usize` are equivalent.
 fn to_line_number(line: i64) -> usize {
     usize::try_from(line)
         .unwrap_or(usize::MAX)
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_inclusive_ranges_with_open_ends() {
+    fn select_returns_inclusive_range_with_open_bounds() {
         let content = "one\ntwo\r\nthree\n";
         assert_eq!(select(None, None, content), text(content, 1));
         assert_eq!(select(Some(2), Some(2), content), text("two\r", 2));
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn says_when_there_is_nothing_to_take() {
+    fn select_reports_empty_file_and_start_past_end() {
         assert_eq!(select(None, None, ""), TextRead::Empty);
         assert_eq!(select(Some(5), None, ""), TextRead::Empty);
         assert_eq!(select(Some(2), None, "one\n"), TextRead::StartPastEnd);
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_problem_of_an_impossible_range() {
+    fn select_reports_reason_of_invalid_range() {
         assert_eq!(
             select(Some(0), None, "a"),
             TextRead::BadRange(BadRange::StartBelowOne)

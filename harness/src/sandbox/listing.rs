@@ -1,42 +1,46 @@
-//! Walking a directory for a listing that a model reads.
+//! Directory listings for a model.
 
-use super::fault::Fault;
+use super::file_error::FileFailure;
 use super::ignore::is_ignored;
-use super::places::Start;
+use super::resolve::SearchStart;
 use super::safe_fs::{NodeKind, SafeDir};
-use super::virtual_paths::{VirtualPath, misleads_a_reader};
+use super::virtual_paths::{VirtualPath, is_misleading_char};
 
-/// What lies beneath a directory.
+/// Content of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Virtual paths in order, those of directories with a final `/`.
+    /// Sorted virtual paths; those of directories end with `/`.
     pub lines: Vec<String>,
-    /// Whether there was more than one listing looks at.
+    /// `true` if entries were omitted because of the limit.
     pub incomplete: bool,
 }
 
 impl Listing {
-    /// Lists `depth` levels of what is shown as `path`, looking at `max_entries` at most.
+    /// Lists `depth` levels below `path` and reads at most `max_entries` entries.
     ///
-    /// Links and special files are named and not followed. Names that no virtual path can have are made
-    /// visible, so that the model knows of them.
+    /// Links and special files are listed but not followed. Names that no virtual path can express
+    /// are listed in escaped form, so that the model knows that they exist.
     pub(super) fn of(
-        starts: &[Start],
+        search_starts: &[SearchStart],
         path: &VirtualPath,
         depth: usize,
         max_entries: usize,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, FileFailure> {
         let mut listing = Self::default();
         let mut budget = max_entries;
-        for Start { way, directory } in starts {
-            let mut shown = path.to_string();
-            let mut left = depth;
-            for name in way.components().take(depth) {
-                shown = format!("{shown}/{name}");
-                listing.lines.push(format!("{shown}/"));
-                left -= 1;
+        for SearchStart {
+            relative,
+            directory,
+        } in search_starts
+        {
+            let mut display_path = path.to_string();
+            let mut remaining = depth;
+            for name in relative.components().take(depth) {
+                display_path = format!("{display_path}/{name}");
+                listing.lines.push(format!("{display_path}/"));
+                remaining -= 1;
             }
-            listing.add(directory, &shown, left, &mut budget)?;
+            listing.add(directory, &display_path, remaining, &mut budget)?;
         }
         listing.lines.sort_unstable();
         listing.lines.dedup();
@@ -46,10 +50,10 @@ impl Listing {
     fn add(
         &mut self,
         directory: &SafeDir,
-        shown_path: &str,
+        parent_path: &str,
         depth: usize,
         budget: &mut usize,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), FileFailure> {
         if depth == 0 {
             return Ok(());
         }
@@ -61,36 +65,40 @@ impl Listing {
             if is_ignored(&name) {
                 continue;
             }
-            let shown = format!("{shown_path}/{}", one_line(&name));
+            let display_path = format!("{parent_path}/{}", one_line(&name));
             if entry.kind != NodeKind::Directory {
-                self.lines.push(shown);
+                self.lines.push(display_path);
                 continue;
             }
             let below = directory
                 .enter(&entry.name)
-                .and_then(|inner| self.add(&inner, &shown, depth - 1, budget));
+                .and_then(|inner| self.add(&inner, &display_path, depth - 1, budget));
             match below {
-                // What vanished, became a link or may not be read meanwhile is still a line.
+                // An entry that vanished, became a link or cannot be read is still listed.
                 Ok(())
-                | Err(Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission) =>
-                    {}
+                | Err(
+                    FileFailure::NotFound
+                    | FileFailure::NotDirectory
+                    | FileFailure::Symlink
+                    | FileFailure::Permission,
+                ) => {}
                 Err(fault) => return Err(fault),
             }
-            self.lines.push(shown + "/");
+            self.lines.push(display_path + "/");
         }
         Ok(())
     }
 }
 
-/// The name, or the way of names, with everything visible that would break or disguise its line.
+/// Escapes the characters of a name or path that would break or disguise its line.
 pub(super) fn one_line(name: &str) -> String {
     name.chars()
-        .fold(String::with_capacity(name.len()), |mut shown, c| {
-            if misleads_a_reader(c) {
-                shown.extend(c.escape_default());
+        .fold(String::with_capacity(name.len()), |mut display_path, c| {
+            if is_misleading_char(c) {
+                display_path.extend(c.escape_default());
             } else {
-                shown.push(c);
+                display_path.push(c);
             }
-            shown
+            display_path
         })
 }

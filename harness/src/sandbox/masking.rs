@@ -1,44 +1,46 @@
-//! Between the names that a model uses for folders and where they lie on the host.
+//! Translation between virtual folder names and their locations on the host.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use super::shelf::Shelf;
+use super::skill_mounts::SkillMounts;
 use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
 
-/// Names that a path needs at least to be known by where it lies in its file system alone: `/a/b` may be anything.
-const FEWEST_NAMES: usize = 3;
+/// Minimum number of components for recognising a path relative to its file system: `/a/b` alone is
+/// ambiguous.
+const MIN_COMPONENTS: usize = 3;
 
-/// Where file systems are mounted: the place, and what of the file system is seen there. Empty where the kernel does not tell.
+/// Mount points of this process, each with the path within its file system that is mounted there.
+/// Empty if the kernel does not report them.
 static MOUNTS: LazyLock<Vec<(PathBuf, PathBuf)>> = LazyLock::new(|| {
-    mounts_in(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+    parse_mountinfo(&std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 });
 
-/// A text with the host folders of a thread and of skills under their virtual names, so that no output tells where they lie. May look
-/// at the disk, where links are on the way to them.
-pub fn to_virtual(text: &str, dirs: &ThreadDirs, shelf: &Shelf) -> String {
-    HostNames::of(dirs, shelf).mask(text)
+/// Replaces the host folders of a thread and of skills in a text by their virtual names, so that no
+/// output reveals their location. May read the disk to resolve links.
+pub fn to_virtual(text: &str, dirs: &ThreadDirs, skills: &SkillMounts) -> String {
+    HostNames::of(dirs, skills).mask(text)
 }
 
-/// The names on the host that no output may tell, each with the virtual one that stands for it.
+/// Host names that must not appear in output, each with its virtual name.
 #[derive(Debug, Clone)]
 pub struct HostNames {
-    /// Those before what they lie in.
+    /// Pairs of host name and virtual name; longer host names first.
     names: Vec<(String, String)>,
-    /// Letters that follow each other in them.
+    /// Pairs of adjacent characters in host names.
     pairs: HashSet<(char, char)>,
     letters: HashSet<char>,
     last_letters: HashSet<char>,
 }
 
 impl HostNames {
-    /// Those of the folders of a thread and of skills. May look at the disk, where links are on the way to them; folders that are not
-    /// there yet are known by their configured names alone.
-    pub fn of(dirs: &ThreadDirs, shelf: &Shelf) -> Self {
-        let spelled = pairs(dirs, shelf).into_iter().flat_map(|(inside, host)| {
-            spellings(Path::new(&host), &MOUNTS)
+    /// Collects the names for the folders of a thread and of skills. May read the disk to resolve
+    /// links; folders that do not exist yet are known by their configured names only.
+    pub fn of(dirs: &ThreadDirs, skills: &SkillMounts) -> Self {
+        let spelled = pairs(dirs, skills).into_iter().flat_map(|(inside, host)| {
+            known_names(Path::new(&host), &MOUNTS)
                 .into_iter()
                 .map(move |spelling| (spelling, inside.clone()))
         });
@@ -66,7 +68,7 @@ impl HostNames {
         self.names.iter().map(|(name, _)| name.as_str())
     }
 
-    /// A text with the virtual names.
+    /// Replaces all host names in a text by their virtual names.
     pub fn mask(&self, text: &str) -> String {
         self.names
             .iter()
@@ -75,12 +77,14 @@ impl HostNames {
             })
     }
 
-    /// Whether a text may be cut behind `before`, and its parts masked apart, as if they were whole: no name lies across the cut, and
-    /// none beside it is taken for more or less than it is. All names begin with `/`. Nothing comes after `before` as yet where `after`
-    /// is `None`.
-    pub(super) fn may_part(&self, before: char, after: Option<char>) -> bool {
-        // What a path stands behind tells whether it is one, and `://` is told from `:`.
-        let begins_anything = !matches!(before, '/' | ':') && !is_of_a_name(before);
+    /// Reports whether a text may be split after `before`, so that masking the parts separately
+    /// equals masking the whole. No host name may cross the split, and the split must not change
+    /// whether an adjacent name is recognised. All host names begin with `/`. `after` is `None` if
+    /// no further character has been received.
+    pub(super) fn can_split_at(&self, before: char, after: Option<char>) -> bool {
+        // The character before a path decides whether it is one, and `://` is recognised by its
+        // `:`.
+        let begins_anything = !matches!(before, '/' | ':') && !is_name_char(before);
         match after {
             Some('/') => {
                 begins_anything
@@ -95,17 +99,17 @@ impl HostNames {
     }
 }
 
-/// A text with the virtual folders of a thread and of skills under their names on the host.
-pub fn to_host(text: &str, dirs: &ThreadDirs, shelf: &Shelf) -> String {
-    pairs(dirs, shelf)
+/// Replaces virtual folder names of a thread and of skills in a text by their host names.
+pub fn to_host(text: &str, dirs: &ThreadDirs, skills: &SkillMounts) -> String {
+    pairs(dirs, skills)
         .into_iter()
         .fold(text.to_owned(), |text, (inside, host)| {
             replace_paths(&text, &inside, &host)
         })
 }
 
-/// Virtual and host names, those of the roots before what they lie in.
-fn pairs(dirs: &ThreadDirs, shelf: &Shelf) -> Vec<(String, String)> {
+/// Pairs of virtual and host names; roots before their parent.
+fn pairs(dirs: &ThreadDirs, skills: &SkillMounts) -> Vec<(String, String)> {
     let roots = Root::ALL.map(|root| {
         (
             format!("{USER_DATA}/{}", root.dir_name()),
@@ -117,7 +121,7 @@ fn pairs(dirs: &ThreadDirs, shelf: &Shelf) -> Vec<(String, String)> {
         .parent()
         .map(|parent| (USER_DATA.to_owned(), parent.to_path_buf()));
     let foreign = (ACP_WORKSPACE.to_owned(), dirs.host_path(Root::AcpWorkspace));
-    let shelved = shelf.folders().iter().map(|folder| {
+    let mounted = skills.folders().iter().map(|folder| {
         (
             format!("{SKILLS}/{}", folder.path.as_str()),
             folder.host.clone(),
@@ -127,57 +131,60 @@ fn pairs(dirs: &ThreadDirs, shelf: &Shelf) -> Vec<(String, String)> {
         .into_iter()
         .chain(parent)
         .chain([foreign])
-        .chain(shelved)
+        .chain(mounted)
         .map(|(inside, host)| (inside, host.display().to_string()))
         .collect()
 }
 
-/// The ways in which a program may name a folder: as it is configured, without links, from its file system on, as the kernel lists
-/// mounts do, and each of them with the letters written as numbers that would break such a list.
-fn spellings(host: &Path, mounts: &[(PathBuf, PathBuf)]) -> Vec<String> {
+/// Names by which a program may refer to a folder: as configured, with links resolved, relative to
+/// its file system (as the kernel lists mounts), and each of these with octal escapes.
+fn known_names(host: &Path, mounts: &[(PathBuf, PathBuf)]) -> Vec<String> {
     let real = host.canonicalize().unwrap_or_else(|_| host.to_owned());
-    let holding = mounts
+    let containing = mounts
         .iter()
-        .filter(|(place, _)| real.starts_with(place))
-        .max_by_key(|(place, _)| place.as_os_str().len());
-    let within = holding.and_then(|(place, seen)| {
+        .filter(|(mount_point, _)| real.starts_with(mount_point))
+        .max_by_key(|(mount_point, _)| mount_point.as_os_str().len());
+    let within = containing.and_then(|(mount_point, mounted_root)| {
         Some(
-            seen.join(real.strip_prefix(place).ok()?)
+            mounted_root
+                .join(real.strip_prefix(mount_point).ok()?)
                 .components()
                 .collect::<PathBuf>(),
         )
     });
-    let within = within.filter(|path| path.components().count() > FEWEST_NAMES);
+    let within = within.filter(|path| path.components().count() > MIN_COMPONENTS);
     let plain = [Some(host.to_owned()), Some(real), within]
         .into_iter()
         .flatten()
         .map(|path| path.display().to_string());
-    let mut all: Vec<String> = plain.flat_map(|path| [numbered(&path), path]).collect();
+    let mut all: Vec<String> = plain
+        .flat_map(|path| [octal_escaped(&path), path])
+        .collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-const NUMBERED: [(&str, &str); 4] = [
+const OCTAL_ESCAPES: [(&str, &str); 4] = [
     ("\\", "\\134"),
     (" ", "\\040"),
     ("\t", "\\011"),
     ("\n", "\\012"),
 ];
 
-fn numbered(path: &str) -> String {
-    NUMBERED
+fn octal_escaped(path: &str) -> String {
+    OCTAL_ESCAPES
         .iter()
         .fold(path.to_owned(), |path, (letter, number)| {
             path.replace(letter, number)
         })
 }
 
-/// What a list of mounts says: its fourth column is what is seen, its fifth where.
-fn mounts_in(list: &str) -> Vec<(PathBuf, PathBuf)> {
-    let lettered = |path: &str| {
+/// Parses `/proc/self/mountinfo`: the fourth column is the mounted path, the fifth the mount point.
+fn parse_mountinfo(list: &str) -> Vec<(PathBuf, PathBuf)> {
+    let unescaped = |path: &str| {
         PathBuf::from(
-            NUMBERED
+            OCTAL_ESCAPES
                 .iter()
                 .rev()
                 .fold(path.to_owned(), |path, (letter, number)| {
@@ -188,24 +195,25 @@ fn mounts_in(list: &str) -> Vec<(PathBuf, PathBuf)> {
     let lines = list.lines().map(|line| line.split(' ').skip(3));
     lines
         .filter_map(|mut columns| Some((columns.next()?, columns.next()?)))
-        .map(|(seen, place)| (lettered(place), lettered(seen)))
+        .map(|(mounted_root, mount_point)| (unescaped(mount_point), unescaped(mounted_root)))
         .collect()
 }
 
-fn is_of_a_name(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// Replaces a path where it stands as one: `/a/b` is in `/a/b/c` and `file:///a/b`, and not in `/a/bc` or `/z/a/b`.
+/// Replaces a path only where it occurs as a path: `/a/b` matches in `/a/b/c` and `file:///a/b`,
+/// but not in `/a/bc` or `/z/a/b`.
 fn replace_paths(text: &str, old: &str, new: &str) -> String {
     let mut replaced = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(old) {
         let after = &rest[at + old.len()..];
         replaced.push_str(&rest[..at]);
-        let begins = !replaced.ends_with(is_of_a_name)
+        let begins = !replaced.ends_with(is_name_char)
             && (!replaced.ends_with('/') || replaced.ends_with("://"));
-        replaced.push_str(if begins && !after.starts_with(is_of_a_name) {
+        replaced.push_str(if begins && !after.starts_with(is_name_char) {
             new
         } else {
             old
@@ -220,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_replaced_where_they_stand_as_paths() {
+    fn replace_paths_matches_whole_paths_only() {
         let replaced = replace_paths(
             "/a/b:/a/b/c '/a/b' /a/bc x/a/b /z/a/b file:///a/b /a/b",
             "/a/b",
@@ -230,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_known_by_every_name_that_it_has() {
+    fn known_names_include_links_mounts_and_escapes() {
         let base = tempfile::tempdir().unwrap();
         let (real, link) = (
             base.path().canonicalize().unwrap().join("disk 1"),
@@ -240,26 +248,29 @@ mod tests {
         std::os::unix::fs::symlink("disk 1", &link).unwrap();
         let list = format!(
             "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 /vol/deep/er {} rw - ext4 d rw\n",
-            numbered(&real.display().to_string())
+            octal_escaped(&real.display().to_string())
         );
-        let all = spellings(&link, &mounts_in(&list));
+        let all = known_names(&link, &parse_mountinfo(&list));
         for name in [
             link.display().to_string(),
             real.display().to_string(),
-            numbered(&real.display().to_string()),
+            octal_escaped(&real.display().to_string()),
             "/vol/deep/er".to_owned(),
         ] {
             assert!(all.contains(&name), "{name}: {all:?}");
         }
         assert_eq!(
-            spellings(Path::new("/nowhere"), &mounts_in("1 0 8:1 /x /nowhere rw")),
+            known_names(
+                Path::new("/nowhere"),
+                &parse_mountinfo("1 0 8:1 /x /nowhere rw")
+            ),
             ["/nowhere"],
-            "/x may be anything"
+            "/x is ambiguous"
         );
     }
 
     #[test]
-    fn an_output_speaks_of_virtual_folders_whatever_the_program_called_them() {
+    fn to_virtual_masks_configured_and_resolved_paths() {
         let base = tempfile::tempdir().unwrap();
         std::fs::create_dir(base.path().join("real")).unwrap();
         std::os::unix::fs::symlink("real", base.path().join("home")).unwrap();
@@ -273,13 +284,13 @@ mod tests {
         );
         dirs.create(Root::Workspace).unwrap();
         let real = dirs.host_path(Root::Workspace).canonicalize().unwrap();
-        let said = format!(
+        let output = format!(
             "{}/a {}/b",
             real.display(),
             dirs.host_path(Root::Workspace).display()
         );
         assert_eq!(
-            to_virtual(&said, &dirs, &Shelf::default()),
+            to_virtual(&output, &dirs, &SkillMounts::default()),
             "/mnt/user-data/workspace/a /mnt/user-data/workspace/b"
         );
     }

@@ -1,24 +1,28 @@
-//! The private file system of one conversation: what file tools, uploads and artifacts may touch.
+//! The private file system of one conversation, used by file tools, uploads and artifacts.
 //!
-//! A model speaks in *virtual paths* such as `/mnt/user-data/workspace/report.md`.
-//! The way from such a text to bytes on the disk has four steps, each in its own file:
+//! Models use *virtual paths* such as `/mnt/user-data/workspace/report.md`. Four layers lead from
+//! such a text to bytes on the disk:
 //!
-//! 1. [`virtual_paths`] turns the text into a [`VirtualPath`], or says why not. Pure.
-//! 2. [`thread_dirs`] knows where the three roots of a user's thread lie under the runtime home, [`shelf`] which folders are only read.
-//! 3. [`safe_fs`] opens things beneath a directory handle in a way that no symbolic link, swapped
-//!    directory, FIFO or hard link can turn into something else. There is no "check, then open".
-//! 4. [`blocking_files`] has the operations; [`files`] offers them to async code.
+//! 1. [`virtual_paths`] parses the text into a [`VirtualPath`] or rejects it. Pure.
+//! 2. [`thread_dirs`] maps the three roots of a user's thread to directories under the runtime
+//!    home; [`skill_mounts`] lists the read-only folders.
+//! 3. [`safe_fs`] opens files beneath a directory handle, so that no symbolic link, swapped
+//!    directory, FIFO or hard link can redirect the access. It never checks first and opens later.
+//! 4. [`blocking_files`] implements the operations; [`files`] offers them to async code.
 //!
-//! [`render`] holds the texts that a model reads as the result of an operation.
+//! [`render`] contains the texts that a model reads as the result of an operation.
 //!
-//! To add an operation: write it in [`blocking_files`] in terms of a [`VirtualPath`] and
-//! [`safe_fs::SafeDir`], give it an async face in [`files`], and, if a model reads its result, a
-//! text in [`render`]. Errors are [`FileError`]: they name the virtual path and never a host path.
+//! To add an operation: implement it on [`BlockingFiles`] with a [`VirtualPath`] and
+//! [`safe_fs::SafeDir`], add an async method to [`ThreadFiles`], and, if a model reads its result,
+//! add a text to [`render`]. Errors are [`FileError`]: they contain the virtual path and never a
+//! host path.
 
 pub mod blocking_files;
+mod blocking_task;
 pub mod command;
 pub mod egress;
-pub mod fault;
+pub mod file_error;
+mod file_writes;
 pub mod files;
 pub mod ignore;
 mod incoming_file;
@@ -28,24 +32,27 @@ mod marked_files;
 pub mod masked_stream;
 pub mod masking;
 pub mod mounts;
+mod path_error;
 pub mod path_locks;
 pub mod pending_file;
-mod places;
 pub mod removal;
 pub mod remove_tree;
 pub mod render;
+mod resolve;
 pub mod safe_fs;
 pub mod search;
-pub mod shelf;
+pub mod skill_mounts;
 pub mod thread_dirs;
+mod thread_files;
 pub mod virtual_paths;
 
 pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
+pub(crate) use blocking_task::run_blocking;
 pub use command::{
     CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
     Isolation, LimitedCommandSandbox, Pipe, Reach, Redacting, Secrets, Transcript,
 };
-pub use fault::{Fault, FileError};
+pub use file_error::{FileError, FileFailure};
 pub use files::{FileHome, ThreadFiles};
 pub use incoming_file::IncomingFile;
 pub use line_range::{LineRange, TextRead};
@@ -53,9 +60,9 @@ pub use listing::Listing;
 pub use masked_stream::MaskedStream;
 pub use masking::HostNames;
 pub use mounts::{Mount, Mounts};
-pub use removal::LeftThread;
-pub use search::{Found, LineQuery, NamePattern};
-pub use shelf::{Shelf, ShelvedFolder, Shelves};
+pub use removal::OrphanedThread;
+pub use search::{LineQuery, NamePattern, SearchResults};
+pub use skill_mounts::{MountedSkill, SkillMountSource, SkillMounts};
 pub use thread_dirs::{ThreadDirs, UserDirName};
 pub use virtual_paths::{PathError, Root, VirtualPath};
 

@@ -1,46 +1,47 @@
-//! Folders of the host that an administrator shows to every conversation, under names of their own.
+//! Host folders that the administrator mounts into every conversation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::virtual_paths::RelativePath;
 
-/// A folder of the host as agents see it.
+/// A host folder mounted for agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it is.
+    /// Path on the host.
     pub host: PathBuf,
-    /// Where it is seen, as an absolute path.
+    /// Absolute path inside the conversation.
     pub inside: String,
-    /// Whether it can only be read.
+    /// `true` if the mount is read-only.
     pub read_only: bool,
 }
 
-/// All of them. Cheap to clone.
+/// All configured mounts. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Mounts(Arc<[(RelativePath, Mount)]>);
 
 impl Mounts {
-    /// Those whose place is a plain path; of two that take the same place the later one, as mounting does.
+    /// Accepts mounts whose inside path is valid. If two mounts use the same path, the later one
+    /// wins, as in `mount`.
     pub fn new(mounts: impl IntoIterator<Item = Mount>) -> Self {
-        let placed = mounts.into_iter().filter_map(|mount| {
-            let place = RelativePath::parse(mount.inside.trim_start_matches('/'))
+        let entries = mounts.into_iter().filter_map(|mount| {
+            let mount_path = RelativePath::parse(mount.inside.trim_start_matches('/'))
                 .ok()
-                .filter(|place| !place.is_empty());
-            Some((place?, mount))
+                .filter(|mount_path| !mount_path.is_empty());
+            Some((mount_path?, mount))
         });
-        Self(placed.collect())
+        Self(entries.collect())
     }
 
-    /// The innermost mount that a path from `/` on lies in, with the way on from there.
+    /// Returns the innermost mount that contains a path relative to `/`, with the path inside of
+    /// it.
     pub(super) fn find(&self, path: &RelativePath) -> Option<(&Mount, RelativePath)> {
-        let holding = self
-            .0
-            .iter()
-            .filter_map(|(place, mount)| Some((place.as_str().len(), mount, path.beneath(place)?)));
-        holding
+        let containing = self.0.iter().filter_map(|(mount_path, mount)| {
+            Some((mount_path.as_str().len(), mount, path.beneath(mount_path)?))
+        });
+        containing
             .max_by_key(|(length, ..)| *length)
-            .map(|(_, mount, way)| (mount, way))
+            .map(|(_, mount, relative)| (mount, relative))
     }
 }
 
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_lies_in_the_innermost_mount() {
+    fn find_returns_innermost_mount() {
         let mount = |inside: &str, host: &str| Mount {
             host: host.into(),
             inside: inside.to_owned(),
@@ -63,9 +64,12 @@ mod tests {
         ]);
         let found = |path: &str| {
             let path = RelativePath::parse(path).unwrap();
-            mounts
-                .find(&path)
-                .map(|(mount, way)| (mount.host.display().to_string(), way.as_str().to_owned()))
+            mounts.find(&path).map(|(mount, relative)| {
+                (
+                    mount.host.display().to_string(),
+                    relative.as_str().to_owned(),
+                )
+            })
         };
         assert_eq!(
             found("mnt/data/x/y"),

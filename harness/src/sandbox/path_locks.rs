@@ -1,35 +1,35 @@
-//! One writer at a time per file, with a fixed number of locks.
+//! Write locks per file, with a fixed number of mutexes.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// How long a writer waits for the others before it gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout for acquiring a lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(20);
 
 const STRIPES: usize = 256;
 
-/// Locks for any number of paths in constant space: paths share a lock by chance, which costs a short
-/// wait and nothing else, because nobody holds two.
+/// Locks for any number of paths in constant space. Paths may share a mutex by hash collision; this
+/// only costs a short wait, because no caller holds two locks.
 #[derive(Debug)]
 pub struct PathLocks {
     stripes: Box<[Mutex<()>]>,
 }
 
 impl PathLocks {
-    /// No lock is held.
+    /// Creates the locks, all free.
     pub fn new() -> Self {
         Self {
             stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
         }
     }
 
-    /// Blocks until nobody else writes to what `key` names; nothing when that takes too long.
+    /// Acquires the lock of `key`; blocks while it is held. Returns `None` on timeout.
     pub fn lock(&self, key: &impl Hash) -> Option<MutexGuard<'_, ()>> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
         let stripe = usize::try_from(hash % STRIPES as u64).unwrap_or_default();
-        self.stripes.get(stripe)?.try_lock_for(PATIENCE)
+        self.stripes.get(stripe)?.try_lock_for(LOCK_TIMEOUT)
     }
 }
 
@@ -44,16 +44,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_key_excludes_and_is_free_again_afterwards() {
+    fn lock_excludes_same_key_until_dropped() {
         let locks = PathLocks::new();
-        let held = locks.lock(&"a").expect("free");
+        let guard = locks.lock(&"a").expect("free");
         let taken = locks
             .stripes
             .iter()
             .filter(|stripe| stripe.is_locked())
             .count();
         assert_eq!(taken, 1);
-        drop(held);
+        drop(guard);
         assert!(locks.stripes.iter().all(|stripe| !stripe.is_locked()));
         assert!(locks.lock(&"a").is_some());
     }

@@ -1,4 +1,4 @@
-//! A file in the making that becomes visible whole or not at all.
+//! A pending file that becomes visible atomically.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::fault::Fault;
+use super::file_error::FileFailure;
 use super::safe_fs::{NEW_FILE, SafeDir, check_replaceable};
 use crate::runtime::fail_points;
 
-/// Whether a finished write must outlast a power cut.
+/// Durability of a finished write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The operating system may keep it in memory for a while.
+    /// The operating system may cache the data.
     Cached,
-    /// It is on the disk when the call returns.
+    /// The data is on the disk when the call returns.
     Synced,
 }
 
-/// A new file beside its target, under a name that listings leave out.
+/// A new file next to its target, under a name that listings omit.
 ///
-/// [`commit`](Self::commit) puts it in the target's place in one step; dropped before that, it disappears.
+/// [`commit`](Self::commit) replaces the target atomically. If the value is dropped before, the
+/// file is deleted.
 #[derive(Debug)]
 pub struct PendingFile {
     dir: SafeDir,
@@ -33,7 +34,7 @@ pub struct PendingFile {
 }
 
 impl PendingFile {
-    pub(super) fn create(dir: SafeDir, target: &str) -> Result<Self, Fault> {
+    pub(super) fn create(dir: SafeDir, target: &str) -> Result<Self, FileFailure> {
         let mode = match dir.stat_name(target) {
             Ok(stat) => {
                 check_replaceable(&stat)?;
@@ -56,24 +57,25 @@ impl PendingFile {
         Ok(pending)
     }
 
-    /// Adds bytes.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// [`Fault::NoSpace`] and what else the system reports.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    /// [`FileFailure::NoSpace`] and other system errors.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileFailure> {
         Ok(self.file.write_all(bytes)?)
     }
 
-    /// Does all of [`commit`](Self::commit) that can be done before the file appears.
+    /// Syncs the file and checks the target, so that only the rename remains for
+    /// [`commit`](Self::commit).
     ///
     /// # Errors
-    /// As there.
-    pub fn settle(&self) -> Result<(), Fault> {
+    /// As [`commit`](Self::commit).
+    pub fn settle(&self) -> Result<(), FileFailure> {
         self.file.sync_all()?;
         self.check_target()
     }
 
-    fn check_target(&self) -> Result<(), Fault> {
+    fn check_target(&self) -> Result<(), FileFailure> {
         match self.dir.stat_name(self.target.as_str()) {
             Ok(stat) => check_replaceable(&stat),
             Err(Errno::NOENT) => Ok(()),
@@ -81,18 +83,19 @@ impl PendingFile {
         }
     }
 
-    /// Puts the file in its target's place.
+    /// Replaces the target by this file.
     ///
     /// # Errors
-    /// As for creation, when the target has changed meanwhile, and what the system reports.
-    /// The target is then as it was.
-    pub fn commit(mut self, durability: Durability) -> Result<(), Fault> {
+    /// As for creation, if the target has changed since, and system errors. The target is unchanged
+    /// on error.
+    pub fn commit(mut self, durability: Durability) -> Result<(), FileFailure> {
         if durability == Durability::Synced {
             self.file.sync_all()?;
         }
         fail_points::pass("file.written");
         self.check_target()?;
-        // Whatever takes the target's name in this moment is replaced itself: a rename follows no link.
+        // If another process creates the target now, that entry itself is replaced: a rename does
+        // not follow links.
         rustix::fs::renameat(
             &self.dir,
             self.temporary.as_str(),
@@ -117,14 +120,15 @@ impl Drop for PendingFile {
         match rustix::fs::unlinkat(&self.dir, self.temporary.as_str(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => {
-                tracing::warn!(%errno, name = self.temporary, "an unfinished file could not be removed")
+                tracing::warn!(%errno, name = self.temporary, "cannot remove unfinished file")
             }
         }
     }
 }
 
-/// Another process, or an earlier life of this one, may have left files of the same name: the next number is free.
-fn create_temporary(dir: &SafeDir) -> Result<(String, File), Fault> {
+/// Creates a temporary file. Files of other processes, or of an earlier process with the same id,
+/// may have the same name; the next number is tried then.
+fn create_temporary(dir: &SafeDir) -> Result<(String, File), FileFailure> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     const MAX_TRIES: usize = 10_000;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -1,8 +1,9 @@
-//! Removing what belongs to a thread, and what a process that died left of a removal.
+//! Removal of a thread's files, and cleanup of removals that were interrupted.
 //!
-//! A folder is first moved aside, as `.removing-{thread}.{number}`, so a thread of the same id may start anew at once; whatever has
-//! such a name is rubbish. Between the end of a thread's row and that move a process may die too: who is about to remove the row notes
-//! it first, as `.removed-{thread}`, so that nobody has to guess which folders without a row are rubbish.
+//! A folder is first renamed to `.removing-{thread}.{number}`, so that a thread of the same id can
+//! be created at once; every folder with such a name is trash. A process may also die after it
+//! deleted the thread's row and before this rename. So it first creates the marker
+//! `.removed-{thread}`, and the cleanup need not guess which folders without a row are trash.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,45 +11,46 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
-use super::fault::Fault;
+use super::file_error::FileFailure;
 use super::remove_tree::remove_tree;
 use super::safe_fs::{Entry, NEW_FILE, NodeKind, Resolver, SafeDir};
 use super::thread_dirs::ThreadDirs;
 use super::virtual_paths::RelativePath;
 use crate::ids::ThreadId;
 
-const ASIDE: &str = ".removing-";
-const NOTE: &str = ".removed-";
-/// Names that are tried for one folder.
-const MOST_ASIDE: usize = 1_000;
-/// Names of one folder that one look takes in.
-const MOST_ENTRIES: usize = 1_000_000;
+const TRASH_PREFIX: &str = ".removing-";
+const MARKER_PREFIX: &str = ".removed-";
+/// Maximum number of trash names per thread.
+const MAX_TRASH_NAMES: usize = 1_000;
+/// Maximum number of directory entries that one scan reads.
+const MAX_ENTRIES: usize = 1_000_000;
 
-/// A thread whose row was about to be removed, and whose folder may still be there.
+/// Thread with a removal marker: its database row was about to be deleted, and its folder may still
+/// exist.
 #[derive(Debug, Clone)]
-pub struct LeftThread {
-    /// Its id.
+pub struct OrphanedThread {
+    /// Thread id.
     pub thread: ThreadId,
     dirs: ThreadDirs,
 }
 
-impl LeftThread {
-    /// Removes what is left of it. May block on the disk.
+impl OrphanedThread {
+    /// Removes the remaining files. May block on the disk.
     ///
     /// # Errors
     /// As [`ThreadDirs::remove`].
-    pub fn remove(&self) -> Result<bool, Fault> {
+    pub fn remove(&self) -> Result<bool, FileFailure> {
         self.dirs.remove()
     }
 }
 
 impl ThreadDirs {
-    /// Notes that the thread's row is about to be removed.
+    /// Creates the marker that the thread's row is about to be removed.
     ///
     /// # Errors
-    /// What the system reports.
-    pub fn note_removal(&self) -> Result<(), Fault> {
-        let Some((threads, thread)) = self.siblings()? else {
+    /// System errors.
+    pub fn note_removal(&self) -> Result<(), FileFailure> {
+        let Some((threads, thread)) = self.threads_dir()? else {
             return Ok(());
         };
         if threads
@@ -58,48 +60,58 @@ impl ThreadDirs {
             return Ok(());
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(&threads, format!("{NOTE}{thread}"), flags, NEW_FILE)?;
+        rustix::fs::openat(
+            &threads,
+            format!("{MARKER_PREFIX}{thread}"),
+            flags,
+            NEW_FILE,
+        )?;
         Ok(())
     }
 
-    /// Takes the note back: the row stays.
+    /// Removes the marker: the row stays.
     ///
     /// # Errors
-    /// What the system reports.
-    pub fn forget_removal(&self) -> Result<(), Fault> {
-        let Some((threads, thread)) = self.siblings()? else {
+    /// System errors.
+    pub fn forget_removal(&self) -> Result<(), FileFailure> {
+        let Some((threads, thread)) = self.threads_dir()? else {
             return Ok(());
         };
-        match rustix::fs::unlinkat(&threads, format!("{NOTE}{thread}"), AtFlags::empty()) {
+        match rustix::fs::unlinkat(
+            &threads,
+            format!("{MARKER_PREFIX}{thread}"),
+            AtFlags::empty(),
+        ) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// Removes everything that belongs to the thread. `false` when there was nothing.
+    /// Removes all files of the thread. Returns `false` if there were none.
     ///
     /// # Errors
-    /// See [`remove_tree`]. What is left then lies aside and is not the thread's any more; `sweep` tries again.
-    pub fn remove(&self) -> Result<bool, Fault> {
-        let Some((threads, thread)) = self.siblings()? else {
+    /// See [`remove_tree`]. Remaining files are already renamed and no longer belong to the thread;
+    /// `sweep` retries their removal.
+    pub fn remove(&self) -> Result<bool, FileFailure> {
+        let Some((threads, thread)) = self.threads_dir()? else {
             return Ok(false);
         };
         let mut removed = false;
         let mut failed = None;
-        for number in 0..MOST_ASIDE {
-            let aside = format!("{ASIDE}{thread}.{number}");
-            let is_taken =
-                match rustix::fs::renameat(&threads, thread.as_str(), &threads, aside.as_str()) {
+        for number in 0..MAX_TRASH_NAMES {
+            let trash = format!("{TRASH_PREFIX}{thread}.{number}");
+            let name_is_taken =
+                match rustix::fs::renameat(&threads, thread.as_str(), &threads, trash.as_str()) {
                     Ok(()) | Err(Errno::NOENT) => false,
-                    // A former removal left it.
+                    // An earlier removal did not finish.
                     Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => true,
                     Err(errno) => return Err(errno.into()),
                 };
-            match remove_tree(&threads, &RelativePath::of_plain_names(&[&aside])) {
+            match remove_tree(&threads, &RelativePath::of_plain_names(&[&trash])) {
                 Ok(found) => removed |= found,
                 Err(fault) => failed = Some(fault),
             }
-            if !is_taken {
+            if !name_is_taken {
                 break;
             }
         }
@@ -107,31 +119,36 @@ impl ThreadDirs {
         failed.map_or(Ok(removed), Err)
     }
 
-    /// The folder that the thread's lies in, if it is there, and the thread's name in it.
-    fn siblings(&self) -> Result<Option<(SafeDir, String)>, Fault> {
+    /// Opens the parent folder of the thread's folder, if it exists, and returns it with the
+    /// thread's folder name.
+    fn threads_dir(&self) -> Result<Option<(SafeDir, String)>, FileFailure> {
         let Some((threads, thread)) = self.thread.split_last() else {
             return Ok(None);
         };
         match SafeDir::open_trusted(&self.home, self.resolver)
             .and_then(|home| home.open_dir(&threads))
         {
-            Err(Fault::NotFound) => Ok(None),
+            Err(FileFailure::NotFound) => Ok(None),
             opened => Ok(Some((opened?, thread.to_owned()))),
         }
     }
 }
 
-/// Removes what lies aside in the folders of all users, and says whose row was about to be removed. May block on the disk.
+/// Removes the trash folders of all users and returns the threads that have a removal marker. May
+/// block on the disk.
 ///
 /// # Errors
-/// When the folders of users cannot be read. One that cannot be removed is told in the log.
-pub(super) fn sweep(home: &Arc<Path>, resolver: Resolver) -> Result<Vec<LeftThread>, Fault> {
+/// If the folder of users cannot be read. Folders that cannot be removed are logged.
+pub(super) fn sweep(
+    home: &Arc<Path>,
+    resolver: Resolver,
+) -> Result<Vec<OrphanedThread>, FileFailure> {
     let users = RelativePath::of_plain_names(&["users"]);
     let users = match SafeDir::open_trusted(home, resolver).and_then(|home| home.open_dir(&users)) {
-        Err(Fault::NotFound) => return Ok(Vec::new()),
+        Err(FileFailure::NotFound) => return Ok(Vec::new()),
         opened => opened?,
     };
-    let mut left = Vec::new();
+    let mut orphans = Vec::new();
     for user in directories(&users)? {
         let Ok(path) = RelativePath::parse(&format!("{user}/threads")) else {
             continue;
@@ -140,41 +157,41 @@ pub(super) fn sweep(home: &Arc<Path>, resolver: Resolver) -> Result<Vec<LeftThre
             .open_dir(&path)
             .and_then(|threads| sweep_user(&threads));
         match swept {
-            Ok(noted) => left.extend(noted.into_iter().map(|thread| {
+            Ok(marked) => orphans.extend(marked.into_iter().map(|thread| {
                 let dirs = ThreadDirs::of_user_dir(Arc::clone(home), resolver, &user, &thread);
-                LeftThread { thread, dirs }
+                OrphanedThread { thread, dirs }
             })),
-            Err(Fault::NotFound) => {}
+            Err(FileFailure::NotFound) => {}
             Err(error) => {
-                tracing::error!(%error, "the folders of a user's threads cannot be looked at")
+                tracing::error!(%error, "cannot read the thread folders of a user")
             }
         }
     }
-    Ok(left)
+    Ok(orphans)
 }
 
-/// Removes what lies aside in one user's folder; the threads that are noted.
-fn sweep_user(threads: &SafeDir) -> Result<Vec<ThreadId>, Fault> {
-    let mut noted = Vec::new();
-    for Entry { name, kind } in threads.entries(MOST_ENTRIES)?.0 {
+/// Removes the trash folders of one user and returns the threads that have a removal marker.
+fn sweep_user(threads: &SafeDir) -> Result<Vec<ThreadId>, FileFailure> {
+    let mut marked = Vec::new();
+    for Entry { name, kind } in threads.entries(MAX_ENTRIES)?.0 {
         let Ok(name) = name.into_string() else {
             continue;
         };
-        if let Some(thread) = name.strip_prefix(NOTE) {
-            noted.extend(ThreadId::parse(thread));
-        } else if name.starts_with(ASIDE)
+        if let Some(thread) = name.strip_prefix(MARKER_PREFIX) {
+            marked.extend(ThreadId::parse(thread));
+        } else if name.starts_with(TRASH_PREFIX)
             && kind == NodeKind::Directory
             && let Ok(path) = RelativePath::parse(&name)
             && let Err(error) = remove_tree(threads, &path)
         {
-            tracing::error!(%error, name, "files of a deleted thread are left behind");
+            tracing::error!(%error, name, "cannot remove the files of a deleted thread");
         }
     }
-    Ok(noted)
+    Ok(marked)
 }
 
-fn directories(parent: &SafeDir) -> Result<Vec<String>, Fault> {
-    let entries = parent.entries(MOST_ENTRIES)?.0.into_iter();
+fn directories(parent: &SafeDir) -> Result<Vec<String>, FileFailure> {
+    let entries = parent.entries(MAX_ENTRIES)?.0.into_iter();
     Ok(entries
         .filter(|entry| entry.kind == NodeKind::Directory)
         .filter_map(|entry| entry.name.into_string().ok())

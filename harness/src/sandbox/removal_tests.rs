@@ -1,4 +1,4 @@
-//! What is removed, what is spared, and what is found of removals that broke off.
+//! Removal of threads and cleanup of interrupted removals.
 
 use std::os::unix::fs::symlink;
 
@@ -14,12 +14,12 @@ fn threads_of(home: &Path, user: &str) -> std::path::PathBuf {
     home.join("users").join(user).join("threads")
 }
 
-fn swept(home: &Path) -> Vec<LeftThread> {
+fn swept(home: &Path) -> Vec<OrphanedThread> {
     sweep(&home.into(), Resolver::detect()).expect("sweep")
 }
 
 #[test]
-fn removing_a_thread_spares_its_neighbours_and_what_it_points_at() {
+fn remove_keeps_neighbours_and_link_targets() {
     let base = tempfile::tempdir().expect("temporary directory");
     let dirs = dirs_of(base.path(), "alice", "t-1");
     let neighbour = dirs_of(base.path(), "alice", "t-2");
@@ -38,7 +38,7 @@ fn removing_a_thread_spares_its_neighbours_and_what_it_points_at() {
 }
 
 #[test]
-fn what_a_removal_left_keeps_no_later_one_from_its_work() {
+fn remove_succeeds_after_interrupted_removal() {
     let base = tempfile::tempdir().expect("temporary directory");
     let dirs = dirs_of(base.path(), "alice", "t-1");
     dirs.create(Root::Workspace).expect("create");
@@ -47,44 +47,45 @@ fn what_a_removal_left_keeps_no_later_one_from_its_work() {
         std::fs::create_dir_all(threads.join(format!(".removing-t-1.{number}/rest")))
             .expect("rest");
     }
-    // No directory, so no removal makes it go.
+    // Not a directory, so a removal does not delete it.
     std::fs::write(threads.join(".removing-t-1.2"), "").expect("odd");
-    assert!(dirs.remove().is_err(), "it says so");
+    assert!(dirs.remove().is_err(), "the result reports it");
     assert_eq!(
         names_in(&threads),
         [".removing-t-1.2"],
-        "and the thread's own files are gone"
+        "the thread's own files are removed"
     );
 }
 
 #[test]
-fn a_sweep_removes_what_lies_aside_and_tells_who_was_noted() {
+fn sweep_removes_trash_and_returns_marked_threads() {
     let base = tempfile::tempdir().expect("temporary directory");
     assert!(swept(base.path()).is_empty(), "an empty home");
-    let (noted, other) = (
+    let (marked, other) = (
         dirs_of(base.path(), "alice", "t-1"),
         dirs_of(base.path(), "bob@x", "t-2"),
     );
-    for dirs in [&noted, &other] {
+    for dirs in [&marked, &other] {
         dirs.create(Root::Workspace).expect("create");
         dirs.note_removal().expect("noted");
     }
-    other.forget_removal().expect("taken back");
+    other.forget_removal().expect("marker removed");
     dirs_of(base.path(), "alice", "never-there")
         .note_removal()
-        .expect("nothing to note");
+        .expect("no folder, no marker");
     let alice = threads_of(base.path(), "alice");
     std::fs::create_dir_all(alice.join(".removing-t-9.0/a/b")).expect("rest");
-    std::fs::create_dir_all(alice.join(".removing-t-9")).expect("rest of an older release");
-    let left = swept(base.path());
+    std::fs::create_dir_all(alice.join(".removing-t-9")).expect("leftover of an older release");
+    let orphans = swept(base.path());
     assert_eq!(
-        left.iter()
-            .map(|left| left.thread.as_str())
+        orphans
+            .iter()
+            .map(|orphans| orphans.thread.as_str())
             .collect::<Vec<_>>(),
         ["t-1"]
     );
     assert_eq!(names_in(&alice), [".removed-t-1", "t-1"]);
-    assert!(left[0].remove().expect("removed"));
+    assert!(orphans[0].remove().expect("removed"));
     assert_eq!(names_in(&alice), [""; 0]);
     assert!(swept(base.path()).is_empty());
     assert!(other.open(Root::Workspace).is_ok());

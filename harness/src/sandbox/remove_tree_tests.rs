@@ -1,4 +1,4 @@
-//! Whole trees disappear; what they point at stays.
+//! Removal of whole trees; link targets stay.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -11,16 +11,16 @@ fn plain(raw: &str) -> RelativePath {
     RelativePath::parse(raw).expect("plain path")
 }
 
-fn place() -> (tempfile::TempDir, SafeDir) {
-    let place = tempfile::tempdir().expect("temporary directory");
-    let start = SafeDir::open_trusted(place.path(), Resolver::detect()).expect("open");
-    (place, start)
+fn fixture() -> (tempfile::TempDir, SafeDir) {
+    let fixture = tempfile::tempdir().expect("temporary directory");
+    let start = SafeDir::open_trusted(fixture.path(), Resolver::detect()).expect("open");
+    (fixture, start)
 }
 
 #[test]
-fn removes_files_links_and_nested_directories_and_nothing_else() {
-    let (place, start) = place();
-    let at = |name: &str| place.path().join(name);
+fn remove_tree_keeps_link_targets() {
+    let (fixture, start) = fixture();
+    let at = |name: &str| fixture.path().join(name);
     std::fs::create_dir_all(at("outside/dir")).expect("outside");
     std::fs::write(at("outside/dir/kept"), "kept").expect("kept");
     std::fs::create_dir_all(at("tree/a/b/c")).expect("tree");
@@ -40,11 +40,11 @@ fn removes_files_links_and_nested_directories_and_nothing_else() {
     assert!(!remove_tree(&start, &plain("tree")).expect("nothing left"));
 }
 
-/// As root nothing is closed, so this shows the most when other users run it.
+/// Root ignores permissions, so this test is only effective as another user.
 #[test]
-fn directories_that_are_closed_to_their_owner_are_removed() {
-    let (place, start) = place();
-    let at = |name: &str| place.path().join(name);
+fn remove_tree_handles_directories_without_permissions() {
+    let (fixture, start) = fixture();
+    let at = |name: &str| fixture.path().join(name);
     std::fs::create_dir_all(at("tree/none/inner/deep")).expect("tree");
     std::fs::create_dir_all(at("tree/read/only/deep")).expect("tree");
     std::fs::write(at("tree/none/inner/file"), "x").expect("file");
@@ -63,20 +63,20 @@ fn directories_that_are_closed_to_their_owner_are_removed() {
 }
 
 #[test]
-fn refuses_to_start_at_a_link() {
-    let (place, start) = place();
-    std::fs::create_dir(place.path().join("real")).expect("dir");
-    symlink("real", place.path().join("link")).expect("link");
+fn remove_tree_rejects_link_as_start() {
+    let (fixture, start) = fixture();
+    std::fs::create_dir(fixture.path().join("real")).expect("dir");
+    symlink("real", fixture.path().join("link")).expect("link");
     assert!(matches!(
         remove_tree(&start, &plain("link")),
-        Err(Fault::Symlink)
+        Err(FileFailure::Symlink)
     ));
-    assert!(place.path().join("real").is_dir());
+    assert!(fixture.path().join("real").is_dir());
 }
 
 #[test]
-fn a_tree_deeper_than_any_path_is_removed() {
-    let (place, start) = place();
+fn remove_tree_handles_depth_beyond_path_limit() {
+    let (fixture, start) = fixture();
     let mut reached = start.create_dirs(&plain("tree"), SHARED_DIR).expect("tree");
     let name = "d".repeat(100);
     for _ in 0..300 {
@@ -85,17 +85,17 @@ fn a_tree_deeper_than_any_path_is_removed() {
     }
     drop(reached);
     assert!(remove_tree(&start, &plain("tree")).expect("remove"));
-    assert_eq!(std::fs::read_dir(place.path()).expect("list").count(), 0);
+    assert_eq!(std::fs::read_dir(fixture.path()).expect("list").count(), 0);
 }
 
 #[test]
-fn a_directory_larger_than_one_batch_is_removed() {
-    let (place, start) = place();
+fn remove_tree_handles_directory_beyond_one_batch() {
+    let (fixture, start) = fixture();
     start
         .create_dirs(&plain("tree/inner"), SHARED_DIR)
         .expect("tree");
     for number in 0..BATCH + 10 {
-        std::fs::File::create(place.path().join(format!("tree/inner/{number}"))).expect("file");
+        std::fs::File::create(fixture.path().join(format!("tree/inner/{number}"))).expect("file");
     }
     assert!(remove_tree(&start, &plain("tree")).expect("remove"));
 }

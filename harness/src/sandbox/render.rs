@@ -1,4 +1,4 @@
-//! What a model reads as the result of a file operation.
+//! Texts that a model reads as the result of a file operation.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use super::command::CommandEnd;
 use super::line_range::{BadRange, TextRead};
 use super::listing::Listing;
-use super::search::Found;
+use super::search::SearchResults;
 
-/// How many characters a listing may have.
+/// Maximum length of a listing, in characters.
 pub const LIST_MAX_CHARS: usize = 20_000;
 
-/// How many characters a file's content may have.
+/// Maximum length of a file's content, in characters.
 pub const READ_MAX_CHARS: usize = 50_000;
 
-/// How many characters an error may have.
+/// Maximum length of an error, in characters.
 pub const ERROR_MAX_CHARS: usize = 2_000;
 
-/// The result of an operation that has nothing to tell but that it was done.
+/// Result of a successful operation without output.
 pub const DONE: &str = "OK";
 
-/// The result when there is nothing to show.
+/// Result without content.
 pub const EMPTY: &str = "(empty)";
 
-/// A listing, one path per line, in at most `max_chars` characters (0: any number).
+/// Renders a listing, one path per line, in at most `max_chars` characters (0: unlimited).
 pub fn listing(listing: &Listing, max_chars: usize) -> String {
     if listing.lines.is_empty() && !listing.incomplete {
         return EMPTY.to_owned();
@@ -45,28 +45,29 @@ pub fn listing(listing: &Listing, max_chars: usize) -> String {
     })
 }
 
-/// What a search found beneath `place`, one row for each; `what` are matches or paths.
-pub fn found(found: &Found, what: &str, place: &dyn Display) -> String {
-    let count = found.rows.len();
-    match (count, found.incomplete) {
-        (0, false) => format!("No {what} under {place}"),
+/// Renders the results of a search beneath `path`, one row each. `what` is the plural noun for the
+/// rows.
+pub fn search_results(results: &SearchResults, what: &str, path: &dyn Display) -> String {
+    let count = results.rows.len();
+    match (count, results.incomplete) {
+        (0, false) => format!("No {what} under {path}"),
         (0, true) => {
-            format!("No {what} in what was looked at under {place}; search a subdirectory")
+            format!("No {what} in what was looked at under {path}; search a subdirectory")
         }
         (_, false) => format!(
-            "Found {count} {what} under {place}\n{}",
-            found.rows.join("\n")
+            "Found {count} {what} under {path}\n{}",
+            results.rows.join("\n")
         ),
         (_, true) => {
-            let rows = found.rows.join("\n");
+            let rows = results.rows.join("\n");
             format!(
-                "Found {count} {what} under {place} (showing first {count})\n{rows}\n... narrow the pattern or the path to see the rest"
+                "Found {count} {what} under {path} (showing first {count})\n{rows}\n... narrow the pattern or the path to see the rest"
             )
         }
     }
 }
 
-/// The lines of a file in at most `max_chars` characters (0: any number).
+/// Renders the lines of a file in at most `max_chars` characters (0: unlimited).
 pub fn file_text(read: &TextRead, max_chars: usize) -> String {
     let (text, first_line) = match read {
         TextRead::Text { text, first_line } => (text, *first_line),
@@ -89,12 +90,13 @@ pub fn file_text(read: &TextRead, max_chars: usize) -> String {
     })
 }
 
-/// The result of a failed operation, in at most [`ERROR_MAX_CHARS`] characters.
+/// Renders a failed operation in at most [`ERROR_MAX_CHARS`] characters.
 pub fn error(problem: &dyn Display) -> String {
     middle_cut(&format!("Error: {problem}"), ERROR_MAX_CHARS)
 }
 
-/// The result of a command in at most `max_chars` characters (0: any number): what it printed, then how it ended unless it went well.
+/// Renders the result of a command in at most `max_chars` characters (0: unlimited): its output,
+/// then its end unless it exited with 0.
 pub fn command(
     out: &str,
     err: &str,
@@ -138,14 +140,15 @@ pub fn command(
     }
 }
 
-/// The first and the last half of what fits, around a mark that says how much is left out.
+/// Retains the first and the last half of the text that fits, around a marker with the number of
+/// omitted characters.
 fn cut_middle(text: &str, total: usize, max_chars: usize) -> String {
     let mark = |skipped: usize| {
         format!(
             "\n... [{skipped} of {total} characters are left out here; write output to a file to read all of it] ...\n"
         )
     };
-    // The mark is never longer than the one that leaves out everything.
+    // The marker is longest if the whole text is omitted.
     let Some(room) = max_chars
         .checked_sub(mark(total).len())
         .filter(|room| *room > 0)
@@ -162,7 +165,8 @@ fn cut_middle(text: &str, total: usize, max_chars: usize) -> String {
     )
 }
 
-/// The text, or its first two thirds and its end around a mark when it has more than `max_chars` characters.
+/// Returns the text, or, if it is longer than `max_chars` characters, its first two thirds and its
+/// end around a marker.
 pub fn middle_cut(text: &str, max_chars: usize) -> String {
     const MARK: &str = "\n...\n";
     let total = text.chars().count();
@@ -193,8 +197,9 @@ fn fits(chars: usize, max_chars: usize) -> bool {
     max_chars == 0 || chars <= max_chars
 }
 
-/// As much of the beginning as fits together with the marker, which is told how many characters are
-/// shown and what they are. Where not even a marker fits, the beginning alone.
+/// Retains as much of the beginning as fits together with the marker. The marker function receives
+/// the number of retained characters and the retained text. If not even a marker fits, returns the
+/// beginning alone.
 fn cut_head(
     text: &str,
     total: usize,
@@ -208,13 +213,13 @@ fn cut_head(
     };
     let mut shown = total.min(max_chars);
     loop {
-        let kept = head(text, shown);
-        let marker = marker(shown, kept);
+        let prefix = head(text, shown);
+        let marker = marker(shown, prefix);
         let marker_chars = marker.chars().count();
         if shown.saturating_add(marker_chars) <= max_chars {
-            return format!("{kept}{marker}");
+            return format!("{prefix}{marker}");
         }
-        // Fewer digits or another advice may make a marker longer or shorter: look again.
+        // The marker length depends on the retained length (digits, advice): try again with less.
         let room = max_chars
             .saturating_sub(marker_chars)
             .min(shown.saturating_sub(1));
@@ -225,7 +230,7 @@ fn cut_head(
     }
 }
 
-/// The first `chars` characters.
+/// Returns the first `chars` characters.
 fn head(text: &str, chars: usize) -> &str {
     text.char_indices()
         .nth(chars)

@@ -1,4 +1,4 @@
-//! Result texts keep their limits and say how to get the rest.
+//! Result texts respect their limits and explain how to get the rest.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn text(text: &str, first_line: usize) -> TextRead {
 }
 
 #[test]
-fn short_results_are_shown_as_they_are() {
+fn short_results_are_unchanged() {
     assert_eq!(file_text(&text("a\nb\n", 1), 50), "a\nb\n");
     assert_eq!(file_text(&text("a\nb\n", 1), 0), "a\nb\n");
     assert_eq!(file_text(&TextRead::Empty, 50), "(empty)");
@@ -33,7 +33,7 @@ fn short_results_are_shown_as_they_are() {
 }
 
 #[test]
-fn a_long_file_ends_with_where_to_read_on() {
+fn truncated_file_names_next_start_line() {
     let content = "0123456789\n".repeat(100);
     let shown = file_text(&text(&content, 5), 200);
     assert_eq!(shown.chars().count(), 200);
@@ -45,14 +45,14 @@ fn a_long_file_ends_with_where_to_read_on() {
 }
 
 #[test]
-fn a_single_long_line_does_not_send_the_model_in_circles() {
+fn truncated_single_line_suggests_the_shell() {
     let shown = file_text(&text(&"x".repeat(1000), 3), 300);
     assert!(shown.contains("this line alone is longer"), "{shown}");
     assert!(!shown.contains("start_line="));
 }
 
 #[test]
-fn a_long_listing_says_how_much_is_missing() {
+fn truncated_listing_states_total() {
     let lines = (0..100)
         .map(|n| format!("/mnt/user-data/workspace/{n:03}"))
         .collect();
@@ -71,7 +71,7 @@ fn a_long_listing_says_how_much_is_missing() {
 }
 
 #[test]
-fn a_listing_that_stopped_says_so_even_when_it_is_short() {
+fn incomplete_listing_is_marked_even_if_short() {
     let lines = vec!["/mnt/user-data/workspace/a".to_owned()];
     for limit in [0, 500] {
         let shown = listing(
@@ -90,7 +90,7 @@ fn a_listing_that_stopped_says_so_even_when_it_is_short() {
 }
 
 #[test]
-fn errors_have_their_prefix_and_keep_both_ends() {
+fn error_has_prefix_and_retains_both_ends() {
     assert_eq!(error(&"no such file"), "Error: no such file");
     let long = error(&format!("start{}end", "x".repeat(5000)));
     assert!(long.starts_with("Error: start") && long.ends_with("end"));
@@ -99,7 +99,7 @@ fn errors_have_their_prefix_and_keep_both_ends() {
 
 proptest! {
     #[test]
-    fn no_result_is_longer_than_its_limit(
+    fn no_result_exceeds_its_limit(
         content in "[a-zé\n]{0,400}",
         names in proptest::collection::vec("[a-zü]{1,20}", 0..20),
         incomplete in any::<bool>(),
@@ -116,7 +116,7 @@ proptest! {
 }
 
 #[test]
-fn a_command_shows_what_it_printed_and_how_it_ended() {
+fn command_renders_output_and_end() {
     let shown = |out, err, end| command(out, err, end, Duration::from_secs(9), 0);
     assert_eq!(shown("a\n", "", CommandEnd::Exited(0)), "a");
     assert_eq!(
@@ -130,7 +130,7 @@ fn a_command_shows_what_it_printed_and_how_it_ended() {
 }
 
 #[test]
-fn long_output_loses_its_middle_and_fits() {
+fn long_output_is_truncated_in_the_middle() {
     let out = format!("begin{}end", "é".repeat(5000));
     for limit in [1, 90, 200, 5000] {
         let text = command(&out, "", CommandEnd::Exited(0), Duration::ZERO, limit);

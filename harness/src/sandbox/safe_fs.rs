@@ -1,8 +1,9 @@
-//! Opening files beneath a directory handle, so that nothing on the disk can lead elsewhere.
+//! Opens files beneath a directory handle, so that no change on the disk can redirect the access.
 //!
-//! An agent owns the directories that these functions walk and may swap a directory for a link at any
-//! moment. So nothing here looks first and opens later: the kernel is asked once, with the rule that no
-//! link is followed and the start is not left, and what was opened is then examined through its handle.
+//! An agent controls the directories that these functions traverse and may replace a directory by a
+//! link at any moment. So a path is never checked first and opened later. One kernel call opens the
+//! path, with the rules that no link is followed and that the path stays beneath the start; the
+//! opened file is then examined through its handle.
 
 use std::ffi::CString;
 use std::fs::{File, Metadata};
@@ -12,11 +13,11 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use super::fault::Fault;
+use super::file_error::FileFailure;
 use super::pending_file::PendingFile;
 use super::virtual_paths::RelativePath;
 
-/// Mode of the directories that hold one user's data: nobody else on the host looks inside.
+/// Mode of the directories that contain one user's data: no access for other accounts of the host.
 pub const PRIVATE_DIR: Mode = Mode::RWXU;
 
 /// Mode of the directories that an agent works in.
@@ -25,28 +26,29 @@ pub const SHARED_DIR: Mode = Mode::from_raw_mode(0o755);
 /// Mode of a new file.
 pub(super) const NEW_FILE: Mode = Mode::from_raw_mode(0o644);
 
-/// How a directory is opened that only serves to reach what is in it.
+/// Flags for opening a directory only to traverse it.
 #[cfg(target_os = "linux")]
 const REACH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 #[cfg(not(target_os = "linux"))]
 const REACH: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
-/// Opening never follows a last link, never blocks on a FIFO, never gains a terminal, never leaks to a child.
+/// Flags of every open: never follow a final link, never leak to a child process. The second set:
+/// never block on a FIFO, never acquire a terminal.
 const ALWAYS: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 const NEVER_BLOCK: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
 
-/// Who makes sure that a path stays beneath its start.
+/// Mechanism that confines a path to its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resolver {
     /// The kernel, in one `openat2` call.
     Kernel,
-    /// This program, opening one name after the other without following links: for kernels before 5.6,
-    /// other systems, and containers whose seccomp filter denies `openat2`.
+    /// This program, opening one component after the other without following links: for kernels
+    /// before 5.6, other systems, and containers whose seccomp filter denies `openat2`.
     Walk,
 }
 
 impl Resolver {
-    /// The best resolver that works here.
+    /// Returns the best resolver that works on this system.
     pub fn detect() -> Self {
         let probe = beneath(rustix::fs::CWD, ".", REACH | ALWAYS, Mode::empty());
         if probe.is_ok() {
@@ -57,14 +59,14 @@ impl Resolver {
     }
 }
 
-/// An open directory, and the promise that everything reached through it lies beneath it.
+/// An open directory. All files opened through it are beneath it.
 #[derive(Debug)]
 pub struct SafeDir {
     fd: OwnedFd,
     resolver: Resolver,
 }
 
-/// What a directory entry is.
+/// Kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeKind {
     /// A regular file.
@@ -75,21 +77,21 @@ pub enum NodeKind {
     Other,
 }
 
-/// One name in a directory.
+/// One directory entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The name as the system has it, which need not be UTF-8.
+    /// Name as reported by the system; may not be UTF-8.
     pub name: CString,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: NodeKind,
 }
 
 impl SafeDir {
-    /// Opens a directory that the operator names, which may well be behind links.
+    /// Opens a directory named by the operator; its path may contain links.
     ///
     /// # Errors
-    /// Whatever the system reports.
-    pub fn open_trusted(path: &Path, resolver: Resolver) -> Result<Self, Fault> {
+    /// System errors.
+    pub fn open_trusted(path: &Path, resolver: Resolver) -> Result<Self, FileFailure> {
         let flags = REACH | OFlags::CLOEXEC;
         let fd = retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?;
         Ok(Self { fd, resolver })
@@ -98,8 +100,9 @@ impl SafeDir {
     /// Opens a directory beneath this one.
     ///
     /// # Errors
-    /// [`Fault::NotFound`], [`Fault::Symlink`], [`Fault::NotDirectory`] and what the system reports.
-    pub fn open_dir(&self, path: &RelativePath) -> Result<Self, Fault> {
+    /// [`FileFailure::NotFound`], [`FileFailure::Symlink`], [`FileFailure::NotDirectory`] and
+    /// system errors.
+    pub fn open_dir(&self, path: &RelativePath) -> Result<Self, FileFailure> {
         let fd = self.open(path, REACH, Mode::empty())?;
         Ok(Self {
             fd,
@@ -107,13 +110,13 @@ impl SafeDir {
         })
     }
 
-    /// Opens a directory beneath this one, making it and its parents when they are missing.
+    /// Opens a directory beneath this one and creates it and its parents if missing.
     ///
     /// # Errors
-    /// As [`open_dir`](Self::open_dir), and whatever keeps a directory from being made.
-    pub fn create_dirs(&self, path: &RelativePath, mode: Mode) -> Result<Self, Fault> {
+    /// As [`open_dir`](Self::open_dir), and system errors of the creation.
+    pub fn create_dirs(&self, path: &RelativePath, mode: Mode) -> Result<Self, FileFailure> {
         match self.open_dir(path) {
-            Err(Fault::NotFound) => {}
+            Err(FileFailure::NotFound) => {}
             opened => return opened,
         }
         let mut reached = self.open_dir(&RelativePath::default())?;
@@ -134,64 +137,65 @@ impl SafeDir {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// As [`open_dir`](Self::open_dir), [`Fault::IsDirectory`], [`Fault::NotRegular`].
-    pub fn open_read(&self, path: &RelativePath) -> Result<(File, Metadata), Fault> {
+    /// As [`open_dir`](Self::open_dir), [`FileFailure::IsDirectory`], [`FileFailure::NotRegular`].
+    pub fn open_read(&self, path: &RelativePath) -> Result<(File, Metadata), FileFailure> {
         let fd = self.open(path, OFlags::RDONLY | NEVER_BLOCK, Mode::empty())?;
         only_regular(fd)
     }
 
-    /// Opens a regular file for adding to its end, making it when it is missing.
+    /// Opens a regular file for appending and creates it if missing.
     ///
     /// # Errors
-    /// As [`open_read`](Self::open_read), and [`Fault::HardLinked`].
-    pub fn open_append(&self, path: &RelativePath) -> Result<(File, Metadata), Fault> {
+    /// As [`open_read`](Self::open_read), and [`FileFailure::HardLinked`].
+    pub fn open_append(&self, path: &RelativePath) -> Result<(File, Metadata), FileFailure> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | NEVER_BLOCK;
         let fd = self.open(path, flags, NEW_FILE)?;
         check_replaceable(&rustix::fs::fstat(&fd)?)?;
         only_regular(fd)
     }
 
-    /// Starts a file that takes the place of `path` in one step when it is complete.
-    /// The directory must exist.
+    /// Starts a file that atomically replaces `path` when it is committed. The directory must
+    /// exist.
     ///
     /// # Errors
-    /// [`Fault::IsDirectory`], [`Fault::Symlink`], [`Fault::NotRegular`], [`Fault::HardLinked`] or
-    /// [`Fault::Permission`] when something that must not be replaced has that name, and what the system reports.
-    pub fn begin_replace(&self, path: &RelativePath) -> Result<PendingFile, Fault> {
-        let (parent, name) = path.split_last().ok_or(Fault::IsDirectory)?;
+    /// [`FileFailure::IsDirectory`], [`FileFailure::Symlink`], [`FileFailure::NotRegular`],
+    /// [`FileFailure::HardLinked`] or [`FileFailure::Permission`] if the existing entry must not be
+    /// replaced, and system errors.
+    pub fn begin_replace(&self, path: &RelativePath) -> Result<PendingFile, FileFailure> {
+        let (parent, name) = path.split_last().ok_or(FileFailure::IsDirectory)?;
         PendingFile::create(self.open_dir(&parent)?, name)
     }
 
-    /// What `path` is, without opening or following it.
+    /// Returns the metadata of `path` without opening or following it.
     ///
     /// # Errors
-    /// As [`open_dir`](Self::open_dir); a link at the end of the path is [`Fault::Symlink`].
-    pub fn stat(&self, path: &RelativePath) -> Result<Stat, Fault> {
+    /// As [`open_dir`](Self::open_dir); a link at the end of the path is [`FileFailure::Symlink`].
+    pub fn stat(&self, path: &RelativePath) -> Result<Stat, FileFailure> {
         let stat = match path.split_last() {
             None => rustix::fs::fstat(&self.fd)?,
             Some((parent, name)) => self.open_dir(&parent)?.stat_name(name)?,
         };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-            return Err(Fault::Symlink);
+            return Err(FileFailure::Symlink);
         }
         Ok(stat)
     }
 
-    /// Removes a file; a link is removed itself, never what it names.
+    /// Removes a file; a link is removed, not its target.
     ///
     /// # Errors
-    /// As [`open_dir`](Self::open_dir), [`Fault::IsDirectory`].
-    pub fn remove_file(&self, path: &RelativePath) -> Result<(), Fault> {
-        let (parent, name) = path.split_last().ok_or(Fault::IsDirectory)?;
+    /// As [`open_dir`](Self::open_dir), [`FileFailure::IsDirectory`].
+    pub fn remove_file(&self, path: &RelativePath) -> Result<(), FileFailure> {
+        let (parent, name) = path.split_last().ok_or(FileFailure::IsDirectory)?;
         let parent = self.open_dir(&parent)?;
         Ok(rustix::fs::unlinkat(&parent.fd, name, AtFlags::empty())?)
     }
 
-    /// The entries of this directory in no order, at most `limit`, and whether there were more.
+    /// Returns at most `limit` entries of this directory, unsorted, and whether there are more.
     ///
     /// # Errors
-    /// Whatever the system reports.
-    pub fn entries(&self, limit: usize) -> Result<(Vec<Entry>, bool), Fault> {
+    /// System errors.
+    pub fn entries(&self, limit: usize) -> Result<(Vec<Entry>, bool), FileFailure> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let readable = retry_on_intr(|| rustix::fs::openat(&self.fd, ".", flags, Mode::empty()))?;
         let mut entries = Vec::new();
@@ -222,8 +226,8 @@ impl SafeDir {
         Ok((entries, false))
     }
 
-    /// The same directory through another handle, or the one that an entry's raw name means.
-    pub(super) fn enter(&self, name: &CString) -> Result<Self, Fault> {
+    /// Opens a direct subdirectory by its raw name, or this directory again by `.`.
+    pub(super) fn enter(&self, name: &CString) -> Result<Self, FileFailure> {
         let fd = step_into(&self.fd, name.as_c_str())?;
         Ok(Self {
             fd,
@@ -231,8 +235,8 @@ impl SafeDir {
         })
     }
 
-    /// Gives the owner of this directory the rights to it back that a command may have taken away.
-    pub(super) fn regain(&self) -> Result<(), Fault> {
+    /// Restores the owner's permissions on this directory, which a command may have removed.
+    pub(super) fn restore_owner_access(&self) -> Result<(), FileFailure> {
         let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.fd)?.st_mode);
         if mode.contains(Mode::RWXU) {
             return Ok(());
@@ -240,21 +244,22 @@ impl SafeDir {
         Ok(change_mode(&self.fd, mode | Mode::RWXU)?)
     }
 
-    /// Facts about an entry of this directory; a link is described, not followed.
+    /// Returns the metadata of an entry of this directory; links are not followed.
     pub(super) fn stat_name(&self, name: impl rustix::path::Arg) -> Result<Stat, Errno> {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    fn open(&self, path: &RelativePath, flags: OFlags, mode: Mode) -> Result<OwnedFd, Fault> {
+    fn open(&self, path: &RelativePath, flags: OFlags, mode: Mode) -> Result<OwnedFd, FileFailure> {
         let flags = flags | ALWAYS;
         if self.resolver == Resolver::Walk {
             return walk(&self.fd, path, flags, mode);
         }
         let target = if path.is_empty() { "." } else { path.as_str() };
         match beneath(&self.fd, target, flags, mode) {
-            // A link where a directory was asked for is reported like a file: the walk tells them apart.
+            // The kernel reports a link in place of a directory like a file; the walk distinguishes
+            // them.
             Err(Errno::NOTDIR) => walk(&self.fd, path, flags, mode),
-            Err(Errno::XDEV) => Err(Fault::Symlink),
+            Err(Errno::XDEV) => Err(FileFailure::Symlink),
             opened => Ok(opened?),
         }
     }
@@ -276,15 +281,15 @@ impl From<FileType> for NodeKind {
     }
 }
 
-/// Refuses to write to anything but a plain, writable file that has no second name.
-pub(super) fn check_replaceable(stat: &Stat) -> Result<(), Fault> {
+/// Rejects all file types except a regular, writable file with a single hard link.
+pub(super) fn check_replaceable(stat: &Stat) -> Result<(), FileFailure> {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_nlink > 1 => Err(Fault::HardLinked),
-        FileType::RegularFile if stat.st_mode & 0o222 == 0 => Err(Fault::Permission),
+        FileType::RegularFile if stat.st_nlink > 1 => Err(FileFailure::HardLinked),
+        FileType::RegularFile if stat.st_mode & 0o222 == 0 => Err(FileFailure::Permission),
         FileType::RegularFile => Ok(()),
-        FileType::Directory => Err(Fault::IsDirectory),
-        FileType::Symlink => Err(Fault::Symlink),
-        _ => Err(Fault::NotRegular),
+        FileType::Directory => Err(FileFailure::IsDirectory),
+        FileType::Symlink => Err(FileFailure::Symlink),
+        _ => Err(FileFailure::NotRegular),
     }
 }
 
@@ -296,7 +301,7 @@ fn beneath(start: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Result<Ow
     let mut tries = 0;
     loop {
         tries += 1;
-        // The kernel asks to try again when a rename elsewhere kept it from being sure.
+        // The kernel returns this if a concurrent rename made the result uncertain.
         match rustix::fs::openat2(&start, path, flags, mode, rules) {
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if tries < MAX_TRIES => {}
@@ -310,7 +315,8 @@ fn beneath(_start: impl AsFd, _path: &str, _flags: OFlags, _mode: Mode) -> Resul
     Err(Errno::NOSYS)
 }
 
-/// A handle that only reaches takes no change itself; its name among this process' handles does, and leads nowhere else.
+/// A path-only handle cannot be changed itself; its entry in `/proc/self/fd` can, and denotes the
+/// same directory.
 #[cfg(target_os = "linux")]
 fn change_mode(directory: &OwnedFd, mode: Mode) -> Result<(), Errno> {
     use std::os::fd::AsRawFd;
@@ -322,7 +328,12 @@ fn change_mode(directory: &OwnedFd, mode: Mode) -> Result<(), Errno> {
     rustix::fs::fchmod(directory, mode)
 }
 
-fn walk(start: &OwnedFd, path: &RelativePath, flags: OFlags, mode: Mode) -> Result<OwnedFd, Fault> {
+fn walk(
+    start: &OwnedFd,
+    path: &RelativePath,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, FileFailure> {
     let Some((parent, name)) = path.split_last() else {
         return Ok(retry_on_intr(|| {
             rustix::fs::openat(start, ".", flags, mode)
@@ -341,28 +352,31 @@ fn walk(start: &OwnedFd, path: &RelativePath, flags: OFlags, mode: Mode) -> Resu
     })?)
 }
 
-fn step_into(parent: &OwnedFd, name: impl rustix::path::Arg + Copy) -> Result<OwnedFd, Fault> {
+fn step_into(
+    parent: &OwnedFd,
+    name: impl rustix::path::Arg + Copy,
+) -> Result<OwnedFd, FileFailure> {
     match retry_on_intr(|| rustix::fs::openat(parent, name, REACH | ALWAYS, Mode::empty())) {
-        // Only for the words of the refusal: the open has failed either way.
+        // Only selects the error text: the open has failed in either case.
         Err(Errno::NOTDIR) => match rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-                Err(Fault::Symlink)
+                Err(FileFailure::Symlink)
             }
-            _ => Err(Fault::NotDirectory),
+            _ => Err(FileFailure::NotDirectory),
         },
         opened => Ok(opened?),
     }
 }
 
-fn only_regular(fd: OwnedFd) -> Result<(File, Metadata), Fault> {
+fn only_regular(fd: OwnedFd) -> Result<(File, Metadata), FileFailure> {
     let file = File::from(fd);
     let metadata = file.metadata()?;
     if metadata.is_dir() {
-        Err(Fault::IsDirectory)
+        Err(FileFailure::IsDirectory)
     } else if metadata.is_file() {
         Ok((file, metadata))
     } else {
-        Err(Fault::NotRegular)
+        Err(FileFailure::NotRegular)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opening beneath a handle, with the kernel's help and without it.
+//! Opening beneath a handle, with both resolvers.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::mpsc;
@@ -16,12 +16,12 @@ fn plain(raw: &str) -> RelativePath {
 }
 
 fn start(resolver: Resolver) -> (tempfile::TempDir, SafeDir) {
-    let place = tempfile::tempdir().expect("temporary directory");
-    let dir = SafeDir::open_trusted(place.path(), resolver).expect("open");
-    (place, dir)
+    let fixture = tempfile::tempdir().expect("temporary directory");
+    let dir = SafeDir::open_trusted(fixture.path(), resolver).expect("open");
+    (fixture, dir)
 }
 
-/// Fails instead of hanging when the operation blocks.
+/// Fails instead of hanging if the operation blocks.
 fn at_once<T: Send + 'static>(operation: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = mpsc::channel();
     std::thread::spawn(move || done.send(operation()));
@@ -31,24 +31,24 @@ fn at_once<T: Send + 'static>(operation: impl FnOnce() -> T + Send + 'static) ->
 }
 
 #[test]
-fn this_system_has_a_working_resolver() {
-    let (place, _) = start(Resolver::Walk);
-    std::fs::write(place.path().join("a"), "x").expect("write");
-    let dir = SafeDir::open_trusted(place.path(), Resolver::detect()).expect("open");
+fn detect_returns_working_resolver() {
+    let (fixture, _) = start(Resolver::Walk);
+    std::fs::write(fixture.path().join("a"), "x").expect("write");
+    let dir = SafeDir::open_trusted(fixture.path(), Resolver::detect()).expect("open");
     assert!(dir.open_read(&plain("a")).is_ok());
 }
 
 #[test]
-fn missing_directories_are_made_and_existing_ones_kept() {
+fn create_dirs_creates_missing_and_retains_existing() {
     for resolver in RESOLVERS {
-        let (place, dir) = start(resolver);
+        let (fixture, dir) = start(resolver);
         dir.create_dirs(&plain("a/b/c"), SHARED_DIR).expect("new");
-        std::fs::write(place.path().join("a/b/kept"), "x").expect("write");
+        std::fs::write(fixture.path().join("a/b/kept"), "x").expect("write");
         dir.create_dirs(&plain("a/b/d"), PRIVATE_DIR)
             .expect("half new");
         dir.create_dirs(&plain("a/b"), SHARED_DIR).expect("old");
-        assert!(place.path().join("a/b/kept").is_file());
-        let mode = std::fs::metadata(place.path().join("a/b/d"))
+        assert!(fixture.path().join("a/b/kept").is_file());
+        let mode = std::fs::metadata(fixture.path().join("a/b/d"))
             .expect("made")
             .mode();
         assert_eq!(mode & 0o777, 0o700);
@@ -56,110 +56,125 @@ fn missing_directories_are_made_and_existing_ones_kept() {
 }
 
 #[test]
-fn each_obstacle_has_its_own_fault() {
+fn each_obstacle_has_its_own_failure() {
     for resolver in RESOLVERS {
-        let (place, dir) = start(resolver);
-        std::fs::create_dir(place.path().join("d")).expect("dir");
-        std::fs::write(place.path().join("f"), "x").expect("file");
-        symlink("d", place.path().join("to-d")).expect("link");
-        symlink("f", place.path().join("to-f")).expect("link");
-        std::fs::write(place.path().join("d/inner"), "x").expect("file");
+        let (fixture, dir) = start(resolver);
+        std::fs::create_dir(fixture.path().join("d")).expect("dir");
+        std::fs::write(fixture.path().join("f"), "x").expect("file");
+        symlink("d", fixture.path().join("to-d")).expect("link");
+        symlink("f", fixture.path().join("to-f")).expect("link");
+        std::fs::write(fixture.path().join("d/inner"), "x").expect("file");
         let read = |raw: &str| dir.open_read(&plain(raw)).expect_err("must fail");
-        assert!(matches!(read("nothing"), Fault::NotFound), "{resolver:?}");
         assert!(
-            matches!(read("nothing/at/all"), Fault::NotFound),
+            matches!(read("nothing"), FileFailure::NotFound),
             "{resolver:?}"
         );
-        assert!(matches!(read("d"), Fault::IsDirectory), "{resolver:?}");
-        assert!(matches!(read(""), Fault::IsDirectory), "{resolver:?}");
         assert!(
-            matches!(read("f/inner"), Fault::NotDirectory),
+            matches!(read("nothing/at/all"), FileFailure::NotFound),
             "{resolver:?}"
         );
-        assert!(matches!(read("to-f"), Fault::Symlink), "{resolver:?}");
-        assert!(matches!(read("to-d/inner"), Fault::Symlink), "{resolver:?}");
+        assert!(
+            matches!(read("d"), FileFailure::IsDirectory),
+            "{resolver:?}"
+        );
+        assert!(matches!(read(""), FileFailure::IsDirectory), "{resolver:?}");
+        assert!(
+            matches!(read("f/inner"), FileFailure::NotDirectory),
+            "{resolver:?}"
+        );
+        assert!(matches!(read("to-f"), FileFailure::Symlink), "{resolver:?}");
+        assert!(
+            matches!(read("to-d/inner"), FileFailure::Symlink),
+            "{resolver:?}"
+        );
         let enter = |raw: &str| dir.open_dir(&plain(raw)).expect_err("must fail");
-        assert!(matches!(enter("to-d"), Fault::Symlink), "{resolver:?}");
-        assert!(matches!(enter("f"), Fault::NotDirectory), "{resolver:?}");
+        assert!(
+            matches!(enter("to-d"), FileFailure::Symlink),
+            "{resolver:?}"
+        );
+        assert!(
+            matches!(enter("f"), FileFailure::NotDirectory),
+            "{resolver:?}"
+        );
         let create = dir
             .create_dirs(&plain("to-d/new"), SHARED_DIR)
             .expect_err("must fail");
-        assert!(matches!(create, Fault::Symlink), "{resolver:?}");
-        assert!(!place.path().join("d/new").exists());
+        assert!(matches!(create, FileFailure::Symlink), "{resolver:?}");
+        assert!(!fixture.path().join("d/new").exists());
     }
 }
 
 #[test]
-fn fifos_sockets_and_devices_are_refused_without_waiting() {
+fn special_files_are_rejected_without_blocking() {
     for resolver in RESOLVERS {
-        let (place, dir) = start(resolver);
-        let fifo = place.path().join("fifo");
+        let (fixture, dir) = start(resolver);
+        let fifo = fixture.path().join("fifo");
         rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).expect("fifo");
         let _socket =
-            std::os::unix::net::UnixListener::bind(place.path().join("socket")).expect("socket");
+            std::os::unix::net::UnixListener::bind(fixture.path().join("socket")).expect("socket");
         let dir = std::sync::Arc::new(dir);
         for name in ["fifo", "socket"] {
             let for_read = dir.clone();
             let read = at_once(move || for_read.open_read(&plain(name)));
             assert!(
-                matches!(read, Err(Fault::NotRegular)),
+                matches!(read, Err(FileFailure::NotRegular)),
                 "{resolver:?} {name}: {read:?}"
             );
             let for_append = dir.clone();
             let append = at_once(move || for_append.open_append(&plain(name)));
             assert!(
-                matches!(append, Err(Fault::NotRegular)),
+                matches!(append, Err(FileFailure::NotRegular)),
                 "{resolver:?} {name}: {append:?}"
             );
             let replace = dir.begin_replace(&plain(name));
             assert!(
-                matches!(replace, Err(Fault::NotRegular)),
+                matches!(replace, Err(FileFailure::NotRegular)),
                 "{resolver:?} {name}"
             );
         }
-        // A FIFO that has a reader can be opened for writing: it is refused all the same.
+        // A FIFO with a reader can be opened for writing and must be rejected nevertheless.
         let _reader = File::from(
             rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())
                 .expect("reader"),
         );
         assert!(matches!(
             dir.open_append(&plain("fifo")),
-            Err(Fault::NotRegular)
+            Err(FileFailure::NotRegular)
         ));
     }
     let devices = SafeDir::open_trusted(Path::new("/dev"), Resolver::detect()).expect("devices");
     assert!(matches!(
         devices.open_read(&plain("null")),
-        Err(Fault::NotRegular)
+        Err(FileFailure::NotRegular)
     ));
 }
 
 #[test]
-fn a_file_with_a_second_name_is_not_written_to() {
+fn hard_linked_file_is_not_written() {
     for resolver in RESOLVERS {
-        let (place, dir) = start(resolver);
-        std::fs::write(place.path().join("one"), "kept").expect("write");
-        std::fs::hard_link(place.path().join("one"), place.path().join("two")).expect("link");
+        let (fixture, dir) = start(resolver);
+        std::fs::write(fixture.path().join("one"), "kept").expect("write");
+        std::fs::hard_link(fixture.path().join("one"), fixture.path().join("two")).expect("link");
         assert!(matches!(
             dir.begin_replace(&plain("two")),
-            Err(Fault::HardLinked)
+            Err(FileFailure::HardLinked)
         ));
         assert!(matches!(
             dir.open_append(&plain("two")),
-            Err(Fault::HardLinked)
+            Err(FileFailure::HardLinked)
         ));
         assert!(dir.open_read(&plain("two")).is_ok());
         assert_eq!(
-            std::fs::read_to_string(place.path().join("one")).expect("read"),
+            std::fs::read_to_string(fixture.path().join("one")).expect("read"),
             "kept"
         );
     }
 }
 
 #[test]
-fn a_replacement_appears_whole_and_keeps_the_mode() {
-    let (place, dir) = start(Resolver::detect());
-    let script = place.path().join("run.sh");
+fn replacement_is_atomic_and_retains_mode() {
+    let (fixture, dir) = start(Resolver::detect());
+    let script = fixture.path().join("run.sh");
     std::fs::write(&script, "old").expect("write");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o750)).expect("mode");
     let mut pending = dir.begin_replace(&plain("run.sh")).expect("begin");
@@ -175,57 +190,57 @@ fn a_replacement_appears_whole_and_keeps_the_mode() {
         std::fs::metadata(&script).expect("stat").mode() & 0o777,
         0o750
     );
-    assert_eq!(std::fs::read_dir(place.path()).expect("list").count(), 1);
+    assert_eq!(std::fs::read_dir(fixture.path()).expect("list").count(), 1);
 }
 
 #[test]
-fn an_abandoned_replacement_leaves_nothing() {
-    let (place, dir) = start(Resolver::detect());
+fn dropped_replacement_is_deleted() {
+    let (fixture, dir) = start(Resolver::detect());
     let mut pending = dir.begin_replace(&plain("new.txt")).expect("begin");
     pending.write(b"half").expect("write");
     drop(pending);
-    assert_eq!(std::fs::read_dir(place.path()).expect("list").count(), 0);
+    assert_eq!(std::fs::read_dir(fixture.path()).expect("list").count(), 0);
 }
 
 #[test]
-fn a_target_that_became_a_directory_or_a_link_is_left_alone() {
-    let (place, dir) = start(Resolver::detect());
+fn commit_rejects_target_turned_directory_or_link() {
+    let (fixture, dir) = start(Resolver::detect());
     let pending = dir.begin_replace(&plain("a")).expect("begin");
-    std::fs::create_dir(place.path().join("a")).expect("dir");
+    std::fs::create_dir(fixture.path().join("a")).expect("dir");
     assert!(matches!(
         pending.commit(Durability::Cached),
-        Err(Fault::IsDirectory)
+        Err(FileFailure::IsDirectory)
     ));
     let pending = dir.begin_replace(&plain("b")).expect("begin");
-    symlink("elsewhere", place.path().join("b")).expect("link");
+    symlink("elsewhere", fixture.path().join("b")).expect("link");
     assert!(matches!(
         pending.commit(Durability::Cached),
-        Err(Fault::Symlink)
+        Err(FileFailure::Symlink)
     ));
-    assert_eq!(std::fs::read_dir(place.path()).expect("list").count(), 2);
+    assert_eq!(std::fs::read_dir(fixture.path()).expect("list").count(), 2);
 }
 
 #[test]
-fn a_read_only_file_is_not_replaced() {
-    let (place, dir) = start(Resolver::detect());
-    std::fs::write(place.path().join("a"), "kept").expect("write");
+fn read_only_file_is_not_replaced() {
+    let (fixture, dir) = start(Resolver::detect());
+    std::fs::write(fixture.path().join("a"), "kept").expect("write");
     std::fs::set_permissions(
-        place.path().join("a"),
+        fixture.path().join("a"),
         std::fs::Permissions::from_mode(0o444),
     )
     .expect("mode");
     assert!(matches!(
         dir.begin_replace(&plain("a")),
-        Err(Fault::Permission)
+        Err(FileFailure::Permission)
     ));
 }
 
 #[test]
-fn entries_are_counted_and_named_with_their_kind() {
-    let (place, dir) = start(Resolver::detect());
-    std::fs::create_dir(place.path().join("d")).expect("dir");
-    std::fs::write(place.path().join("f"), "x").expect("file");
-    symlink("/", place.path().join("l")).expect("link");
+fn entries_respect_limit_and_report_kind() {
+    let (fixture, dir) = start(Resolver::detect());
+    std::fs::create_dir(fixture.path().join("d")).expect("dir");
+    std::fs::write(fixture.path().join("f"), "x").expect("file");
+    symlink("/", fixture.path().join("l")).expect("link");
     let (mut entries, more) = dir.entries(10).expect("entries");
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     let kinds: Vec<NodeKind> = entries.iter().map(|entry| entry.kind).collect();
@@ -239,14 +254,14 @@ fn entries_are_counted_and_named_with_their_kind() {
 }
 
 #[test]
-fn stat_describes_without_following() {
+fn stat_does_not_follow_links() {
     for resolver in RESOLVERS {
-        let (place, dir) = start(resolver);
-        std::fs::write(place.path().join("f"), "four").expect("file");
-        symlink("f", place.path().join("l")).expect("link");
+        let (fixture, dir) = start(resolver);
+        std::fs::write(fixture.path().join("f"), "four").expect("file");
+        symlink("f", fixture.path().join("l")).expect("link");
         assert_eq!(dir.stat(&plain("f")).expect("stat").st_size, 4);
-        assert!(matches!(dir.stat(&plain("l")), Err(Fault::Symlink)));
-        assert!(matches!(dir.stat(&plain("x")), Err(Fault::NotFound)));
+        assert!(matches!(dir.stat(&plain("l")), Err(FileFailure::Symlink)));
+        assert!(matches!(dir.stat(&plain("x")), Err(FileFailure::NotFound)));
         assert!(dir.stat(&plain("")).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! Finding files by name and lines by what they say.
+//! Search for files by name and for lines by content.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -9,48 +9,51 @@ use regex::{Regex, RegexBuilder};
 use tokio_util::sync::CancellationToken;
 
 use super::blocking_files::BlockingFiles;
-use super::fault::{Fault, FileError};
+use super::file_error::{FileError, FileFailure};
 use super::ignore::is_ignored;
 use super::listing::one_line;
-use super::places::Start;
+use super::resolve::SearchStart;
 use super::safe_fs::{NodeKind, SafeDir};
 use super::virtual_paths::{RelativePath, VirtualPath};
 
-/// Files longer than this are not searched.
-const LONGEST_FILE: u64 = 1 << 20;
-/// Where a file with a NUL is taken for binary.
-const LOOKED_AT_FOR_NUL: usize = 8 * 1024;
-/// Lines with more characters are not searched.
-const LONGEST_LINE: usize = 2000;
-/// Characters of a line that are shown.
-const SHOWN_OF_LINE: usize = 200;
-/// Directories within directories that are looked into: each is held open meanwhile.
-const DEEPEST: usize = 40;
-/// The longest pattern of names, in bytes, and the most alternatives within alternatives of one. Reading it goes down a call for each,
-/// and a model may write any number.
-const LONGEST_PATTERN: usize = 1_024;
-/// The longest regular expression, in bytes: a letter of one may stand for a thousand ranges that are to be gone through.
-const LONGEST_EXPRESSION: usize = 1_024;
-const MOST_NESTED: usize = 10;
-/// How large a regular expression may become, in bytes: what it costs per letter grows with it.
-const LARGEST_EXPRESSION: usize = 256 << 10;
-/// What one search reads at most, and how long it goes on: some patterns take a minute for a megabyte.
-const MOST_READ: u64 = 256 << 20;
-const LONGEST_SEARCH: Duration = Duration::from_secs(5);
+/// Maximum size of a searched file, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+/// Number of bytes that are checked for NUL, the sign of a binary file.
+const BINARY_CHECK_BYTES: usize = 8 * 1024;
+/// Maximum length of a searched line, in characters.
+const MAX_LINE_CHARS: usize = 2000;
+/// Maximum number of characters returned per line.
+const LINE_EXCERPT_CHARS: usize = 200;
+/// Maximum nesting of walked directories: each level holds an open handle.
+const MAX_DEPTH: usize = 40;
+/// Maximum length of a name pattern, in bytes. The parser recurses per nested alternative, and a
+/// model may write any number of them; see [`MAX_NESTED_BRACES`].
+const MAX_PATTERN_BYTES: usize = 1_024;
+/// Maximum length of a regular expression, in bytes: one character class may expand to a thousand
+/// ranges.
+const MAX_EXPRESSION_BYTES: usize = 1_024;
+const MAX_NESTED_BRACES: usize = 10;
+/// Maximum compiled size of a regular expression, in bytes: the matching cost per character grows
+/// with it.
+const MAX_COMPILED_BYTES: usize = 256 << 10;
+/// Maximum number of bytes read by one search, and its timeout: some patterns take a minute per
+/// megabyte.
+const MAX_READ_BYTES: u64 = 256 << 20;
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A pattern of names, `/` being matched by `**` alone.
+/// Pattern of file names; `/` is matched by `**` only.
 #[derive(Debug, Clone)]
 pub struct NamePattern(GlobMatcher);
 
 impl NamePattern {
-    /// Reads a pattern such as `**/*.md`.
+    /// Parses a pattern such as `**/*.md`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Description of the syntax error.
     pub fn parse(pattern: &str) -> Result<Self, String> {
-        if pattern.len() > LONGEST_PATTERN || nesting(pattern) > MOST_NESTED {
+        if pattern.len() > MAX_PATTERN_BYTES || nesting(pattern) > MAX_NESTED_BRACES {
             return Err(format!(
-                "the pattern is longer than {LONGEST_PATTERN} bytes, or has more than {MOST_NESTED} braces within braces"
+                "the pattern is longer than {MAX_PATTERN_BYTES} bytes, or has more than {MAX_NESTED_BRACES} braces within braces"
             ));
         }
         let glob = GlobBuilder::new(pattern).literal_separator(true).build();
@@ -58,7 +61,7 @@ impl NamePattern {
             .map_err(|error| format!("the pattern cannot be read: {}", error.kind()))
     }
 
-    /// Whether it means this path, or this name where it has no `/`.
+    /// Matches the path, or its last name if the pattern has no `/`.
     fn matches(&self, path: &str) -> bool {
         let name_only = !self.0.glob().glob().contains('/');
         self.0.is_match(if name_only {
@@ -69,7 +72,7 @@ impl NamePattern {
     }
 }
 
-/// How deep braces stand within braces.
+/// Returns the maximum nesting of braces.
 fn nesting(pattern: &str) -> usize {
     let depths = pattern.bytes().scan(0_usize, |depth, byte| {
         match byte {
@@ -82,86 +85,89 @@ fn nesting(pattern: &str) -> usize {
     depths.max().unwrap_or_default()
 }
 
-/// What lines are looked for.
+/// Query for lines.
 #[derive(Debug, Clone)]
 pub struct LineQuery {
-    /// What a line has in it.
+    /// Expression that a line must match.
     pub text: Regex,
-    /// Which files are searched; all where there is none.
+    /// Pattern of searched files; `None` searches all.
     pub files: Option<NamePattern>,
 }
 
 impl LineQuery {
-    /// Reads a regular expression, or the text itself. This may take seconds, so not where others wait.
+    /// Parses a regular expression or a literal text. May take seconds, so call it on a blocking
+    /// thread.
     ///
     /// # Errors
-    /// What is wrong with the expression.
+    /// Description of the syntax error.
     pub fn parse(
         pattern: &str,
         literal: bool,
         case_sensitive: bool,
         files: Option<NamePattern>,
     ) -> Result<Self, String> {
-        if pattern.len() > LONGEST_EXPRESSION {
+        if pattern.len() > MAX_EXPRESSION_BYTES {
             return Err(format!(
-                "the pattern is longer than {LONGEST_EXPRESSION} bytes"
+                "the pattern is longer than {MAX_EXPRESSION_BYTES} bytes"
             ));
         }
         let escaped = literal.then(|| regex::escape(pattern));
         let mut builder = RegexBuilder::new(escaped.as_deref().unwrap_or(pattern));
         let text = builder
             .case_insensitive(!case_sensitive)
-            .size_limit(LARGEST_EXPRESSION)
+            .size_limit(MAX_COMPILED_BYTES)
             .build();
         text.map(|text| Self { text, files })
             .map_err(|error| format!("the pattern cannot be read: {error}"))
     }
 }
 
-/// What a search found.
+/// Results of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
-    /// One line for each, in order.
+pub struct SearchResults {
+    /// Sorted rows, one line each.
     pub rows: Vec<String>,
-    /// Whether there is more than was asked for, or more than one search looks at.
+    /// `true` if rows were omitted because of a limit.
     pub incomplete: bool,
 }
 
 impl BlockingFiles {
-    /// The files beneath a directory, and on demand the directories, whose path from there matches; at most `most`.
+    /// Returns the files beneath a directory, and optionally the directories, whose relative path
+    /// matches; at most `max_rows`.
     ///
     /// # Errors
-    /// As [`list`](Self::list), and [`Fault::Aborted`] when `stop` is cancelled.
+    /// As [`list`](Self::list), and [`FileFailure::Aborted`] if `stop` is cancelled.
     pub fn glob(
         &self,
         path: &VirtualPath,
         pattern: &NamePattern,
         with_directories: bool,
-        most: usize,
+        max_rows: usize,
         stop: &CancellationToken,
-    ) -> Result<Found, FileError> {
-        let mut found = Found::default();
+    ) -> Result<SearchResults, FileError> {
+        let mut results = SearchResults::default();
         let bounds = Bounds::from_now(stop);
         let mut walk = Walk {
-            left: self.max_entries(),
+            budget: self.max_entries(),
             bounds,
         };
-        for start in self.starts(path)? {
+        for start in self.search_starts(path)? {
             let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
                 if (kind == NodeKind::File || with_directories) && pattern.0.is_match(relative) {
-                    found.incomplete |= found.rows.len() == most;
-                    if !found.incomplete {
-                        found.rows.push(format!("{path}/{}", one_line(relative)));
+                    results.incomplete |= results.rows.len() == max_rows;
+                    if !results.incomplete {
+                        results.rows.push(format!("{path}/{}", one_line(relative)));
                     }
                 }
-                Ok(!found.incomplete)
+                Ok(!results.incomplete)
             });
-            found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+            results.incomplete |= !walked.map_err(|fault| fault.at(path))?;
         }
-        Ok(found)
+        Ok(results)
     }
 
-    /// The lines of text files at or beneath `path` that a query means, as `path:line: text`; at most `most`.
+    /// Returns the matching lines of text files at or beneath `path`, as `path:line: text`; at most
+    /// `max_rows`.
     ///
     /// # Errors
     /// As [`glob`](Self::glob).
@@ -169,80 +175,89 @@ impl BlockingFiles {
         &self,
         path: &VirtualPath,
         query: &LineQuery,
-        most: usize,
+        max_rows: usize,
         stop: &CancellationToken,
-    ) -> Result<Found, FileError> {
+    ) -> Result<SearchResults, FileError> {
         let bounds = Bounds::from_now(stop);
-        let mut found = Found::default();
-        let starts = match self.starts(path) {
-            Ok(starts) => starts,
+        let mut results = SearchResults::default();
+        let search_starts = match self.search_starts(path) {
+            Ok(search_starts) => search_starts,
             Err(FileError::At {
-                fault: Fault::NotDirectory,
+                fault: FileFailure::NotDirectory,
                 ..
             }) => {
                 let (file, _) = self.open_read(path)?;
-                add_lines(file, &path.to_string(), query, most, bounds, &mut found)
-                    .map_err(|fault| fault.at(path))?;
-                return Ok(found);
+                add_lines(
+                    file,
+                    &path.to_string(),
+                    query,
+                    max_rows,
+                    bounds,
+                    &mut results,
+                )
+                .map_err(|fault| fault.at(path))?;
+                return Ok(results);
             }
             Err(error) => return Err(error),
         };
         let mut walk = Walk {
-            left: self.max_entries(),
+            budget: self.max_entries(),
             bounds,
         };
-        let mut left_to_read = MOST_READ;
-        for start in starts {
+        let mut remaining_bytes = MAX_READ_BYTES;
+        for start in search_starts {
             let walked = walk.visit(&start.directory, &start.prefix(), &mut |kind, relative| {
-                let is_meant = query
+                let is_selected = query
                     .files
                     .as_ref()
                     .is_none_or(|files| files.matches(relative));
-                if kind != NodeKind::File || !is_meant {
+                if kind != NodeKind::File || !is_selected {
                     return Ok(true);
                 }
-                // A file that vanished, became something else or may not be read is no match.
+                // A file that vanished, changed its kind or cannot be read has no match.
                 let Some((file, metadata)) = start
                     .open(relative)
-                    .filter(|(_, metadata)| metadata.len() <= LONGEST_FILE)
+                    .filter(|(_, metadata)| metadata.len() <= MAX_FILE_BYTES)
                 else {
                     return Ok(true);
                 };
-                left_to_read = left_to_read.saturating_sub(metadata.len());
+                remaining_bytes = remaining_bytes.saturating_sub(metadata.len());
                 add_lines(
                     file,
                     &format!("{path}/{relative}"),
                     query,
-                    most,
+                    max_rows,
                     bounds,
-                    &mut found,
+                    &mut results,
                 )?;
-                Ok(!found.incomplete && left_to_read > 0)
+                Ok(!results.incomplete && remaining_bytes > 0)
             });
-            found.incomplete |= !walked.map_err(|fault| fault.at(path))?;
+            results.incomplete |= !walked.map_err(|fault| fault.at(path))?;
         }
-        Ok(found)
+        Ok(results)
     }
 }
 
-impl Start {
-    /// What stands before the names in its directory.
+impl SearchStart {
+    /// Prefix of the names in this directory.
     fn prefix(&self) -> String {
-        if self.way.is_empty() {
+        if self.relative.is_empty() {
             String::new()
         } else {
-            format!("{}/", self.way.as_str())
+            format!("{}/", self.relative.as_str())
         }
     }
 
-    /// A file that the walk came by.
+    /// Opens a file found by the walk.
     fn open(&self, relative: &str) -> Option<(File, Metadata)> {
-        let inside = RelativePath::parse(relative).ok()?.beneath(&self.way)?;
+        let inside = RelativePath::parse(relative)
+            .ok()?
+            .beneath(&self.relative)?;
         self.directory.open_read(&inside).ok()
     }
 }
 
-/// When a search ends before it is through.
+/// Conditions that end a search early.
 #[derive(Debug, Clone, Copy)]
 struct Bounds<'a> {
     stop: &'a CancellationToken,
@@ -253,36 +268,40 @@ impl<'a> Bounds<'a> {
     fn from_now(stop: &'a CancellationToken) -> Self {
         Self {
             stop,
-            until: Instant::now() + LONGEST_SEARCH,
+            until: Instant::now() + SEARCH_TIMEOUT,
         }
     }
 
-    /// Whether there is time for more.
-    fn allow_more(self) -> Result<bool, Fault> {
+    /// Reports whether time remains.
+    ///
+    /// # Errors
+    /// [`FileFailure::Aborted`] if the search was cancelled.
+    fn allow_more(self) -> Result<bool, FileFailure> {
         if self.stop.is_cancelled() {
-            Err(Fault::Aborted)
+            Err(FileFailure::Aborted)
         } else {
             Ok(Instant::now() < self.until)
         }
     }
 }
 
-/// A way through directories that looks at so many entries at most.
+/// Directory walk with a limited number of entries.
 struct Walk<'a> {
-    left: usize,
+    budget: usize,
     bounds: Bounds<'a>,
 }
 
 impl Walk<'_> {
-    /// Visits what lies beneath a directory by name, without ignored names, links and special files. `false` when it did not see all.
+    /// Visits the content of a directory in name order, without ignored names, links and special
+    /// files. Returns `false` if it is incomplete.
     fn visit(
         &mut self,
         directory: &SafeDir,
         prefix: &str,
-        visitor: &mut dyn FnMut(NodeKind, &str) -> Result<bool, Fault>,
-    ) -> Result<bool, Fault> {
-        let (mut entries, more) = directory.entries(self.left)?;
-        self.left -= entries.len();
+        visitor: &mut dyn FnMut(NodeKind, &str) -> Result<bool, FileFailure>,
+    ) -> Result<bool, FileFailure> {
+        let (mut entries, more) = directory.entries(self.budget)?;
+        self.budget -= entries.len();
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut all = !more;
         for entry in entries {
@@ -299,21 +318,24 @@ impl Walk<'_> {
             if !visitor(entry.kind, &relative)? {
                 return Ok(false);
             }
-            if entry.kind == NodeKind::Directory && relative.matches('/').count() >= DEEPEST {
+            if entry.kind == NodeKind::Directory && relative.matches('/').count() >= MAX_DEPTH {
                 all = false;
             } else if entry.kind == NodeKind::Directory {
                 match directory
                     .enter(&entry.name)
                     .and_then(|inner| self.visit(&inner, &format!("{relative}/"), visitor))
                 {
-                    Ok(saw_all) => all &= saw_all,
-                    // It vanished, became a link or may not be read meanwhile.
+                    Ok(was_complete) => all &= was_complete,
+                    // It vanished, became a link or cannot be read.
                     Err(
-                        Fault::NotFound | Fault::NotDirectory | Fault::Symlink | Fault::Permission,
+                        FileFailure::NotFound
+                        | FileFailure::NotDirectory
+                        | FileFailure::Symlink
+                        | FileFailure::Permission,
                     ) => {}
                     Err(fault) => return Err(fault),
                 }
-                if self.left == 0 {
+                if self.budget == 0 {
                     return Ok(false);
                 }
             }
@@ -324,32 +346,37 @@ impl Walk<'_> {
 
 fn add_lines(
     file: impl Read,
-    shown: &str,
+    display_path: &str,
     query: &LineQuery,
-    most: usize,
+    max_rows: usize,
     bounds: Bounds<'_>,
-    found: &mut Found,
-) -> Result<(), Fault> {
+    results: &mut SearchResults,
+) -> Result<(), FileFailure> {
     let mut bytes = Vec::new();
-    let is_read = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes).is_ok();
-    let is_text = !bytes.iter().take(LOOKED_AT_FOR_NUL).any(|byte| *byte == 0);
-    if !is_read || !is_text || bytes.len() as u64 > LONGEST_FILE {
+    let is_read = file
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .is_ok();
+    let is_text = !bytes.iter().take(BINARY_CHECK_BYTES).any(|byte| *byte == 0);
+    if !is_read || !is_text || bytes.len() as u64 > MAX_FILE_BYTES {
         return Ok(());
     }
     for (position, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
         if !bounds.allow_more()? {
-            found.incomplete = true;
+            results.incomplete = true;
             return Ok(());
         }
-        if line.chars().nth(LONGEST_LINE).is_some() || !query.text.is_match(line) {
+        if line.chars().nth(MAX_LINE_CHARS).is_some() || !query.text.is_match(line) {
             continue;
         }
-        if found.rows.len() == most {
-            found.incomplete = true;
+        if results.rows.len() == max_rows {
+            results.incomplete = true;
             return Ok(());
         }
-        let text: String = line.chars().take(SHOWN_OF_LINE).collect();
-        found.rows.push(format!("{shown}:{}: {text}", position + 1));
+        let text: String = line.chars().take(LINE_EXCERPT_CHARS).collect();
+        results
+            .rows
+            .push(format!("{display_path}:{}: {text}", position + 1));
     }
     Ok(())
 }

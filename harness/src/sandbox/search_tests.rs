@@ -3,10 +3,10 @@
 use super::*;
 use crate::sandbox::WriteMode;
 use crate::sandbox::safe_fs::Resolver;
-use crate::sandbox::test_support::{CANARY, Place, path, work};
+use crate::sandbox::test_support::{CANARY, TestHome, path, work};
 
-fn filled() -> Place {
-    let place = Place::furnished(Resolver::detect());
+fn filled() -> TestHome {
+    let fixture = TestHome::with_roots(Resolver::detect());
     for (name, text) in [
         ("a.md", "One\ntwo\n"),
         ("src/b.rs", "fn one() {}\nlet x = (1);\n"),
@@ -14,25 +14,25 @@ fn filled() -> Place {
         ("node_modules/d.rs", "one\n"),
         ("long.txt", &format!("one {}\none\n", "x".repeat(2100))),
     ] {
-        place
+        fixture
             .files
             .blocking()
             .write_text(&work(name), text, WriteMode::Replace)
             .unwrap();
     }
-    std::fs::write(place.workspace().join("binary"), b"one\0one").unwrap();
-    std::os::unix::fs::symlink(place.outside(), place.workspace().join("out")).unwrap();
+    std::fs::write(fixture.workspace().join("binary"), b"one\0one").unwrap();
+    std::os::unix::fs::symlink(fixture.outside(), fixture.workspace().join("out")).unwrap();
     std::os::unix::fs::symlink(
-        place.outside().join("secret.txt"),
-        place.workspace().join("secret.txt"),
+        fixture.outside().join("secret.txt"),
+        fixture.workspace().join("secret.txt"),
     )
     .unwrap();
-    place
+    fixture
 }
 
-fn globbed(place: &Place, pattern: &str, with_directories: bool) -> Vec<String> {
+fn glob_rows(fixture: &TestHome, pattern: &str, with_directories: bool) -> Vec<String> {
     let pattern = NamePattern::parse(pattern).unwrap();
-    let found = place
+    let found = fixture
         .files
         .blocking()
         .glob(
@@ -51,11 +51,11 @@ fn globbed(place: &Place, pattern: &str, with_directories: bool) -> Vec<String> 
         .collect()
 }
 
-fn grepped(place: &Place, at: &str, query: &LineQuery, most: usize) -> Found {
-    let mut found = place
+fn grep_rows(fixture: &TestHome, at: &str, query: &LineQuery, max_rows: usize) -> SearchResults {
+    let mut found = fixture
         .files
         .blocking()
-        .grep(&path(at), query, most, &CancellationToken::new())
+        .grep(&path(at), query, max_rows, &CancellationToken::new())
         .unwrap();
     found
         .rows
@@ -65,29 +65,29 @@ fn grepped(place: &Place, at: &str, query: &LineQuery, most: usize) -> Found {
 }
 
 #[test]
-fn names_are_found_by_pattern_and_links_are_not_followed() {
-    let place = filled();
+fn glob_matches_names_without_following_links() {
+    let fixture = filled();
     assert_eq!(
-        globbed(&place, "**/*.rs", false),
+        glob_rows(&fixture, "**/*.rs", false),
         ["src/b.rs", "src/deep/c.rs"]
     );
     assert_eq!(
-        globbed(&place, "**/*.md", false),
+        glob_rows(&fixture, "**/*.md", false),
         ["a.md"],
         "also at the root"
     );
-    assert_eq!(globbed(&place, "*.rs", false), [""; 0]);
-    assert_eq!(globbed(&place, "src/*", true), ["src/b.rs", "src/deep"]);
-    assert_eq!(globbed(&place, "**/secret.txt", true), [""; 0]);
+    assert_eq!(glob_rows(&fixture, "*.rs", false), [""; 0]);
+    assert_eq!(glob_rows(&fixture, "src/*", true), ["src/b.rs", "src/deep"]);
+    assert_eq!(glob_rows(&fixture, "**/secret.txt", true), [""; 0]);
     assert!(NamePattern::parse("a{").is_err());
 }
 
 #[test]
-fn a_search_ends_between_two_lines_when_its_time_is_over_or_nobody_waits_for_it() {
+fn add_lines_stops_on_timeout_or_cancel() {
     let query = LineQuery::parse("one", false, false, None).unwrap();
     let text = "one\n".repeat(10);
     let stop = CancellationToken::new();
-    let mut found = Found::default();
+    let mut found = SearchResults::default();
     add_lines(
         text.as_bytes(),
         "a",
@@ -102,23 +102,23 @@ fn a_search_ends_between_two_lines_when_its_time_is_over_or_nobody_waits_for_it(
     .unwrap();
     assert_eq!((found.rows.len(), found.incomplete), (0, true));
     let bounds = Bounds::from_now(&stop);
-    let mut found = Found::default();
+    let mut found = SearchResults::default();
     add_lines(text.as_bytes(), "a", &query, 99, bounds, &mut found).unwrap();
     assert_eq!((found.rows.len(), found.incomplete), (10, false));
     stop.cancel();
     assert!(matches!(
         add_lines(text.as_bytes(), "a", &query, 99, bounds, &mut found),
-        Err(Fault::Aborted)
+        Err(FileFailure::Aborted)
     ));
 }
 
 #[test]
-fn lines_are_found_in_text_files_alone() {
-    let place = filled();
+fn grep_searches_text_files_only() {
+    let fixture = filled();
     let query =
         |pattern: &str, literal, case| LineQuery::parse(pattern, literal, case, None).unwrap();
     let workspace = "/mnt/user-data/workspace";
-    let found = grepped(&place, workspace, &query("\\bone\\b", false, false), 10);
+    let found = grep_rows(&fixture, workspace, &query("\\bone\\b", false, false), 10);
     assert_eq!(
         found.rows,
         [
@@ -129,12 +129,12 @@ fn lines_are_found_in_text_files_alone() {
         ]
     );
     assert_eq!(
-        grepped(&place, workspace, &query("(1)", true, true), 10).rows,
+        grep_rows(&fixture, workspace, &query("(1)", true, true), 10).rows,
         ["src/b.rs:2: let x = (1);"]
     );
     assert_eq!(
-        grepped(
-            &place,
+        grep_rows(
+            &fixture,
             &format!("{workspace}/a.md"),
             &query("t.o", false, true),
             10
@@ -146,21 +146,21 @@ fn lines_are_found_in_text_files_alone() {
     let files = Some(NamePattern::parse("*.rs").unwrap());
     let in_rust = LineQuery::parse("one", false, false, files).unwrap();
     assert_eq!(
-        grepped(&place, workspace, &in_rust, 10).rows.len(),
+        grep_rows(&fixture, workspace, &in_rust, 10).rows.len(),
         2,
-        "a name without a slash means files anywhere"
+        "a name without a slash matches files in any directory"
     );
-    let cut = grepped(&place, workspace, &in_rust, 1);
+    let cut = grep_rows(&fixture, workspace, &in_rust, 1);
     assert!(cut.incomplete && cut.rows.len() == 1);
     assert_eq!(
-        grepped(&place, workspace, &query(CANARY, true, true), 10).rows,
+        grep_rows(&fixture, workspace, &query(CANARY, true, true), 10).rows,
         [""; 0]
     );
     assert!(LineQuery::parse("(", false, false, None).is_err());
 }
 
 #[test]
-fn patterns_that_would_cost_too_much_to_read_are_refused() {
+fn expensive_name_patterns_are_rejected() {
     assert!(NamePattern::parse("src/{a,{b,c}}/*.rs").is_ok());
     for pattern in [
         "{".repeat(100_000) + "a" + &"}".repeat(100_000),
@@ -178,33 +178,36 @@ fn patterns_that_would_cost_too_much_to_read_are_refused() {
 }
 
 #[test]
-fn an_expression_that_takes_long_to_read_is_refused_by_its_length() {
+fn long_regular_expression_is_rejected() {
     let costly = format!("(?i){}", r"[\p{L}\p{N}]?".repeat(100));
     let refused = LineQuery::parse(&costly, false, true, None).err().unwrap();
     assert_eq!(refused, "the pattern is longer than 1024 bytes");
 }
 
 #[test]
-fn names_that_would_break_or_disguise_a_row_are_made_visible() {
-    let place = Place::furnished(Resolver::detect());
-    let hostile = place.workspace().join("a\n2. etc\u{202e}");
+fn rows_escape_names_that_break_lines() {
+    let fixture = TestHome::with_roots(Resolver::detect());
+    let hostile = fixture.workspace().join("a\n2. etc\u{202e}");
     std::fs::create_dir(&hostile).unwrap();
     std::fs::write(hostile.join("b"), "found").unwrap();
-    assert_eq!(globbed(&place, "**/b", false), ["a\\n2. etc\\u{202e}/b"]);
+    assert_eq!(
+        glob_rows(&fixture, "**/b", false),
+        ["a\\n2. etc\\u{202e}/b"]
+    );
     let query = LineQuery::parse("found", true, true, None).unwrap();
     assert_eq!(
-        grepped(&place, "/mnt/user-data/workspace", &query, 10).rows,
+        grep_rows(&fixture, "/mnt/user-data/workspace", &query, 10).rows,
         [""; 0],
-        "no path leads to them"
+        "files that no virtual path can express are skipped"
     );
 }
 
 #[test]
-fn a_search_that_nobody_waits_for_ends() {
-    let place = filled();
+fn cancelled_search_ends() {
+    let fixture = filled();
     let stop = CancellationToken::new();
     stop.cancel();
-    let (files, workspace) = (place.files.blocking(), path("/mnt/user-data/workspace"));
+    let (files, workspace) = (fixture.files.blocking(), path("/mnt/user-data/workspace"));
     let found = files.glob(
         &workspace,
         &NamePattern::parse("**").unwrap(),
@@ -216,7 +219,7 @@ fn a_search_that_nobody_waits_for_ends() {
         matches!(
             found,
             Err(FileError::At {
-                fault: Fault::Aborted,
+                fault: FileFailure::Aborted,
                 ..
             })
         ),
@@ -232,7 +235,7 @@ fn a_search_that_nobody_waits_for_ends() {
         matches!(
             found,
             Err(FileError::At {
-                fault: Fault::Aborted,
+                fault: FileFailure::Aborted,
                 ..
             })
         ),

@@ -1,44 +1,44 @@
-//! Links planted in the workspace, before an operation and in the middle of one.
+//! Links placed in the workspace before and during an operation.
 
 use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::blocking_files::{Occurrences, WriteMode};
-use super::fault::{Fault, FileError};
+use super::file_error::{FileError, FileFailure};
 use super::line_range::LineRange;
 use super::pending_file::Durability;
 use super::safe_fs::Resolver;
-use super::test_support::{CANARY, Place, RESOLVERS, work};
+use super::test_support::{CANARY, RESOLVERS, TestHome, work};
 use super::virtual_paths::VirtualPath;
 
 fn is_refused<T>(result: Result<T, FileError>) -> bool {
     matches!(
         result,
         Err(FileError::At {
-            fault: Fault::Symlink,
+            fault: FileFailure::Symlink,
             ..
         })
     )
 }
 
 #[test]
-fn a_planted_link_is_refused_by_every_operation() {
+fn every_operation_rejects_planted_link() {
     for resolver in RESOLVERS {
-        let place = Place::furnished(resolver);
-        let files = place.files.blocking();
-        std::fs::create_dir(place.workspace().join("sub")).expect("dir");
+        let fixture = TestHome::with_roots(resolver);
+        let files = fixture.files.blocking();
+        std::fs::create_dir(fixture.workspace().join("sub")).expect("dir");
         let plant = |target: &std::path::Path, name: &str| {
-            symlink(target, place.workspace().join(name)).expect("link");
+            symlink(target, fixture.workspace().join(name)).expect("link");
         };
-        plant(&place.outside().join("secret.txt"), "file");
-        plant(&place.outside(), "dir");
+        plant(&fixture.outside().join("secret.txt"), "file");
+        plant(&fixture.outside(), "dir");
         plant(
             std::path::Path::new("../../../../../../../outside"),
             "sub/relative",
         );
         plant(std::path::Path::new("/proc/self/root"), "magic");
-        plant(&place.outside().join("new.txt"), "dangling");
+        plant(&fixture.outside().join("new.txt"), "dangling");
         plant(std::path::Path::new("loop"), "loop");
 
         for name in [
@@ -101,17 +101,17 @@ fn a_planted_link_is_refused_by_every_operation() {
                 .expect("a link is removed itself")
         );
         assert!(is_refused(files.remove_file(&work("dir/secret.txt"))));
-        place.assert_outside_is_untouched();
+        fixture.assert_outside_is_untouched();
     }
 }
 
 #[test]
-fn a_root_replaced_by_a_link_is_refused() {
+fn root_replaced_by_link_is_rejected() {
     for resolver in RESOLVERS {
-        let place = Place::furnished(resolver);
-        std::fs::remove_dir(place.workspace()).expect("remove");
-        symlink(place.outside(), place.workspace()).expect("link");
-        let files = place.files.blocking();
+        let fixture = TestHome::with_roots(resolver);
+        std::fs::remove_dir(fixture.workspace()).expect("remove");
+        symlink(fixture.outside(), fixture.workspace()).expect("link");
+        let files = fixture.files.blocking();
         assert!(is_refused(
             files.read_text(&work("secret.txt"), LineRange::ALL)
         ));
@@ -121,16 +121,16 @@ fn a_root_replaced_by_a_link_is_refused() {
             WriteMode::Replace
         )));
         assert!(is_refused(files.list(&work(""), 2)));
-        place.assert_outside_is_untouched();
+        fixture.assert_outside_is_untouched();
     }
 }
 
-/// Swaps a directory and a link to the outside as fast as it can while `attempt` runs `tries` times,
-/// and longer until enough swaps have happened to call it a race.
-fn while_flipping(place: &Place, tries: u64, mut attempt: impl FnMut()) {
+/// Swaps a directory and a link to the outside as fast as possible while `attempt` runs `tries`
+/// times, and longer until enough swaps have happened.
+fn while_flipping(fixture: &TestHome, tries: u64, mut attempt: impl FnMut()) {
     const MIN_FLIPS: u64 = 1000;
     let directory = rustix::fs::open(
-        place.workspace(),
+        fixture.workspace(),
         rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY,
         rustix::fs::Mode::empty(),
     )
@@ -145,7 +145,7 @@ fn while_flipping(place: &Place, tries: u64, mut attempt: impl FnMut()) {
                 flips.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // Also when an attempt panics: a test that finds a leak must end.
+        // Also after a panic: a test that finds a leak must terminate.
         let _stop = StopOnDrop(&stop);
         let mut tried = 0;
         while tried < tries || (flips.load(Ordering::Relaxed) < MIN_FLIPS && tried < tries * 100) {
@@ -164,22 +164,22 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-fn racing_place(resolver: Resolver) -> Place {
-    let place = Place::furnished(resolver);
-    std::fs::create_dir(place.workspace().join("real")).expect("dir");
-    std::fs::write(place.workspace().join("real/secret.txt"), "inside").expect("write");
-    symlink(place.outside(), place.workspace().join("other")).expect("link");
-    place
+fn racing_fixture(resolver: Resolver) -> TestHome {
+    let fixture = TestHome::with_roots(resolver);
+    std::fs::create_dir(fixture.workspace().join("real")).expect("dir");
+    std::fs::write(fixture.workspace().join("real/secret.txt"), "inside").expect("write");
+    symlink(fixture.outside(), fixture.workspace().join("other")).expect("link");
+    fixture
 }
 
 #[test]
-fn no_swap_in_the_middle_of_a_read_leaks_the_canary() {
+fn link_swap_during_read_leaks_nothing() {
     for resolver in RESOLVERS {
-        let place = racing_place(resolver);
-        let files = place.files.blocking();
+        let fixture = racing_fixture(resolver);
+        let files = fixture.files.blocking();
         let secret = work("real/secret.txt");
         let (mut inside, mut refused) = (0_u64, 0_u64);
-        while_flipping(&place, 20_000, || match files.open_read(&secret) {
+        while_flipping(&fixture, 20_000, || match files.open_read(&secret) {
             Ok((mut file, _)) => {
                 let mut content = String::new();
                 file.read_to_string(&mut content).expect("readable");
@@ -188,7 +188,7 @@ fn no_swap_in_the_middle_of_a_read_leaks_the_canary() {
                 inside += 1;
             }
             Err(FileError::At {
-                fault: Fault::Symlink | Fault::NotDirectory,
+                fault: FileFailure::Symlink | FileFailure::NotDirectory,
                 ..
             }) => refused += 1,
             Err(other) => panic!("{other}"),
@@ -198,17 +198,17 @@ fn no_swap_in_the_middle_of_a_read_leaks_the_canary() {
 }
 
 #[test]
-fn no_swap_in_the_middle_of_a_listing_shows_the_outside() {
+fn link_swap_during_listing_leaks_nothing() {
     for resolver in RESOLVERS {
-        let place = racing_place(resolver);
+        let fixture = racing_fixture(resolver);
         std::fs::rename(
-            place.workspace().join("real/secret.txt"),
-            place.workspace().join("real/inside.txt"),
+            fixture.workspace().join("real/secret.txt"),
+            fixture.workspace().join("real/inside.txt"),
         )
         .expect("rename");
-        let files = place.files.blocking();
+        let files = fixture.files.blocking();
         let (root, real) = (work(""), work("real"));
-        while_flipping(&place, 2_000, || {
+        while_flipping(&fixture, 2_000, || {
             for listing in [files.list(&root, 2), files.list(&real, 2)] {
                 let lines = listing.map(|listing| listing.lines).unwrap_or_default();
                 assert!(
@@ -221,10 +221,10 @@ fn no_swap_in_the_middle_of_a_listing_shows_the_outside() {
 }
 
 #[test]
-fn no_swap_in_the_middle_of_a_write_changes_the_outside() {
+fn link_swap_during_write_changes_nothing_outside() {
     for resolver in RESOLVERS {
-        let place = racing_place(resolver);
-        let files = place.files.blocking();
+        let fixture = racing_fixture(resolver);
+        let files = fixture.files.blocking();
         let write = |path: &VirtualPath, mode| match files.write_text(path, "overwritten", mode) {
             Ok(()) | Err(FileError::At { .. }) => {}
             Err(other) => panic!("{other}"),
@@ -234,7 +234,7 @@ fn no_swap_in_the_middle_of_a_write_changes_the_outside() {
             work("real/fresh.txt"),
             work("real/new/dir/fresh.txt"),
         );
-        while_flipping(&place, 1_000, || {
+        while_flipping(&fixture, 1_000, || {
             write(&secret, WriteMode::Replace);
             write(&secret, WriteMode::Append);
             write(&fresh, WriteMode::Replace);
@@ -242,6 +242,6 @@ fn no_swap_in_the_middle_of_a_write_changes_the_outside() {
             let _ = files.replace(&secret, "o", "0", Occurrences::First);
             let _ = files.remove_file(&fresh);
         });
-        place.assert_outside_is_untouched();
+        fixture.assert_outside_is_untouched();
     }
 }

@@ -1,4 +1,5 @@
-//! A home on the disk with one thread, and a canary beside it that no operation may touch or tell.
+//! A runtime home on the disk with one thread, and a canary outside that no operation may touch or
+//! reveal.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,18 +10,18 @@ use super::safe_fs::Resolver;
 use super::virtual_paths::{Root, VirtualPath};
 use crate::ids::ThreadId;
 
-/// What is written in the file outside.
+/// Content of the file outside.
 pub(super) const CANARY: &str = "canary: nobody may read this";
 
 pub(super) const RESOLVERS: [Resolver; 2] = [Resolver::Kernel, Resolver::Walk];
 
-pub(super) struct Place {
+pub(super) struct TestHome {
     base: tempfile::TempDir,
     pub(super) home: FileHome,
     pub(super) files: ThreadFiles,
 }
 
-impl Place {
+impl TestHome {
     pub(super) fn new(resolver: Resolver) -> Self {
         Self::with_limits(resolver, FileLimits::default())
     }
@@ -35,13 +36,13 @@ impl Place {
         Self { base, home, files }
     }
 
-    /// A place whose three roots exist.
-    pub(super) fn furnished(resolver: Resolver) -> Self {
-        let place = Self::new(resolver);
+    /// Creates a home whose three roots exist.
+    pub(super) fn with_roots(resolver: Resolver) -> Self {
+        let fixture = Self::new(resolver);
         for root in Root::ALL {
-            place.files.blocking().dirs().create(root).expect("root");
+            fixture.files.blocking().dirs().create(root).expect("root");
         }
-        place
+        fixture
     }
 
     pub(super) fn base(&self) -> &Path {
@@ -56,7 +57,7 @@ impl Place {
         self.files.blocking().dirs().host_path(Root::Workspace)
     }
 
-    /// Fails when anything outside the home was changed.
+    /// Asserts that nothing outside of the home was changed.
     pub(super) fn assert_outside_is_untouched(&self) {
         assert_eq!(names_in(self.base()), ["home", "outside"]);
         assert_eq!(names_in(&self.outside()), ["secret.txt"]);
@@ -88,7 +89,7 @@ pub(super) fn thread_id(raw: &str) -> ThreadId {
     ThreadId::parse(raw).expect("valid thread id")
 }
 
-/// A path in the workspace.
+/// Virtual path in the workspace.
 pub(super) fn work(relative: &str) -> VirtualPath {
     path(&format!("/mnt/user-data/workspace/{relative}"))
 }

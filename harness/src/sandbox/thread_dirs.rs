@@ -1,14 +1,14 @@
-//! Where the files of one user's thread lie under the runtime home.
+//! Location of a user's thread files under the runtime home.
 //!
 //! ```text
 //! {home}/users/{user}/threads/{thread}/user-data/{workspace,uploads,outputs}
 //! {home}/users/{user}/threads/{thread}/acp-workspace
 //! ```
 //!
-//! Directories are made when something is first written. Those above the roots have mode 0700, so
-//! that no other account of the host can look in; the roots have 0755. They are not world-writable:
-//! everything that writes to them today runs under the server's own account. A container sandbox whose
-//! processes have another user id must grant itself access when it is set up, to the threads that use it.
+//! Directories are created by the first write. Those above the roots have mode 0700, so that no
+//! other account of the host has access; the roots have 0755. They are not world-writable: every
+//! writer runs under the server's account. A container sandbox whose processes have another user id
+//! must grant itself access, during its setup and only for the threads that use it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,47 +16,48 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::fault::Fault;
+use super::file_error::FileFailure;
 use super::safe_fs::{PRIVATE_DIR, Resolver, SHARED_DIR, SafeDir};
 use super::virtual_paths::{PathError, RelativePath, Root, VirtualPath};
 use crate::ids::ThreadId;
 
-/// The name of a user's directory: the user's id if it is harmless, a recognizable unique stand-in if not.
+/// Name of a user's directory: the user id if it is safe, a readable and unique derived name
+/// otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UserDirName(String);
 
 impl UserDirName {
-    /// How much of an over-long id stays readable.
+    /// Number of characters of a long id that stay readable.
     const READABLE_CHARS: usize = 128;
 
-    /// The directory name of a user id.
+    /// Returns the directory name of a user id.
     ///
-    /// An id of ASCII letters, digits, `_` and `-` is the name itself. Otherwise every other character
-    /// becomes `-`, and `-` with the first 16 hexadecimal digits of the id's SHA-256 is added, so two ids
-    /// never share a directory. For the same reason an id that already ends like such a stand-in, and one
-    /// that is too long for a name, get the digits too.
+    /// An id of ASCII letters, digits, `_` and `-` is the name itself. Otherwise every other
+    /// character becomes `-`, and `-` plus the first 16 hexadecimal digits of the id's SHA-256 are
+    /// appended, so two ids never share a directory. For the same reason the digits are also
+    /// appended to an id that ends like a derived name and to one that is too long.
     pub fn from_user_id(raw: &str) -> Self {
         let harmless =
-            !raw.is_empty() && raw.len() <= Self::READABLE_CHARS && raw.chars().all(is_harmless);
-        if harmless && !ends_like_a_stand_in(raw) {
+            !raw.is_empty() && raw.len() <= Self::READABLE_CHARS && raw.chars().all(is_plain_char);
+        if harmless && !ends_like_derived_name(raw) {
             return Self(raw.to_owned());
         }
         let readable: String = raw
             .chars()
             .take(Self::READABLE_CHARS)
-            .map(|c| if is_harmless(c) { c } else { '-' })
+            .map(|c| if is_plain_char(c) { c } else { '-' })
             .collect();
         let digest = hex::encode(&Sha256::digest(raw.as_bytes())[..8]);
         Self(format!("{readable}-{digest}"))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The directories of one thread. Cheap to clone; making one touches no disk.
+/// Directories of one thread. Cheap to clone; creating a value does not touch the disk.
 #[derive(Clone)]
 pub struct ThreadDirs {
     pub(super) home: Arc<Path>,
@@ -66,7 +67,7 @@ pub struct ThreadDirs {
 }
 
 impl ThreadDirs {
-    /// The directories of `thread` of `user_id` under the runtime home.
+    /// Returns the directories of `thread` of `user_id` under the runtime home.
     pub fn new(home: Arc<Path>, resolver: Resolver, user_id: &str, thread: &ThreadId) -> Self {
         Self::of_user_dir(
             home,
@@ -76,7 +77,7 @@ impl ThreadDirs {
         )
     }
 
-    /// The same where the name of the user's directory is known.
+    /// As [`new`](Self::new), with a known name of the user's directory.
     pub(super) fn of_user_dir(
         home: Arc<Path>,
         resolver: Resolver,
@@ -94,15 +95,15 @@ impl ThreadDirs {
         }
     }
 
-    /// Where a root lies on the host: for the working directory of a process or a container's mounts,
-    /// never for opening files in this process and never to be shown.
+    /// Path of a root on the host: for the working directory of a process or the mounts of a
+    /// container. Never open files in this process by it, and never show it.
     pub fn host_path(&self, root: Root) -> PathBuf {
         self.home
             .join(self.above(root).as_str())
             .join(root.dir_name())
     }
 
-    /// What a root lies in.
+    /// Parent directory of a root.
     fn above(&self, root: Root) -> &RelativePath {
         if root == Root::AcpWorkspace {
             &self.thread
@@ -111,43 +112,44 @@ impl ThreadDirs {
         }
     }
 
-    /// A directory that the operator, or this program, put where it is.
+    /// Opens a directory whose location was chosen by the operator or by this program.
     ///
     /// # Errors
-    /// Whatever the system reports.
-    pub(super) fn open_other(&self, host: &Path) -> Result<SafeDir, Fault> {
+    /// System errors.
+    pub(super) fn open_host_dir(&self, host: &Path) -> Result<SafeDir, FileFailure> {
         SafeDir::open_trusted(host, self.resolver)
     }
 
-    /// Opens a root. Nothing is made.
+    /// Opens a root. Creates nothing.
     ///
     /// # Errors
-    /// [`Fault::NotFound`] when nothing was written there yet; see [`SafeDir::open_dir`].
-    pub fn open(&self, root: Root) -> Result<SafeDir, Fault> {
+    /// [`FileFailure::NotFound`] if nothing was written there yet; see [`SafeDir::open_dir`].
+    pub fn open(&self, root: Root) -> Result<SafeDir, FileFailure> {
         SafeDir::open_trusted(&self.home, self.resolver)?
             .open_dir(self.above(root))?
             .open_dir(&name_of(root))
     }
 
-    /// Opens a root, making it when it is missing, and opening it to its owner when a command has closed it.
+    /// Opens a root. Creates it if it is missing, and restores the owner's permissions if a command
+    /// removed them.
     ///
     /// # Errors
     /// See [`SafeDir::create_dirs`].
-    pub fn create(&self, root: Root) -> Result<SafeDir, Fault> {
+    pub fn create(&self, root: Root) -> Result<SafeDir, FileFailure> {
         match self.open(root) {
-            Err(Fault::NotFound) => {}
-            Ok(opened) => return opened.regain().map(|()| opened),
+            Err(FileFailure::NotFound) => {}
+            Ok(opened) => return opened.restore_owner_access().map(|()| opened),
             refused => return refused,
         }
         std::fs::create_dir_all(&self.home).inspect_err(|error| {
-            tracing::error!(%error, home = %self.home.display(), "the runtime home cannot be made");
+            tracing::error!(%error, home = %self.home.display(), "cannot create the runtime home");
         })?;
         SafeDir::open_trusted(&self.home, self.resolver)?
             .create_dirs(self.above(root), PRIVATE_DIR)?
             .create_dirs(&name_of(root), SHARED_DIR)
     }
 
-    /// The names of the user's folder and of the thread's.
+    /// Names of the user's folder and of the thread's folder.
     #[cfg(feature = "containers")]
     pub(super) fn names(&self) -> (&str, &str) {
         let mut names = self.thread.components().skip(1).step_by(2);
@@ -157,9 +159,10 @@ impl ThreadDirs {
         )
     }
 
-    /// Lets every account write into a root, which it reaches by a mount alone: the folders above stay this account's own.
+    /// Creates a root that every account can write to. Other accounts reach it through a mount
+    /// only: its parents stay private.
     #[cfg(feature = "containers")]
-    pub(super) fn create_open(&self, root: Root) -> Result<PathBuf, Fault> {
+    pub(super) fn create_world_writable(&self, root: Root) -> Result<PathBuf, FileFailure> {
         let everyone = rustix::fs::Mode::from_raw_mode(0o777);
         rustix::fs::chmodat(
             self.create(root)?,
@@ -170,20 +173,20 @@ impl ThreadDirs {
         Ok(self.host_path(root))
     }
 
-    /// Makes a folder of the thread that no agent reaches, for this account alone, and says where it lies. It goes with the thread.
-    /// The names are plain.
+    /// Creates a private folder of the thread that no agent can access, and returns its path. It is
+    /// deleted with the thread. The names must be plain.
     #[cfg(feature = "mcp")]
-    pub(crate) fn create_apart(&self, names: &[&str]) -> Result<PathBuf, Fault> {
+    pub(crate) fn create_private_dir(&self, names: &[&str]) -> Result<PathBuf, FileFailure> {
         std::fs::create_dir_all(&self.home)?;
-        let apart =
+        let private_dir =
             RelativePath::of_plain_names(&[[self.thread.as_str()].as_slice(), names].concat());
-        SafeDir::open_trusted(&self.home, self.resolver)?.create_dirs(&apart, PRIVATE_DIR)?;
-        Ok(self.apart(names))
+        SafeDir::open_trusted(&self.home, self.resolver)?.create_dirs(&private_dir, PRIVATE_DIR)?;
+        Ok(self.private_dir(names))
     }
 
-    /// Where such a folder lies on the host.
+    /// Path of such a folder on the host.
     #[cfg(feature = "mcp")]
-    pub(crate) fn apart(&self, names: &[&str]) -> PathBuf {
+    pub(crate) fn private_dir(&self, names: &[&str]) -> PathBuf {
         names
             .iter()
             .fold(self.home.join(self.thread.as_str()), |path, name| {
@@ -191,11 +194,12 @@ impl ThreadDirs {
             })
     }
 
-    /// The virtual path that a text means: a virtual path itself, or a host path inside one of the roots,
-    /// which a model may have seen in the output of a program. Pure; the file need not exist.
+    /// Resolves a text to a virtual path: the text is a virtual path, or a host path inside one of
+    /// the roots, which a model may have seen in the output of a program. Pure; the file need not
+    /// exist.
     ///
     /// # Errors
-    /// The [`PathError`] of reading the text as a virtual path.
+    /// The [`PathError`] of parsing the text as a virtual path.
     pub fn resolve_for_display(&self, raw: &str) -> Result<VirtualPath, PathError> {
         let refusal = match VirtualPath::parse(raw) {
             Ok(path) => return Ok(path),
@@ -214,7 +218,7 @@ impl ThreadDirs {
         Err(refusal)
     }
 
-    /// What tells this thread's files from those of every other thread.
+    /// Key that distinguishes this thread's files from those of other threads.
     pub(super) fn key(&self) -> (&Path, &RelativePath) {
         (&self.home, &self.thread)
     }
@@ -232,11 +236,11 @@ fn name_of(root: Root) -> RelativePath {
     RelativePath::of_plain_names(&[root.dir_name()])
 }
 
-fn is_harmless(c: char) -> bool {
+fn is_plain_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
-fn ends_like_a_stand_in(raw: &str) -> bool {
+fn ends_like_derived_name(raw: &str) -> bool {
     raw.rsplit_once('-').is_some_and(|(_, digits)| {
         digits.len() == 16
             && digits

@@ -1,4 +1,4 @@
-//! Names of directories, and that threads and users stay apart.
+//! Directory names, and isolation of threads and users.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -16,7 +16,7 @@ fn dirs(home: &Path) -> ThreadDirs {
 }
 
 #[test]
-fn a_harmless_user_id_is_the_name_itself() {
+fn safe_user_id_is_directory_name() {
     for raw in [
         "default",
         "alice",
@@ -28,7 +28,7 @@ fn a_harmless_user_id_is_the_name_itself() {
 }
 
 #[test]
-fn any_other_user_id_gets_a_readable_unique_stand_in() {
+fn unsafe_user_id_gets_readable_derived_name() {
     assert_eq!(name("a@b.c"), "a-b-c-d648b243a3e817ea");
     assert_eq!(name(""), "-e3b0c44298fc1c14");
     assert!(name("..").starts_with("---"));
@@ -37,24 +37,27 @@ fn any_other_user_id_gets_a_readable_unique_stand_in() {
 }
 
 #[test]
-fn an_id_that_imitates_a_stand_in_does_not_get_the_same_directory() {
+fn id_imitating_derived_name_gets_other_directory() {
     let victim = name("a@b.c");
     assert_ne!(name(&victim), victim);
 }
 
 #[test]
-fn an_over_long_id_still_fits_in_a_name() {
+fn long_id_fits_in_a_name() {
     let (one, other) = (name(&"u".repeat(5000)), name(&"u".repeat(5001)));
     assert!(one.len() <= 255);
     assert_ne!(one, other);
 }
 
 #[test]
-fn directories_are_made_on_first_use_with_narrow_modes() {
+fn directories_are_created_on_first_use_with_strict_modes() {
     let base = tempfile::tempdir().expect("temporary directory");
     let home = base.path().join("not/yet/there");
     let dirs = dirs(&home);
-    assert!(matches!(dirs.open(Root::Workspace), Err(Fault::NotFound)));
+    assert!(matches!(
+        dirs.open(Root::Workspace),
+        Err(FileFailure::NotFound)
+    ));
     assert!(!home.exists());
     dirs.create(Root::Workspace).expect("create");
     let mode = |path: &Path| std::fs::metadata(path).expect("made").mode() & 0o777;
@@ -63,11 +66,14 @@ fn directories_are_made_on_first_use_with_narrow_modes() {
     assert_eq!(mode(&workspace) & 0o022, 0);
     assert_eq!(mode(&home.join("users")), 0o700);
     assert_eq!(mode(&home.join("users/alice/threads/t-1/user-data")), 0o700);
-    assert!(matches!(dirs.open(Root::Outputs), Err(Fault::NotFound)));
+    assert!(matches!(
+        dirs.open(Root::Outputs),
+        Err(FileFailure::NotFound)
+    ));
 }
 
 #[test]
-fn the_home_may_be_behind_a_link_but_nothing_in_it() {
+fn home_may_be_a_link_but_nothing_inside() {
     let base = tempfile::tempdir().expect("temporary directory");
     std::fs::create_dir(base.path().join("disk")).expect("disk");
     symlink("disk", base.path().join("home")).expect("link");
@@ -76,12 +82,18 @@ fn the_home_may_be_behind_a_link_but_nothing_in_it() {
     let uploads = dirs.host_path(Root::Uploads);
     std::fs::remove_dir(&uploads).expect("remove");
     symlink(base.path(), &uploads).expect("link");
-    assert!(matches!(dirs.open(Root::Uploads), Err(Fault::Symlink)));
-    assert!(matches!(dirs.create(Root::Uploads), Err(Fault::Symlink)));
+    assert!(matches!(
+        dirs.open(Root::Uploads),
+        Err(FileFailure::Symlink)
+    ));
+    assert!(matches!(
+        dirs.create(Root::Uploads),
+        Err(FileFailure::Symlink)
+    ));
 }
 
 #[test]
-fn a_root_that_a_command_closed_is_opened_again() {
+fn root_without_permissions_is_restored() {
     let base = tempfile::tempdir().expect("temporary directory");
     let dirs = dirs(base.path());
     dirs.create(Root::Workspace).expect("create");
@@ -89,14 +101,14 @@ fn a_root_that_a_command_closed_is_opened_again() {
     for closed in [0, 0o555, 0o055] {
         std::fs::set_permissions(&workspace, std::fs::Permissions::from_mode(closed))
             .expect("chmod");
-        dirs.create(Root::Workspace).expect("opened again");
+        dirs.create(Root::Workspace).expect("restored");
         let mode = std::fs::metadata(&workspace).expect("there").mode() & 0o777;
         assert_eq!(mode, closed | 0o700, "{closed:o}");
     }
 }
 
 #[test]
-fn host_paths_of_the_roots_are_shown_as_virtual_ones() {
+fn resolve_for_display_maps_host_paths() {
     let dirs = dirs(Path::new("/srv/home"));
     let host = "/srv/home/users/alice/threads/t-1/user-data";
     let shown = |raw: &str| dirs.resolve_for_display(raw).map(|path| path.to_string());
@@ -119,14 +131,14 @@ fn host_paths_of_the_roots_are_shown_as_virtual_ones() {
 
 proptest! {
     #[test]
-    fn a_user_directory_is_always_one_harmless_name(raw in any::<String>()) {
+    fn user_directory_is_always_one_safe_name(raw in any::<String>()) {
         let name = name(&raw);
         prop_assert!(!name.is_empty() && name.len() <= 255);
-        prop_assert!(name.chars().all(is_harmless));
+        prop_assert!(name.chars().all(is_plain_char));
     }
 
     #[test]
-    fn different_users_never_share_a_directory(one in "[a-c.@-]{0,6}", other in "[a-c.@-]{0,6}") {
+    fn users_never_share_a_directory(one in "[a-c.@-]{0,6}", other in "[a-c.@-]{0,6}") {
         prop_assert_eq!(name(&one) == name(&other), one == other);
     }
 }

@@ -1,46 +1,50 @@
-//! Virtual paths: the only names under which a model, an upload or an artifact request can mean a file.
+//! Virtual paths: the only names by which models, uploads and artifact requests can refer to a
+//! file.
 
 use std::fmt;
 
-use thiserror::Error;
+use super::path_error::quoted;
 
-/// The directory that holds the thread's three roots, as models and clients see it.
+pub use super::path_error::PathError;
+
+/// Parent of the thread's three roots, as seen by models and clients.
 pub const USER_DATA: &str = "/mnt/user-data";
 
-/// Where skills are read, as models see it.
+/// Directory of skills, as seen by models.
 pub const SKILLS: &str = "/mnt/skills";
 
-/// Where it is read what agents of other programs left in the thread, as models see it.
+/// Working directory of external (ACP) agents of the thread, read-only for models.
 pub const ACP_WORKSPACE: &str = "/mnt/acp-workspace";
 
-/// The longest path accepted, in bytes: what the kernel takes besides its final NUL.
+/// Maximum length of a path in bytes: the kernel's limit without the final NUL.
 pub const MAX_PATH_BYTES: usize = 4095;
 
-/// The longest name of one file or directory, in bytes.
+/// Maximum length of one name in bytes.
 pub const MAX_COMPONENT_BYTES: usize = 255;
 
-/// One of the places that a conversation knows files in.
+/// Location of files that a conversation can access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Root {
     /// The agent's working directory.
     Workspace,
-    /// What the user handed in.
+    /// Files uploaded by the user.
     Uploads,
-    /// What the agent hands out.
+    /// Results for the user.
     Outputs,
-    /// Where agents of other programs work for the thread; nobody else writes there.
+    /// Working directory of external (ACP) agents for the thread; read-only for tools and commands.
     AcpWorkspace,
-    /// What the agent reads to know how work is done; nobody writes there. It is no folder of the thread.
+    /// Skills, read-only. Not a folder of the thread.
     Skills,
-    /// A folder that an administrator shows; the way is from `/` on. It is no folder of the thread.
+    /// A folder mounted by the administrator; the relative path starts at `/`. Not a folder of the
+    /// thread.
     Mounts,
 }
 
 impl Root {
-    /// The roots of a thread that its agent writes to, in the order in which they are shown.
+    /// Roots of a thread that its agent can write to, in display order.
     pub const ALL: [Self; 3] = [Self::Workspace, Self::Uploads, Self::Outputs];
 
-    /// The name of the root's directory, on the host and in virtual paths alike.
+    /// Name of the root's directory, on the host and in virtual paths.
     pub const fn dir_name(self) -> &'static str {
         match self {
             Self::Workspace => "workspace",
@@ -57,9 +61,10 @@ impl Root {
     }
 }
 
-/// A file or directory beneath one of the [`Root`]s; the root itself when `relative` is empty.
+/// A file or directory beneath one of the [`Root`]s; the root itself if `relative` is empty.
 ///
-/// Its text form is canonical: parsing what [`Display`](fmt::Display) wrote gives the same value.
+/// The text form is canonical: parsing the output of [`Display`](fmt::Display) returns the same
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VirtualPath {
     root: Root,
@@ -67,13 +72,13 @@ pub struct VirtualPath {
 }
 
 impl VirtualPath {
-    /// Reads an absolute virtual path of a file or directory that belongs to a thread.
+    /// Parses an absolute virtual path of a file or directory of a thread.
     ///
-    /// Empty and `.` segments are dropped, so a doubled or final `/` does no harm. `..` is refused
-    /// wherever it stands instead of being resolved: what it means depends on links on the disk.
+    /// Empty and `.` segments are dropped, so a doubled or final `/` is accepted. `..` is rejected
+    /// instead of resolved: its meaning would depend on links on the disk.
     ///
     /// # Errors
-    /// A [`PathError`] whose text tells the model what would have been accepted.
+    /// A [`PathError`] with a text for the model that names the accepted paths.
     pub fn parse(raw: &str) -> Result<Self, PathError> {
         let segments = segments_of(raw)?;
         let ["mnt", "user-data", root, relative @ ..] = segments.as_slice() else {
@@ -86,7 +91,8 @@ impl VirtualPath {
         Ok(Self { root, relative })
     }
 
-    /// As [`parse`](Self::parse), where skills and what other agents left will do too: for what only reads.
+    /// As [`parse`](Self::parse), but also accepts paths of skills and of external agents. For
+    /// read-only operations.
     ///
     /// # Errors
     /// As there.
@@ -103,7 +109,7 @@ impl VirtualPath {
         })
     }
 
-    /// Reads any absolute path: for what knows which of them mean something.
+    /// Parses any absolute path. The caller checks that it is inside a mount.
     pub(super) fn parse_mounted(raw: &str) -> Result<Self, PathError> {
         Ok(Self {
             root: Root::Mounts,
@@ -111,7 +117,7 @@ impl VirtualPath {
         })
     }
 
-    /// The root itself.
+    /// Returns the path of a root.
     pub fn of_root(root: Root) -> Self {
         Self {
             root,
@@ -119,22 +125,22 @@ impl VirtualPath {
         }
     }
 
-    /// `relative` beneath `root`.
+    /// Returns the path of `relative` beneath `root`.
     pub fn new(root: Root, relative: RelativePath) -> Self {
         Self { root, relative }
     }
 
-    /// The root that the path lies in.
+    /// Root of the path.
     pub fn root(&self) -> Root {
         self.root
     }
 
-    /// The way from the root, empty for the root itself.
+    /// Path relative to the root; empty for the root itself.
     pub fn relative(&self) -> &RelativePath {
         &self.relative
     }
 
-    /// The last name in the path, or the name of the root.
+    /// Last name of the path, or the name of the root.
     pub fn file_name(&self) -> &str {
         self.relative
             .split_last()
@@ -165,17 +171,19 @@ impl std::str::FromStr for VirtualPath {
     }
 }
 
-/// Names joined by single `/`, none of them empty, `.`, `..`, over-long or with a refused character.
+/// Names joined by single `/`; no name is empty, `.`, `..`, too long or contains a rejected
+/// character.
 ///
-/// [`safe_fs`](super::safe_fs) takes nothing else, so a name that climbs cannot even be expressed.
+/// [`safe_fs`](super::safe_fs) accepts only this type, so a path that leaves its root cannot be
+/// expressed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelativePath(String);
 
 impl RelativePath {
-    /// Reads a relative path by the rules of [`VirtualPath::parse`].
+    /// Parses a relative path by the rules of [`VirtualPath::parse`].
     ///
     /// # Errors
-    /// Anything that is not a plain way downwards.
+    /// If it is absolute or has an invalid name.
     pub fn parse(raw: &str) -> Result<Self, PathError> {
         if raw.starts_with('/') {
             return Err(PathError::OutsideRoots { path: quoted(raw) });
@@ -200,7 +208,7 @@ impl RelativePath {
         Ok(Self(joined))
     }
 
-    /// Joins names that are plain by their types, or paths of such names.
+    /// Joins names, or paths of names, that are known to be valid.
     pub(crate) fn of_plain_names(names: &[&str]) -> Self {
         let joined = names.join("/");
         debug_assert_eq!(
@@ -210,10 +218,10 @@ impl RelativePath {
         Self(joined)
     }
 
-    /// This path with one more name at its end.
+    /// Returns this path with one more name appended.
     ///
     /// # Errors
-    /// When `name` is not a plain name or the result is too long.
+    /// If `name` is not a plain name or the result is too long.
     pub fn join(&self, name: &str) -> Result<Self, PathError> {
         if name.is_empty() || name == "." || name.contains('/') {
             return Err(PathError::NotAName { name: quoted(name) });
@@ -221,22 +229,22 @@ impl RelativePath {
         Self::from_segments(self.components().chain(std::iter::once(name)))
     }
 
-    /// Whether this is the starting directory itself.
+    /// Reports whether this is the start directory itself.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The names joined by `/`.
+    /// Names joined by `/`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The names from the outermost to the innermost.
+    /// Names from the outermost to the innermost.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|name| !name.is_empty())
     }
 
-    /// The way here from `start`, when that is the same place or above it.
+    /// Returns this path relative to `start`, if `start` is the same path or a parent.
     pub fn beneath(&self, start: &Self) -> Option<Self> {
         let rest = self.0.strip_prefix(&start.0)?;
         let rest = if start.is_empty() || rest.is_empty() {
@@ -247,7 +255,7 @@ impl RelativePath {
         Some(Self(rest.to_owned()))
     }
 
-    /// The directory and the name in it; nothing for the starting directory.
+    /// Returns the parent and the last name; `None` for the start directory.
     pub fn split_last(&self) -> Option<(Self, &str)> {
         match self.0.rsplit_once('/') {
             Some((parent, name)) => Some((Self(parent.to_owned()), name)),
@@ -257,93 +265,7 @@ impl RelativePath {
     }
 }
 
-/// Why a text is not a virtual path. The texts are written for the model that sent it.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PathError {
-    /// Nothing was given.
-    #[error("the path is empty; {}", AllowedRoots)]
-    Empty,
-    /// It does not start with `/`.
-    #[error("{path} is not an absolute path; {}", AllowedRoots)]
-    NotAbsolute {
-        /// What was given, quoted and cut.
-        path: String,
-    },
-    /// It lies outside every root.
-    #[error("{path} is outside the allowed directories; {}", AllowedRoots)]
-    OutsideRoots {
-        /// What was given, quoted and cut.
-        path: String,
-    },
-    /// It has a `..` segment.
-    #[error(
-        "{path} contains a \"..\" segment, which is not allowed; {}",
-        AllowedRoots
-    )]
-    ParentSegment {
-        /// What was given, quoted and cut.
-        path: String,
-    },
-    /// It has a backslash, which means a separator to some readers and a letter to others.
-    #[error(
-        "the name {name} contains a backslash; separate directories with \"/\"; {}",
-        AllowedRoots
-    )]
-    Backslash {
-        /// The offending name, quoted and cut.
-        name: String,
-    },
-    /// It has a NUL, another control character, or a character that reorders or breaks the line.
-    #[error(
-        "the name {name} contains a control or text-direction character; {}",
-        AllowedRoots
-    )]
-    ControlCharacter {
-        /// The offending name, quoted and cut.
-        name: String,
-    },
-    /// It is longer than the system can take.
-    #[error("the path is {bytes} bytes long, the limit is {MAX_PATH_BYTES}")]
-    TooLong {
-        /// How long it is.
-        bytes: usize,
-    },
-    /// One of its names is longer than the system can take.
-    #[error("the name {name} is {bytes} bytes long, the limit is {MAX_COMPONENT_BYTES}")]
-    ComponentTooLong {
-        /// The offending name, quoted and cut.
-        name: String,
-        /// How long it is.
-        bytes: usize,
-    },
-    /// Where one plain name was needed, there was none or several.
-    #[error("{name} is not a plain file name")]
-    NotAName {
-        /// What was given, quoted and cut.
-        name: String,
-    },
-}
-
-/// Writes the hint that every refusal ends with.
-struct AllowedRoots;
-
-impl fmt::Display for AllowedRoots {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("use an absolute path under ")?;
-        for (position, root) in Root::ALL.into_iter().enumerate() {
-            let separator = match position {
-                0 => "",
-                1 => ", ",
-                _ => " or ",
-            };
-            write!(f, "{separator}{USER_DATA}/{}", root.dir_name())?;
-        }
-        Ok(())
-    }
-}
-
-/// The names in an absolute path.
+/// Splits an absolute path into its names.
 fn segments_of(raw: &str) -> Result<Vec<&str>, PathError> {
     if raw.is_empty() {
         return Err(PathError::Empty);
@@ -379,27 +301,18 @@ fn check_component(name: &str) -> Result<(), PathError> {
     if name.contains('\\') {
         return Err(PathError::Backslash { name: quoted(name) });
     }
-    if name.chars().any(misleads_a_reader) {
+    if name.chars().any(is_misleading_char) {
         return Err(PathError::ControlCharacter { name: quoted(name) });
     }
     Ok(())
 }
 
-/// Characters that make a name read differently from what it is, or break a list of one name per line.
-pub(crate) fn misleads_a_reader(c: char) -> bool {
+/// Reports whether a character makes a name read differently from what it is, or breaks a list with
+/// one name per line.
+pub(crate) fn is_misleading_char(c: char) -> bool {
     let breaks_lines = matches!(c, '\u{2028}' | '\u{2029}');
     let overrides_direction = matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     c.is_control() || breaks_lines || overrides_direction
-}
-
-/// The text as a short quotation that stays on one line, whatever is in it.
-fn quoted(raw: &str) -> String {
-    const SHOWN_CHARS: usize = 120;
-    let mut shown: String = raw.chars().take(SHOWN_CHARS).collect();
-    if shown.len() < raw.len() {
-        shown.push('…');
-    }
-    format!("{shown:?}")
 }
 
 #[cfg(test)]

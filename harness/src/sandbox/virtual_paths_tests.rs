@@ -1,4 +1,4 @@
-//! What is and is not a virtual path, as tables and as properties.
+//! Accepted and rejected virtual paths, as tables and as properties.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn parsed(raw: &str) -> String {
 }
 
 #[test]
-fn accepts_paths_beneath_the_roots_and_writes_them_canonically() {
+fn parse_accepts_paths_beneath_roots_in_canonical_form() {
     let cases = [
         ("/mnt/user-data/workspace", "/mnt/user-data/workspace"),
         ("/mnt/user-data/workspace/", "/mnt/user-data/workspace"),
@@ -45,7 +45,7 @@ fn accepts_paths_beneath_the_roots_and_writes_them_canonically() {
 }
 
 #[test]
-fn refuses_everything_else_with_its_own_reason() {
+fn parse_rejects_other_paths_with_specific_reason() {
     let long_name = format!("/mnt/user-data/workspace/{}", "n".repeat(256));
     let long_path = format!("/mnt/user-data/workspace/{}", "d/".repeat(2048));
     let outside = |raw: &str| PathError::OutsideRoots { path: quoted(raw) };
@@ -121,7 +121,7 @@ fn refuses_everything_else_with_its_own_reason() {
 }
 
 #[test]
-fn a_refusal_names_every_allowed_root_and_stays_on_one_line() {
+fn rejection_names_all_roots_on_one_line() {
     let error = VirtualPath::parse("/etc/\npasswd").expect_err("outside");
     assert_eq!(
         error.to_string(),
@@ -131,7 +131,7 @@ fn a_refusal_names_every_allowed_root_and_stays_on_one_line() {
 }
 
 #[test]
-fn the_longest_path_and_name_are_accepted() {
+fn maximum_path_and_name_lengths_are_accepted() {
     let name = "n".repeat(MAX_COMPONENT_BYTES);
     assert!(VirtualPath::parse(&format!("/mnt/user-data/workspace/{name}")).is_ok());
     let prefix = "/mnt/user-data/workspace/";
@@ -141,7 +141,7 @@ fn the_longest_path_and_name_are_accepted() {
 }
 
 #[test]
-fn joining_takes_one_plain_name() {
+fn join_accepts_one_plain_name() {
     let base = RelativePath::parse("a/b").expect("plain");
     assert_eq!(base.join("c").expect("plain").as_str(), "a/b/c");
     for name in ["", ".", "..", "c/d", "/", "c\0"] {
@@ -150,7 +150,7 @@ fn joining_takes_one_plain_name() {
 }
 
 #[test]
-fn splitting_gives_parent_and_name() {
+fn split_last_returns_parent_and_name() {
     let split = |raw: &str| {
         let path = RelativePath::parse(raw).expect("plain");
         path.split_last()
@@ -161,7 +161,7 @@ fn splitting_gives_parent_and_name() {
     assert_eq!(split("a/b/c"), Some(("a/b".to_owned(), "c".to_owned())));
 }
 
-/// Texts that come near to being a path: pieces that matter, joined in any order.
+/// Texts that resemble a path: relevant fragments in any order.
 fn path_like() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("/".to_owned()),
@@ -182,7 +182,7 @@ fn path_like() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn arbitrary_text_never_panics_and_errors_fit_on_a_line(raw in any::<String>()) {
+    fn parse_of_any_text_never_panics(raw in any::<String>()) {
         if let Err(error) = VirtualPath::parse(&raw) {
             let text = error.to_string();
             prop_assert!(!text.contains('\n') && text.chars().count() < 1500);
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_only_leads_downwards(raw in path_like()) {
+    fn accepted_paths_only_lead_downwards(raw in path_like()) {
         if let Ok(path) = VirtualPath::parse(&raw) {
             for name in path.relative().components() {
                 prop_assert!(!name.is_empty() && name != "." && name != ".." && name.len() <= 255);
@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn text_and_value_agree_both_ways(raw in path_like()) {
+    fn display_and_parse_round_trip(raw in path_like()) {
         if let Ok(path) = VirtualPath::parse(&raw) {
             prop_assert_eq!(VirtualPath::parse(&path.to_string()), Ok(path));
         }

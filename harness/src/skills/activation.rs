@@ -1,8 +1,8 @@
-//! `/name …` at the beginning of a message: the user says by which skill the work is to be done. Pure.
+//! `/name …` at the beginning of a message: the user selects a skill for the task. Pure.
 
 use super::skill::is_skill_name;
 
-/// Words behind a slash that mean something else to clients.
+/// Slash commands of clients, which are not skill names.
 const RESERVED: [&str; 7] = [
     "bootstrap",
     "goal",
@@ -13,17 +13,17 @@ const RESERVED: [&str; 7] = [
     "status",
 ];
 
-/// A skill that a message calls for.
+/// A skill requested by a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Activation<'a> {
-    /// Its name.
+    /// Name of the skill.
     pub name: &'a str,
-    /// What is to be done by it.
+    /// Task for the skill.
     pub task: &'a str,
 }
 
 impl<'a> Activation<'a> {
-    /// Reads a user's message; nothing when it calls for no skill.
+    /// Parses a user's message; `None` if it requests no skill.
     pub fn read(text: &'a str) -> Option<Self> {
         let after = text.strip_prefix('/')?;
         let (name, task) = match after.find(char::is_whitespace) {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slash_and_a_name_at_the_beginning_call_for_a_skill() {
+    fn slash_and_name_at_start_activate_a_skill() {
         let read = |text| Activation::read(text).map(|found| (found.name, found.task));
         assert_eq!(
             read("/deep-research the moon"),

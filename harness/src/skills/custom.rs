@@ -1,12 +1,12 @@
-//! The skills that one user brought along: their folders, and what was done to them.
+//! Custom skills of one user: their folders and their history.
 //!
 //! ```text
 //! {home}/users/{user}/skills/custom/{name}/SKILL.md
 //! {home}/users/{user}/skills/custom/.history/{name}.jsonl
 //! ```
 //!
-//! A change is written down before it is done, so that none is missing: what could not be written down was not done. Everything here
-//! may block on the disk.
+//! A change is recorded before it is applied, so that none is missing from the history; a change
+//! that cannot be recorded is not applied. All functions here may block on the disk.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, Write};
@@ -16,38 +16,38 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
-use super::archive::{LONGEST_SKILL_FILE, SkillArchive};
+use super::archive::{MAX_SKILL_FILE_BYTES, SkillArchive};
 use super::error::SkillError;
 use super::frontmatter;
 use super::history::{HistoryEntry, HistoryFile, Revision};
 use super::skill::{SKILL_FILE, is_skill_name};
-use crate::config::hold_folder;
+use crate::config::lock_folder;
 
-/// The most skills that a user brings along.
-const MOST_SKILLS: usize = 500;
-/// How folders begin that are being filled or emptied: nobody looks into them.
-const PASSING: &str = ".passing-";
+/// Maximum number of custom skills per user.
+const MAX_SKILLS: usize = 500;
+/// Prefix of staging folders, which are being filled or deleted and are not scanned.
+const STAGING_PREFIX: &str = ".passing-";
 
-/// One user's own skills.
+/// Custom skills of one user.
 #[derive(Debug)]
 pub(super) struct CustomSkills {
     folder: PathBuf,
 }
 
 impl CustomSkills {
-    /// Those in this folder, which need not be there yet.
+    /// Creates access to the skills in a folder, which may not exist yet.
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Where they lie.
+    /// Folder of the skills.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The whole text of a skill; nothing when there is none of this name.
+    /// Returns the text of a skill; `None` if it does not exist.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, SkillError> {
-        let Some(folder) = self.of(name) else {
+        let Some(folder) = self.folder_of(name) else {
             return Ok(None);
         };
         match fs::read_to_string(folder.join(SKILL_FILE)) {
@@ -64,13 +64,13 @@ impl CustomSkills {
         }
     }
 
-    /// Unpacks an archive and says what its skill is called.
+    /// Installs an archive and returns the name of its skill.
     pub(super) fn install(
         &self,
         archive: impl Read + Seek,
         now: &str,
     ) -> Result<String, SkillError> {
-        let _turn = self.turn()?;
+        let _lock = self.lock_folder()?;
         let archive = SkillArchive::open(archive)?;
         let name = archive.head().name.clone();
         let target = self.folder.join(&name);
@@ -78,29 +78,29 @@ impl CustomSkills {
             return Err(SkillError::Exists(name));
         }
         self.check_room()?;
-        let passing = self.passing()?;
-        let staged = passing.path().join(&name);
+        let staging_dir = self.staging_dir()?;
+        let staged = staging_dir.path().join(&name);
         fs::create_dir(&staged)?;
         archive.unpack(&staged)?;
         let text = fs::read_to_string(staged.join(SKILL_FILE))?;
-        // The archive may have changed since it was judged.
+        // The archive may have changed since it was validated.
         check_text(&name, &text)?;
-        self.note(
+        self.record(
             &name,
             &HistoryEntry::new(Revision::Install, None, Some(text), now.to_owned()),
         )?;
-        self.put(&staged, &target, &name)?;
+        self.publish(&staged, &target, &name)?;
         Ok(name)
     }
 
-    /// Writes the file of a skill that is there.
+    /// Replaces the text of an existing skill.
     pub(super) fn edit(&self, name: &str, text: &str, now: &str) -> Result<(), SkillError> {
-        let _turn = self.turn()?;
+        let _lock = self.lock_folder()?;
         let before = self
             .text(name)?
             .ok_or_else(|| SkillError::NotFound(name.to_owned()))?;
         check_text(name, text)?;
-        self.note(
+        self.record(
             name,
             &HistoryEntry::new(
                 Revision::HumanEdit,
@@ -112,33 +112,33 @@ impl CustomSkills {
         self.write(name, text)
     }
 
-    /// Takes a skill away. What it said stays in its history.
+    /// Deletes a skill. Its last text stays in its history.
     pub(super) fn remove(&self, name: &str, now: &str) -> Result<(), SkillError> {
-        let _turn = self.turn()?;
+        let _lock = self.lock_folder()?;
         let before = self
             .text(name)?
             .ok_or_else(|| SkillError::NotFound(name.to_owned()))?;
-        self.note(
+        self.record(
             name,
             &HistoryEntry::new(Revision::HumanDelete, Some(before), None, now.to_owned()),
         )?;
-        let passing = self.passing()?;
-        fs::rename(self.folder.join(name), passing.path().join(name))?;
-        Ok(passing.close()?)
+        let staging_dir = self.staging_dir()?;
+        fs::rename(self.folder.join(name), staging_dir.path().join(name))?;
+        Ok(staging_dir.close()?)
     }
 
-    /// What was done to a skill, the oldest first; nothing when there never was one of this name.
+    /// Returns the changes of a skill, oldest first; `None` if it never existed.
     pub(super) fn history(&self, name: &str) -> Result<Option<Vec<HistoryEntry>>, SkillError> {
-        let Some(folder) = self.of(name) else {
+        let Some(folder) = self.folder_of(name) else {
             return Ok(None);
         };
         let entries = self.history_of(name).read()?;
         Ok((!entries.is_empty() || folder.is_dir()).then_some(entries))
     }
 
-    /// Sets a skill's file back to what it was before a change; `index` counts from the end when it is negative.
+    /// Restores the text of a skill before a change; a negative `index` counts from the end.
     pub(super) fn roll_back(&self, name: &str, index: i64, now: &str) -> Result<(), SkillError> {
-        let _turn = self.turn()?;
+        let _lock = self.lock_folder()?;
         let mut entries = self
             .history(name)?
             .ok_or_else(|| SkillError::NotFound(name.to_owned()))?;
@@ -155,7 +155,7 @@ impl CustomSkills {
             .ok_or_else(|| SkillError::Refused(format!("history_index {index} is out of range")))?;
         let Some(text) = entries.swap_remove(position).prev_content else {
             return Err(SkillError::Refused(
-                "there is nothing before this change to go back to".to_owned(),
+                "there is no text before this change".to_owned(),
             ));
         };
         let before = self.text(name)?;
@@ -163,7 +163,7 @@ impl CustomSkills {
             self.check_room()?;
         }
         check_text(name, &text)?;
-        self.note(
+        self.record(
             name,
             &HistoryEntry::new(
                 Revision::Rollback,
@@ -175,50 +175,55 @@ impl CustomSkills {
         self.write(name, &text)
     }
 
-    /// The folder of a skill, when it can have this name.
-    fn of(&self, name: &str) -> Option<PathBuf> {
+    /// Folder of a skill, if the name is valid.
+    fn folder_of(&self, name: &str) -> Option<PathBuf> {
         is_skill_name(name).then(|| self.folder.join(name))
     }
 
-    /// Waits until nobody else changes this user's skills, and clears away what somebody left who died over it.
-    fn turn(&self) -> Result<File, SkillError> {
+    /// Acquires the exclusive lock on this user's skills, and removes the staging folders of
+    /// processes that died.
+    fn lock_folder(&self) -> Result<File, SkillError> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)?;
-        let turn = hold_folder(&self.folder)?;
+        let lock = lock_folder(&self.folder)?;
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with(PASSING) {
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(STAGING_PREFIX)
+            {
                 fs::remove_dir_all(entry.path())?;
             }
         }
-        Ok(turn)
+        Ok(lock)
     }
 
-    fn passing(&self) -> io::Result<tempfile::TempDir> {
+    fn staging_dir(&self) -> io::Result<tempfile::TempDir> {
         tempfile::Builder::new()
-            .prefix(PASSING)
+            .prefix(STAGING_PREFIX)
             .tempdir_in(&self.folder)
     }
 
     fn check_room(&self) -> Result<(), SkillError> {
         match fs::read_dir(&self.folder)?.count() {
-            count if count < MOST_SKILLS => Ok(()),
+            count if count < MAX_SKILLS => Ok(()),
             _ => Err(SkillError::Refused(format!(
-                "there are {MOST_SKILLS} skills already; remove some first"
+                "there are {MAX_SKILLS} skills already; remove some first"
             ))),
         }
     }
 
-    /// Writes a skill's file, whose text was checked, in one step, and its folder with it when there is none.
+    /// Atomically writes the validated text of a skill; creates its folder if missing.
     fn write(&self, name: &str, text: &str) -> Result<(), SkillError> {
-        let Some(target) = self.of(name) else {
+        let Some(target) = self.folder_of(name) else {
             return Err(SkillError::NotFound(name.to_owned()));
         };
         if target.is_dir() {
             let mut pending = tempfile::Builder::new()
-                .prefix(PASSING)
+                .prefix(STAGING_PREFIX)
                 .tempfile_in(&target)?;
             pending.write_all(text.as_bytes())?;
             pending.as_file().sync_all()?;
@@ -227,19 +232,19 @@ impl CustomSkills {
                 .map_err(|error| error.error)?;
             return Ok(());
         }
-        let passing = self.passing()?;
-        let staged = passing.path().join(name);
+        let staging_dir = self.staging_dir()?;
+        let staged = staging_dir.path().join(name);
         fs::create_dir(&staged)?;
         fs::write(staged.join(SKILL_FILE), text)?;
-        self.put(&staged, &target, name)
+        self.publish(&staged, &target, name)
     }
 
-    /// Gives a finished folder its name, unless another took it meanwhile.
-    fn put(&self, staged: &Path, target: &Path, name: &str) -> Result<(), SkillError> {
+    /// Moves a finished folder to its final name, unless the name is in use.
+    fn publish(&self, staged: &Path, target: &Path, name: &str) -> Result<(), SkillError> {
         match rustix::fs::renameat_with(CWD, staged, CWD, target, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(SkillError::Exists(name.to_owned())),
-            // Some file systems cannot promise it. We hold the folder, so nobody comes between.
+            // Some file systems do not support it. The lock on the folder prevents a race.
             Err(Errno::INVAL | Errno::NOSYS) if !target.exists() => Ok(fs::rename(staged, target)?),
             Err(errno) => Err(io::Error::from(errno).into()),
         }
@@ -249,16 +254,16 @@ impl CustomSkills {
         HistoryFile(self.folder.join(".history").join(format!("{name}.jsonl")))
     }
 
-    fn note(&self, name: &str, entry: &HistoryEntry) -> Result<(), SkillError> {
+    fn record(&self, name: &str, entry: &HistoryEntry) -> Result<(), SkillError> {
         Ok(self.history_of(name).add(entry)?)
     }
 }
 
-/// Refuses a text that is no skill of this name.
+/// Rejects a text that is not a valid skill of this name.
 fn check_text(name: &str, text: &str) -> Result<(), SkillError> {
-    if text.len() as u64 > LONGEST_SKILL_FILE {
+    if text.len() as u64 > MAX_SKILL_FILE_BYTES {
         return Err(SkillError::Refused(format!(
-            "SKILL.md is longer than {LONGEST_SKILL_FILE} bytes"
+            "SKILL.md is longer than {MAX_SKILL_FILE_BYTES} bytes"
         )));
     }
     let head = frontmatter::check(text)?;

@@ -1,41 +1,41 @@
-//! What can go wrong with skills, in words that their user can act on.
+//! Errors of skill operations, worded so that the user can act on them.
 
 use std::io;
 
 use super::archive::ArchiveError;
 use super::frontmatter::FrontmatterError;
 use crate::config::ExtensionsError;
-use crate::sandbox::Fault;
+use crate::sandbox::FileFailure;
 
-/// Why something could not be done with a skill. No text names a folder of the host.
+/// Error of a skill operation. No text contains a host path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {
-    /// There is none of this name, or it is another user's.
+    /// The skill does not exist, or belongs to another user.
     #[error("skill '{0}' not found")]
     NotFound(String),
-    /// One of this name is there.
+    /// A skill of this name exists.
     #[error("skill '{0}' already exists")]
     Exists(String),
-    /// The text is no skill.
+    /// The text is not a valid skill.
     #[error("invalid SKILL.md: {0}")]
     Frontmatter(#[from] FrontmatterError),
-    /// The archive is refused.
+    /// The archive is rejected.
     #[error("invalid skill archive: {0}")]
     Archive(#[from] ArchiveError),
-    /// What was asked for does not fit together.
+    /// The request is not possible.
     #[error("{0}")]
     Refused(String),
-    /// Which skills are on cannot be read or kept.
+    /// The file with the enabled skills cannot be read or written.
     #[error(transparent)]
     Extensions(#[from] ExtensionsError),
-    /// The disk does not do what it should.
-    #[error("skills cannot be read or kept at the moment: {0}")]
-    Disk(#[from] Fault),
+    /// Disk error.
+    #[error("skills cannot be read or stored: {0}")]
+    Disk(#[from] FileFailure),
 }
 
 impl From<io::Error> for SkillError {
     fn from(error: io::Error) -> Self {
-        Fault::from(error).into()
+        FileFailure::from(error).into()
     }
 }

@@ -1,19 +1,19 @@
-//! The head of a `SKILL.md`: YAML between two lines of three dashes.
+//! Frontmatter of a `SKILL.md`: YAML between two lines of three dashes.
 //!
-//! Skills of the installation are read leniently: keys that nobody knows are somebody else's. What a user brings along is
-//! [checked](check) by the rules of the format.
+//! Skills of the installation are parsed leniently: unknown keys are ignored. Skills of users are
+//! [checked](check) against the format.
 
 use serde_json::{Map, Value};
 
 use super::skill::is_skill_name;
-use crate::sandbox::virtual_paths::misleads_a_reader;
+use crate::sandbox::virtual_paths::is_misleading_char;
 
-/// The longest head, in bytes.
+/// Maximum length of the frontmatter, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
-/// The longest name of any skill and the longest description of one that is brought along, in characters.
+/// Maximum length of a skill name, and of the description of a custom skill, in characters.
 const MAX_NAME_CHARS: usize = 128;
 const MAX_DESCRIPTION_CHARS: usize = 1_024;
-/// The keys of the format.
+/// Keys of the format.
 const KEYS: &[&str] = &[
     "name",
     "description",
@@ -27,86 +27,86 @@ const KEYS: &[&str] = &[
     "secrets-autonomous",
 ];
 
-/// What a skill says of itself.
+/// Metadata of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frontmatter {
-    /// What it is called.
+    /// Name of the skill.
     pub name: String,
-    /// When to use it.
+    /// Description of when to use the skill.
     pub description: String,
-    /// Under which terms.
+    /// License of the skill.
     pub license: Option<String>,
-    /// The tools that an agent may call while it works by the skill; any when it does not say.
+    /// Tools that an agent may call while the skill is active; `None` allows all.
     pub allowed_tools: Option<Vec<String>>,
 }
 
-/// Why a text is no skill.
+/// Reason why a text is not a valid skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrontmatterError {
-    /// There is none.
+    /// The frontmatter is missing.
     #[error("the file must begin with its frontmatter: a line `---`, YAML, and another line `---`")]
     Missing,
-    /// It is too long.
+    /// The frontmatter is too long.
     #[error("the frontmatter is longer than {MAX_BYTES} bytes")]
     TooLong,
-    /// It is no YAML map.
+    /// The frontmatter is not a YAML map.
     #[error(
-        "the frontmatter is no YAML map: {0}; put quotes around a value that has a colon in it"
+        "the frontmatter is not a YAML map: {0}; put quotes around a value that contains a colon"
     )]
     Yaml(String),
-    /// A key says something it cannot.
+    /// A key has an invalid value.
     #[error("`{key}` {problem}")]
     Key {
-        /// Which.
+        /// The key.
         key: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
 }
 
-/// Reads the head of a skill.
+/// Parses the frontmatter of a skill.
 ///
 /// # Errors
-/// What is wrong with it, in words for whoever wrote it.
+/// The problem, worded for the author of the skill.
 pub fn parse(text: &str) -> Result<Frontmatter, FrontmatterError> {
     read(&keys_of(text)?)
 }
 
-/// Reads the head of a skill that somebody brings along, by all rules of the format.
+/// Parses the frontmatter of a custom skill and checks it against all rules of the format.
 ///
 /// # Errors
 /// As [`parse`].
 pub fn check(text: &str) -> Result<Frontmatter, FrontmatterError> {
     let keys = keys_of(text)?;
     if let Some(unknown) = keys.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(wrong(
+        return Err(key_error(
             unknown,
-            format!("is no key of a skill; the keys are {}", KEYS.join(", ")),
+            format!("is not a key of a skill; the keys are {}", KEYS.join(", ")),
         ));
     }
     let head = read(&keys)?;
     if !is_skill_name(&head.name) {
         let problem = format!(
-            "is {}, allowed: 1 to 64 small letters, digits and single hyphens between them",
-            shown(&head.name)
+            "is {}, allowed: 1 to 64 lower-case letters, digits and single hyphens between them",
+            quoted(&head.name)
         );
-        return Err(wrong("name", problem));
+        return Err(key_error("name", problem));
     }
     if head.description.chars().count() > MAX_DESCRIPTION_CHARS {
-        return Err(wrong(
+        return Err(key_error(
             "description",
             format!("is longer than {MAX_DESCRIPTION_CHARS} characters"),
         ));
     }
     if head.description.contains(['<', '>']) {
-        return Err(wrong("description", "has an angle bracket in it"));
+        return Err(key_error("description", "contains an angle bracket"));
     }
     if keys
         .get("secrets-autonomous")
         .is_some_and(|value| !value.is_boolean())
     {
-        return Err(wrong("secrets-autonomous", "must be true or false"));
+        return Err(key_error("secrets-autonomous", "must be true or false"));
     }
     check_secrets(keys.get("required-secrets"))?;
     Ok(head)
@@ -121,7 +121,7 @@ fn keys_of(text: &str) -> Result<Map<String, Value>, FrontmatterError> {
         .map_err(|error| FrontmatterError::Yaml(first_line(&error.to_string())))
 }
 
-/// What stands between the first line, which is `---`, and the next such line.
+/// Returns the text between the first line, which must be `---`, and the next such line.
 fn yaml_of(text: &str) -> Option<&str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let after = text.strip_prefix("---")?;
@@ -142,13 +142,13 @@ fn yaml_of(text: &str) -> Option<&str> {
 fn read(keys: &Map<String, Value>) -> Result<Frontmatter, FrontmatterError> {
     let name = required(keys, "name")?;
     if name.chars().count() > MAX_NAME_CHARS
-        || name.chars().any(|c| misleads_a_reader(c) || c == '/')
+        || name.chars().any(|c| is_misleading_char(c) || c == '/')
     {
-        return Err(wrong(
+        return Err(key_error(
             "name",
             format!(
-                "is {}, which is too long or has characters that no name has",
-                shown(&name)
+                "is {}, which is too long or contains invalid characters",
+                quoted(&name)
             ),
         ));
     }
@@ -156,7 +156,7 @@ fn read(keys: &Map<String, Value>) -> Result<Frontmatter, FrontmatterError> {
     let license = match keys.get("license") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()),
-        Some(_) => return Err(wrong("license", "must be a text")),
+        Some(_) => return Err(key_error("license", "must be a string")),
     };
     Ok(Frontmatter {
         name,
@@ -169,8 +169,8 @@ fn read(keys: &Map<String, Value>) -> Result<Frontmatter, FrontmatterError> {
 fn required(keys: &Map<String, Value>, key: &str) -> Result<String, FrontmatterError> {
     match keys.get(key) {
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
-        None | Some(Value::Null) => Err(wrong(key, "is missing")),
-        Some(_) => Err(wrong(key, "must be a text that is not empty")),
+        None | Some(Value::Null) => Err(key_error(key, "is missing")),
+        Some(_) => Err(key_error(key, "must be a non-empty string")),
     }
 }
 
@@ -189,10 +189,10 @@ fn allowed_tools(value: Option<&Value>) -> Result<Option<Vec<String>>, Frontmatt
         .and_then(|items| items.iter().map(name).collect());
     names
         .map(Some)
-        .ok_or_else(|| wrong("allowed-tools", "must be a list of names of tools"))
+        .ok_or_else(|| key_error("allowed-tools", "must be a list of tool names"))
 }
 
-/// Names, or maps with a `name` and whether the skill works without it.
+/// Accepts names, or maps with a `name` and an optional flag.
 fn check_secrets(value: Option<&Value>) -> Result<(), FrontmatterError> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
         return Ok(());
@@ -214,19 +214,19 @@ fn check_secrets(value: Option<&Value>) -> Result<(), FrontmatterError> {
     if is_list {
         Ok(())
     } else {
-        Err(wrong("required-secrets", "must be a list of names"))
+        Err(key_error("required-secrets", "must be a list of names"))
     }
 }
 
-fn wrong(key: &str, problem: impl Into<String>) -> FrontmatterError {
+fn key_error(key: &str, problem: impl Into<String>) -> FrontmatterError {
     FrontmatterError::Key {
         key: key.chars().take(MAX_NAME_CHARS).collect(),
         problem: problem.into(),
     }
 }
 
-/// A value on one short line.
-fn shown(text: &str) -> String {
+/// Formats a value on one short line.
+fn quoted(text: &str) -> String {
     let start: String = text.chars().take(80).collect();
     format!("{start:?}")
 }

@@ -1,4 +1,4 @@
-//! Heads of skills: good, odd and wrong ones.
+//! Frontmatter: valid, unusual and invalid.
 
 use super::*;
 
@@ -11,28 +11,28 @@ fn problem(result: Result<Frontmatter, FrontmatterError>) -> String {
 }
 
 #[test]
-fn a_good_head_is_read() {
+fn valid_frontmatter_is_parsed() {
     let text = skill(
         "name: web-reader\ndescription: >\n  Reads\n  pages.\nlicense: MIT\nallowed-tools: [web_fetch, ' read_file ']\nmetadata: {a: 1}",
     );
-    let wanted = Frontmatter {
+    let expected = Frontmatter {
         name: "web-reader".to_owned(),
         description: "Reads pages.".to_owned(),
         license: Some("MIT".to_owned()),
         allowed_tools: Some(vec!["web_fetch".to_owned(), "read_file".to_owned()]),
     };
-    assert_eq!(parse(&text), Ok(wanted.clone()));
-    assert_eq!(check(&text), Ok(wanted));
+    assert_eq!(parse(&text), Ok(expected.clone()));
+    assert_eq!(check(&text), Ok(expected));
 }
 
 #[test]
-fn windows_line_ends_a_byte_order_mark_and_trailing_spaces_do_no_harm() {
+fn crlf_bom_and_trailing_spaces_are_accepted() {
     let text = "\u{feff}--- \r\nname: a\r\ndescription: b\r\n---\t\r\nbody";
     assert_eq!(check(text).map(|head| head.name), Ok("a".to_owned()));
 }
 
 #[test]
-fn without_both_lines_of_dashes_there_is_no_head() {
+fn missing_dash_line_is_rejected() {
     for text in [
         "",
         "name: a",
@@ -46,7 +46,7 @@ fn without_both_lines_of_dashes_there_is_no_head() {
 }
 
 #[test]
-fn yaml_that_is_none_is_refused_with_advice() {
+fn invalid_yaml_is_rejected_with_advice() {
     for head in [
         "name: a\ndescription: use it when: always",
         "- a\n- b",
@@ -62,7 +62,7 @@ fn yaml_that_is_none_is_refused_with_advice() {
 }
 
 #[test]
-fn yaml_that_grows_and_heads_that_are_too_long_end_soon() {
+fn expanding_yaml_and_long_heads_fail_quickly() {
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for level in 1..12 {
         let refs = vec![format!("*a{}", level - 1); 10].join(",");
@@ -77,7 +77,7 @@ fn yaml_that_grows_and_heads_that_are_too_long_end_soon() {
 }
 
 #[test]
-fn wrong_keys_are_named() {
+fn invalid_keys_are_named() {
     for (head, key) in [
         ("description: b", "name"),
         ("name: a", "description"),
@@ -103,7 +103,7 @@ fn wrong_keys_are_named() {
 }
 
 #[test]
-fn what_is_brought_along_is_held_to_the_format() {
+fn custom_skills_are_checked_against_format() {
     let long = "x".repeat(MAX_DESCRIPTION_CHARS + 1);
     for (head, key) in [
         ("name: a\ndescription: b\ncolour: red", "colour"),
@@ -140,6 +140,6 @@ fn what_is_brought_along_is_held_to_the_format() {
     assert!(check(&skill("name: a\ndescription: b\nrequired-secrets: [KEY, {name: B, optional: true}]\nsecrets-autonomous: true")).is_ok());
     assert!(
         parse(&skill("name: A b\ndescription: b\ncolour: red")).is_ok(),
-        "the installation's own are read leniently"
+        "skills of the installation are parsed leniently"
     );
 }

@@ -1,4 +1,4 @@
-//! What was done to a user's own skill, one line for each change, so that it can be taken back.
+//! History of a custom skill, one line per change, for rollbacks.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -9,42 +9,42 @@ use serde::{Deserialize, Serialize};
 
 use super::skill::SKILL_FILE;
 
-/// The longest history that is read or kept, in bytes. Of a longer one the oldest changes are forgotten.
+/// Maximum size of a history, in bytes. The oldest changes are dropped beyond it.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What was done.
+/// Kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Revision {
-    /// Unpacked from an archive.
+    /// Installed from an archive.
     Install,
-    /// Written by a person.
+    /// Edited by a user.
     HumanEdit,
-    /// Taken away by a person.
+    /// Deleted by a user.
     HumanDelete,
-    /// Set back to what it was before a change.
+    /// Restored to the text before a change.
     Rollback,
 }
 
-/// One change.
+/// A change of a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// What was done.
+    /// Kind of the change.
     pub action: Revision,
-    /// Who did it.
+    /// Author of the change.
     pub author: String,
-    /// To which file of the skill.
+    /// Changed file of the skill.
     pub file_path: String,
-    /// What it said before; null when it was not there.
+    /// Content before the change; null if the file did not exist.
     pub prev_content: Option<String>,
-    /// What it says since; null when it is gone.
+    /// Content after the change; null if the file was deleted.
     pub new_content: Option<String>,
-    /// When, in RFC 3339.
+    /// Time of the change, in RFC 3339.
     pub ts: String,
 }
 
 impl HistoryEntry {
-    /// A change of a skill's own file.
+    /// Creates an entry for the skill's `SKILL.md`.
     pub(super) fn new(
         action: Revision,
         prev_content: Option<String>,
@@ -62,12 +62,12 @@ impl HistoryEntry {
     }
 }
 
-/// The file with the changes of one skill.
+/// History file of one skill.
 #[derive(Debug)]
 pub(super) struct HistoryFile(pub(super) PathBuf);
 
 impl HistoryFile {
-    /// All changes, the oldest first. Lines that are none are left out.
+    /// Returns all changes, oldest first. Invalid lines are skipped.
     pub(super) fn read(&self) -> io::Result<Vec<HistoryEntry>> {
         Ok(self
             .newest()?
@@ -76,10 +76,10 @@ impl HistoryFile {
             .collect())
     }
 
-    /// Adds a change.
+    /// Appends a change.
     pub(super) fn add(&self, entry: &HistoryEntry) -> io::Result<()> {
         let line = serde_json::to_string(entry)? + "\n";
-        self.make_room(line.len())?;
+        self.trim(line.len())?;
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)
@@ -88,7 +88,7 @@ impl HistoryFile {
         file.write_all(line.as_bytes())
     }
 
-    /// The end of the file, as much as is read: its first line may have lost its beginning.
+    /// Reads the end of the file, up to the maximum size; its first line may be incomplete.
     fn newest(&self) -> io::Result<Vec<u8>> {
         let mut file = match File::open(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -101,24 +101,24 @@ impl HistoryFile {
         Ok(bytes)
     }
 
-    fn make_room(&self, wanted: usize) -> io::Result<()> {
+    fn trim(&self, needed: usize) -> io::Result<()> {
         let folder = self.0.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let length = fs::metadata(&self.0).map_or(0, |facts| facts.len());
-        if length + wanted as u64 <= MAX_BYTES as u64 {
+        if length + needed as u64 <= MAX_BYTES as u64 {
             return Ok(());
         }
         let newest = self.newest()?;
         let mut pending = tempfile::NamedTempFile::new_in(folder)?;
-        pending.write_all(whole_lines(&newest, MAX_BYTES.saturating_sub(wanted)))?;
+        pending.write_all(whole_lines(&newest, MAX_BYTES.saturating_sub(needed)))?;
         pending.persist(&self.0)?;
         Ok(())
     }
 }
 
-/// The last lines that have so many bytes at most.
-fn whole_lines(bytes: &[u8], most: usize) -> &[u8] {
-    let surplus = bytes.len().saturating_sub(most);
+/// Returns the last complete lines within a number of bytes.
+fn whole_lines(bytes: &[u8], max_bytes: usize) -> &[u8] {
+    let surplus = bytes.len().saturating_sub(max_bytes);
     let is_behind_a_line = |at: &usize| *at == 0 || bytes[at - 1] == b'\n';
     &bytes[(surplus..=bytes.len())
         .find(is_behind_a_line)

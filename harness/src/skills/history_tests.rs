@@ -1,4 +1,4 @@
-//! Histories that have become long, or were spoilt.
+//! Long and corrupt histories.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn entry(text: &str) -> HistoryEntry {
     )
 }
 
-fn said(file: &HistoryFile) -> Vec<String> {
+fn texts(file: &HistoryFile) -> Vec<String> {
     file.read()
         .unwrap()
         .into_iter()
@@ -20,45 +20,45 @@ fn said(file: &HistoryFile) -> Vec<String> {
 }
 
 #[test]
-fn the_oldest_changes_go_until_the_new_one_fits() {
+fn oldest_changes_are_dropped_until_new_one_fits() {
     let folder = tempfile::tempdir().unwrap();
     let file = HistoryFile(folder.path().join("a.jsonl"));
-    // One change is as long as all others together may be.
+    // One change is as large as the maximum for all others together.
     file.add(&entry("1 short")).unwrap();
     for n in 2..=4 {
         file.add(&entry(&format!("{n} {}", "ü".repeat(3 << 20))))
             .unwrap();
         assert!(fs::metadata(&file.0).unwrap().len() <= MAX_BYTES as u64);
     }
-    assert_eq!(said(&file), ["3 ", "4 "]);
+    assert_eq!(texts(&file), ["3 ", "4 "]);
     file.add(&entry("5 short")).unwrap();
-    assert_eq!(said(&file), ["3 ", "4 ", "5 "]);
+    assert_eq!(texts(&file), ["3 ", "4 ", "5 "]);
 }
 
 #[test]
-fn a_history_that_is_too_long_or_no_text_is_read_as_far_as_it_is_one() {
+fn corrupt_or_long_history_is_read_partially() {
     let folder = tempfile::tempdir().unwrap();
     let file = HistoryFile(folder.path().join("a.jsonl"));
     let line = |text: &str| serde_json::to_string(&entry(text)).unwrap() + "\n";
-    let spoilt = [
+    let corrupt = [
         line("1").as_bytes(),
         b"\xff\xfe\n",
         line("2").as_bytes(),
         b"{}\n",
     ]
     .concat();
-    fs::write(&file.0, spoilt).unwrap();
-    assert_eq!(said(&file), ["1", "2"]);
-    // It was longer than it may be, and its last bytes begin within a letter.
+    fs::write(&file.0, corrupt).unwrap();
+    assert_eq!(texts(&file), ["1", "2"]);
+    // The file is longer than the maximum, and the cut is inside of a character.
     let long = ["x", &line(&"ü".repeat(9 << 20)), &line("3")].concat();
     fs::write(&file.0, long).unwrap();
-    assert_eq!(said(&file), ["3"]);
+    assert_eq!(texts(&file), ["3"]);
     file.add(&entry("4")).unwrap();
-    assert_eq!(said(&file), ["3", "4"]);
+    assert_eq!(texts(&file), ["3", "4"]);
 }
 
 #[test]
-fn lines_are_kept_whole() {
+fn whole_lines_returns_complete_lines() {
     let kept = |most| whole_lines(b"ab\ncd\n", most);
     assert_eq!(kept(6), b"ab\ncd\n");
     assert_eq!((kept(5), kept(3)), (&b"cd\n"[..], &b"cd\n"[..]));

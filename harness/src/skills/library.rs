@@ -1,4 +1,4 @@
-//! Who has which skills: the installation's, an older installation's, and the user's own.
+//! Skills of all users: those of the installation, of an older installation, and of the user.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,57 +14,59 @@ use crate::clock::{Clock, iso};
 use crate::config::{Extensions, ExtensionsFile, OpenKeys};
 use crate::sandbox::thread_dirs::UserDirName;
 use crate::sandbox::virtual_paths::RelativePath;
-use crate::sandbox::{Fault, Shelf, ShelvedFolder, Shelves};
+use crate::sandbox::{FileFailure, MountedSkill, SkillMountSource, SkillMounts};
 
-/// Where skills lie.
+/// Folders that contain skills.
 #[derive(Debug, Clone)]
-pub struct SkillPlaces {
-    /// The installation's folder: its own in `public`, those of an older installation in `custom`.
+pub struct SkillFolders {
+    /// Folder of the installation: its own skills in `public`, those of an older installation in
+    /// `custom`.
     pub shared: PathBuf,
-    /// The runtime home, which has users' own.
+    /// Runtime home, with the custom skills of users.
     pub home: PathBuf,
 }
 
-/// The skills of everybody. Cheap to clone; a process has one of these.
+/// Skills of all users. Cheap to clone; one instance per process.
 #[derive(Debug, Clone)]
 pub struct Skills(Arc<Library>);
 
 #[derive(Debug)]
 struct Library {
-    places: SkillPlaces,
+    folders: SkillFolders,
     extensions: Arc<ExtensionsFile>,
-    /// What the configuration says instead of that file.
-    over: OpenKeys,
+    /// Settings of the configuration, which override that file.
+    overrides: OpenKeys,
     scanner: Scanner,
     clock: Arc<dyn Clock>,
 }
 
 impl Skills {
-    /// Skills in these places, switched by the file of extensions and by what the configuration says instead.
+    /// Creates the library for these folders. Skills are enabled by the extensions file and by the
+    /// configuration, which overrides it.
     pub fn new(
-        places: SkillPlaces,
+        folders: SkillFolders,
         extensions: Arc<ExtensionsFile>,
-        over: OpenKeys,
+        overrides: OpenKeys,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self(Arc::new(Library {
-            places,
+            folders,
             extensions,
-            over,
+            overrides,
             scanner: Scanner::new(),
             clock,
         }))
     }
 
-    /// All that a user has, by name, also those that are off.
+    /// Returns all skills of a user, sorted by name, including disabled ones.
     ///
     /// # Errors
-    /// When the disk or the file of extensions cannot be read.
+    /// If the disk or the extensions file cannot be read.
     pub async fn list(&self, user: &str) -> Result<Vec<Skill>, SkillError> {
         self.run(user, |library, user| library.all(user)).await
     }
 
-    /// Those of a user that are on and among `choice`.
+    /// Returns the enabled skills of a user that are in `choice`.
     ///
     /// # Errors
     /// As [`list`](Self::list).
@@ -74,7 +76,7 @@ impl Skills {
         Ok(skills)
     }
 
-    /// One of a user's skills.
+    /// Returns one skill of a user.
     ///
     /// # Errors
     /// [`SkillError::NotFound`], and as [`list`](Self::list).
@@ -84,10 +86,10 @@ impl Skills {
             .await
     }
 
-    /// The whole text of a skill's file.
+    /// Returns the text of a skill's file.
     ///
     /// # Errors
-    /// When it is gone, too long or no text.
+    /// If the file is missing, too long or not UTF-8.
     pub async fn text(&self, skill: &Skill) -> Result<String, SkillError> {
         let (folder, name) = (skill.folder.host.clone(), skill.name().to_owned());
         self.run("", move |library, _| {
@@ -99,10 +101,10 @@ impl Skills {
         .await
     }
 
-    /// Switches a skill: for everybody, unless it is the user's own.
+    /// Enables or disables a skill: for all users if it is public, otherwise for this user.
     ///
     /// # Errors
-    /// As [`get`](Self::get), and when the state cannot be kept.
+    /// As [`get`](Self::get), and if the state cannot be stored.
     pub async fn switch(&self, user: &str, name: &str, enabled: bool) -> Result<Skill, SkillError> {
         let name = name.to_owned();
         self.run(user, move |library, user| {
@@ -122,13 +124,13 @@ impl Skills {
         .await
     }
 
-    /// Unpacks an archive into the user's own skills.
+    /// Installs an archive as a custom skill of the user. On an error, no file is installed.
     ///
     /// # Errors
-    /// [`SkillError::Archive`], [`SkillError::Exists`], and what the disk says. Nothing is there then.
+    /// [`SkillError::Archive`], [`SkillError::Exists`], and disk errors.
     pub async fn install(&self, user: &str, archive: File) -> Result<Skill, SkillError> {
         self.run(user, move |library, user| {
-            // What could not be shown afterwards is not begun.
+            // Fail early if the result could not be returned.
             library.all(user)?;
             let name = library.custom(user).install(archive, &library.now())?;
             library.one_of(user, &name, Category::Custom)
@@ -136,7 +138,7 @@ impl Skills {
         .await
     }
 
-    /// One of the user's own skills with its whole text.
+    /// Returns a custom skill of the user with its text.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -146,7 +148,7 @@ impl Skills {
             .await
     }
 
-    /// Writes the text of one of the user's own skills.
+    /// Replaces the text of a custom skill of the user.
     ///
     /// # Errors
     /// As [`get`](Self::get), [`SkillError::Frontmatter`], [`SkillError::Refused`].
@@ -164,7 +166,7 @@ impl Skills {
         .await
     }
 
-    /// Takes one of the user's own skills away.
+    /// Deletes a custom skill of the user.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -176,7 +178,7 @@ impl Skills {
         .await
     }
 
-    /// What was done to one of the user's own skills, also to one that is gone; the oldest first.
+    /// Returns the changes of a custom skill of the user, oldest first, also of a deleted one.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -191,10 +193,10 @@ impl Skills {
         .await
     }
 
-    /// Sets one of the user's own skills back to what it was before a change; a negative index counts from the end.
+    /// Restores a custom skill to its text before a change; a negative index counts from the end.
     ///
     /// # Errors
-    /// As [`get`](Self::get), [`SkillError::Refused`] when there is nothing to go back to.
+    /// As [`get`](Self::get), [`SkillError::Refused`] if there is no text to restore.
     pub async fn roll_back(
         &self,
         user: &str,
@@ -211,7 +213,7 @@ impl Skills {
         .await
     }
 
-    /// Reads everything anew next time. What changes is noticed without it.
+    /// Clears the cache. Changed files are detected without it.
     pub fn reload(&self) {
         self.0.scanner.forget();
     }
@@ -223,23 +225,23 @@ impl Skills {
     ) -> Result<T, SkillError> {
         let (library, user) = (self.0.clone(), user.to_owned());
         match tokio::task::spawn_blocking(move || work(&library, &user)).await {
-            Ok(done) => done,
+            Ok(outcome) => outcome,
             Err(error) => {
-                tracing::error!(%error, "work on skills broke off");
-                Err(Fault::Aborted.into())
+                tracing::error!(%error, "skill operation panicked or was cancelled");
+                Err(FileFailure::Aborted.into())
             }
         }
     }
 }
 
-impl Shelves for Skills {
-    /// The folders of those that are on: what is off is not there for conversations.
-    fn of(&self, user_id: &str) -> Result<Shelf, Fault> {
+impl SkillMountSource for Skills {
+    /// Returns the folders of enabled skills; disabled skills are not visible in conversations.
+    fn of(&self, user_id: &str) -> Result<SkillMounts, FileFailure> {
         let skills = self.0.all(user_id).map_err(|error| match error {
             SkillError::Disk(fault) => fault,
-            other => Fault::Io(std::io::Error::other(other.to_string())),
+            other => FileFailure::Io(std::io::Error::other(other.to_string())),
         })?;
-        Ok(Shelf::new(
+        Ok(SkillMounts::new(
             skills
                 .into_iter()
                 .filter(|skill| skill.enabled)
@@ -250,14 +252,15 @@ impl Shelves for Skills {
 }
 
 impl Library {
-    /// Everything a user has. Of several with one name it is the last category's, and there the first by path.
+    /// Returns all skills of a user. Of several with the same name, the last category wins; within
+    /// a category, the first path.
     fn all(&self, user: &str) -> Result<Vec<Skill>, SkillError> {
-        let shared = self.extensions.load()?.overlaid(&self.over);
+        let shared = self.extensions.load()?.overlaid(&self.overrides);
         let own = self.states(user).load()?;
         let mut skills = BTreeMap::new();
         for (category, folder) in self.folders(user) {
             for skill in self
-                .of_category(category, folder, &shared, &own)?
+                .in_category(category, folder, &shared, &own)?
                 .into_iter()
                 .rev()
             {
@@ -267,7 +270,7 @@ impl Library {
         Ok(skills.into_values().collect())
     }
 
-    fn of_category(
+    fn in_category(
         &self,
         category: Category,
         folder: PathBuf,
@@ -282,16 +285,17 @@ impl Library {
         };
         let found = self.scanner.scan(&folder)?;
         let skills = found.into_iter().map(|found| {
-            let path = RelativePath::of_plain_names(&[category.dir_name(), found.way.as_str()]);
-            let shelved = ShelvedFolder {
+            let path =
+                RelativePath::of_plain_names(&[category.dir_name(), found.relative.as_str()]);
+            let mounted = MountedSkill {
                 path,
-                host: folder.join(found.way.as_str()),
+                host: folder.join(found.relative.as_str()),
             };
             Skill {
                 category,
                 enabled: state(&found.head.name).unwrap_or(true),
                 head: found.head,
-                folder: shelved,
+                folder: mounted,
             }
         });
         Ok(skills.collect())
@@ -302,7 +306,7 @@ impl Library {
             .all(user)?
             .into_iter()
             .find(|skill| skill.name() == name);
-        found.ok_or_else(|| SkillError::NotFound(shortened(name)))
+        found.ok_or_else(|| SkillError::NotFound(excerpt(name)))
     }
 
     fn one_of(&self, user: &str, name: &str, category: Category) -> Result<Skill, SkillError> {
@@ -310,7 +314,7 @@ impl Library {
         if skill.category == category {
             Ok(skill)
         } else {
-            Err(SkillError::NotFound(shortened(name)))
+            Err(SkillError::NotFound(excerpt(name)))
         }
     }
 
@@ -319,30 +323,30 @@ impl Library {
         let text = self
             .custom(user)
             .text(name)?
-            .ok_or_else(|| SkillError::NotFound(shortened(name)))?;
+            .ok_or_else(|| SkillError::NotFound(excerpt(name)))?;
         Ok((skill, text))
     }
 
-    /// The folders that a user's skills lie in, those that win last.
+    /// Folders with the skills of a user, in ascending priority.
     fn folders(&self, user: &str) -> [(Category, PathBuf); 3] {
         [
-            (Category::Public, self.places.shared.join("public")),
-            (Category::Legacy, self.places.shared.join("custom")),
+            (Category::Public, self.folders.shared.join("public")),
+            (Category::Legacy, self.folders.shared.join("custom")),
             (Category::Custom, self.custom(user).folder().to_owned()),
         ]
     }
 
     fn custom(&self, user: &str) -> CustomSkills {
-        CustomSkills::new(self.of_user(user).join("custom"))
+        CustomSkills::new(self.user_folder(user).join("custom"))
     }
 
-    /// Which of the skills are on that only this user has, or has in a way of their own.
+    /// File with the enabled state of the user's skills and of legacy skills.
     fn states(&self, user: &str) -> ExtensionsFile {
-        ExtensionsFile::at(self.of_user(user).join("states.json"))
+        ExtensionsFile::at(self.user_folder(user).join("states.json"))
     }
 
-    fn of_user(&self, user: &str) -> PathBuf {
-        self.places
+    fn user_folder(&self, user: &str) -> PathBuf {
+        self.folders
             .home
             .join("users")
             .join(UserDirName::from_user_id(user).as_str())
@@ -354,8 +358,8 @@ impl Library {
     }
 }
 
-/// A name that anybody may have sent, for a message.
-fn shortened(name: &str) -> String {
+/// Truncates an untrusted name for a message.
+fn excerpt(name: &str) -> String {
     name.chars().take(80).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Skills on a disk: who has which, what is on, and what users change.
+//! Skills on a disk: lookup, enabled state, and changes by users.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,15 +9,15 @@ use crate::sandbox::{FileHome, FileLimits, LineRange, TextRead, VirtualPath};
 use crate::skills::Revision;
 use crate::testkit::skill_archives::{compressed, hostile, skill_text};
 
-struct Place {
+struct Fixture {
     base: tempfile::TempDir,
     skills: Skills,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let base = tempfile::tempdir().unwrap();
-        let places = SkillPlaces {
+        let folders = SkillFolders {
             shared: base.path().join("shared"),
             home: base.path().join("home"),
         };
@@ -25,7 +25,7 @@ impl Place {
             base.path().join("extensions_config.json"),
         ));
         let skills = Skills::new(
-            places,
+            folders,
             extensions,
             OpenKeys::default(),
             Arc::new(SystemClock),
@@ -53,7 +53,7 @@ impl Place {
         self.skills.install(user, self.archive(&bytes)).await
     }
 
-    /// `category/name`, with a minus for what is off.
+    /// `category/name`, with a minus for a disabled skill.
     async fn names(&self, user: &str) -> Vec<String> {
         let skills = self.skills.list(user).await.unwrap();
         let shown = |skill: &Skill| {
@@ -69,47 +69,50 @@ impl Place {
 }
 
 #[tokio::test]
-async fn folders_are_found_at_any_depth_and_what_is_no_skill_is_left_out() {
-    let place = Place::new();
-    assert!(place.names("ann").await.is_empty(), "no folder, no skills");
-    place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.write("shared/public/web/inner/SKILL.md", &skill_text("hidden"));
-    place.write(
+async fn skills_are_found_at_any_depth_and_others_skipped() {
+    let fixture = Fixture::new();
+    assert!(
+        fixture.names("ann").await.is_empty(),
+        "no folder, no skills"
+    );
+    fixture.write("shared/public/web/SKILL.md", &skill_text("web"));
+    fixture.write("shared/public/web/inner/SKILL.md", &skill_text("hidden"));
+    fixture.write(
         "shared/public/office/sheets/SKILL.md",
         &skill_text("sheets"),
     );
-    place.write("shared/public/.git/SKILL.md", &skill_text("hidden"));
-    place.write("shared/public/broken/SKILL.md", "---\nname: a: b\n---\n");
-    place.write("shared/public/binary/SKILL.md", "---\nname: a\u{0}\n---\n");
-    place.write("shared/public/notes/readme.md", "no skill");
-    place.write("outside/SKILL.md", &skill_text("outside"));
+    fixture.write("shared/public/.git/SKILL.md", &skill_text("hidden"));
+    fixture.write("shared/public/broken/SKILL.md", "---\nname: a: b\n---\n");
+    fixture.write("shared/public/binary/SKILL.md", "---\nname: a\u{0}\n---\n");
+    fixture.write("shared/public/notes/readme.md", "no skill");
+    fixture.write("outside/SKILL.md", &skill_text("outside"));
     symlink(
-        place.base.path().join("outside"),
-        place.base.path().join("shared/public/link"),
+        fixture.base.path().join("outside"),
+        fixture.base.path().join("shared/public/link"),
     )
     .unwrap();
-    assert_eq!(place.names("ann").await, ["public/sheets", "public/web"]);
-    let sheets = place.skills.get("ann", "sheets").await.unwrap();
+    assert_eq!(fixture.names("ann").await, ["public/sheets", "public/web"]);
+    let sheets = fixture.skills.get("ann", "sheets").await.unwrap();
     assert_eq!(sheets.file(), "/mnt/skills/public/office/sheets/SKILL.md");
-    place.write("shared/public/broken/SKILL.md", &skill_text("mended"));
+    fixture.write("shared/public/broken/SKILL.md", &skill_text("fixed"));
     assert_eq!(
-        place.names("ann").await,
-        ["public/mended", "public/sheets", "public/web"],
-        "changes are noticed"
+        fixture.names("ann").await,
+        ["public/fixed", "public/sheets", "public/web"],
+        "changes are detected"
     );
 }
 
 #[tokio::test]
-async fn an_odd_folder_takes_no_skill_from_anybody() {
-    let place = Place::new();
-    place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.write("shared/public/folder/SKILL.md/readme.md", "a folder");
-    place.write(
+async fn malformed_folder_hides_no_other_skill() {
+    let fixture = Fixture::new();
+    fixture.write("shared/public/web/SKILL.md", &skill_text("web"));
+    fixture.write("shared/public/folder/SKILL.md/readme.md", "a folder");
+    fixture.write(
         "shared/public/office/sheets/SKILL.md",
         &skill_text("sheets"),
     );
-    place.write("shared/public/pipe/readme.md", "");
-    let pipe = place.base.path().join("shared/public/pipe/SKILL.md");
+    fixture.write("shared/public/pipe/readme.md", "");
+    let pipe = fixture.base.path().join("shared/public/pipe/SKILL.md");
     rustix::fs::mknodat(
         rustix::fs::CWD,
         &pipe,
@@ -118,44 +121,44 @@ async fn an_odd_folder_takes_no_skill_from_anybody() {
         0,
     )
     .unwrap();
-    place.write("shared/public/link/readme.md", "");
+    fixture.write("shared/public/link/readme.md", "");
     symlink(
         "/etc/hostname",
-        place.base.path().join("shared/public/link/SKILL.md"),
+        fixture.base.path().join("shared/public/link/SKILL.md"),
     )
     .unwrap();
-    assert_eq!(place.names("ann").await, ["public/sheets", "public/web"]);
+    assert_eq!(fixture.names("ann").await, ["public/sheets", "public/web"]);
 }
 
 #[tokio::test]
-async fn a_users_own_skill_stands_above_an_older_installations_and_that_above_the_public_one() {
-    let place = Place::new();
-    place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.write("shared/custom/web/SKILL.md", &skill_text("web"));
-    assert_eq!(place.names("ann").await, ["legacy/web"]);
+async fn custom_skill_overrides_legacy_and_legacy_overrides_public() {
+    let fixture = Fixture::new();
+    fixture.write("shared/public/web/SKILL.md", &skill_text("web"));
+    fixture.write("shared/custom/web/SKILL.md", &skill_text("web"));
+    assert_eq!(fixture.names("ann").await, ["legacy/web"]);
     assert!(
-        !place
+        !fixture
             .install("ann", "web")
             .await
             .unwrap()
             .folder
             .host
-            .starts_with(place.base.path().join("shared"))
+            .starts_with(fixture.base.path().join("shared"))
     );
     assert_eq!(
-        (place.names("ann").await, place.names("bob").await),
+        (fixture.names("ann").await, fixture.names("bob").await),
         (vec!["custom/web".to_owned()], vec!["legacy/web".to_owned()])
     );
 }
 
 #[tokio::test]
-async fn public_skills_are_switched_for_everybody_and_others_for_their_user() {
-    let place = Place::new();
-    place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.install("ann", "own").await.unwrap();
-    place.install("bob", "own").await.unwrap();
+async fn public_skills_switch_for_all_others_per_user() {
+    let fixture = Fixture::new();
+    fixture.write("shared/public/web/SKILL.md", &skill_text("web"));
+    fixture.install("ann", "own").await.unwrap();
+    fixture.install("bob", "own").await.unwrap();
     assert!(
-        !place
+        !fixture
             .skills
             .switch("ann", "web", false)
             .await
@@ -163,28 +166,35 @@ async fn public_skills_are_switched_for_everybody_and_others_for_their_user() {
             .enabled
     );
     assert!(
-        !place
+        !fixture
             .skills
             .switch("ann", "own", false)
             .await
             .unwrap()
             .enabled
     );
-    assert_eq!(place.names("ann").await, ["-custom/own", "-public/web"]);
-    assert_eq!(place.names("bob").await, ["custom/own", "-public/web"]);
+    assert_eq!(fixture.names("ann").await, ["-custom/own", "-public/web"]);
+    assert_eq!(fixture.names("bob").await, ["custom/own", "-public/web"]);
     assert!(matches!(
-        place.skills.switch("ann", "none", false).await,
+        fixture.skills.switch("ann", "none", false).await,
         Err(SkillError::NotFound(_))
     ));
-    let saved = fs::read_to_string(place.base.path().join("extensions_config.json")).unwrap();
+    let saved = fs::read_to_string(fixture.base.path().join("extensions_config.json")).unwrap();
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&saved).unwrap(),
         serde_json::json!({"skills": {"web": {"enabled": false}}})
     );
     let only = SkillChoice::Only(vec!["web".to_owned()]);
-    assert!(place.skills.usable("bob", &only).await.unwrap().is_empty());
+    assert!(
+        fixture
+            .skills
+            .usable("bob", &only)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(
-        place
+        fixture
             .skills
             .usable("bob", &SkillChoice::All)
             .await
@@ -195,16 +205,16 @@ async fn public_skills_are_switched_for_everybody_and_others_for_their_user() {
 }
 
 #[tokio::test]
-async fn conversations_read_what_is_on_and_change_nothing() {
-    let place = Place::new();
-    place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.write(
+async fn conversations_read_enabled_skills_only() {
+    let fixture = Fixture::new();
+    fixture.write("shared/public/web/SKILL.md", &skill_text("web"));
+    fixture.write(
         "shared/public/office/sheets/SKILL.md",
         &skill_text("sheets"),
     );
-    place.install("ann", "own").await.unwrap();
-    let home = FileHome::new(place.base.path().join("home"), FileLimits::default())
-        .with_shelves(Arc::new(place.skills.clone()));
+    fixture.install("ann", "own").await.unwrap();
+    let home = FileHome::new(fixture.base.path().join("home"), FileLimits::default())
+        .with_skill_mounts(Arc::new(fixture.skills.clone()));
     let files = |user: &str| home.thread(user, &crate::ids::ThreadId::parse("t1").unwrap());
     let path = |text: &str| VirtualPath::parse_readable(text).unwrap();
     let listed = files("ann")
@@ -246,7 +256,7 @@ async fn conversations_read_what_is_on_and_change_nothing() {
             .await
             .unwrap_err()
             .is_not_found(),
-        "it is ann's"
+        "it belongs to ann"
     );
     assert!(read("ann", "/mnt/skills/public").await.is_err());
     let pattern = crate::sandbox::NamePattern::parse("**/*.md").unwrap();
@@ -268,13 +278,13 @@ async fn conversations_read_what_is_on_and_change_nothing() {
         lines,
         ["/mnt/skills/public/web/SKILL.md:3: description: Does web"]
     );
-    place.skills.switch("ann", "web", false).await.unwrap();
+    fixture.skills.switch("ann", "web", false).await.unwrap();
     assert!(
         read("ann", "/mnt/skills/public/web/SKILL.md")
             .await
             .unwrap_err()
             .is_not_found(),
-        "what is off is not there"
+        "a disabled skill is not visible"
     );
     for file in ["/mnt/skills/custom/own/SKILL.md", "/mnt/skills/new.md"] {
         assert!(VirtualPath::parse(file).is_err());
@@ -284,7 +294,7 @@ async fn conversations_read_what_is_on_and_change_nothing() {
             .write_text(&path(file), "x", crate::sandbox::WriteMode::Replace)
             .unwrap_err();
         assert!(
-            matches!(refused.fault(), Some(Fault::Unchangeable)),
+            matches!(refused.fault(), Some(FileFailure::Unchangeable)),
             "{refused}"
         );
         assert!(blocking.remove_file(&path(file)).await.is_err());
@@ -292,24 +302,24 @@ async fn conversations_read_what_is_on_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn an_archive_is_installed_whole_or_not_at_all() {
-    let place = Place::new();
-    let own = place.install("ann", "own").await.unwrap();
+async fn archive_install_is_atomic() {
+    let fixture = Fixture::new();
+    let own = fixture.install("ann", "own").await.unwrap();
     assert!(own.is_editable() && own.folder.host.join("scripts/run.py").is_file());
     assert!(matches!(
-        place.install("ann", "own").await,
+        fixture.install("ann", "own").await,
         Err(SkillError::Exists(_))
     ));
     for (what, bytes) in hostile() {
-        let refused = place.skills.install("ann", place.archive(&bytes)).await;
+        let refused = fixture.skills.install("ann", fixture.archive(&bytes)).await;
         assert!(
             matches!(refused, Err(SkillError::Archive(_))),
             "{what}: {refused:?}"
         );
     }
-    assert_eq!(place.names("ann").await, ["custom/own"]);
+    assert_eq!(fixture.names("ann").await, ["custom/own"]);
     let mut left: Vec<String> =
-        fs::read_dir(place.base.path().join("home/users/ann/skills/custom"))
+        fs::read_dir(fixture.base.path().join("home/users/ann/skills/custom"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
@@ -318,24 +328,24 @@ async fn an_archive_is_installed_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn two_who_install_the_same_at_once_get_it_once() {
-    let place = Place::new();
-    let (a, b) = tokio::join!(place.install("ann", "own"), place.install("ann", "own"));
+async fn concurrent_installs_of_same_skill_succeed_once() {
+    let fixture = Fixture::new();
+    let (a, b) = tokio::join!(fixture.install("ann", "own"), fixture.install("ann", "own"));
     assert!(a.is_ok() != b.is_ok());
-    assert_eq!(place.names("ann").await, ["custom/own"]);
+    assert_eq!(fixture.names("ann").await, ["custom/own"]);
 }
 
 #[tokio::test]
-async fn a_users_own_skill_is_edited_removed_and_brought_back() {
-    let place = Place::new();
-    place.write("shared/public/web/SKILL.md", &skill_text("web"));
-    place.install("ann", "own").await.unwrap();
-    let skills = &place.skills;
+async fn custom_skill_is_edited_removed_and_restored() {
+    let fixture = Fixture::new();
+    fixture.write("shared/public/web/SKILL.md", &skill_text("web"));
+    fixture.install("ann", "own").await.unwrap();
+    let skills = &fixture.skills;
     let new = skill_text("own") + "More.\n";
     let (skill, text) = skills.edit("ann", "own", new.clone()).await.unwrap();
     assert_eq!((skill.name(), &text), ("own", &new));
     for bad in [
-        "no head".to_owned(),
+        "no frontmatter".to_owned(),
         skill_text("other"),
         skill_text("own") + &"x".repeat(2 << 20),
     ] {
@@ -377,11 +387,11 @@ async fn a_users_own_skill_is_edited_removed_and_brought_back() {
         );
     }
     skills.remove("ann", "own").await.unwrap();
-    assert_eq!(place.names("ann").await, ["public/web"]);
+    assert_eq!(fixture.names("ann").await, ["public/web"]);
     assert_eq!(
         skills.roll_back("ann", "own", -1).await.unwrap().1,
         new,
-        "what was removed comes back"
+        "a deleted skill is restored"
     );
     assert_eq!(
         skills.roll_back("ann", "own", 1).await.unwrap().1,
@@ -393,7 +403,7 @@ async fn a_users_own_skill_is_edited_removed_and_brought_back() {
             skills.roll_back("ann", "own", 0).await,
             Err(SkillError::Refused(_))
         ),
-        "nothing was before the installation"
+        "there is no text before the installation"
     );
     assert!(matches!(
         skills.roll_back("ann", "own", i64::MIN).await,
@@ -423,9 +433,11 @@ async fn a_users_own_skill_is_edited_removed_and_brought_back() {
 }
 
 #[tokio::test]
-async fn users_with_odd_ids_have_folders_of_their_own() {
-    let place = Place::new();
-    place.install("../ann", "own").await.unwrap();
-    assert_eq!(place.names("../ann").await, ["custom/own"]);
-    assert!(place.names("ann").await.is_empty() && !place.base.path().join("home/ann").exists());
+async fn users_with_unsafe_ids_have_own_folders() {
+    let fixture = Fixture::new();
+    fixture.install("../ann", "own").await.unwrap();
+    assert_eq!(fixture.names("../ann").await, ["custom/own"]);
+    assert!(
+        fixture.names("ann").await.is_empty() && !fixture.base.path().join("home/ann").exists()
+    );
 }

@@ -1,8 +1,10 @@
-//! Skills: folders with a `SKILL.md` that tells an agent how a certain kind of work is done.
+//! Skills: folders with a `SKILL.md`, which contains instructions for an agent about one kind of
+//! work.
 //!
-//! [`frontmatter`] reads the head of such a file, `scan` finds the folders, [`Skills`] knows who has which and which are on, and
-//! changes those that a user brought along. [`archive`] takes a `.skill` file apart without trusting a byte of it. What an agent does
-//! with a skill is in `middlewares`: [`activation`] and [`policy`] decide it.
+//! [`frontmatter`] parses the head of such a file, `scan` finds the folders, [`Skills`] lists the
+//! skills of a user with their enabled state and changes custom skills. [`archive`] unpacks an
+//! untrusted `.skill` file. The use of skills by an agent is implemented in `middlewares`, with the
+//! decisions of [`activation`] and [`policy`].
 
 pub mod activation;
 pub mod archive;
@@ -13,11 +15,11 @@ mod history;
 mod library;
 pub mod policy;
 mod scan;
-mod shown;
 mod skill;
+mod view;
 
 pub use error::SkillError;
 pub use history::{HistoryEntry, Revision};
-pub use library::{SkillPlaces, Skills};
-pub use shown::{SkillInstalled, SkillList, SkillView};
+pub use library::{SkillFolders, Skills};
 pub use skill::{ARCHIVE_ENDING, Category, SKILL_FILE, Skill, SkillChoice, is_skill_name};
+pub use view::{SkillInstalled, SkillList, SkillView};

@@ -1,10 +1,10 @@
-//! Which tools an agent may call while it works by skills. Pure.
+//! Tool policy of active skills. Pure.
 
 use std::collections::BTreeSet;
 
 use super::skill::Skill;
 
-/// What is always allowed: without it no skill could be read.
+/// Tools that are always allowed: skills could not be read without them.
 const ALWAYS: [&str; 4] = [
     "describe_skill",
     "read_file",
@@ -12,19 +12,19 @@ const ALWAYS: [&str; 4] = [
     "tool_search",
 ];
 
-/// The tools that the skills at work leave.
+/// Tools that the active skills allow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolPolicy {
-    /// No skill says anything.
+    /// No active skill restricts tools.
     #[default]
     Any,
-    /// Those that skills name, and those that are always allowed.
+    /// The tools named by skills, and those that are always allowed.
     Only(BTreeSet<String>),
 }
 
 impl ToolPolicy {
-    /// By the skills that an agent works by. One that nobody can find any more (`None`) allows nothing; skills that say nothing of
-    /// tools take nothing away, and give nothing to others.
+    /// Combines the active skills. A skill that no longer exists (`None`) allows nothing; a skill
+    /// without a list of tools neither restricts nor extends the policy.
     pub fn of<'a>(skills: impl IntoIterator<Item = Option<&'a Skill>>) -> Self {
         let mut policy = Self::Any;
         for skill in skills {
@@ -43,12 +43,12 @@ impl ToolPolicy {
         policy
     }
 
-    /// Nothing but what is always allowed: where it is not known what skills say.
+    /// Allows only the tools that are always allowed; used if the skills are unknown.
     pub fn closed() -> Self {
         Self::Only(BTreeSet::new())
     }
 
-    /// Whether a tool may be called.
+    /// Reports whether a tool may be called.
     pub fn allows(&self, tool: &str) -> bool {
         match self {
             Self::Any => true,
@@ -60,7 +60,7 @@ impl ToolPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::ShelvedFolder;
+    use crate::sandbox::MountedSkill;
     use crate::sandbox::virtual_paths::RelativePath;
     use crate::skills::Category;
     use crate::skills::frontmatter::Frontmatter;
@@ -68,7 +68,7 @@ mod tests {
     fn skill(tools: Option<&[&str]>) -> Skill {
         let allowed_tools =
             tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
-        let folder = ShelvedFolder {
+        let folder = MountedSkill {
             path: RelativePath::parse("public/x").unwrap(),
             host: "/x".into(),
         };
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn skills_that_name_tools_leave_those_and_the_ones_that_read() {
+    fn policy_allows_named_and_always_allowed_tools() {
         let (bash, silent, none) = (skill(Some(&["bash"])), skill(None), skill(Some(&[])));
         let allows = |skills: &[Option<&Skill>]| {
             let policy = ToolPolicy::of(skills.iter().copied());

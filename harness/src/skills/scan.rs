@@ -1,4 +1,4 @@
-//! Finding skills: every folder with a `SKILL.md`, however deep, and none within another.
+//! Scan for skills: every folder with a `SKILL.md`, at any depth, none nested in another.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -7,35 +7,35 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use super::archive::LONGEST_SKILL_FILE;
+use super::archive::MAX_SKILL_FILE_BYTES;
 use super::frontmatter::{self, Frontmatter};
 use super::skill::SKILL_FILE;
 use crate::config::FileSignature;
-use crate::sandbox::Fault;
+use crate::sandbox::FileFailure;
 use crate::sandbox::safe_fs::{NodeKind, Resolver, SafeDir};
 use crate::sandbox::virtual_paths::RelativePath;
 
-/// Folders within folders that are looked into, and entries that one look goes through.
-const DEEPEST: usize = 8;
-const MOST_ENTRIES: usize = 20_000;
-/// Heads that are remembered.
-const MOST_KNOWN: usize = 10_000;
+/// Maximum nesting of scanned folders, and maximum number of entries per scan.
+const MAX_DEPTH: usize = 8;
+const MAX_ENTRIES: usize = 20_000;
+/// Maximum number of cached heads.
+const MAX_CACHED: usize = 10_000;
 
-/// Looks for skills, and reads again only what has changed. A process has one of these.
+/// Finds skills and re-reads only changed files. One instance per process.
 #[derive(Debug)]
 pub(super) struct Scanner {
     resolver: Resolver,
-    known: Mutex<HashMap<PathBuf, (FileSignature, Option<Frontmatter>)>>,
-    /// Folders that the log tells of already.
-    told: Mutex<HashSet<PathBuf>>,
+    cache: Mutex<HashMap<PathBuf, (FileSignature, Option<Frontmatter>)>>,
+    /// Folders whose failure has been logged.
+    logged: Mutex<HashSet<PathBuf>>,
 }
 
-/// A folder with a skill in it.
+/// A folder with a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    /// The way from where the look began.
-    pub(super) way: RelativePath,
-    /// What its file says.
+pub(super) struct FoundSkill {
+    /// Path relative to the scanned folder.
+    pub(super) relative: RelativePath,
+    /// Parsed frontmatter.
     pub(super) head: Frontmatter,
 }
 
@@ -43,58 +43,58 @@ impl Scanner {
     pub(super) fn new() -> Self {
         Self {
             resolver: Resolver::detect(),
-            known: Mutex::default(),
-            told: Mutex::default(),
+            cache: Mutex::default(),
+            logged: Mutex::default(),
         }
     }
 
-    /// Reads everything anew next time.
+    /// Clears the cache.
     pub(super) fn forget(&self) {
-        self.known.lock().clear();
-        self.told.lock().clear();
+        self.cache.lock().clear();
+        self.logged.lock().clear();
     }
 
-    /// The whole text of a skill's file; nothing when it is gone.
-    pub(super) fn text(&self, folder: &Path) -> Result<Option<String>, Fault> {
+    /// Returns the text of a skill's file; `None` if it does not exist.
+    pub(super) fn text(&self, folder: &Path) -> Result<Option<String>, FileFailure> {
         let file = SafeDir::open_trusted(folder, self.resolver)
             .and_then(|folder| folder.open_read(&RelativePath::of_plain_names(&[SKILL_FILE])));
         match file {
-            Err(Fault::NotFound | Fault::NotDirectory) => Ok(None),
+            Err(FileFailure::NotFound | FileFailure::NotDirectory) => Ok(None),
             opened => read_text(opened?.0).map(Some),
         }
     }
 
-    /// The skills beneath a folder, in the order of their paths; none when there is no such folder. Skills that cannot be read are
-    /// left out, and the log says why.
-    pub(super) fn scan(&self, root: &Path) -> Result<Vec<Found>, Fault> {
+    /// Returns the skills beneath a folder, sorted by path; none if the folder does not exist.
+    /// Unreadable skills are skipped and logged.
+    pub(super) fn scan(&self, root: &Path) -> Result<Vec<FoundSkill>, FileFailure> {
         let start = match SafeDir::open_trusted(root, self.resolver) {
-            Err(Fault::NotFound) => return Ok(Vec::new()),
+            Err(FileFailure::NotFound) => return Ok(Vec::new()),
             opened => opened?,
         };
         let mut found = Vec::new();
-        let mut left = MOST_ENTRIES;
-        self.look(
+        let mut budget = MAX_ENTRIES;
+        self.scan_folder(
             &start,
             root,
             &RelativePath::default(),
-            &mut left,
+            &mut budget,
             &mut found,
         )?;
         Ok(found)
     }
 
-    fn look(
+    fn scan_folder(
         &self,
         folder: &SafeDir,
         root: &Path,
-        way: &RelativePath,
-        left: &mut usize,
-        found: &mut Vec<Found>,
-    ) -> Result<(), Fault> {
-        let (mut entries, more) = folder.entries(*left)?;
-        *left -= entries.len();
+        relative: &RelativePath,
+        budget: &mut usize,
+        found: &mut Vec<FoundSkill>,
+    ) -> Result<(), FileFailure> {
+        let (mut entries, more) = folder.entries(*budget)?;
+        *budget -= entries.len();
         if more {
-            tracing::warn!(root = %root.display(), "there is more beneath this folder than is looked through for skills");
+            tracing::warn!(root = %root.display(), "too many entries to scan for skills; some are skipped");
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for entry in entries
@@ -107,68 +107,72 @@ impl Scanner {
             if name.starts_with('.') {
                 continue;
             }
-            let Ok(way) = way.join(name) else { continue };
-            // Whatever is wrong with one folder, others have their skills.
-            if let Err(fault) = self.look_into(folder, root, &way, name, left, found) {
-                self.tell(root.join(way.as_str()), &fault);
+            let Ok(relative) = relative.join(name) else {
+                continue;
+            };
+            // A failure in one folder does not affect the others.
+            if let Err(fault) = self.visit_folder(folder, root, &relative, name, budget, found) {
+                self.log_once(root.join(relative.as_str()), &fault);
             }
         }
         Ok(())
     }
 
-    fn tell(&self, folder: PathBuf, fault: &Fault) {
-        let mut told = self.told.lock();
-        if told.len() < MOST_KNOWN && !told.contains(&folder) {
-            tracing::warn!(folder = %folder.display(), %fault, "this folder cannot be looked into for skills");
-            told.insert(folder);
+    fn log_once(&self, folder: PathBuf, fault: &FileFailure) {
+        let mut logged = self.logged.lock();
+        if logged.len() < MAX_CACHED && !logged.contains(&folder) {
+            tracing::warn!(folder = %folder.display(), %fault, "cannot scan a folder for skills");
+            logged.insert(folder);
         }
     }
 
-    fn look_into(
+    fn visit_folder(
         &self,
         parent: &SafeDir,
         root: &Path,
-        way: &RelativePath,
+        relative: &RelativePath,
         name: &str,
-        left: &mut usize,
-        found: &mut Vec<Found>,
-    ) -> Result<(), Fault> {
+        budget: &mut usize,
+        found: &mut Vec<FoundSkill>,
+    ) -> Result<(), FileFailure> {
         let folder = parent.open_dir(&RelativePath::of_plain_names(&[name]))?;
         match folder.open_read(&RelativePath::of_plain_names(&[SKILL_FILE])) {
             Ok((file, facts)) => {
-                if let Some(head) = self.head(&root.join(way.as_str()), file, &facts) {
-                    found.push(Found {
-                        way: way.clone(),
+                if let Some(head) = self.head(&root.join(relative.as_str()), file, &facts) {
+                    found.push(FoundSkill {
+                        relative: relative.clone(),
                         head,
                     });
                 }
                 Ok(())
             }
-            Err(Fault::NotFound) if way.components().count() < DEEPEST && *left > 0 => {
-                self.look(&folder, root, way, left, found)
+            Err(FileFailure::NotFound)
+                if relative.components().count() < MAX_DEPTH && *budget > 0 =>
+            {
+                self.scan_folder(&folder, root, relative, budget, found)
             }
-            Err(Fault::NotFound) => Ok(()),
+            Err(FileFailure::NotFound) => Ok(()),
             Err(fault) => Err(fault),
         }
     }
 
     fn head(&self, folder: &Path, file: impl Read, facts: &Metadata) -> Option<Frontmatter> {
         let signature = FileSignature::of(facts);
-        if let Some((known, head)) = self.known.lock().get(folder)
+        if let Some((known, head)) = self.cache.lock().get(folder)
             && *known == signature
         {
             return head.clone();
         }
         let head = read_head(file)
             .inspect_err(
-                |why| tracing::warn!(skill = %folder.display(), why, "this skill is left out"),
+                |why| tracing::warn!(skill = %folder.display(), why, "skipping an invalid skill"),
             )
             .ok();
-        let mut known = self.known.lock();
-        if known.len() >= MOST_KNOWN {
-            known.clear();
+        let mut cache = self.cache.lock();
+        if cache.len() >= MAX_CACHED {
+            cache.clear();
         }
-        known.insert(folder.to_owned(), (signature, head.clone()));
+        cache.insert(folder.to_owned(), (signature, head.clone()));
         head
     }
 }
@@ -178,15 +182,16 @@ fn read_head(file: impl Read) -> Result<Frontmatter, String> {
     frontmatter::parse(&text).map_err(|error| error.to_string())
 }
 
-fn read_text(file: impl Read) -> Result<String, Fault> {
+fn read_text(file: impl Read) -> Result<String, FileFailure> {
     let mut bytes = Vec::new();
     // The file may grow while it is read.
-    file.take(LONGEST_SKILL_FILE + 1).read_to_end(&mut bytes)?;
+    file.take(MAX_SKILL_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
-        bytes if bytes > LONGEST_SKILL_FILE => Err(Fault::TooLarge {
+        bytes if bytes > MAX_SKILL_FILE_BYTES => Err(FileFailure::TooLarge {
             bytes,
-            limit: LONGEST_SKILL_FILE,
+            limit: MAX_SKILL_FILE_BYTES,
         }),
-        _ => String::from_utf8(bytes).map_err(|_| Fault::NotUtf8),
+        _ => String::from_utf8(bytes).map_err(|_| FileFailure::NotUtf8),
     }
 }

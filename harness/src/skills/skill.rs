@@ -1,32 +1,32 @@
-//! A skill as it is known, and which of them an agent may have.
+//! A skill, and the selection of skills for an agent.
 
 use serde::{Deserialize, Serialize};
 
 use super::frontmatter::Frontmatter;
 use crate::sandbox::virtual_paths::SKILLS;
-use crate::sandbox::{ShelvedFolder, VirtualPath};
+use crate::sandbox::{MountedSkill, VirtualPath};
 
-/// The file that makes a folder a skill.
+/// File that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
-/// What archives with skills are called.
+/// Suffix of skill archives.
 pub const ARCHIVE_ENDING: &str = ".skill";
-/// The longest name of a skill that users bring along.
+/// Maximum length of a custom skill's name, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
-/// Where a skill comes from. Of two with one name the later kind is the one that is had.
+/// Origin of a skill. Of two skills with the same name, the later category wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
-    /// It comes with the installation.
+    /// Part of the installation.
     Public,
-    /// An older installation kept it for everybody; nobody changes it.
+    /// Shared skill of an older installation; read-only.
     Legacy,
-    /// Its user brought it along.
+    /// Added by its user.
     Custom,
 }
 
 impl Category {
-    /// The name of its folder, in `/mnt/skills` too.
+    /// Name of its folder, also beneath `/mnt/skills`.
     pub const fn dir_name(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -36,53 +36,53 @@ impl Category {
     }
 }
 
-/// A skill that somebody has.
+/// A skill of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
-    /// What its file says of it.
+    /// Parsed frontmatter of its file.
     pub head: Frontmatter,
-    /// Where it comes from.
+    /// Origin of the skill.
     pub category: Category,
-    /// Whether agents may have it.
+    /// `true` if agents may use it.
     pub enabled: bool,
-    /// Its folder.
-    pub folder: ShelvedFolder,
+    /// Folder of the skill.
+    pub folder: MountedSkill,
 }
 
 impl Skill {
-    /// Its name.
+    /// Name of the skill.
     pub fn name(&self) -> &str {
         &self.head.name
     }
 
-    /// Whether its user may change it.
+    /// Reports whether its user may change it.
     pub fn is_editable(&self) -> bool {
         self.category == Category::Custom
     }
 
-    /// Its file, as agents read it.
+    /// Virtual path of its file.
     pub fn file(&self) -> String {
         format!("{SKILLS}/{}/{SKILL_FILE}", self.folder.path.as_str())
     }
 
-    /// Whether a file that an agent reads belongs to it.
+    /// Reports whether a file belongs to the skill.
     pub fn holds(&self, path: &VirtualPath) -> bool {
         path.relative().beneath(&self.folder.path).is_some()
     }
 }
 
-/// Which skills an agent may have.
+/// Selection of skills for an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SkillChoice {
-    /// All that are on.
+    /// All enabled skills.
     #[default]
     All,
-    /// Of those that are on, the ones with these names.
+    /// The enabled skills with these names.
     Only(Vec<String>),
 }
 
 impl SkillChoice {
-    /// Whether a skill of this name is among them.
+    /// Reports whether a skill of this name is selected.
     pub fn has(&self, name: &str) -> bool {
         match self {
             Self::All => true,
@@ -90,7 +90,7 @@ impl SkillChoice {
         }
     }
 
-    /// Those of them that are among `names`, too; all of them when there are no names.
+    /// Intersects the selection with `names`; `None` leaves it unchanged.
     pub fn among(&self, names: Option<&[String]>) -> Self {
         match names {
             Some(names) => Self::Only(
@@ -105,7 +105,8 @@ impl SkillChoice {
     }
 }
 
-/// Whether a text can be the name of a skill that a user brings along: small letters, digits and single hyphens between them.
+/// Reports whether a text is a valid name of a custom skill: lower-case letters, digits and single
+/// hyphens between them.
 pub fn is_skill_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let hyphens_stand_between =

@@ -6,39 +6,42 @@ use super::reducers::StateError;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageKind, REMOVE_ALL};
 
-/// The longest incoming list for which scanning the held list is cheaper than indexing it.
+/// Maximum length of an incoming list for which scanning the existing list is cheaper than indexing
+/// it.
 const MAX_SCANNED: usize = 4;
 
-/// The effect of incoming messages on a list, decided before anything is changed.
+/// Effect of incoming messages on a list, computed before anything is changed.
 #[derive(Debug, Default)]
 pub(super) struct MessageChanges {
-    /// Whether every held message is dropped first.
+    /// `true` if all existing messages are dropped first.
     pub(super) clears: bool,
-    /// Messages for positions of the list after `clears`: one equal to the length appends.
+    /// Messages for positions of the list after `clears`; the position equal to the length appends.
     pub(super) writes: Vec<(usize, Message)>,
     /// Positions that are removed after the writes.
     pub(super) removed: HashSet<usize>,
-    /// The length of the list after the writes.
+    /// Length of the list after the writes.
     written_len: usize,
 }
 
 impl MessageChanges {
-    /// The length of the list after all changes.
+    /// Returns the length of the list after all changes.
     pub(super) fn len(&self) -> usize {
         self.written_len - self.removed.len()
     }
 }
 
-/// Plans the reduction of `incoming` into `held`.
+/// Plans the reduction of `incoming` into `existing`.
 ///
-/// A known id replaces in place, a new one appends, a remove marker deletes. A later message with the same id cancels its
-/// removal. [`REMOVE_ALL`] drops everything before it, in the list and among the incoming messages. Messages without an id get
+/// A message with an existing id replaces that message at its position, one with a new id is
+/// appended, and a remove marker deletes. A later message with the same id cancels the removal.
+/// [`REMOVE_ALL`] drops all messages before it, existing and incoming. Messages without an id get
 /// one from `ids`.
 ///
 /// # Errors
-/// [`StateError::UnknownMessage`] when a marker names an id that is neither held nor incoming before it.
+/// [`StateError::UnknownMessage`] if a marker names an id that is neither in the list nor incoming
+/// before it.
 pub(super) fn plan(
-    held: &[Message],
+    existing: &[Message],
     mut incoming: Vec<Message>,
     ids: &dyn IdSource,
 ) -> Result<MessageChanges, StateError> {
@@ -47,14 +50,14 @@ pub(super) fn plan(
         .rposition(is_remove_all)
         .map_or(0, |at| at + 1);
     let clears = after_clear > 0;
-    let held = if clears { &[] } else { held };
+    let existing = if clears { &[] } else { existing };
     incoming.drain(..after_clear);
-    let mut positions = Positions::new(held, incoming.len());
+    let mut positions = Positions::new(existing, incoming.len());
     let mut changes = MessageChanges {
         clears,
         ..MessageChanges::default()
     };
-    let mut len = held.len();
+    let mut len = existing.len();
     for message in incoming {
         let id = message.id.clone().unwrap_or_else(|| ids.message_id());
         let at = positions.of(&id);
@@ -81,24 +84,25 @@ pub(super) fn plan(
     Ok(changes)
 }
 
-/// Finds the position of an id among held and appended messages; the last one where several have it.
+/// Finds the position of an id among existing and appended messages; the last one if several have
+/// it.
 pub(super) struct Positions<'a> {
-    /// Scanned from its end; empty when it is indexed.
+    /// Scanned from the end; empty if the list is indexed.
     scanned: &'a [Message],
     indexed: HashMap<&'a str, usize>,
     appended: HashMap<String, usize>,
 }
 
 impl<'a> Positions<'a> {
-    pub(super) fn new(held: &'a [Message], lookups: usize) -> Self {
+    pub(super) fn new(existing: &'a [Message], lookups: usize) -> Self {
         let scans = lookups <= MAX_SCANNED;
         let indexed = if scans {
             HashMap::new()
         } else {
-            index_by_id(held)
+            index_by_id(existing)
         };
         Self {
-            scanned: if scans { held } else { &[] },
+            scanned: if scans { existing } else { &[] },
             indexed,
             appended: HashMap::new(),
         }
@@ -113,7 +117,7 @@ impl<'a> Positions<'a> {
         appended.or_else(|| {
             self.scanned
                 .iter()
-                .rposition(|held| held.id.as_deref() == Some(id))
+                .rposition(|existing| existing.id.as_deref() == Some(id))
         })
     }
 

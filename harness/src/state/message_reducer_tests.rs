@@ -1,4 +1,5 @@
-//! The planned reduction against a plain one, and its cost on long lists.
+//! Compares the planned reduction with a naive one, and checks that long lists are reduced in
+//! linear time.
 
 use indexmap::IndexMap;
 use proptest::prelude::*;
@@ -12,9 +13,9 @@ fn human(id: &str, text: &str) -> Message {
     Message::human(text).with(|body| body.id = Some(id.to_owned()))
 }
 
-/// Reduces as the rule is stated, one message after the other, without an index.
-fn reduced_plainly(
-    mut held: Vec<Message>,
+/// Reduces one message after the other, without an index.
+fn reduced_naively(
+    mut existing: Vec<Message>,
     incoming: &[Message],
 ) -> Result<Vec<Message>, StateError> {
     let after_clear = incoming
@@ -22,27 +23,29 @@ fn reduced_plainly(
         .rposition(is_remove_all)
         .map_or(0, |at| at + 1);
     if after_clear > 0 {
-        held.clear();
+        existing.clear();
     }
     let mut removed: Vec<&Message> = Vec::new();
     for message in &incoming[after_clear..] {
-        let at = held.iter().position(|held| held.id == message.id);
+        let at = existing
+            .iter()
+            .position(|existing| existing.id == message.id);
         match (&message.kind, at) {
             (MessageKind::Remove, None) => {
                 return Err(StateError::UnknownMessage(message.id.clone().unwrap()));
             }
             (MessageKind::Remove, Some(_)) => removed.push(message),
             (_, at) => {
-                removed.retain(|gone| gone.id != message.id);
+                removed.retain(|removed| removed.id != message.id);
                 match at {
-                    Some(at) => held[at] = message.clone(),
-                    None => held.push(message.clone()),
+                    Some(at) => existing[at] = message.clone(),
+                    None => existing.push(message.clone()),
                 }
             }
         }
     }
-    held.retain(|held| !removed.iter().any(|gone| gone.id == held.id));
-    Ok(held)
+    existing.retain(|existing| !removed.iter().any(|removed| removed.id == existing.id));
+    Ok(existing)
 }
 
 fn incoming() -> impl Strategy<Value = Vec<Message>> {
@@ -56,28 +59,28 @@ fn incoming() -> impl Strategy<Value = Vec<Message>> {
 
 proptest! {
     #[test]
-    fn reduces_as_the_plain_rule_does(held in proptest::collection::btree_set(0..12_u8, 0..12), incoming in incoming()) {
-        let held: Vec<Message> = held.iter().map(|id| human(&id.to_string(), "0")).collect();
-        let mut state = ThreadState::restored((1..).zip(held.iter().cloned()), IndexMap::new());
+    fn plan_matches_naive_reduction(existing in proptest::collection::btree_set(0..12_u8, 0..12), incoming in incoming()) {
+        let existing: Vec<Message> = existing.iter().map(|id| human(&id.to_string(), "0")).collect();
+        let mut state = ThreadState::restored((1..).zip(existing.iter().cloned()), IndexMap::new());
         let applied = state.apply(StateUpdate::messages(incoming.clone()), &SeededIds::new(1));
-        match reduced_plainly(held.clone(), &incoming) {
+        match reduced_naively(existing.clone(), &incoming) {
             Ok(expected) => {
                 prop_assert_eq!(applied, Ok(()));
                 prop_assert_eq!(state.messages(), expected);
             }
             Err(error) => {
                 prop_assert_eq!(applied, Err(error));
-                prop_assert_eq!(state.messages(), &held[..]);
+                prop_assert_eq!(state.messages(), &existing[..]);
             }
         }
-        for (message, place) in state.messages().iter().zip(state.log_places()) {
-            let stored = place.map(|place| &held[usize::try_from(place).unwrap() - 1]);
+        for (message, position) in state.messages().iter().zip(state.log_places()) {
+            let stored = position.map(|position| &existing[usize::try_from(position).unwrap() - 1]);
             prop_assert!(stored.is_none_or(|stored| stored == message));
         }
     }
 }
 
-/// With a search per message this takes minutes.
+/// Takes minutes if each message is searched linearly.
 #[test]
 fn long_lists_reduce_in_linear_time() {
     let count = 200_000;

@@ -1,4 +1,4 @@
-//! The state of a thread: its messages and named channels, and the rules by which updates are reduced into it.
+//! State of a thread: its messages and named channels, and the reducers that apply updates.
 
 mod message_reducer;
 mod reducers;

@@ -1,27 +1,29 @@
-//! How each channel combines what it holds with what a step writes. Pure functions, tested as tables.
+//! Reducers: how each channel combines its value with the write of a step. Pure functions.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// The rule of a channel.
+/// Reducer of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reducer {
-    /// The newest write stands; two parallel writes in one step are an error.
+    /// The newest write wins; two parallel writes in one step are an error.
     LastWrite,
-    /// Null keeps; a list joins as an ordered union without duplicates.
+    /// Null has no effect; a list is joined as an ordered union without duplicates.
     Union,
-    /// Null keeps; anything else replaces.
+    /// Null has no effect; anything else replaces.
     ReplaceUnlessNull,
-    /// Null keeps; an empty map clears; otherwise merged, new entries win.
+    /// Null has no effect; an empty map clears; otherwise maps are merged, new entries win.
     MergeMap,
-    /// Null keeps; equal sandboxes keep; a different one is a conflict.
+    /// Null and the same sandbox have no effect; another sandbox is an error.
     SameSandbox,
-    /// Null keeps; names of the same catalog join, those of another replace.
+    /// Null has no effect; names of the same tool catalog are joined, those of another catalog
+    /// replace the old ones.
     Promoted,
 }
 
-/// The channels every thread has besides `messages`, with their rules. Order is the order of `values` frames.
+/// Channels of every thread except `messages`, with their reducers, in the order of `values`
+/// frames.
 pub const CHANNELS: &[(&str, Reducer)] = &[
     ("title", Reducer::LastWrite),
     ("thread_data", Reducer::LastWrite),
@@ -38,7 +40,7 @@ pub const CHANNELS: &[(&str, Reducer)] = &[
     ("created_agent_name", Reducer::ReplaceUnlessNull),
 ];
 
-/// The rule of `channel`, if it is known.
+/// Returns the reducer of `channel`, if it is known.
 pub fn reducer_of(channel: &str) -> Option<Reducer> {
     CHANNELS
         .iter()
@@ -46,49 +48,49 @@ pub fn reducer_of(channel: &str) -> Option<Reducer> {
         .map(|(_, reducer)| *reducer)
 }
 
-/// Why an update cannot be reduced.
+/// Reason why an update cannot be reduced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// A channel no thread has.
+    /// Unknown channel.
     #[error("unknown thread-state field {0:?}")]
     UnknownChannel(String),
-    /// A value of the wrong shape.
+    /// Value of the wrong type.
     #[error("state field {channel:?} must be {expected}")]
     WrongShape {
-        /// The channel.
+        /// Name of the channel.
         channel: String,
-        /// What it takes.
+        /// Expected type.
         expected: &'static str,
     },
-    /// Two sandboxes in one thread.
+    /// Two different sandboxes in one thread.
     #[error("the thread already has sandbox {held:?}, it cannot take {new:?}")]
     SandboxConflict {
-        /// The sandbox the thread holds.
+        /// Sandbox of the thread.
         held: String,
-        /// The one that was written.
+        /// Sandbox that was written.
         new: String,
     },
-    /// Parallel writes where only one can stand.
+    /// Parallel writes to a channel that accepts only one.
     #[error("several parallel writes to state field {0:?}, which keeps only one")]
     ParallelWrites(String),
-    /// More messages than a thread may hold.
+    /// More messages than a thread may contain.
     #[error("the thread would hold {count} messages; it may hold {limit}")]
     TooManyMessages {
-        /// The number of messages after the update.
+        /// Number of messages after the update.
         count: usize,
-        /// The configured limit.
+        /// Configured limit.
         limit: usize,
     },
-    /// A remove message for an id that is not there.
+    /// A remove message for an id that does not exist.
     #[error("cannot remove message {0:?}: the thread has no such message")]
     UnknownMessage(String),
 }
 
-/// The new value of `channel`; `None` means the channel is left without one.
+/// Returns the new value of `channel`; `None` leaves the channel without one.
 pub(super) fn reduce(
     channel: &str,
-    held: Option<Value>,
+    current: Option<Value>,
     new: Value,
 ) -> Result<Option<Value>, StateError> {
     let reducer =
@@ -100,38 +102,38 @@ pub(super) fn reduce(
     match (reducer, new) {
         (Reducer::LastWrite, Value::Null) => Ok(None),
         (Reducer::LastWrite, new) => Ok(Some(new)),
-        (_, Value::Null) => Ok(held),
+        (_, Value::Null) => Ok(current),
         (Reducer::ReplaceUnlessNull, new) => Ok(Some(new)),
-        (Reducer::Union, Value::Array(items)) => Ok(Some(union(held, items))),
+        (Reducer::Union, Value::Array(items)) => Ok(Some(union(current, items))),
         (Reducer::Union, _) => Err(wrong("a list or null")),
-        (Reducer::MergeMap, Value::Object(entries)) => Ok(Some(merge(held, entries))),
+        (Reducer::MergeMap, Value::Object(entries)) => Ok(Some(merge(current, entries))),
         (Reducer::MergeMap, _) => Err(wrong("an object or null")),
-        (Reducer::SameSandbox, Value::Object(entry)) => same_sandbox(held, entry),
-        (Reducer::Promoted, Value::Object(entry)) => Ok(Some(promoted(held, entry))),
+        (Reducer::SameSandbox, Value::Object(entry)) => same_sandbox(current, entry),
+        (Reducer::Promoted, Value::Object(entry)) => Ok(Some(promoted(current, entry))),
         (Reducer::Promoted, _) => Err(wrong("an object or null")),
         (Reducer::SameSandbox, _) => Err(wrong("an object or null")),
     }
 }
 
-fn union(held: Option<Value>, items: Vec<Value>) -> Value {
-    let held = match held {
+fn union(current: Option<Value>, items: Vec<Value>) -> Value {
+    let current = match current {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
     };
-    // A held list stays as it is, even where an older version left a value in it twice.
-    let mut known: HashSet<Value> = held.iter().cloned().collect();
+    // An existing list is not changed, even if an older version stored duplicates in it.
+    let mut known: HashSet<Value> = current.iter().cloned().collect();
     let new = items
         .into_iter()
         .filter(|item| known.insert(item.clone()))
         .collect::<Vec<_>>();
-    Value::Array(held.into_iter().chain(new).collect())
+    Value::Array(current.into_iter().chain(new).collect())
 }
 
-fn merge(held: Option<Value>, entries: Map<String, Value>) -> Value {
+fn merge(current: Option<Value>, entries: Map<String, Value>) -> Value {
     if entries.is_empty() {
         return Value::Object(entries);
     }
-    let mut map = match held {
+    let mut map = match current {
         Some(Value::Object(map)) => map,
         _ => Map::new(),
     };
@@ -139,24 +141,24 @@ fn merge(held: Option<Value>, entries: Map<String, Value>) -> Value {
     Value::Object(map)
 }
 
-fn promoted(held: Option<Value>, mut entry: Map<String, Value>) -> Value {
-    let Some(Value::Object(mut held)) = held else {
+fn promoted(current: Option<Value>, mut entry: Map<String, Value>) -> Value {
+    let Some(Value::Object(mut current)) = current else {
         return Value::Object(entry);
     };
-    if entry.is_empty() || entry.get("catalog_hash") != held.get("catalog_hash") {
-        return Value::Object(if entry.is_empty() { held } else { entry });
+    if entry.is_empty() || entry.get("catalog_hash") != current.get("catalog_hash") {
+        return Value::Object(if entry.is_empty() { current } else { entry });
     }
     let new = match entry.shift_remove("names") {
         Some(Value::Array(names)) => names,
         _ => Vec::new(),
     };
-    let names = union(held.shift_remove("names"), new);
-    held.insert("names".to_owned(), names);
-    Value::Object(held)
+    let names = union(current.shift_remove("names"), new);
+    current.insert("names".to_owned(), names);
+    Value::Object(current)
 }
 
 fn same_sandbox(
-    held: Option<Value>,
+    current: Option<Value>,
     entry: Map<String, Value>,
 ) -> Result<Option<Value>, StateError> {
     let id = |value: &Value| {
@@ -166,7 +168,7 @@ fn same_sandbox(
             .map(str::to_owned)
     };
     let new = Value::Object(entry);
-    match (held.as_ref().and_then(id), id(&new)) {
+    match (current.as_ref().and_then(id), id(&new)) {
         (Some(held), Some(new)) if held != new => Err(StateError::SandboxConflict { held, new }),
         _ => Ok(Some(new)),
     }

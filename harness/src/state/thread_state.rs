@@ -1,4 +1,5 @@
-//! The state itself: a message list with the places of its messages in the thread's log, and channel values.
+//! The state of a thread: a message list with the positions of its messages in the thread's log,
+//! and channel values.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,10 +14,10 @@ use super::update::StateUpdate;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageKind};
 
-/// Messages and channels of a thread at one moment.
+/// Messages and channels of a thread at one point in time.
 ///
-/// Each message knows its place in the thread's append-only log once it is stored there; a message that was added or
-/// replaced since has none. A checkpoint writes only those and refers to the rest.
+/// A stored message has a position in the thread's append-only log; a message added or replaced
+/// since has none. A checkpoint writes only those and refers to the others.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadState {
     messages: Vec<Message>,
@@ -31,14 +32,14 @@ impl PartialEq for ThreadState {
 }
 
 impl ThreadState {
-    /// A state as a store read it: every message with its place in the log.
+    /// Creates a state from stored data: every message with its position in the log.
     pub fn restored(
         messages: impl IntoIterator<Item = (u64, Message)>,
         channels: IndexMap<String, Value>,
     ) -> Self {
         let (log_places, messages) = messages
             .into_iter()
-            .map(|(place, message)| (Some(place), message))
+            .map(|(position, message)| (Some(position), message))
             .unzip();
         Self {
             messages,
@@ -47,43 +48,45 @@ impl ThreadState {
         }
     }
 
-    /// The messages in order.
+    /// Returns the messages in order.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// Each message's place in the thread's log; `None` for those not stored yet.
+    /// Returns each message's position in the thread's log; `None` for unstored ones.
     pub fn log_places(&self) -> &[Option<u64>] {
         &self.log_places
     }
 
-    /// Tells the state where its messages now stand in the log, in list order.
-    pub fn set_log_places(&mut self, places: impl IntoIterator<Item = u64>) {
-        for (slot, place) in self.log_places.iter_mut().zip(places) {
-            *slot = Some(place);
+    /// Sets the positions of the messages in the log, in list order.
+    pub fn set_log_places(&mut self, positions: impl IntoIterator<Item = u64>) {
+        for (slot, position) in self.log_places.iter_mut().zip(positions) {
+            *slot = Some(position);
         }
     }
 
-    /// Takes over from an earlier state of the same thread where its messages stand in the log: an agent works on a copy
-    /// of its own, which does not learn what was stored meanwhile.
+    /// Copies the log positions of `earlier`, a stored state of the same thread: an agent works on
+    /// its own copy of the state, without the positions that were assigned in the meantime.
     pub fn keep_log_places(&mut self, earlier: &Self) {
         let mut index: Option<HashMap<&str, usize>> = None;
-        for (at, (message, place)) in self.messages.iter().zip(&mut self.log_places).enumerate() {
-            if place.is_some() {
+        for (at, (message, position)) in self.messages.iter().zip(&mut self.log_places).enumerate()
+        {
+            if position.is_some() {
                 continue;
             }
-            // Nearly always the list has only grown: then the ids agree, or there is nothing at this position.
-            let held = match earlier.messages.get(at) {
-                Some(held) if held.id == message.id => Some(at),
+            // In most cases messages were only appended: then the ids at one index are equal, or
+            // the earlier list is shorter.
+            let existing = match earlier.messages.get(at) {
+                Some(existing) if existing.id == message.id => Some(at),
                 _ => {
                     let index = index
                         .get_or_insert_with(|| message_reducer::index_by_id(&earlier.messages));
                     message.id.as_deref().and_then(|id| index.get(id).copied())
                 }
             };
-            *place = held
-                .filter(|&held| earlier.messages[held] == *message)
-                .and_then(|held| earlier.log_places[held]);
+            *position = existing
+                .filter(|&existing| earlier.messages[existing] == *message)
+                .and_then(|existing| earlier.log_places[existing]);
         }
     }
 
@@ -101,30 +104,32 @@ impl ThreadState {
         })
     }
 
-    /// Replaces the last message, which keeps its id. Without a message there is nothing to replace.
+    /// Replaces the content of the last message; its id is unchanged. No effect on an empty list.
     pub(crate) fn replace_last(&mut self, message: Message) {
-        if let (Some(held), Some(place)) = (self.messages.last_mut(), self.log_places.last_mut()) {
-            *held = message;
-            *place = None;
+        if let (Some(existing), Some(position)) =
+            (self.messages.last_mut(), self.log_places.last_mut())
+        {
+            *existing = message;
+            *position = None;
         }
     }
 
-    /// Treats every message as not stored yet: the next checkpoint writes all of them to the log again.
+    /// Marks every message as unstored: the next checkpoint writes all of them to the log again.
     pub(crate) fn forget_log_places(&mut self) {
         self.log_places.fill(None);
     }
 
-    /// The value of a channel.
+    /// Returns the value of a channel.
     pub fn channel(&self, name: &str) -> Option<&Value> {
         self.channels.get(name)
     }
 
-    /// All channels that hold a value.
+    /// Returns all channels that have a value.
     pub fn channels(&self) -> &IndexMap<String, Value> {
         &self.channels
     }
 
-    /// The thread's title, when it has a non-empty one.
+    /// Returns the thread's title, if it has a non-empty one.
     pub fn title(&self) -> Option<&str> {
         self.channel("title")
             .and_then(Value::as_str)
@@ -136,7 +141,8 @@ impl ThreadState {
         self.apply_within(update, usize::MAX, ids)
     }
 
-    /// Reduces one update that must not make the list grow beyond `max_messages`. On an error the state is unchanged.
+    /// Reduces one update that must not make the list longer than `max_messages`. On an error the
+    /// state is unchanged.
     pub fn apply_within(
         &mut self,
         update: StateUpdate,
@@ -157,7 +163,7 @@ impl ThreadState {
             });
         }
         for (name, value) in reduced {
-            // A channel that is written moves to the end of the map.
+            // A written channel moves to the end of the map.
             self.channels.shift_remove(&name);
             if let Some(value) = value {
                 self.channels.insert(name, value);
@@ -167,7 +173,7 @@ impl ThreadState {
         Ok(())
     }
 
-    /// Reduces the updates of tasks that ran side by side, in call order. On an error the state is unchanged.
+    /// Reduces the updates of parallel tasks, in call order. On an error the state is unchanged.
     pub fn apply_parallel(
         &mut self,
         mut updates: Vec<StateUpdate>,
@@ -194,7 +200,8 @@ impl ThreadState {
         let mut next = self.clone();
         let mut messages = Vec::new();
         for mut update in updates {
-            // Without removals the order of reduction shows in nothing, and one reduction indexes the list once.
+            // Without removals the order of reduction has no visible effect, and one reduction
+            // indexes the list once.
             if joins {
                 messages.append(&mut update.messages);
             }
@@ -218,9 +225,9 @@ impl ThreadState {
         }
         for (at, message) in writes {
             match self.messages.get_mut(at) {
-                Some(held) if *held == message => {}
-                Some(held) => {
-                    *held = message;
+                Some(existing) if *existing == message => {}
+                Some(existing) => {
+                    *existing = message;
                     self.log_places[at] = None;
                 }
                 None => {
@@ -238,7 +245,7 @@ impl ThreadState {
     }
 }
 
-/// The wire shape of a `values` frame. Messages contribute the JSON they already carry.
+/// Wire form of a `values` frame. Messages contribute their cached JSON.
 impl Serialize for ThreadState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -254,7 +261,7 @@ impl Serialize for ThreadState {
 
 impl<'de> Deserialize<'de> for ThreadState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// The fields as they are serialized.
+        /// Fields in serialized form.
         #[derive(Deserialize)]
         struct Fields {
             messages: Vec<Message>,

@@ -1,4 +1,4 @@
-//! Reducing messages and channels into a state.
+//! Reduction of messages and channels into a state.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn stored(messages: &[Message]) -> ThreadState {
     ThreadState::restored((1..).zip(messages.iter().cloned()), IndexMap::new())
 }
 
-fn shown(state: &ThreadState) -> Vec<String> {
+fn texts(state: &ThreadState) -> Vec<String> {
     state
         .messages()
         .iter()
@@ -40,7 +40,7 @@ fn messages_append_replace_by_id_and_are_removed() {
         StateUpdate::messages([human("a", "one"), human("c", "3")]),
     )
     .unwrap();
-    assert_eq!(shown(&state), ["a=one", "b=2", "c=3"]);
+    assert_eq!(texts(&state), ["a=one", "b=2", "c=3"]);
     assert_eq!(state.log_places(), [None, Some(2), None]);
     apply(
         &mut state,
@@ -51,7 +51,7 @@ fn messages_append_replace_by_id_and_are_removed() {
         ]),
     )
     .unwrap();
-    assert_eq!(shown(&state), ["a=one", "c=again"]);
+    assert_eq!(texts(&state), ["a=one", "c=again"]);
     let before = state.clone();
     assert_eq!(
         apply(&mut state, StateUpdate::messages([Message::remove("x")])),
@@ -67,7 +67,7 @@ fn messages_append_replace_by_id_and_are_removed() {
         ]),
     )
     .unwrap();
-    assert_eq!(shown(&state), ["e=kept"]);
+    assert_eq!(texts(&state), ["e=kept"]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn each_channel_follows_its_own_rule() {
 }
 
 #[test]
-fn a_copy_learns_what_was_stored_meanwhile() {
+fn copy_takes_over_log_positions_stored_meanwhile() {
     let saved = stored(&[human("a", "1"), human("b", "2")]);
     let mut copy = ThreadState::default();
     apply(

@@ -1,4 +1,4 @@
-//! What one step wants to change in a state.
+//! Update of a state by one step.
 
 use indexmap::IndexMap;
 use serde::ser::SerializeMap;
@@ -13,13 +13,13 @@ pub struct StateUpdate {
     /// Reduced by id into the message list.
     #[serde(default)]
     pub messages: Vec<Message>,
-    /// Reduced by each channel's own rule.
+    /// Reduced by the reducer of each channel.
     #[serde(flatten)]
     pub channels: IndexMap<String, Value>,
 }
 
 impl StateUpdate {
-    /// An update that adds messages.
+    /// Creates an update that adds messages.
     pub fn messages(messages: impl IntoIterator<Item = Message>) -> Self {
         Self {
             messages: messages.into_iter().collect(),
@@ -27,25 +27,26 @@ impl StateUpdate {
         }
     }
 
-    /// An update of one channel.
+    /// Creates an update of one channel.
     pub fn channel(name: impl Into<String>, value: Value) -> Self {
         Self::default().and(name, value)
     }
 
-    /// The same update with one channel more.
+    /// Adds one channel to the update.
     #[must_use]
     pub fn and(mut self, name: impl Into<String>, value: Value) -> Self {
         self.channels.insert(name.into(), value);
         self
     }
 
-    /// Whether it changes nothing.
+    /// Reports whether the update contains no message and no channel value.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.channels.is_empty()
     }
 }
 
-/// The wire shape of an `updates` frame: `{"messages": [..], "title": ..}`, without `messages` when there are none.
+/// Wire form of an `updates` frame: `{"messages": [..], "title": ..}`, without `messages` if there
+/// are none.
 impl Serialize for StateUpdate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -1,14 +1,14 @@
-//! Puts the crew of a lead agent together: each member with a model, tools and middlewares of its own.
+//! Builds the subagents of a lead agent, each with its own model, tools and middlewares.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::crew::{Crew, Member};
 use super::kind::{BASH, SubagentKind};
+use super::pool::{Subagent, SubagentPool};
 use super::{prompt, task};
 use crate::agents::AgentBuilder;
-use crate::agents::agent_loop::{ModelSettings, Patience};
+use crate::agents::agent_loop::{ModelSettings, RetrySettings};
 use crate::agents::lead::{AgentSkills, Guards, deferred_tools};
 use crate::config::{SummarizationConfig, ToolSearchConfig};
 use crate::middlewares::summarization::Compactor;
@@ -16,66 +16,70 @@ use crate::middlewares::{
     DanglingToolCallMiddleware, LlmErrorMiddleware, Middleware, SkillsMiddleware,
     SummarizationMiddleware, ThreadDataMiddleware, ToolErrorMiddleware, ViewImageMiddleware, order,
 };
-use crate::models::{AsideModels, ChatModel};
+use crate::models::{AuxiliaryModels, ChatModel};
 use crate::sandbox::FileHome;
 use crate::skills::Skills;
 use crate::tools::builtins::{DESCRIBE_SKILL, DescribeSkill, ViewImage};
-use crate::tools::live::add_live;
+use crate::tools::dynamic::add_dynamic;
 use crate::tools::{ToolRegistry, ToolSet, erase};
 
-/// What the members of a crew have in common.
+/// Settings and dependencies that all subagents of a pool share.
 #[derive(Debug)]
-pub struct CrewSpec<'a> {
-    /// The models, their circuits and retries.
-    pub models: AsideModels,
-    /// The entry of the lead agent's model.
+pub struct SubagentPoolSpec<'a> {
+    /// Models with their circuit breakers and retry policy.
+    pub models: AuxiliaryModels,
+    /// Model entry of the lead agent.
     pub inherited: &'a str,
-    /// The tools of the lead agent that are not its own alone.
+    /// Tools that the lead agent shares with its subagents.
     pub tools: &'a ToolRegistry,
-    /// Tools that come and go.
+    /// Dynamic tools.
     pub live: &'a ToolSet,
-    /// How those are shown.
+    /// Settings of deferred tools.
     pub tool_search: &'a ToolSearchConfig,
-    /// The threads' files, when there are any.
+    /// Files of threads, if available.
     pub files: Option<&'a FileHome>,
-    /// Users' skills, when there are any, and those of the lead agent.
+    /// Skills of the user and the skills of the lead agent, if available.
     pub skills: Option<(&'a Skills, &'a AgentSkills)>,
-    /// Whether an agent is told the names of its skills alone.
+    /// `true` if the prompt contains only the names of skills.
     pub defers_skills: bool,
-    /// What watches over the lead agent.
+    /// Configuration of the lead agent's guard middlewares.
     pub guards: &'a Guards,
-    /// How conversations are shortened.
+    /// Settings for shortening conversations.
     pub summarization: &'a SummarizationConfig,
-    /// Further middlewares.
+    /// Additional middlewares.
     pub middlewares: &'a [Arc<dyn Middleware>],
-    /// How many subagents may be at work.
+    /// Permits for concurrently active subagents.
     pub room: Arc<Semaphore>,
 }
 
-/// The crew of these kinds. Kinds that cannot work here are left out.
-pub fn crew_for(kinds: impl IntoIterator<Item = SubagentKind>, spec: &CrewSpec<'_>) -> Crew {
+/// Builds a pool of these kinds. Omits kinds whose tools or models are not available.
+pub fn build_pool(
+    kinds: impl IntoIterator<Item = SubagentKind>,
+    spec: &SubagentPoolSpec<'_>,
+) -> SubagentPool {
     let usable = |kind: &SubagentKind| kind.name != BASH || spec.tools.get("bash").is_some();
-    Crew::new(
+    SubagentPool::new(
         kinds
             .into_iter()
             .filter(usable)
-            .filter_map(|kind| spec.member(kind)),
+            .filter_map(|kind| spec.subagent(kind)),
         spec.room.clone(),
     )
 }
 
-impl CrewSpec<'_> {
-    fn member(&self, kind: SubagentKind) -> Option<Member> {
+impl SubagentPoolSpec<'_> {
+    fn subagent(&self, kind: SubagentKind) -> Option<Subagent> {
         let model = self.model(&kind)?;
         let name = model.info().name.clone();
         let skills = self.skills_of(&kind);
         let tools = self.tools_of(&kind, skills.as_ref(), model.info().supports_vision);
-        let told = skills.as_ref().filter(|_| tools.get("read_file").is_some());
-        let told = told.and_then(|(_, own)| own.section(tools.get(DESCRIBE_SKILL).is_some()));
-        let AsideModels {
+        let reported = skills.as_ref().filter(|_| tools.get("read_file").is_some());
+        let reported =
+            reported.and_then(|(_, own)| own.section(tools.get(DESCRIBE_SKILL).is_some()));
+        let AuxiliaryModels {
             breakers, retry, ..
         } = &self.models;
-        let own = prompt::system_prompt(&kind, told.as_deref(), self.files.is_some());
+        let own = prompt::system_prompt(&kind, reported.as_deref(), self.files.is_some());
         let deferred = tools
             .deferred()
             .map(|deferred| deferred_tools(&deferred.names().collect::<Vec<_>>()));
@@ -90,45 +94,45 @@ impl CrewSpec<'_> {
                     .join("\n\n"),
             )
             .model_settings(ModelSettings::default())
-            .patience(Patience {
+            .retry_settings(RetrySettings {
                 policy: *retry,
                 breaker: Some(breakers.of(&name)),
             })
             .middlewares(self.middlewares_of(&kind, skills, &name, &tools))
             .tools(tools)
             .build();
-        Some(Member {
+        Some(Subagent {
             kind,
             agent,
             model: name,
         })
     }
 
-    /// The kind's own model, or the lead agent's where it has none that is configured.
+    /// Returns the kind's own model if it is configured, otherwise the model of the lead agent.
     fn model(&self, kind: &SubagentKind) -> Option<Arc<dyn ChatModel>> {
         let catalog = &self.models.catalog;
         let own = kind.model.as_deref().filter(|name| {
-            let known = catalog.entry(name).is_some();
-            if !known {
-                tracing::warn!(model = %name, subagent = %kind.name, "a subagent names a model that is not configured; it inherits");
+            let is_configured = catalog.entry(name).is_some();
+            if !is_configured {
+                tracing::warn!(model = %name, subagent = %kind.name, "a subagent names a model that is not configured, using the model of its lead agent");
             }
-            known
+            is_configured
         });
         let model = catalog.get(own.unwrap_or(self.inherited));
-        model.inspect_err(|error| tracing::error!(%error, subagent = %kind.name, "a subagent has no model; it is left out")).ok()
+        model.inspect_err(|error| tracing::error!(%error, subagent = %kind.name, "cannot create the model of a subagent, omitting the subagent")).ok()
     }
 
-    /// Of the lead agent's skills those that the kind may use.
+    /// Returns the skills of the lead agent that the kind may use.
     fn skills_of(&self, kind: &SubagentKind) -> Option<(Skills, AgentSkills)> {
         self.skills
-            .map(|(all, leads)| (all.clone(), leads.among(kind.skills.as_deref())))
+            .map(|(all, lead_skills)| (all.clone(), lead_skills.among(kind.skills.as_deref())))
     }
 
     fn tools_of(
         &self,
         kind: &SubagentKind,
         skills: Option<&(Skills, AgentSkills)>,
-        sees: bool,
+        supports_vision: bool,
     ) -> ToolRegistry {
         let mut tools = self.tools.clone();
         if let Some((skills, own)) = skills.filter(|(_, own)| self.defers_skills && !own.is_empty())
@@ -138,11 +142,11 @@ impl CrewSpec<'_> {
                 choice: own.choice().clone(),
             }));
         }
-        if let Some(home) = self.files.filter(|_| sees) {
+        if let Some(home) = self.files.filter(|_| supports_vision) {
             tools.add(erase(ViewImage { home: home.clone() }));
         }
         tools.retain(|tool| kind.may_use(tool));
-        add_live(&mut tools, self.live, self.tool_search, |tool| {
+        add_dynamic(&mut tools, self.live, self.tool_search, |tool| {
             kind.may_use(tool)
         });
         tools
@@ -176,7 +180,7 @@ impl CrewSpec<'_> {
         }
         all.extend(
             self.guards
-                .of_subagent(&kind.budget)
+                .for_subagent(&kind.budget)
                 .middlewares(tools, self.files),
         );
         all.extend(self.middlewares.iter().cloned());

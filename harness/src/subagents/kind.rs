@@ -1,4 +1,4 @@
-//! The kinds of subagents: two built-in ones, those of the configuration, and what the configuration changes of them.
+//! Kinds of subagents: two built-in kinds, custom kinds of the configuration, and overrides.
 
 use std::time::Duration;
 
@@ -10,46 +10,46 @@ use crate::config::{
 use crate::middlewares::TASK;
 use crate::tools::builtins::ASK_CLARIFICATION;
 
-/// The kind for work of any sort.
+/// Kind for general work.
 pub const GENERAL_PURPOSE: &str = "general-purpose";
-/// The kind for series of shell commands.
+/// Kind for series of shell commands.
 pub const BASH: &str = "bash";
 
-/// Steps of the built-in kinds unless the configuration says otherwise.
+/// Default step limits of the built-in kinds.
 const GENERAL_PURPOSE_TURNS: u64 = 150;
 const BASH_TURNS: u64 = 60;
-/// The tools of the kind for shell commands; it is of no use without the first.
+/// Tools of the kind for shell commands; without the first one the kind is not available.
 const BASH_TOOLS: [&str; 5] = ["bash", "ls", "read_file", "write_file", "str_replace"];
-/// The word for a model that is not its own.
+/// Model name that selects the model of the lead agent.
 const INHERIT: &str = "inherit";
 
 /// One kind of subagent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentKind {
-    /// What `subagent_type` calls it.
+    /// Value of `subagent_type`.
     pub name: String,
-    /// When it is to be used.
+    /// Description of the tasks for which the lead agent should use it.
     pub description: String,
-    /// Who it is and how it works.
+    /// Role and instructions of the subagent.
     pub system_prompt: String,
-    /// The tools it may have; `None` for all that its lead agent has.
+    /// Allowed tools; `None` allows all tools of the lead agent.
     pub tools: Option<Vec<String>>,
-    /// The tools it may not have.
+    /// Denied tools.
     pub disallowed_tools: Vec<String>,
-    /// The skills it may use; `None` for all that its lead agent may.
+    /// Allowed skills; `None` allows all skills of the lead agent.
     pub skills: Option<Vec<String>>,
-    /// Its model entry; `None` for its lead agent's.
+    /// Model entry; `None` selects the model of the lead agent.
     pub model: Option<String>,
-    /// The most steps of one task.
+    /// Maximum number of steps of one task.
     pub max_turns: u64,
-    /// How long it may work on one task.
+    /// Timeout of one task.
     pub time_limit: Duration,
-    /// What one task may cost.
+    /// Token budget of one task.
     pub budget: TokenBudgetConfig,
 }
 
 impl SubagentKind {
-    /// Whether it may have the tool of this name. No subagent hands out tasks itself.
+    /// `true` if it may use this tool. No subagent may delegate tasks.
     pub fn may_use(&self, tool: &str) -> bool {
         let named = |names: &[String]| names.iter().any(|name| name == tool);
         tool != TASK && !named(&self.disallowed_tools) && self.tools.as_deref().is_none_or(named)
@@ -69,7 +69,8 @@ impl SubagentKind {
     }
 }
 
-/// All kinds of a configuration, by name, the built-in ones first. `is_shortened` says whether long conversations are summarized.
+/// Returns all kinds of a configuration, built-in kinds first. `is_shortened` is `true` if long
+/// conversations are summarized.
 pub fn kinds(config: &SubagentsConfig, is_shortened: bool) -> Vec<SubagentKind> {
     let budget = config
         .token_budget
@@ -80,7 +81,7 @@ pub fn kinds(config: &SubagentsConfig, is_shortened: bool) -> Vec<SubagentKind> 
         if !new {
             tracing::warn!(
                 name,
-                "subagents.custom_agents cannot replace a built-in agent; it is left out"
+                "subagents.custom_agents cannot replace a built-in agent, ignoring the entry"
             );
         }
         new

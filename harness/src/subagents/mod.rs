@@ -1,24 +1,27 @@
-//! Subagents: agents that a lead agent sets to work with `task`, each in a conversation of its own, in the files of the thread.
+//! Subagents: agents to which a lead agent delegates work with `task`. Each has its own
+//! conversation and shares the files of the thread.
 //!
-//! What kinds there are is data ([`kinds`]), a [`Crew`] has them assembled, and [`TaskTool`] hands one of them a task.
-//! What they say travels inside of the call ([`crate::agents::run_nested`]), so their runtime is the run's: a cancel drops
-//! them with it, their calls are written down as its calls are, and a run that is taken over has them go on where they stood.
+//! [`kinds`] defines the kinds as data, a [`SubagentPool`] contains one built agent per kind, and
+//! [`TaskTool`] delegates a task to one of them. The events of a subagent are nested in the call
+//! ([`crate::agents::run_nested`]) and it runs inside the run of its lead agent: a cancel stops it,
+//! its tool calls are recorded in the same call log, and after a takeover it resumes at its last
+//! position.
 
 mod assembly;
-mod crew;
 mod kind;
+mod monitor;
+mod outcome;
+mod pool;
 mod prompt;
-mod report;
 mod task;
-mod watch;
 
-pub use assembly::{CrewSpec, crew_for};
-pub use crew::{Crew, Member};
+pub use assembly::{SubagentPoolSpec, build_pool};
 pub use kind::{BASH, GENERAL_PURPOSE, SubagentKind, kinds};
+pub use pool::{Subagent, SubagentPool};
 pub use task::{TaskArgs, TaskTool};
 
 #[cfg(test)]
-mod crew_tests;
+mod pool_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

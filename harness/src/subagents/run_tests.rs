@@ -1,4 +1,4 @@
-//! Tasks under the whole runtime: a lead agent, its subagents, the scripted model, and memory stores.
+//! Tasks in a full runtime: a lead agent, its subagents, the scripted model, and in-memory stores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,45 +18,45 @@ use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};
 use crate::models::{ModelCatalog, ScriptedModel};
 use crate::runtime::actor_context::Owner;
-use crate::runtime::memory::{MemoryOptions, MemoryStreamBridge, runtime_in_memory};
+use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::store::EventQuery;
 use crate::runtime::runs::{
     CancelAction, RunConfig, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunStream,
-    RunsFacade, RuntimeParts, StreamMode,
+    RunsFacade, RuntimePorts, StreamMode,
 };
 use crate::runtime::stream_bridge::StreamItem;
 use crate::runtime::tasks::Tasks;
 use crate::tools::{Effect, Tool, ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
 
-/// What the tool does, and what of it outlives a process.
+/// State of the test tool that survives a process.
 #[derive(Debug, Default)]
-struct World {
-    /// Once a process has died, nothing hangs any more.
-    healed: AtomicBool,
+struct SharedState {
+    /// Set after the death of the first process: no tool hangs any more.
+    restarted: AtomicBool,
     hanging: Notify,
-    /// Calls under way.
-    at_work: AtomicUsize,
-    looks: Mutex<Vec<String>>,
+    /// Number of active calls.
+    active_calls: AtomicUsize,
+    lookups: Mutex<Vec<String>>,
 }
 
-/// Looks at something, or never comes back.
-struct Look(Arc<World>);
+/// Tool that returns what it looked at, or hangs forever.
+struct LookupTool(Arc<SharedState>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct LookArgs {
+struct LookupArgs {
     at: String,
     #[serde(default)]
     hang: bool,
 }
 
-/// Asks a person once.
-struct Asking;
+/// Tool that asks the user once.
+struct AskTool;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
-impl Tool for Asking {
-    type Args = Nothing;
+impl Tool for AskTool {
+    type Args = NoArgs;
 
     fn name(&self) -> &str {
         "asking"
@@ -66,7 +66,7 @@ impl Tool for Asking {
         "Asks."
     }
 
-    async fn call(&self, _args: Nothing, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         Ok(match ctx.answers.first() {
             None => ToolOutput::only(ToolControl::Ask(json!("which?"))),
             Some(answer) => answer.to_string().into(),
@@ -74,16 +74,16 @@ impl Tool for Asking {
     }
 }
 
-struct AtWork<'a>(&'a AtomicUsize);
+struct ActiveCall<'a>(&'a AtomicUsize);
 
-impl Drop for AtWork<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Tool for Look {
-    type Args = LookArgs;
+impl Tool for LookupTool {
+    type Args = LookupArgs;
 
     fn name(&self) -> &str {
         "look"
@@ -93,32 +93,32 @@ impl Tool for Look {
         "Looks at something."
     }
 
-    fn effect(&self, _args: &LookArgs) -> Effect {
+    fn effect(&self, _args: &LookupArgs) -> Effect {
         Effect::Pure
     }
 
-    async fn call(&self, args: LookArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let world = &self.0;
-        world.at_work.fetch_add(1, Ordering::SeqCst);
-        let _at_work = AtWork(&world.at_work);
-        world.looks.lock().push(args.at.clone());
-        if args.hang && !world.healed.load(Ordering::SeqCst) {
-            world.hanging.notify_one();
+    async fn call(&self, args: LookupArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let shared = &self.0;
+        shared.active_calls.fetch_add(1, Ordering::SeqCst);
+        let _at_work = ActiveCall(&shared.active_calls);
+        shared.lookups.lock().push(args.at.clone());
+        if args.hang && !shared.restarted.load(Ordering::SeqCst) {
+            shared.hanging.notify_one();
             std::future::pending::<()>().await;
         }
         Ok(format!("seen {}", args.at).into())
     }
 }
 
-struct House {
-    world: Arc<World>,
+struct Rig {
+    shared: Arc<SharedState>,
     runs: RunsFacade,
 }
 
-fn process(parts: RuntimeParts) -> RunsFacade {
-    let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).unwrap());
+fn process(parts: RuntimePorts) -> RunsFacade {
+    let bridge = Arc::new(InMemoryStreamBridge::new(InMemoryOptions::default()).unwrap());
     RunsFacade::new(
-        RuntimeParts {
+        RuntimePorts {
             bridge,
             tasks: Tasks::new(),
             ..parts
@@ -127,13 +127,15 @@ fn process(parts: RuntimeParts) -> RunsFacade {
     )
 }
 
-/// A lead agent with the tool `look`, and this `subagents` section.
-fn house(section: Value) -> House {
-    let world = Arc::<World>::default();
+/// A lead agent with the tool `look` and this `subagents` section.
+fn rig(section: Value) -> Rig {
+    let shared = Arc::<SharedState>::default();
     let models =
         ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
     let spec = LeadAgentSpec {
-        tools: ToolRegistry::new().with(Look(world.clone())).with(Asking),
+        tools: ToolRegistry::new()
+            .with(LookupTool(shared.clone()))
+            .with(AskTool),
         guards: Guards {
             subagents: serde_json::from_value(section).unwrap(),
             ..Guards::default()
@@ -141,8 +143,8 @@ fn house(section: Value) -> House {
         ..LeadAgentSpec::new(Arc::new(models))
     };
     let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec));
-    House {
-        world,
+    Rig {
+        shared,
         runs: process(runtime_in_memory(Arc::new(agents)).unwrap()),
     }
 }
@@ -156,8 +158,9 @@ fn task(prompt: &str) -> Value {
     json!({"description": "a part", "prompt": prompt, "subagent_type": "general-purpose"})
 }
 
-/// What has the lead agent hand out these tasks in one answer, then answer. Its own calls cost 100 and 10.
-fn hand_out<const N: usize>(tasks: [Value; N]) -> RunSpec {
+/// Run in which the lead agent delegates these tasks in one answer and then answers. Its own calls
+/// cost 100 and 10 tokens.
+fn delegate<const N: usize>(tasks: [Value; N]) -> RunSpec {
     let calls: Vec<Value> = tasks
         .into_iter()
         .map(|args| json!({"name": "task", "args": args}))
@@ -185,19 +188,19 @@ fn ask(script: &str) -> RunSpec {
     }
 }
 
-/// What a run with subagents came to.
-struct Told {
+/// Outcome of a run with subagents.
+struct TaskRun {
     run: RunId,
-    /// The events by which viewers follow subagents.
-    news: Vec<Value>,
-    /// Pieces of messages that viewers were shown.
+    /// Progress events of subagents.
+    progress: Vec<Value>,
+    /// Number of message chunks that subscribers received.
     pieces: usize,
 }
 
-async fn told(record: RunRecord, stream: RunStream) -> Told {
-    let mut told = Told {
+async fn collect(record: RunRecord, stream: RunStream) -> TaskRun {
+    let mut observed = TaskRun {
         run: record.run_id,
-        news: Vec::new(),
+        progress: Vec::new(),
         pieces: 0,
     };
     let items: Vec<StreamItem> = stream.items.collect().await;
@@ -206,35 +209,37 @@ async fn told(record: RunRecord, stream: RunStream) -> Told {
             continue;
         };
         match &*event.event {
-            "custom" => told
-                .news
+            "custom" => observed
+                .progress
                 .push(serde_json::from_slice(&event.data.into_bytes()).unwrap()),
-            "messages" => told.pieces += 1,
+            "messages" => observed.pieces += 1,
             _ => {}
         }
     }
-    told
+    observed
 }
 
-impl Told {
-    /// `type` of the news of one call, or of all.
+impl TaskRun {
+    /// `type` of the progress events of one call, or of all.
     fn types(&self, task: Option<&str>) -> Vec<&str> {
         let of_task = self
-            .news
+            .progress
             .iter()
-            .filter(|news| task.is_none_or(|task| news["task_id"] == task));
-        of_task.map(|news| news["type"].as_str().unwrap()).collect()
+            .filter(|progress| task.is_none_or(|task| progress["task_id"] == task));
+        of_task
+            .map(|progress| progress["type"].as_str().unwrap())
+            .collect()
     }
 }
 
-impl House {
-    async fn follow(&self, spec: RunSpec) -> Told {
+impl Rig {
+    async fn observe(&self, spec: RunSpec) -> TaskRun {
         let (record, stream) = self
             .runs
             .create_and_stream(spec, Duration::from_secs(60))
             .await
             .unwrap();
-        told(record, stream).await
+        collect(record, stream).await
     }
 
     async fn record(&self, run: &RunId) -> RunRecord {
@@ -288,13 +293,13 @@ impl House {
     }
 }
 
-/// Looks once, then answers; both model calls cost 11 and 7.
-const LOOK: &str = r#"[[usage 11,7]] [[tool:look {"at":"a"}]] then say found it"#;
+/// Calls `look` once, then answers; both model calls cost 11 and 7 tokens.
+const LOOKUP: &str = r#"[[usage 11,7]] [[tool:look {"at":"a"}]] then say found it"#;
 
 #[tokio::test]
-async fn a_task_is_told_step_by_step_and_counted_once() {
-    let house = house(json!({}));
-    let told = house.follow(hand_out([task(LOOK)])).await;
+async fn task_reports_each_step_and_counts_usage_once() {
+    let rig = rig(json!({}));
+    let observed = rig.observe(delegate([task(LOOKUP)])).await;
     let kinds = [
         "task_started",
         "task_running",
@@ -302,21 +307,22 @@ async fn a_task_is_told_step_by_step_and_counted_once() {
         "task_running",
         "task_completed",
     ];
-    assert_eq!(told.types(None), kinds);
-    let result = house.results().await.remove(0);
+    assert_eq!(observed.types(None), kinds);
+    let result = rig.results().await.remove(0);
     let call = result.tool_call_id().unwrap();
     assert!(
-        told.news
+        observed
+            .progress
             .iter()
-            .all(|news| news["task_id"] == call && news["model_name"] == "scripted")
+            .all(|progress| progress["task_id"] == call && progress["model_name"] == "scripted")
     );
-    assert_eq!(told.news[0]["description"], "a part");
-    let indices: Vec<_> = told.news[1..4]
+    assert_eq!(observed.progress[0]["description"], "a part");
+    let indices: Vec<_> = observed.progress[1..4]
         .iter()
-        .map(|news| {
+        .map(|progress| {
             (
-                news["message_index"].as_u64(),
-                news["total_messages"].as_u64(),
+                progress["message_index"].as_u64(),
+                progress["total_messages"].as_u64(),
             )
         })
         .collect();
@@ -324,25 +330,34 @@ async fn a_task_is_told_step_by_step_and_counted_once() {
         indices,
         [(Some(1), Some(1)), (Some(2), Some(2)), (Some(3), Some(3))]
     );
-    let said: Vec<&str> = told.news[1..4]
+    let message_types: Vec<&str> = observed.progress[1..4]
         .iter()
-        .map(|news| news["message"]["type"].as_str().unwrap())
+        .map(|progress| progress["message"]["type"].as_str().unwrap())
         .collect();
-    assert_eq!(said, ["ai", "tool", "ai"]);
-    assert_eq!(told.news[1]["message"]["tool_calls"][0]["name"], "look");
+    assert_eq!(message_types, ["ai", "tool", "ai"]);
+    assert_eq!(
+        observed.progress[1]["message"]["tool_calls"][0]["name"],
+        "look"
+    );
     let usage = |total: u64| json!({"input_tokens": total / 18 * 11, "output_tokens": total / 18 * 7, "total_tokens": total});
     assert_eq!(
-        (&told.news[1]["usage"], &told.news[3]["usage"]),
+        (
+            &observed.progress[1]["usage"],
+            &observed.progress[3]["usage"]
+        ),
         (&usage(18), &usage(36))
     );
     assert_eq!(
-        (&told.news[4]["result"], &told.news[4]["usage"]),
+        (
+            &observed.progress[4]["result"],
+            &observed.progress[4]["usage"]
+        ),
         (&json!("found it"), &usage(36))
     );
 
     assert_eq!(result.content.text(), "Task Succeeded. Result: found it");
     assert_eq!(result.additional_kwargs["subagent_token_usage"], usage(36));
-    let done = house.record(&told.run).await.completion;
+    let done = rig.record(&observed.run).await.completion;
     assert_eq!(
         (
             done.lead_agent_tokens,
@@ -360,23 +375,23 @@ async fn a_task_is_told_step_by_step_and_counted_once() {
         ),
         (4, 4, Some("done"))
     );
-    let dispatching = house.messages().await[1].clone();
+    let dispatching = rig.messages().await[1].clone();
     assert_eq!(
         dispatching.usage().map(|usage| usage.total_tokens),
         Some(110 + 36),
-        "as the interface shows costs"
+        "in the format of clients"
     );
     assert!(dispatching.flag(kwargs::SUBAGENT_USAGE_ATTRIBUTED));
 }
 
 #[tokio::test]
-async fn viewers_of_messages_get_nothing_from_inside() {
-    let house = house(json!({}));
-    let told = house
-        .follow(hand_out([task("then say a b c d e f g h")]))
+async fn message_subscribers_receive_no_nested_messages() {
+    let rig = rig(json!({}));
+    let observed = rig
+        .observe(delegate([task("then say a b c d e f g h")]))
         .await;
-    assert!((1..12).contains(&told.pieces), "{}", told.pieces);
-    let texts: Vec<String> = house
+    assert!((1..12).contains(&observed.pieces), "{}", observed.pieces);
+    let texts: Vec<String> = rig
         .messages()
         .await
         .iter()
@@ -385,15 +400,15 @@ async fn viewers_of_messages_get_nothing_from_inside() {
     assert_eq!(
         texts.len(),
         4,
-        "the thread keeps the result alone: {texts:?}"
+        "the thread contains only the result: {texts:?}"
     );
 }
 
 #[tokio::test]
-async fn the_journal_has_the_steps_of_a_task_apart_from_the_conversation() {
-    let house = house(json!({}));
-    house.follow(hand_out([task(LOOK)])).await;
-    let rows = house.rows("subagent").await;
+async fn journal_separates_task_steps_from_the_conversation() {
+    let rig = rig(json!({}));
+    rig.observe(delegate([task(LOOKUP)])).await;
+    let rows = rig.rows("subagent").await;
     let types: Vec<&str> = rows.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(
         types,
@@ -421,15 +436,15 @@ async fn the_journal_has_the_steps_of_a_task_apart_from_the_conversation() {
         ),
         (&json!("completed"), &json!("found it"), &json!(36))
     );
-    assert_eq!(house.rows("message").await.len(), 4);
+    assert_eq!(rig.rows("message").await.len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn tasks_beyond_the_limit_are_left_out_and_the_others_run_side_by_side() {
-    let house = house(json!({"max_running": 1}));
-    let slow = task(&format!("[[delay 10]] {LOOK}"));
-    let told = house
-        .follow(hand_out([
+async fn tasks_beyond_the_limit_are_dropped() {
+    let rig = rig(json!({"max_running": 1}));
+    let slow = task(&format!("[[delay 10]] {LOOKUP}"));
+    let observed = rig
+        .observe(delegate([
             slow.clone(),
             slow.clone(),
             slow.clone(),
@@ -437,29 +452,29 @@ async fn tasks_beyond_the_limit_are_left_out_and_the_others_run_side_by_side() {
             slow,
         ]))
         .await;
-    let results = house.results().await;
+    let results = rig.results().await;
     assert_eq!(results.len(), 3);
     assert_eq!(
-        told.types(None)[..3],
+        observed.types(None)[..3],
         ["task_started"; 3],
-        "all are told of before the first is at work"
+        "all tasks are announced before the first one starts"
     );
-    let ended: Vec<usize> = (0..told.news.len())
-        .filter(|at| told.news[*at]["type"] == "task_completed")
+    let ended: Vec<usize> = (0..observed.progress.len())
+        .filter(|at| observed.progress[*at]["type"] == "task_completed")
         .collect();
-    let first_words: Vec<usize> = (0..told.news.len())
-        .filter(|at| told.news[*at]["message_index"] == 1)
+    let first_updates: Vec<usize> = (0..observed.progress.len())
+        .filter(|at| observed.progress[*at]["message_index"] == 1)
         .collect();
     assert!(
-        ended[0] < first_words[1] && ended[1] < first_words[2],
-        "there is room for one at a time"
+        ended[0] < first_updates[1] && ended[1] < first_updates[2],
+        "only one task is active at a time"
     );
     let order: Vec<&Value> = results
         .iter()
         .map(|result| &result.additional_kwargs["subagent_status"])
         .collect();
     assert_eq!(order, ["completed"; 3]);
-    let done = house.record(&told.run).await.completion;
+    let done = rig.record(&observed.run).await.completion;
     assert_eq!(
         (done.subagent_tokens, done.lead_agent_tokens),
         (3 * 36, 220)
@@ -467,54 +482,56 @@ async fn tasks_beyond_the_limit_are_left_out_and_the_others_run_side_by_side() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_reaches_a_subagent_at_once_and_leaves_nothing_at_work() {
-    let house = house(json!({}));
+async fn cancel_stops_subagents_at_once() {
+    let rig = rig(json!({}));
     let hang = r#"[[tool:look {"at":"a","hang":true}]]"#;
-    let (record, stream) = house
+    let (record, stream) = rig
         .runs
-        .create_and_stream(hand_out([task(hang), task(LOOK)]), Duration::from_secs(60))
+        .create_and_stream(
+            delegate([task(hang), task(LOOKUP)]),
+            Duration::from_secs(60),
+        )
         .await
         .unwrap();
-    house.world.hanging.notified().await;
+    rig.shared.hanging.notified().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    house
-        .runs
+    rig.runs
         .cancel(None, &record.run_id, CancelAction::Interrupt, true)
         .await
         .unwrap();
-    assert_eq!(house.world.at_work.load(Ordering::SeqCst), 0);
-    let told = told(record, stream).await;
-    let ends: Vec<&str> = told
+    assert_eq!(rig.shared.active_calls.load(Ordering::SeqCst), 0);
+    let observed = collect(record, stream).await;
+    let ends: Vec<&str> = observed
         .types(None)
         .into_iter()
         .filter(|kind| !matches!(*kind, "task_started" | "task_running"))
         .collect();
     assert_eq!(ends, ["task_completed", "task_cancelled"]);
-    let last = house.rows("subagent").await.pop().unwrap();
+    let last = rig.rows("subagent").await.pop().unwrap();
     assert_eq!(
         (last.0.as_str(), &last.1["status"]),
         ("subagent.end", &json!("cancelled"))
     );
-    let ended = house.record(&told.run).await;
+    let ended = rig.record(&observed.run).await;
     assert_eq!(
         (ended.status, ended.completion.subagent_tokens > 36),
         (RunStatus::Interrupted, true),
-        "what was spent stays counted"
+        "the earlier usage stays counted"
     );
-    let next = house.follow(ask("then say better")).await;
-    assert_eq!(house.record(&next.run).await.status, RunStatus::Success);
+    let next = rig.observe(ask("then say better")).await;
+    assert_eq!(rig.record(&next.run).await.status, RunStatus::Success);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_takes_too_long_is_stopped_and_the_run_goes_on() {
-    let house = house(json!({"agents": {"general-purpose": {"timeout_seconds": 5}}}));
-    let told = house
-        .follow(hand_out([
+async fn task_timeout_does_not_end_the_run() {
+    let rig = rig(json!({"agents": {"general-purpose": {"timeout_seconds": 5}}}));
+    let observed = rig
+        .observe(delegate([
             task(r#"[[usage 11,7]] [[tool:look {"at":"a","hang":true}]]"#),
-            task(LOOK),
+            task(LOOKUP),
         ]))
         .await;
-    let results = house.results().await;
+    let results = rig.results().await;
     assert!(
         results[0]
             .content
@@ -528,10 +545,10 @@ async fn a_task_that_takes_too_long_is_stopped_and_the_run_goes_on() {
         results[1].content.text(),
         "Task Succeeded. Result: found it"
     );
-    let of_first = told.types(results[0].tool_call_id());
+    let of_first = observed.types(results[0].tool_call_id());
     assert_eq!(of_first, ["task_started", "task_running", "task_timed_out"]);
-    assert_eq!(house.world.at_work.load(Ordering::SeqCst), 0);
-    let ended = house.record(&told.run).await;
+    assert_eq!(rig.shared.active_calls.load(Ordering::SeqCst), 0);
+    let ended = rig.record(&observed.run).await;
     assert_eq!(
         (ended.status, ended.completion.subagent_tokens),
         (RunStatus::Success, 18 + 36)
@@ -539,17 +556,17 @@ async fn a_task_that_takes_too_long_is_stopped_and_the_run_goes_on() {
 }
 
 #[tokio::test]
-async fn a_task_without_turns_left_gives_what_it_has() {
-    let house = house(
+async fn task_without_remaining_turns_returns_a_partial_result() {
+    let rig = rig(
         json!({"custom_agents": {"brief": {"description": "d", "system_prompt": "p", "max_turns": 9}}}),
     );
     let looking = r#"[[tool:look {"at":"a"}]] [[tool:look {"at":"b"}]] [[tool:look {"at":"c"}]] [[tool:look {"at":"d"}]]"#;
-    let brief =
+    let excerpt =
         json!({"description": "d", "prompt": looking, "subagent_type": "brief", "max_turns": 900});
-    let told = house
-        .follow(hand_out([brief, json!({"description": "d", "prompt": "then say hi", "subagent_type": "brief", "max_turns": 1})]))
+    let observed = rig
+        .observe(delegate([excerpt, json!({"description": "d", "prompt": "then say hi", "subagent_type": "brief", "max_turns": 1})]))
         .await;
-    let results = house.results().await;
+    let results = rig.results().await;
     for result in &results {
         assert_eq!(
             result.content.text(),
@@ -557,22 +574,22 @@ async fn a_task_without_turns_left_gives_what_it_has() {
         );
     }
     assert!(
-        (1..4).contains(&house.world.looks.lock().len()),
-        "no more turns than its kind has"
+        (1..4).contains(&rig.shared.lookups.lock().len()),
+        "no more turns than the kind allows"
     );
     assert_eq!(
-        told.types(results[0].tool_call_id()).last(),
+        observed.types(results[0].tool_call_id()).last(),
         Some(&"task_failed")
     );
-    assert_eq!(house.record(&told.run).await.status, RunStatus::Success);
+    assert_eq!(rig.record(&observed.run).await.status, RunStatus::Success);
 }
 
 #[tokio::test]
-async fn a_task_that_has_spent_its_tokens_is_brought_to_its_end() {
-    let house = house(json!({"token_budget": {"max_tokens": 1_000}}));
+async fn task_over_its_token_budget_is_ended() {
+    let rig = rig(json!({"token_budget": {"max_tokens": 1_000}}));
     let costly = r#"[[usage 500,100]] [[tool:look {"at":"a"}]] [[tool:look {"at":"b"}]] [[tool:look {"at":"c"}]] then say too late"#;
-    let told = house.follow(hand_out([task(costly)])).await;
-    let result = house.results().await.remove(0);
+    let observed = rig.observe(delegate([task(costly)])).await;
+    let result = rig.results().await.remove(0);
     assert!(
         result
             .content
@@ -584,8 +601,8 @@ async fn a_task_that_has_spent_its_tokens_is_brought_to_its_end() {
         result.additional_kwargs["subagent_stop_reason"],
         "token_capped"
     );
-    assert_eq!(house.world.looks.lock().len(), 1);
-    let ended = house.record(&told.run).await;
+    assert_eq!(rig.shared.lookups.lock().len(), 1);
+    let ended = rig.record(&observed.run).await;
     assert_eq!(
         (ended.completion.subagent_tokens, ended.stop_reason),
         (1_200, None),
@@ -594,10 +611,10 @@ async fn a_task_that_has_spent_its_tokens_is_brought_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_task_in_which_a_person_is_asked_goes_on_with_the_answer() {
-    let house = house(json!({}));
-    let asking = house
-        .follow(hand_out([task(
+async fn interrupted_task_resumes_with_the_answer() {
+    let rig = rig(json!({}));
+    let asking = rig
+        .observe(delegate([task(
             "[[usage 11,7]] [[tool:asking {}]] then say thanks",
         )]))
         .await;
@@ -606,11 +623,11 @@ async fn a_task_in_which_a_person_is_asked_goes_on_with_the_answer() {
         ["task_started", "task_running"],
         "it has not ended"
     );
-    assert!(house.results().await.is_empty());
-    let answered = house
-        .follow(RunSpec {
+    assert!(rig.results().await.is_empty());
+    let answered = rig
+        .observe(RunSpec {
             input: RunInput::Resume(json!("red")),
-            ..hand_out([])
+            ..delegate([])
         })
         .await;
     assert_eq!(
@@ -622,31 +639,31 @@ async fn a_task_in_which_a_person_is_asked_goes_on_with_the_answer() {
             "task_completed"
         ]
     );
-    assert_eq!(answered.news[1]["message"]["content"], "\"red\"");
-    let result = house.results().await.remove(0);
+    assert_eq!(answered.progress[1]["message"]["content"], "\"red\"");
+    let result = rig.results().await.remove(0);
     assert_eq!(result.content.text(), "Task Succeeded. Result: thanks");
     assert_eq!(
         result.additional_kwargs["subagent_token_usage"]["total_tokens"], 36,
         "of both runs"
     );
     let counts = [
-        house.record(&asking.run).await.completion.subagent_tokens,
-        house.record(&answered.run).await.completion.subagent_tokens,
+        rig.record(&asking.run).await.completion.subagent_tokens,
+        rig.record(&answered.run).await.completion.subagent_tokens,
     ];
     assert_eq!(counts, [18, 18]);
 }
 
 #[tokio::test]
-async fn a_task_whose_model_fails_is_a_result_for_the_lead_agent() {
-    let house = house(json!({}));
-    let told = house.follow(hand_out([task("[[error 401]]")])).await;
-    let result = house.results().await.remove(0);
+async fn model_failure_of_a_task_becomes_a_tool_result() {
+    let rig = rig(json!({}));
+    let observed = rig.observe(delegate([task("[[error 401]]")])).await;
+    let result = rig.results().await.remove(0);
     assert!(
         result.content.text().starts_with("Task failed. Error: "),
         "{result:?}"
     );
-    assert_eq!(told.types(None).last(), Some(&"task_failed"));
-    let ended = house.record(&told.run).await;
+    assert_eq!(observed.types(None).last(), Some(&"task_failed"));
+    let ended = rig.record(&observed.run).await;
     assert_eq!(
         (ended.status, ended.completion.last_ai_message.as_deref()),
         (RunStatus::Success, Some("done"))
@@ -654,17 +671,17 @@ async fn a_task_whose_model_fails_is_a_result_for_the_lead_agent() {
 }
 
 #[tokio::test]
-async fn a_kind_that_there_is_not_is_answered_with_those_there_are() {
-    let house = house(json!({}));
+async fn unknown_kind_is_answered_with_the_available_kinds() {
+    let rig = rig(json!({}));
     let bash = json!({"description": "d", "prompt": "p", "subagent_type": "bash"});
-    let told = house
-        .follow(hand_out([
+    let observed = rig
+        .observe(delegate([
             bash,
             json!({"description": "d", "prompt": " ", "subagent_type": "general-purpose"}),
         ]))
         .await;
-    assert_eq!(told.news, [] as [Value; 0]);
-    let texts: Vec<String> = house
+    assert_eq!(observed.progress, [] as [Value; 0]);
+    let texts: Vec<String> = rig
         .results()
         .await
         .iter()
@@ -678,41 +695,41 @@ async fn a_kind_that_there_is_not_is_answered_with_those_there_are() {
 }
 
 #[tokio::test]
-async fn runs_that_do_not_ask_for_subagents_have_none() {
+async fn subagents_are_disabled_by_default() {
     for (section, wants) in [(json!({}), false), (json!({"enabled": false}), true)] {
-        let house = house(section);
-        let mut spec = hand_out([task(LOOK)]);
+        let rig = rig(section);
+        let mut spec = delegate([task(LOOKUP)]);
         spec.config
             .options
             .insert("subagent_enabled".to_owned(), wants.into());
-        house.follow(spec).await;
+        rig.observe(spec).await;
         assert!(
-            house.results().await.is_empty(),
+            rig.results().await.is_empty(),
             "the model is not offered the tool"
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_takes_a_run_over_has_its_subagents_go_on() {
-    let house = house(
+async fn takeover_resumes_subagents() {
+    let rig = rig(
         json!({"custom_agents": {"brief": {"description": "d", "system_prompt": "p", "max_turns": 1}}}),
     );
     let hang = r#"[[usage 11,7]] [[tool:look {"at":"first"}]] [[tool:look {"at":"second","hang":true}]] then say went on"#;
-    let capped = json!({"description": "d", "prompt": LOOK, "subagent_type": "brief"});
-    let run = house
+    let capped = json!({"description": "d", "prompt": LOOKUP, "subagent_type": "brief"});
+    let run = rig
         .runs
-        .create_background(hand_out([task(LOOK), task(hang), capped]))
+        .create_background(delegate([task(LOOKUP), task(hang), capped]))
         .await
         .unwrap();
-    house.world.hanging.notified().await;
-    // What the others came to is durable when nothing is left to do but wait.
+    rig.shared.hanging.notified().await;
+    // Results of the other tasks are durable as soon as the run only waits.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    house.world.healed.store(true, Ordering::SeqCst);
-    house.runs.parts().tasks.token().cancel();
-    let next = House {
-        world: house.world.clone(),
-        runs: process(house.runs.parts().clone()),
+    rig.shared.restarted.store(true, Ordering::SeqCst);
+    rig.runs.parts().tasks.token().cancel();
+    let next = Rig {
+        shared: rig.shared.clone(),
+        runs: process(rig.runs.parts().clone()),
     };
     assert_eq!(next.runs.recover().await.unwrap(), 1);
     next.runs.join_wait(None, &run.run_id).await.unwrap();
@@ -735,12 +752,12 @@ async fn a_process_that_takes_a_run_over_has_its_subagents_go_on() {
         texts[2].starts_with("Task failed"),
         "its turns stay used up: {texts:?}"
     );
-    let mut looks = next.world.looks.lock().clone();
-    looks.sort();
+    let mut lookups = next.shared.lookups.lock().clone();
+    lookups.sort();
     assert_eq!(
-        looks,
+        lookups,
         ["a", "first", "second", "second"],
-        "only the call that was cut off is made again"
+        "only the interrupted call is repeated"
     );
     let usage = |result: &Message| {
         result.additional_kwargs["subagent_token_usage"]["total_tokens"].as_u64()

@@ -1,4 +1,4 @@
-//! `task`: hands work to a subagent and waits for its report.
+//! `task`: delegates work to a subagent and waits for its report.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tracing::Instrument;
 
-use super::crew::{Crew, Member};
+use super::monitor::Monitor;
+use super::outcome::{TaskOutcome, classify};
+use super::pool::{Subagent, SubagentPool};
 use super::prompt;
-use super::report::{Ending, judge};
-use super::watch::Watch;
 use crate::agents::run_nested_within;
 use crate::messages::Message;
 use crate::middlewares::TASK;
-use crate::runtime::agent::{SubagentNews, TokenCount};
+use crate::runtime::agent::{SubagentUpdate, TokenCount};
 use crate::runtime::tasks::panic_text;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// What a subagent has of its lead agent's state: where the thread's files are.
-const SHARED: [&str; 2] = ["thread_data", "sandbox"];
+/// State channels that a subagent inherits from its lead agent: the location of the thread's files.
+const SHARED_CHANNELS: [&str; 2] = ["thread_data", "sandbox"];
 
-/// Sets members of a crew to work.
+/// Delegates tasks to the subagents of a pool.
 #[derive(Debug, Clone)]
 pub struct TaskTool {
-    crew: Arc<Crew>,
+    pool: Arc<SubagentPool>,
     description: String,
 }
 
 impl TaskTool {
-    /// The tool over this crew.
-    pub fn new(crew: Crew) -> Self {
-        let description = prompt::tool_description(crew.kinds());
+    /// Creates the tool over this pool.
+    pub fn new(pool: SubagentPool) -> Self {
+        let description = prompt::tool_description(pool.kinds());
         Self {
-            crew: Arc::new(crew),
+            pool: Arc::new(pool),
             description,
         }
     }
@@ -66,69 +66,77 @@ impl Tool for TaskTool {
         &self.description
     }
 
-    // Made again, the call has the subagent go on where it stood, and what that one calls is written down on its own. The report is
-    // written down, too, for not every end can be had again from a state: a task whose time was up has had its time.
+    // A repeated call resumes the subagent, which records its own calls. The report is recorded as
+    // well, because it cannot always be derived from the state: a task that timed out must not get
+    // its time again.
     fn effect(&self, _args: &TaskArgs) -> Effect {
         Effect::Keyed
     }
 
     async fn call(&self, args: TaskArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let unusable = |reason: String| {
-            Ok(Ending::Failed(reason).output(None, TokenCount::default(), &ThreadState::default()))
+            Ok(TaskOutcome::Failed(reason).output(
+                None,
+                TokenCount::default(),
+                &ThreadState::default(),
+            ))
         };
-        let Some(member) = self.crew.get(&args.subagent_type) else {
-            let known: Vec<&str> = self.crew.kinds().map(|kind| kind.name.as_str()).collect();
-            let asked: String = args.subagent_type.chars().take(80).collect();
+        let Some(subagent) = self.pool.get(&args.subagent_type) else {
+            let kind_names: Vec<&str> = self.pool.kinds().map(|kind| kind.name.as_str()).collect();
+            let requested: String = args.subagent_type.chars().take(80).collect();
             return unusable(format!(
-                "there is no subagent_type {asked:?}; there are: {}",
-                known.join(", ")
+                "there is no subagent_type {requested:?}; there are: {}",
+                kind_names.join(", ")
             ));
         };
         if args.prompt.trim().is_empty() {
             return unusable("the prompt is empty; write down the whole task".to_owned());
         }
-        let caller = caller(&member.kind.name);
-        let mut watch = Watch::begin(ctx, &member.model, &caller);
-        watch.tell(SubagentNews::Started {
+        let caller = caller(&subagent.kind.name);
+        let mut monitor = Monitor::begin(ctx, &subagent.model, &caller);
+        monitor.emit(SubagentUpdate::Started {
             description: args.description,
         });
-        // Nobody closes the room.
-        let _place = self.crew.room.acquire().await;
+        // The semaphore is never closed.
+        let _permit = self.pool.permits.acquire().await;
         let span =
-            tracing::info_span!("subagent", kind = %member.kind.name, task_id = %ctx.call_id);
-        let ending = work(member, args.prompt, args.max_turns, ctx, &mut watch)
+            tracing::info_span!("subagent", kind = %subagent.kind.name, task_id = %ctx.call_id);
+        let outcome = run_subagent(subagent, args.prompt, args.max_turns, ctx, &mut monitor)
             .instrument(span)
             .await;
-        watch.tell_messages();
-        if let Some(news) = ending.news() {
-            watch.tell(news);
+        monitor.emit_messages();
+        if let Some(event) = outcome.event() {
+            monitor.emit(event);
         }
-        match ending {
-            Ending::EndsRun { name, message } => Err(ToolError::EndRun { name, message }),
-            ending => Ok(ending.output(Some(&member.model), watch.usage(), &watch.reached)),
+        match outcome {
+            TaskOutcome::EndsRun { name, message } => Err(ToolError::EndRun { name, message }),
+            outcome => {
+                Ok(outcome.output(Some(&subagent.model), monitor.usage(), &monitor.last_state))
+            }
         }
     }
 }
 
-/// Who asks a model for a subagent of this kind.
+/// Returns the caller name of model calls of this kind.
 pub(super) fn caller(kind: &str) -> String {
     format!("subagent:{kind}")
 }
 
-/// Has the member do it within its limits. Whoever drops this stops it at once.
-async fn work(
-    member: &Member,
+/// Runs the subagent within its limits. Dropping the future stops it at once.
+async fn run_subagent(
+    subagent: &Subagent,
     prompt: String,
     max_turns: Option<u64>,
     ctx: &ToolContext,
-    watch: &mut Watch<'_>,
-) -> Ending {
-    let kind = &member.kind;
-    let steps = watch
-        .steps_left(max_turns.map_or(kind.max_turns, |asked| asked.max(1).min(kind.max_turns)));
-    let time = watch.time_left(kind.time_limit);
-    watch.start_clock();
-    let shared = SHARED
+    monitor: &mut Monitor<'_>,
+) -> TaskOutcome {
+    let kind = &subagent.kind;
+    let steps = monitor.steps_left(max_turns.map_or(kind.max_turns, |requested| {
+        requested.max(1).min(kind.max_turns)
+    }));
+    let time = monitor.time_left(kind.time_limit);
+    monitor.start_clock();
+    let shared = SHARED_CHANNELS
         .into_iter()
         .filter_map(|name| Some((name, ctx.state.channel(name)?.clone())));
     let begins_with = shared.fold(
@@ -136,21 +144,21 @@ async fn work(
         |update, (name, value)| update.and(name, value),
     );
     let run = AssertUnwindSafe(run_nested_within(
-        &*member.agent,
+        &*subagent.agent,
         begins_with,
         ctx,
         steps,
-        watch,
+        monitor,
     ))
     .catch_unwind();
     let ended = tokio::time::timeout(time, run).await;
     match ended {
-        Ok(Ok(end)) => judge(end, &watch.reached),
+        Ok(Ok(end)) => classify(end, &monitor.last_state),
         Ok(Err(panic)) => {
             let text = panic_text(panic.as_ref());
-            tracing::error!(panic = %text, "a subagent panicked");
-            Ending::Failed(format!("it failed unexpectedly (panic): {text}"))
+            tracing::error!(panic = %text, "subagent panicked");
+            TaskOutcome::Failed(format!("it failed unexpectedly (panic): {text}"))
         }
-        Err(_) => Ending::TimedOut(kind.time_limit),
+        Err(_) => TaskOutcome::TimedOut(kind.time_limit),
     }
 }

@@ -1,12 +1,12 @@
-//! The kinds, what becomes of the end of a task, and what agents are told.
+//! Kinds of subagents, classification of task outcomes, and prompts.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::outcome::{Cap, TaskOutcome, classify};
 use super::prompt;
-use super::report::{Cap, Ending, judge};
 use super::{SubagentKind, kinds};
 use crate::agents::NestedEnd;
 use crate::agents::test_support::state_of;
@@ -68,7 +68,7 @@ fn two_kinds_are_built_in() {
 }
 
 #[test]
-fn what_is_said_of_one_kind_wins_over_what_is_said_of_all() {
+fn override_of_one_kind_has_priority() {
     let config = json!({
         "timeout_seconds": 60, "max_turns": 20, "token_budget": {"max_tokens": 9_000, "warn_threshold": 0.5},
         "agents": {"bash": {"timeout_seconds": 120, "model": "small", "skills": ["git"], "token_budget": {"max_tokens": 5_000}}},
@@ -102,12 +102,12 @@ fn what_is_said_of_one_kind_wins_over_what_is_said_of_all() {
     assert_eq!(
         (writer.time_limit, writer.max_turns, writer.model),
         (minutes(15), 50, None),
-        "the numbers for all are for built-in kinds"
+        "the general limits apply to built-in kinds"
     );
 }
 
 #[test]
-fn a_custom_kind_has_the_tools_it_names_and_never_task() {
+fn custom_kind_has_its_tools_except_task() {
     let custom = |tools: Value, not: Value| {
         let entry = json!({"description": "d", "system_prompt": "p", "tools": tools, "disallowed_tools": not, "model": "big", "max_turns": 3});
         kind(
@@ -135,9 +135,9 @@ fn a_built_in_kind_cannot_be_replaced() {
     assert_ne!(all[1].description, "mine");
 }
 
-fn ended(messages: impl IntoIterator<Item = Message>) -> Ending {
+fn ended(messages: impl IntoIterator<Item = Message>) -> TaskOutcome {
     let state = state_of(messages);
-    judge(Ok(NestedEnd::Done(Arc::new(state.clone()))), &state)
+    classify(Ok(NestedEnd::Done(Arc::new(state.clone()))), &state)
 }
 
 fn marked(text: &str, key: &str, value: Value) -> Message {
@@ -146,15 +146,15 @@ fn marked(text: &str, key: &str, value: Value) -> Message {
     })
 }
 
-fn completed(result: &str, cap: Option<Cap>) -> Ending {
-    Ending::Completed {
+fn completed(result: &str, cap: Option<Cap>) -> TaskOutcome {
+    TaskOutcome::Completed {
         result: result.to_owned(),
         cap,
     }
 }
 
 #[test]
-fn the_last_answer_says_how_a_task_ended() {
+fn last_answer_determines_the_outcome() {
     assert_eq!(
         ended([
             Message::human("q"),
@@ -176,58 +176,64 @@ fn the_last_answer_says_how_a_task_ended() {
     let fallback = marked("sorry", kwargs::ERROR_FALLBACK, json!(true));
     assert_eq!(
         ended([fallback.clone()]),
-        Ending::Failed("sorry".to_owned())
+        TaskOutcome::Failed("sorry".to_owned())
     );
-    let told = fallback.with(|body| {
+    let reported = fallback.with(|body| {
         body.additional_kwargs
             .insert("error_detail".to_owned(), json!("no money"));
     });
-    assert_eq!(ended([told]), Ending::Failed("no money".to_owned()));
+    assert_eq!(
+        ended([reported]),
+        TaskOutcome::Failed("no money".to_owned())
+    );
     assert!(
-        matches!(ended([Message::ai(" ")]), Ending::Completed { result, .. } if result.contains("without an answer"))
+        matches!(ended([Message::ai(" ")]), TaskOutcome::Completed { result, .. } if result.contains("without an answer"))
     );
     assert!(matches!(
         ended([Message::human("q")]),
-        Ending::Completed { .. }
+        TaskOutcome::Completed { .. }
     ));
 }
 
 #[test]
-fn turns_that_are_used_up_leave_what_was_said_last() {
+fn exhausted_turns_return_the_last_answer() {
     let judged =
-        |messages: Vec<Message>| judge(Err(AgentError::RecursionLimit(5)), &state_of(messages));
+        |messages: Vec<Message>| classify(Err(AgentError::RecursionLimit(5)), &state_of(messages));
     assert_eq!(
         judged(vec![Message::ai("so far"), Message::ai("")]),
         completed("so far", Some(Cap::Turns))
     );
     assert!(matches!(
         judged(vec![Message::human("q"), Message::ai("")]),
-        Ending::Failed(_)
+        TaskOutcome::Failed(_)
     ));
 }
 
 #[test]
-fn other_ends_keep_their_meaning() {
+fn other_ends_map_to_their_outcomes() {
     let state = ThreadState::default();
     let asks = ToolControl::Ask(json!("which?"));
     assert_eq!(
-        judge(Ok(NestedEnd::Asks(asks.clone())), &state),
-        Ending::Asks(asks.clone())
+        classify(Ok(NestedEnd::Asks(asks.clone())), &state),
+        TaskOutcome::Asks(asks.clone())
     );
-    assert!(Ending::Asks(asks).news().is_none());
+    assert!(TaskOutcome::Asks(asks).event().is_none());
     let ended = AgentError::Ended {
         name: "StorageError".to_owned(),
         message: "full".to_owned(),
     };
-    assert!(matches!(judge(Err(ended), &state), Ending::EndsRun { .. }));
+    assert!(matches!(
+        classify(Err(ended), &state),
+        TaskOutcome::EndsRun { .. }
+    ));
     assert_eq!(
-        judge(Err(AgentError::EmptyInput), &state),
-        Ending::Failed(AgentError::EmptyInput.to_string())
+        classify(Err(AgentError::EmptyInput), &state),
+        TaskOutcome::Failed(AgentError::EmptyInput.to_string())
     );
 }
 
 #[test]
-fn a_result_is_worded_and_marked_as_interfaces_know_it() {
+fn output_has_the_text_and_metadata_of_clients() {
     let usage = TokenCount {
         input_tokens: 5,
         output_tokens: 2,
@@ -246,7 +252,7 @@ fn a_result_is_worded_and_marked_as_interfaces_know_it() {
         ("Task Succeeded. Result: found", ToolStatus::Success)
     );
     assert_eq!(output.update.channels["artifacts"], json!(["/a"]));
-    let marks = json!({
+    let metadata = json!({
         "subagent_status": "completed", "subagent_result_brief": "found",
         "subagent_result_sha256": "e9ab112e31f1a6ad29f8d8cd8ae8c8c1b91a9a6b5ab97c26ca0fda1a9abed3ed",
         "subagent_model_name": "m", "subagent_token_usage": usage,
@@ -261,11 +267,11 @@ fn a_result_is_worded_and_marked_as_interfaces_know_it() {
     };
     assert_eq!(
         keys(&Value::from(output.additional_kwargs.clone())),
-        keys(&marks)
+        keys(&metadata)
     );
     assert_eq!(
         output.additional_kwargs["subagent_token_usage"],
-        marks["subagent_token_usage"]
+        metadata["subagent_token_usage"]
     );
     assert_eq!(
         output.additional_kwargs["subagent_result_sha256"]
@@ -275,15 +281,15 @@ fn a_result_is_worded_and_marked_as_interfaces_know_it() {
         64
     );
 
-    let shown = |ending: Ending| {
-        let output = ending.output(None, TokenCount::default(), &ThreadState::default());
+    let rendered = |outcome: TaskOutcome| {
+        let output = outcome.output(None, TokenCount::default(), &ThreadState::default());
         (
             output.content.text(),
             output.status,
             Value::from(output.additional_kwargs),
         )
     };
-    let (text, status, marks) = shown(completed("part", Some(Cap::Turns)));
+    let (text, status, metadata) = rendered(completed("part", Some(Cap::Turns)));
     assert_eq!(
         (text.as_str(), status),
         (
@@ -291,22 +297,22 @@ fn a_result_is_worded_and_marked_as_interfaces_know_it() {
             ToolStatus::Success
         )
     );
-    assert_eq!(marks["subagent_stop_reason"], "turn_capped");
-    let (text, status, marks) = shown(Ending::Failed("no".to_owned()));
+    assert_eq!(metadata["subagent_stop_reason"], "turn_capped");
+    let (text, status, metadata) = rendered(TaskOutcome::Failed("no".to_owned()));
     assert_eq!(
         (text.as_str(), status),
         ("Task failed. Error: no", ToolStatus::Error)
     );
     assert_eq!(
-        marks,
+        metadata,
         json!({"subagent_status": "failed", "subagent_error": "no"})
     );
-    let (text, _, marks) = shown(Ending::TimedOut(minutes(1)));
+    let (text, _, metadata) = rendered(TaskOutcome::TimedOut(minutes(1)));
     assert!(
         text.starts_with("Task timed out. Error: ") && text.contains("60 seconds"),
         "{text}"
     );
-    assert_eq!(marks["subagent_status"], "timed_out");
+    assert_eq!(metadata["subagent_status"], "timed_out");
     let long = completed(&"é".repeat(5_000), None).output(
         None,
         TokenCount::default(),
@@ -323,7 +329,7 @@ fn a_result_is_worded_and_marked_as_interfaces_know_it() {
 }
 
 #[test]
-fn agents_are_told_who_they_are_and_where_files_are_if_there_are_any() {
+fn prompt_contains_role_and_file_locations() {
     let writer = kind(
         json!({"custom_agents": {"writer": {"description": "writes", "system_prompt": " You write. "}}}),
         "writer",

@@ -1,25 +1,23 @@
-//! What checkpointers promise about a thread's history.
+//! Contract of the checkpoint history.
 
 use serde_json::{Value, json};
 
-use super::checkpointer::{Talk, numbers, says};
+use super::checkpointer::{ThreadScript, numbers, text_update};
 use super::{
     RunStores, at, checkpoint, checkpoint_write, commit_of, end_in, new_run, object, thread,
 };
 use crate::ids::SeededIds;
-use crate::runtime::checkpoint::{HistoryQuery, KeptHistory};
+use crate::runtime::checkpoint::{HistoryQuery, HistoryRetention};
 use crate::runtime::runs::RunStatus;
 use crate::runtime::runs::store::RunCommit;
 use crate::state::{StateUpdate, ThreadState};
 
-/// With limit.
-pub async fn history_is_newest_first_and_starts_before_what_is_asked(
-    open: impl AsyncFn() -> RunStores,
-) {
+/// Lists start before the cursor, newest first, and respect the limit.
+pub async fn history_is_newest_first_and_starts_before_cursor(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let mut talk = Talk::new(&stores, "t1");
+    let mut script = ThreadScript::new(&stores, "t1");
     for n in 1..=6 {
-        talk.step(None, says(&format!("m{n}"))).await;
+        script.step(None, text_update(&format!("m{n}"))).await;
     }
     let history = async |limit, before: Option<u64>| {
         let query = HistoryQuery {
@@ -56,12 +54,12 @@ pub async fn history_is_newest_first_and_starts_before_what_is_asked(
     assert_eq!(history(0, None).await, [0; 0]);
 }
 
-/// All given entries must be there, and limit counts matches.
-pub async fn history_finds_by_metadata(open: impl AsyncFn() -> RunStores) {
+/// All entries of the filter must match, and the limit counts matches.
+pub async fn history_filters_by_metadata(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let mut talk = Talk::new(&stores, "t1");
+    let mut script = ThreadScript::new(&stores, "t1");
     for _ in 1..=450 {
-        talk.step(None, StateUpdate::default()).await;
+        script.step(None, StateUpdate::default()).await;
     }
     let find = async |metadata, limit| {
         let query = HistoryQuery {
@@ -97,8 +95,9 @@ pub async fn history_finds_by_metadata(open: impl AsyncFn() -> RunStores) {
     );
 }
 
-/// Spelled in any way that means the same, and before a fact of the same name.
-pub async fn history_finds_by_any_metadata(open: impl AsyncFn() -> RunStores) {
+/// Any JSON value matches, also if it is written in an equivalent form. An additional entry takes
+/// precedence over a standard entry of the same name.
+pub async fn history_filters_by_any_json_metadata(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let (mut state, mut tail) = (ThreadState::default(), 0);
     for (n, metadata) in [
@@ -115,7 +114,7 @@ pub async fn history_finds_by_any_metadata(open: impl AsyncFn() -> RunStores) {
         write.meta.metadata = object(metadata);
         stores.checkpoints.put(write).await.expect("written");
     }
-    for (wanted, expected) in [
+    for (filter, expected) in [
         (json!({"source": "else\"where"}), vec![1]),
         (json!({"source": "loop"}), vec![2]),
         (json!({"step": "last"}), vec![1]),
@@ -138,7 +137,7 @@ pub async fn history_finds_by_any_metadata(open: impl AsyncFn() -> RunStores) {
         let query = HistoryQuery {
             limit: 5,
             before: None,
-            metadata: object(wanted.clone()),
+            metadata: object(filter.clone()),
         };
         assert_eq!(
             numbers(
@@ -149,13 +148,13 @@ pub async fn history_finds_by_any_metadata(open: impl AsyncFn() -> RunStores) {
                     .expect("read")
             ),
             expected,
-            "{wanted}"
+            "{filter}"
         );
     }
 }
 
-/// What is followed by something that stays stays, too: so forks keep where they began.
-pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn() -> RunStores) {
+/// The parents of retained checkpoints are retained, so that the base of a fork exists.
+pub async fn pruning_retains_newest_and_their_parents(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let busy = stores
         .create
@@ -164,8 +163,8 @@ pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn
         .expect("admitted")
         .run;
     let (mut state, mut tail) = (ThreadState::default(), 0);
-    // Seven follows three, as a fork does, and five was made long after four.
-    for (n, parent, made) in [
+    // Checkpoint 7 follows 3, as a fork does, and 5 was created long after 4.
+    for (n, parent, created) in [
         (1, 0, 1),
         (2, 1, 1),
         (3, 2, 1),
@@ -176,14 +175,14 @@ pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn
         (8, 7, 1),
     ] {
         state
-            .apply(says(&format!("m{n}")), &SeededIds::new(n))
+            .apply(text_update(&format!("m{n}")), &SeededIds::new(n))
             .expect("applied");
         let mut write = checkpoint_write("t1", Some("r1"), n, &mut state, &mut tail);
         (write.meta.parent_id, write.meta.created_at) =
-            ((parent > 0).then(|| checkpoint(parent)), at(made));
+            ((parent > 0).then(|| checkpoint(parent)), at(created));
         stores.checkpoints.put(write).await.expect("written");
     }
-    let keep = |newest, since: Option<i64>| KeptHistory {
+    let keep = |newest, since: Option<i64>| HistoryRetention {
         newest,
         since: since.map(at),
     };
@@ -194,7 +193,7 @@ pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn
             .await
             .expect("forgotten")
     };
-    let left = async || {
+    let remaining = async || {
         numbers(
             &stores
                 .checkpoints
@@ -212,7 +211,7 @@ pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn
     assert_eq!(
         forget(keep(1, None), 9).await,
         0,
-        "a run may need any of them"
+        "an unfinished run may need any of them"
     );
     stores
         .commit
@@ -229,24 +228,24 @@ pub async fn a_history_keeps_its_newest_and_what_those_follow(open: impl AsyncFn
         ),
         (0, 0)
     );
-    // The oldest go first.
+    // The oldest are removed first.
     assert_eq!(
-        (forget(keep(2, Some(9)), 1).await, left().await),
+        (forget(keep(2, Some(9)), 1).await, remaining().await),
         (1, vec![8, 7, 6, 5, 4, 3, 2])
     );
     assert_eq!(
-        (forget(keep(2, Some(9)), 9).await, left().await),
+        (forget(keep(2, Some(9)), 9).await, remaining().await),
         (2, vec![8, 7, 5, 4, 3])
     );
     assert_eq!(
-        (forget(keep(2, None), 9).await, left().await),
+        (forget(keep(2, None), 9).await, remaining().await),
         (2, vec![8, 7, 3])
     );
     assert_eq!(
         (
             forget(keep(2, None), 9).await,
             forget(keep(0, None), 9).await,
-            left().await
+            remaining().await
         ),
         (0, 1, vec![8, 7])
     );

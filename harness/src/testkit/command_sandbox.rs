@@ -1,4 +1,4 @@
-//! What every [`CommandSandbox`] promises, whatever stands between a command and the machine.
+//! Contract of [`CommandSandbox`], independent of the isolation.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -8,26 +8,26 @@ use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
 use crate::sandbox::{
     CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Pipe,
-    Shelf, Transcript,
+    SkillMounts, Transcript,
 };
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// All of it.
-pub async fn keeps_every_promise(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
-    both_outputs_and_the_exit_code_are_given(sandbox, dirs).await;
-    it_begins_in_the_workspace_and_its_files_stay(sandbox, dirs).await;
-    it_reads_nothing(sandbox, dirs).await;
-    nothing_of_the_callers_environment_is_seen(sandbox, dirs).await;
-    what_cannot_be_an_argument_is_refused(sandbox, dirs).await;
-    what_another_agent_left_is_read(sandbox, dirs).await;
-    the_time_limit_ends_everything_it_started(sandbox, dirs).await;
-    what_was_printed_before_the_time_limit_is_given(sandbox, dirs).await;
-    dropping_it_ends_it_with_what_it_started(sandbox, dirs).await;
-    a_child_that_holds_the_pipe_does_not_hold_the_caller(sandbox, dirs).await;
-    what_it_leaves_in_the_background_ends_with_it(sandbox, dirs).await;
-    a_session_of_its_own_helps_nobody_to_stay(sandbox, dirs).await;
-    what_a_command_prints_is_given_while_it_runs(sandbox, dirs).await;
+/// Runs the whole contract.
+pub async fn satisfies_sandbox_contract(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    both_outputs_and_the_exit_code_are_returned(sandbox, dirs).await;
+    command_starts_in_workspace_and_its_files_persist(sandbox, dirs).await;
+    stdin_is_empty(sandbox, dirs).await;
+    environment_of_caller_is_hidden(sandbox, dirs).await;
+    invalid_arguments_are_rejected(sandbox, dirs).await;
+    files_of_another_agent_are_readable(sandbox, dirs).await;
+    time_limit_kills_all_started_processes(sandbox, dirs).await;
+    output_before_the_time_limit_is_returned(sandbox, dirs).await;
+    drop_kills_all_started_processes(sandbox, dirs).await;
+    child_with_open_pipe_does_not_block_the_caller(sandbox, dirs).await;
+    background_processes_are_killed_at_the_end(sandbox, dirs).await;
+    processes_in_their_own_session_are_killed(sandbox, dirs).await;
+    output_is_streamed_while_the_command_runs(sandbox, dirs).await;
 }
 
 async fn run(
@@ -41,7 +41,7 @@ async fn run(
         .run(
             CommandRequest {
                 dirs,
-                shelf: &Shelf::default(),
+                shelf: &SkillMounts::default(),
                 command,
                 time_limit,
             },
@@ -52,7 +52,10 @@ async fn run(
     (end, transcript.out(), transcript.err())
 }
 
-async fn both_outputs_and_the_exit_code_are_given(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+async fn both_outputs_and_the_exit_code_are_returned(
+    sandbox: &dyn CommandSandbox,
+    dirs: &ThreadDirs,
+) {
     let (end, out, err) = run(sandbox, dirs, "echo to-out; echo to-err >&2; exit 7", LONG).await;
     assert_eq!(
         (end, out.as_str(), err.as_str()),
@@ -62,7 +65,7 @@ async fn both_outputs_and_the_exit_code_are_given(sandbox: &dyn CommandSandbox, 
     assert_eq!(end, CommandEnd::Exited(128 + 9));
 }
 
-async fn it_begins_in_the_workspace_and_its_files_stay(
+async fn command_starts_in_workspace_and_its_files_persist(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
 ) {
@@ -85,25 +88,22 @@ async fn it_begins_in_the_workspace_and_its_files_stay(
     }
 }
 
-async fn it_reads_nothing(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+async fn stdin_is_empty(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     let (end, out, _) = run(sandbox, dirs, "cat; read -r line || echo none", LONG).await;
     assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "none\n"));
 }
 
-async fn nothing_of_the_callers_environment_is_seen(
-    sandbox: &dyn CommandSandbox,
-    dirs: &ThreadDirs,
-) {
-    // The test's own process has this one.
+async fn environment_of_caller_is_hidden(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+    // The environment of the test process has this variable.
     let (_, out, _) = run(sandbox, dirs, "env", LONG).await;
     assert!(!out.contains("CARGO"), "{out}");
 }
 
-async fn what_cannot_be_an_argument_is_refused(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+async fn invalid_arguments_are_rejected(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     for command in ["echo \0".to_owned(), "#".repeat(1 << 20)] {
         let request = CommandRequest {
             dirs,
-            shelf: &Shelf::default(),
+            shelf: &SkillMounts::default(),
             command: &command,
             time_limit: LONG,
         };
@@ -118,7 +118,7 @@ async fn what_cannot_be_an_argument_is_refused(sandbox: &dyn CommandSandbox, dir
     }
 }
 
-async fn what_another_agent_left_is_read(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+async fn files_of_another_agent_are_readable(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     dirs.create(Root::AcpWorkspace).expect("a folder");
     std::fs::write(
         dirs.host_path(Root::AcpWorkspace).join("left.txt"),
@@ -129,67 +129,62 @@ async fn what_another_agent_left_is_read(sandbox: &dyn CommandSandbox, dirs: &Th
     assert_eq!(out, "left\n");
 }
 
-async fn the_time_limit_ends_everything_it_started(
-    sandbox: &dyn CommandSandbox,
-    dirs: &ThreadDirs,
-) {
+async fn time_limit_kills_all_started_processes(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     let command = "trap '' TERM INT HUP; rm -f held; mkfifo held; exec 9<>held; (sleep 1000; touch late) & touch said; sleep 1000";
-    ended_by_its_limit(sandbox, dirs, command).await;
-    nobody_holds(&dirs.host_path(Root::Workspace).join("held")).await;
+    run_into_time_limit(sandbox, dirs, command).await;
+    wait_until_closed(&dirs.host_path(Root::Workspace).join("held")).await;
 }
 
-async fn what_was_printed_before_the_time_limit_is_given(
-    sandbox: &dyn CommandSandbox,
-    dirs: &ThreadDirs,
-) {
+async fn output_before_the_time_limit_is_returned(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     assert_eq!(
-        ended_by_its_limit(sandbox, dirs, "echo begun; touch said; sleep 1000").await,
+        run_into_time_limit(sandbox, dirs, "echo begun; touch said; sleep 1000").await,
         "begun\n"
     );
 }
 
-/// Has a command run into its time limit that first makes a file `said` and then goes on for long: what it printed. On a machine that is
-/// too busy for it to come to its file, it is tried again with a longer limit.
-async fn ended_by_its_limit(
+/// Runs a command that creates a file `said` and then continues until its time limit, and returns
+/// its output. If the limit expires before the file exists, as on a busy machine, the command is
+/// repeated with a longer limit.
+async fn run_into_time_limit(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
     command: &str,
 ) -> String {
     let said = dirs.host_path(Root::Workspace).join("said");
     for time_limit in [500, 2_000, 8_000, 32_000].map(Duration::from_millis) {
-        // There is none unless another command made it.
-        let _gone = std::fs::remove_file(&said);
+        // Exists only if another command created it.
+        let _missing = std::fs::remove_file(&said);
         let begun = Instant::now();
         let (end, out, _) = run(sandbox, dirs, command, time_limit).await;
         assert_eq!(end, CommandEnd::TimedOut);
         assert!(
             begun.elapsed() < Duration::from_secs(100),
-            "it was ended after {:?}",
+            "ended after {:?}",
             begun.elapsed()
         );
         if said.exists() {
             return out;
         }
     }
-    panic!("it did not even begin");
+    panic!("the command did not start");
 }
 
-async fn dropping_it_ends_it_with_what_it_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
+async fn drop_kills_all_started_processes(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs) {
     let fifo = dirs.host_path(Root::Workspace).join("alive");
     let command = "rm -f alive; mkfifo alive; (sleep 1000) 8<>alive & exec 9<>alive; touch started; sleep 1000";
     dropped_when_started(sandbox, dirs, command).await;
-    nobody_holds(&fifo).await;
+    wait_until_closed(&fifo).await;
 }
 
-/// Drops a command as soon as it has made a file `started`.
+/// Drops a command as soon as it has created a file `started`.
 async fn dropped_when_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, command: &str) {
     let file = dirs.host_path(Root::Workspace).join("started");
-    // There is none unless another command made it.
-    let _gone = std::fs::remove_file(&file);
+    // Exists only if another command created it.
+    let _missing = std::fs::remove_file(&file);
     let mut transcript = Transcript::keeping(0);
     let request = CommandRequest {
         dirs,
-        shelf: &Shelf::default(),
+        shelf: &SkillMounts::default(),
         command,
         time_limit: Duration::from_secs(300),
     };
@@ -199,12 +194,12 @@ async fn dropped_when_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, c
         }
     };
     tokio::select! {
-        ended = sandbox.run(request, &mut transcript) => panic!("it should go on: {ended:?}"),
+        ended = sandbox.run(request, &mut transcript) => panic!("the command should still run: {ended:?}"),
         () = started => {}
     }
 }
 
-async fn what_it_leaves_in_the_background_ends_with_it(
+async fn background_processes_are_killed_at_the_end(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
 ) {
@@ -212,36 +207,36 @@ async fn what_it_leaves_in_the_background_ends_with_it(
         "rm -f left; mkfifo left; exec 8<>left; sleep 1000 >/dev/null 2>&1 & disown; true";
     let (end, ..) = run(sandbox, dirs, command, LONG).await;
     assert_eq!(end, CommandEnd::Exited(0));
-    nobody_holds(&dirs.host_path(Root::Workspace).join("left")).await;
+    wait_until_closed(&dirs.host_path(Root::Workspace).join("left")).await;
 }
 
-async fn a_session_of_its_own_helps_nobody_to_stay(
+async fn processes_in_their_own_session_are_killed(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
 ) {
     let fifo = dirs.host_path(Root::Workspace).join("apart");
     let apart = "rm -f apart; mkfifo apart; exec 9<>apart; trap '' TERM HUP; setsid sleep 1000 >/dev/null 2>&1 &";
-    // Without isolation nobody knows whose child one is whose parent has ended.
+    // Without isolation, orphaned child processes cannot be attributed.
     let knows_orphans = sandbox.isolation() != Isolation::None;
     let orphaned = if knows_orphans {
         "(setsid bash -c '(sleep 1000 & sleep 1000 & disown)' >/dev/null 2>&1 &);"
     } else {
         ""
     };
-    ended_by_its_limit(
+    run_into_time_limit(
         sandbox,
         dirs,
         &format!("{apart} {orphaned} touch said; sleep 1000"),
     )
     .await;
-    nobody_holds(&fifo).await;
+    wait_until_closed(&fifo).await;
     dropped_when_started(
         sandbox,
         dirs,
         &format!("{apart} {orphaned} touch started; sleep 1000"),
     )
     .await;
-    nobody_holds(&fifo).await;
+    wait_until_closed(&fifo).await;
     if knows_orphans {
         let (end, out, _) = run(
             sandbox,
@@ -251,11 +246,11 @@ async fn a_session_of_its_own_helps_nobody_to_stay(
         )
         .await;
         assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "started\n"));
-        nobody_holds(&fifo).await;
+        wait_until_closed(&fifo).await;
     }
 }
 
-/// Makes a file when something is printed.
+/// Creates a file when output arrives.
 struct Marks<'a>(&'a Path);
 
 impl CommandOutput for Marks<'_> {
@@ -264,7 +259,7 @@ impl CommandOutput for Marks<'_> {
     }
 }
 
-async fn what_a_command_prints_is_given_while_it_runs(
+async fn output_is_streamed_while_the_command_runs(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
 ) {
@@ -275,7 +270,7 @@ async fn what_a_command_prints_is_given_while_it_runs(
     let command = "echo begun; until [ -e heard ]; do sleep 0.02; done";
     let request = CommandRequest {
         dirs,
-        shelf: &Shelf::default(),
+        shelf: &SkillMounts::default(),
         command,
         time_limit: Duration::from_secs(300),
     };
@@ -283,8 +278,8 @@ async fn what_a_command_prints_is_given_while_it_runs(
     assert_eq!(end.expect("a command that starts"), CommandEnd::Exited(0));
 }
 
-/// A pipe without a reader cannot be opened for writing: whoever is alive holds it open.
-async fn nobody_holds(fifo: &Path) {
+/// A pipe without a reader cannot be opened for writing: a live process holds it open.
+async fn wait_until_closed(fifo: &Path) {
     let writing = || {
         std::fs::OpenOptions::new()
             .write(true)
@@ -295,13 +290,13 @@ async fn nobody_holds(fifo: &Path) {
     while writing().is_ok() {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
-            "something is alive"
+            "a process is alive"
         );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
-async fn a_child_that_holds_the_pipe_does_not_hold_the_caller(
+async fn child_with_open_pipe_does_not_block_the_caller(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
 ) {
@@ -316,7 +311,7 @@ async fn a_child_that_holds_the_pipe_does_not_hold_the_caller(
     assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "done\n"));
     assert!(
         begun.elapsed() < Duration::from_secs(60),
-        "it was waited for {:?}",
+        "the call waited for {:?}",
         begun.elapsed()
     );
 }

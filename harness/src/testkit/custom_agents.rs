@@ -1,4 +1,4 @@
-//! What every place for users' agents promises.
+//! Contract of stores for custom agents of users.
 
 use serde_json::{Map, json};
 
@@ -12,7 +12,7 @@ fn name(text: &str) -> AgentName {
     AgentName::parse(text).expect("a name")
 }
 
-/// An agent with every field set.
+/// Returns an agent with every field set.
 fn agent(soul: &str) -> CustomAgent {
     CustomAgent {
         description: "looks things up: \"quickly\"".to_owned(),
@@ -31,17 +31,17 @@ fn agent(soul: &str) -> CustomAgent {
     }
 }
 
-/// Keeps an agent, whatever the user has of this name.
+/// Stores an agent, replacing the user's agent of this name.
 pub async fn keep(agents: &dyn CustomAgents, user: &str, text: &str, agent: &CustomAgent) {
     change(agents, user, &name(text), |_| {
         Ok::<_, CustomAgentError>(Some(agent.clone()))
     })
     .await
-    .expect("to be kept");
+    .expect("stored");
 }
 
-/// Every field comes back, also after it was replaced, whatever the case of the name.
-pub async fn what_is_saved_is_read_as_it_was(agents: &dyn CustomAgents) {
+/// Every field is read back, also after a replacement; the name is case-insensitive.
+pub async fn saved_agent_is_read_back_unchanged(agents: &dyn CustomAgents) {
     assert_eq!(agents.get("ann", &name("scout")).await, Ok(None));
     for soul in ["# Scout\n\nümlaut: yes\n", "other"] {
         keep(agents, "ann", "Scout", &agent(soul)).await;
@@ -60,25 +60,19 @@ pub async fn what_is_saved_is_read_as_it_was(agents: &dyn CustomAgents) {
     agents
         .save_default_soul("ann", "be kind")
         .await
-        .expect("to be kept");
+        .expect("stored");
     assert_eq!(agents.default_soul("ann").await, Ok("be kind".to_owned()));
     assert_eq!(agents.profile("ann").await, Ok(String::new()));
-    agents
-        .save_profile("ann", "a cook")
-        .await
-        .expect("to be kept");
+    agents.save_profile("ann", "a cook").await.expect("stored");
     assert_eq!(agents.profile("ann").await, Ok("a cook".to_owned()));
 }
 
-/// What one user keeps is not there for another, however alike their ids look.
-pub async fn nobody_sees_anothers(agents: &dyn CustomAgents) {
+/// Agents of one user are invisible to others, however similar their ids are.
+pub async fn agents_of_other_users_are_hidden(agents: &dyn CustomAgents) {
     for user in ["a/b", "a-b", "../a-b"] {
         keep(agents, user, "scout", &agent(user)).await;
-        agents
-            .save_default_soul(user, user)
-            .await
-            .expect("to be kept");
-        agents.save_profile(user, user).await.expect("to be kept");
+        agents.save_default_soul(user, user).await.expect("stored");
+        agents.save_profile(user, user).await.expect("stored");
     }
     for user in ["a/b", "a-b", "../a-b"] {
         assert_eq!(
@@ -96,16 +90,16 @@ pub async fn nobody_sees_anothers(agents: &dyn CustomAgents) {
     assert_eq!(agents.list("bob").await, Ok(vec![]));
 }
 
-/// A list has every agent once, by name, and none that is gone.
-pub async fn all_are_listed_by_name(agents: &dyn CustomAgents) {
+/// The list contains every existing agent once, by name.
+pub async fn agents_are_listed_by_name(agents: &dyn CustomAgents) {
     for text in ["b", "c", "a"] {
         keep(agents, "ann", text, &agent(text)).await;
     }
-    let gone = change(agents, "ann", &name("b"), |_| {
+    let missing = change(agents, "ann", &name("b"), |_| {
         Ok::<_, CustomAgentError>(None)
     })
     .await;
-    assert_eq!(gone, Ok(None));
+    assert_eq!(missing, Ok(None));
     assert_eq!(agents.get("ann", &name("b")).await, Ok(None));
     assert_eq!(
         agents.list("ann").await,
@@ -118,8 +112,9 @@ pub async fn all_are_listed_by_name(agents: &dyn CustomAgents) {
     );
 }
 
-/// Of two changes made from the same agent only one is kept, and whoever asks again loses nothing.
-pub async fn no_change_is_lost(agents: Arc<dyn CustomAgents>) {
+/// Of two changes based on the same version only one is stored, and a retry of the other preserves
+/// both.
+pub async fn concurrent_changes_are_not_lost(agents: Arc<dyn CustomAgents>) {
     let empty = CustomAgent::default();
     assert_eq!(
         agents.swap("ann", &name("list"), None, Some(&empty)).await,
@@ -150,7 +145,7 @@ pub async fn no_change_is_lost(agents: Arc<dyn CustomAgents>) {
             };
             change(&*agents, "ann", &name("list"), add)
                 .await
-                .expect("to be kept");
+                .expect("stored");
         }
     });
     futures_util::future::join_all(additions).await;

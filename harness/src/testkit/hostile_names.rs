@@ -1,10 +1,11 @@
-//! Names that are meant to get out of the folders of a thread, for everything that takes a path or a name.
+//! Hostile file names that try to escape the folders of a thread, for tests of all functions that
+//! accept a path or a name.
 
 use std::collections::BTreeSet;
 
-use super::chance::Chance;
+use super::seeded_rng::SeededRng;
 
-/// Ways to go up, or somewhere else, in the middle of a path.
+/// Path traversal steps.
 const STEPS: &[&str] = &[
     "..",
     ".",
@@ -96,7 +97,7 @@ const STEPS: &[&str] = &[
     "\u{85}",
 ];
 
-/// What to find there.
+/// Target files.
 const GOALS: &[&str] = &[
     "secret.txt",
     "only-outside.txt",
@@ -105,8 +106,9 @@ const GOALS: &[&str] = &[
     "",
 ];
 
-/// At least 1,500 names that are meant to lead to a file `secret.txt` in the folder `outside`, or elsewhere: each step where a path begins,
-/// in its middle, at its end, and again and again; and chance mixtures of them.
+/// Returns at least 1,500 names that try to reach a file `secret.txt` in the folder `outside`, or
+/// other files: each step at the start, in the middle and at the end of a path, repeated, and in
+/// random combinations.
 pub fn hostile_names(outside: &str, seed: u64) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for step in STEPS {
@@ -156,9 +158,9 @@ pub fn hostile_names(outside: &str, seed: u64) -> BTreeSet<String> {
         names.insert(format!("{prefix}{file}"));
         names.insert(format!("{prefix}{file}/"));
     }
-    for evil in ["-evil", "_evil", ".bak", " ", "\u{200b}", "s", "\\", ":"] {
-        names.insert(format!("/mnt/user-data{evil}/workspace/a"));
-        names.insert(format!("/mnt/user-data/workspace{evil}/a"));
+    for suffix in ["-evil", "_evil", ".bak", " ", "\u{200b}", "s", "\\", ":"] {
+        names.insert(format!("/mnt/user-data{suffix}/workspace/a"));
+        names.insert(format!("/mnt/user-data/workspace{suffix}/a"));
     }
     for long in [
         "a".repeat(256),
@@ -171,7 +173,7 @@ pub fn hostile_names(outside: &str, seed: u64) -> BTreeSet<String> {
         names.insert(format!("/mnt/user-data/workspace/{long}"));
         names.insert(long);
     }
-    let chance = Chance::of(seed);
+    let chance = SeededRng::of(seed);
     let starts = [
         "/mnt/user-data/workspace",
         "/mnt/user-data/uploads",

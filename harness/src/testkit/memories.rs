@@ -1,36 +1,36 @@
-//! What memory stores promise.
+//! Contract of user memory stores.
 
 use std::sync::Arc;
 
 use super::{Keep, at, at_once, thread};
-use crate::memory::{Fact, MemoryDocument, MemoryScope, MemoryStore, Noted};
+use crate::user_memory::{Fact, MemoryDocument, MemoryScope, PendingUpdate, UserMemoryStore};
 
-/// One test per promise of memory stores.
+/// Generates one test per guarantee of user memory stores.
 #[macro_export]
 macro_rules! memory_store_suite {
     ($attrs:tt $open:expr) => {
         $crate::promises! { $attrs $open, [$crate::testkit::memories]
-            a_document_is_there_as_it_was_written
-            only_who_knows_the_revision_writes
-            scopes_do_not_see_each_other
-            agents_are_known_by_their_documents_and_news
-            news_are_due_when_their_thread_has_been_quiet
-            news_are_taken_by_one_worker_and_come_back_from_one_that_is_silent
-            news_that_come_meanwhile_stay_due
-            what_was_learned_and_what_failed_is_remembered
-            what_is_given_back_is_due_for_others_at_once
-            news_in_a_hurry_come_before_all_others
-            a_forgotten_thread_has_no_news
+            document_is_read_back_unchanged
+            write_requires_current_revision
+            scopes_are_isolated
+            agents_are_listed_by_documents_and_pending_updates
+            updates_are_due_after_thread_is_quiet
+            updates_are_leased_to_one_worker_until_expiry
+            updates_added_while_leased_stay_pending
+            completed_and_failed_updates_are_recorded
+            released_updates_are_due_immediately
+            urgent_updates_come_first
+            removed_thread_has_no_pending_updates
         }
     };
 }
 
-/// A memory store, opened fresh for one promise.
+/// A user memory store, opened fresh for one test.
 #[derive(Debug, Clone)]
-pub struct MemoryStores {
-    /// The store.
-    pub memories: Arc<dyn MemoryStore>,
-    /// What lives as long as it.
+pub struct UserMemoryStores {
+    /// Store under test.
+    pub memories: Arc<dyn UserMemoryStore>,
+    /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }
 
@@ -48,7 +48,12 @@ fn document(revision: i64, content: &str) -> MemoryDocument {
     }
 }
 
-async fn write(stores: &MemoryStores, scope: &MemoryScope, revision: i64, edited: bool) -> bool {
+async fn write(
+    stores: &UserMemoryStores,
+    scope: &MemoryScope,
+    revision: i64,
+    edited: bool,
+) -> bool {
     stores
         .memories
         .write(scope, &document(revision, "x"), edited, at(1))
@@ -56,15 +61,15 @@ async fn write(stores: &MemoryStores, scope: &MemoryScope, revision: i64, edited
         .expect("written")
 }
 
-async fn take(stores: &MemoryStores, now: i64) -> Vec<Noted> {
+async fn take(stores: &UserMemoryStores, now: i64) -> Vec<PendingUpdate> {
     stores
         .memories
         .take(at(now), at(now + 10), 5)
         .await
-        .expect("taken")
+        .expect("claimed")
 }
 
-async fn note(stores: &MemoryStores, on: &str, due: i64) {
+async fn note(stores: &UserMemoryStores, on: &str, due: i64) {
     stores
         .memories
         .note(&ann(), &thread(on), at(due))
@@ -72,13 +77,16 @@ async fn note(stores: &MemoryStores, on: &str, due: i64) {
         .expect("noted");
 }
 
-/// Fields of others included; the store counts its revisions.
-pub async fn a_document_is_there_as_it_was_written(open: impl AsyncFn() -> MemoryStores) {
+/// Unknown fields are retained; the store counts revisions.
+pub async fn document_is_read_back_unchanged(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     assert_eq!(stores.memories.read(&ann()).await, Ok(None));
-    let given = document(0, "lives in 北京\u{0} 😀");
+    let leased_now = document(0, "lives in 北京\u{0} 😀");
     assert_eq!(
-        stores.memories.write(&ann(), &given, true, at(1)).await,
+        stores
+            .memories
+            .write(&ann(), &leased_now, true, at(1))
+            .await,
         Ok(true)
     );
     let stored = stores
@@ -93,14 +101,14 @@ pub async fn a_document_is_there_as_it_was_written(open: impl AsyncFn() -> Memor
             1,
             MemoryDocument {
                 revision: 1,
-                ..given
+                ..leased_now
             }
         )
     );
 }
 
-/// Of many at once, one does.
-pub async fn only_who_knows_the_revision_writes(open: impl AsyncFn() -> MemoryStores) {
+/// Of concurrent writes, exactly one succeeds.
+pub async fn write_requires_current_revision(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     for revision in 0..2 {
         let wrote = at_once((0..10).map(|_| {
@@ -126,8 +134,8 @@ pub async fn only_who_knows_the_revision_writes(open: impl AsyncFn() -> MemorySt
     );
 }
 
-/// Neither users nor agents.
-pub async fn scopes_do_not_see_each_other(open: impl AsyncFn() -> MemoryStores) {
+/// Neither users nor agents see each other's documents.
+pub async fn scopes_are_isolated(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     let agent = MemoryScope {
         agent: Some("coder".to_owned()),
@@ -139,8 +147,10 @@ pub async fn scopes_do_not_see_each_other(open: impl AsyncFn() -> MemoryStores) 
     assert!(write(&stores, &ann(), 0, false).await);
 }
 
-/// Of one user, each once, and not the usual one.
-pub async fn agents_are_known_by_their_documents_and_news(open: impl AsyncFn() -> MemoryStores) {
+/// The list contains each agent of one user once, without the default agent.
+pub async fn agents_are_listed_by_documents_and_pending_updates(
+    open: impl AsyncFn() -> UserMemoryStores,
+) {
     let stores = open().await;
     let of = |agent: &str| MemoryScope {
         agent: Some(agent.to_owned()),
@@ -173,15 +183,16 @@ pub async fn agents_are_known_by_their_documents_and_news(open: impl AsyncFn() -
     assert_eq!(stores.memories.agents("nobody").await, Ok(vec![]));
 }
 
-/// A later note postpones an earlier one; the longest due come first.
-pub async fn news_are_due_when_their_thread_has_been_quiet(open: impl AsyncFn() -> MemoryStores) {
+/// A new update restarts the quiet time of its thread; updates that have been pending longest are
+/// returned first.
+pub async fn updates_are_due_after_thread_is_quiet(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     note(&stores, "t1", 5).await;
     note(&stores, "t2", 3).await;
     note(&stores, "t1", 8).await;
     assert_eq!(take(&stores, 2).await, []);
-    let threads = |taken: Vec<Noted>| {
-        taken
+    let threads = |leased: Vec<PendingUpdate>| {
+        leased
             .into_iter()
             .map(|noted| noted.thread.to_string())
             .collect::<Vec<_>>()
@@ -191,24 +202,24 @@ pub async fn news_are_due_when_their_thread_has_been_quiet(open: impl AsyncFn() 
     assert_eq!(threads(take(&stores, 9).await), ["t3", "t1"]);
 }
 
-/// However many look at once.
-pub async fn news_are_taken_by_one_worker_and_come_back_from_one_that_is_silent(
-    open: impl AsyncFn() -> MemoryStores,
+/// Of several concurrent workers, exactly one leases the update.
+pub async fn updates_are_leased_to_one_worker_until_expiry(
+    open: impl AsyncFn() -> UserMemoryStores,
 ) {
     let stores = open().await;
     note(&stores, "t1", 1).await;
-    let taken = at_once((0..10).map(|_| {
+    let leased = at_once((0..10).map(|_| {
         let stores = stores.clone();
         async move { take(&stores, 2).await }
     }))
     .await;
-    assert_eq!(taken.into_iter().flatten().count(), 1);
+    assert_eq!(leased.into_iter().flatten().count(), 1);
     assert_eq!(take(&stores, 11).await.len(), 0);
     assert_eq!(take(&stores, 12).await.len(), 1);
 }
 
-/// And are taken when those before are done.
-pub async fn news_that_come_meanwhile_stay_due(open: impl AsyncFn() -> MemoryStores) {
+/// An update added while earlier ones are leased can be leased after their completion.
+pub async fn updates_added_while_leased_stay_pending(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     note(&stores, "t1", 1).await;
     let first = take(&stores, 2).await.remove(0);
@@ -229,8 +240,8 @@ pub async fn news_that_come_meanwhile_stay_due(open: impl AsyncFn() -> MemorySto
     assert_eq!(take(&stores, 99).await.len(), 0);
 }
 
-/// Tries are counted until there is something new.
-pub async fn what_was_learned_and_what_failed_is_remembered(open: impl AsyncFn() -> MemoryStores) {
+/// Attempts are counted until a new update arrives.
+pub async fn completed_and_failed_updates_are_recorded(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     note(&stores, "t1", 1).await;
     let first = take(&stores, 2).await.remove(0);
@@ -244,17 +255,22 @@ pub async fn what_was_learned_and_what_failed_is_remembered(open: impl AsyncFn()
     assert_eq!(take(&stores, 7).await.remove(0).tries, 0);
 }
 
-/// As if it had not been taken.
-pub async fn what_is_given_back_is_due_for_others_at_once(open: impl AsyncFn() -> MemoryStores) {
+/// Released updates can be leased again as if they had not been leased.
+pub async fn released_updates_are_due_immediately(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     note(&stores, "t1", 1).await;
-    let taken = take(&stores, 2).await;
-    stores.memories.give_back(&taken[0]).await.expect("written");
-    assert_eq!(take(&stores, 2).await, taken);
+    let leased = take(&stores, 2).await;
+    stores
+        .memories
+        .give_back(&leased[0])
+        .await
+        .expect("written");
+    assert_eq!(take(&stores, 2).await, leased);
 }
 
-/// However long they were to be quiet; what has none gets none.
-pub async fn news_in_a_hurry_come_before_all_others(open: impl AsyncFn() -> MemoryStores) {
+/// Urgent updates can be leased before the quiet time is over. A thread without updates does not
+/// get one.
+pub async fn urgent_updates_come_first(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     note(&stores, "t1", 1).await;
     note(&stores, "t2", 50).await;
@@ -265,9 +281,9 @@ pub async fn news_in_a_hurry_come_before_all_others(open: impl AsyncFn() -> Memo
             .await
             .expect("written");
     }
-    let taken = take(&stores, 2).await;
+    let leased = take(&stores, 2).await;
     assert_eq!(
-        taken
+        leased
             .iter()
             .map(|noted| noted.thread.as_str())
             .collect::<Vec<_>>(),
@@ -275,7 +291,7 @@ pub async fn news_in_a_hurry_come_before_all_others(open: impl AsyncFn() -> Memo
     );
     stores
         .memories
-        .done(&taken[0], Some("m1"))
+        .done(&leased[0], Some("m1"))
         .await
         .expect("written");
     stores
@@ -286,8 +302,8 @@ pub async fn news_in_a_hurry_come_before_all_others(open: impl AsyncFn() -> Memo
     assert_eq!(take(&stores, 9).await, []);
 }
 
-/// Whoever had noted it.
-pub async fn a_forgotten_thread_has_no_news(open: impl AsyncFn() -> MemoryStores) {
+/// Updates of any origin are removed with their thread.
+pub async fn removed_thread_has_no_pending_updates(open: impl AsyncFn() -> UserMemoryStores) {
     let stores = open().await;
     note(&stores, "t1", 1).await;
     stores

@@ -1,23 +1,24 @@
-//! Contract suites: what the ports promise, as functions that every implementation runs.
+//! Contract suites: the guarantees of the ports, as functions that every implementation runs.
 //!
-//! To use one: write a function that opens a fresh [`RunStores`], and expand the suite's macro with it, for example
-//! `harness::run_store_suite!([#[tokio::test]] open_my_stores);`. Each promise becomes a test of its name. What the function
-//! opens must not share data with other calls; what it needs to stay alive goes into [`RunStores::keep`].
+//! To use one, write a function that opens a fresh [`RunStores`], and expand the suite's macro with
+//! it, for example `harness::run_store_suite!([#[tokio::test]] open_my_stores);`. Each guarantee
+//! becomes a test of its name. The opened stores must not share data with other calls; resources
+//! that must stay alive go into [`RunStores::keep`].
 
-pub mod chance;
 pub mod checkpoint_history;
 pub mod checkpointer;
 pub mod command_sandbox;
 pub mod custom_agents;
 mod hostile_names;
 pub mod memories;
-pub mod node_bell;
+pub mod node_notifier;
 pub mod nodes;
 pub mod repeated_commits;
 pub mod requests;
 pub mod run_events;
 pub mod run_queue;
 pub mod run_store;
+pub mod seeded_rng;
 #[cfg(test)]
 mod simulation;
 pub mod skill_archives;
@@ -39,9 +40,9 @@ use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
 use crate::runtime::runs::store::{
-    EventQuery, NewRun, NewRunEvent, NodeStore, Recipe, RequestStore, RunCommit, RunCommitStore,
-    RunCreateStore, RunDeleteStore, RunEnd, RunEventStore, RunQueryStore, ToolLedger,
-    WebhookOutbox, category,
+    EventQuery, NewRun, NewRunEvent, NodeStore, RequestStore, RunCommit, RunCommitStore,
+    RunCreateStore, RunDeleteStore, RunEnd, RunEventStore, RunQueryStore, StoredRunRequest,
+    ToolLedger, WebhookOutbox, category,
 };
 use crate::runtime::runs::{
     IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus,
@@ -53,70 +54,70 @@ use crate::state::ThreadState;
 pub use hostile_names::hostile_names;
 pub use tool_context::tool_context;
 
-/// The ports of one store, opened fresh for one promise.
+/// Ports of one store, opened fresh for one test.
 #[derive(Debug, Clone)]
 pub struct RunStores {
-    /// Admission.
+    /// Admission of runs.
     pub create: Arc<dyn RunCreateStore>,
-    /// Writes of runs.
+    /// Commits of runs.
     pub commit: Arc<dyn RunCommitStore>,
-    /// Reads of runs.
+    /// Queries of runs.
     pub query: Arc<dyn RunQueryStore>,
-    /// Deletes of runs.
+    /// Deletion of runs.
     pub delete: Arc<dyn RunDeleteStore>,
-    /// Calls of former attempts.
+    /// Tool calls of earlier attempts.
     pub ledger: Arc<dyn ToolLedger>,
-    /// Who lives.
+    /// Leases of nodes.
     pub nodes: Arc<dyn NodeStore>,
-    /// The journal.
+    /// Journal of run events.
     pub events: Arc<dyn RunEventStore>,
-    /// Calls that tell of ends.
+    /// Outbox of webhook calls.
     pub webhooks: Arc<dyn WebhookOutbox>,
-    /// What requests made.
+    /// Idempotency keys of requests.
     pub requests: Arc<dyn RequestStore>,
-    /// What bridges gave away of streams.
+    /// Durable logs of streams.
     pub streams: Arc<dyn StreamLog>,
-    /// Checkpoints.
+    /// Checkpoints of threads.
     pub checkpoints: Arc<dyn Checkpointer>,
-    /// What lives as long as the stores: a directory, tasks.
+    /// Resources that must live as long as the stores: a directory, tasks.
     pub keep: Arc<dyn Keep>,
 }
 
-/// Anything that only has to stay alive.
+/// Resource that only has to be alive, such as a temporary directory.
 pub trait Keep: Any + Send + Sync + std::fmt::Debug {}
 
 impl<T: Any + Send + Sync + std::fmt::Debug> Keep for T {}
 
-/// The user of the suites.
+/// User on behalf of whom the suites act.
 pub const USER: &str = "ann";
 
-/// Moment number `n`, in the store's precision.
+/// Returns the `n`th time of a test, in the precision of stores.
 pub fn at(n: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(1_700_000_000_000_000 + n * 1_000_001)
         .expect("a moment of this century")
 }
 
-/// A thread id.
+/// Returns a thread id.
 pub fn thread(name: &str) -> ThreadId {
     ThreadId::parse(name).expect("a plain id")
 }
 
-/// A node id.
+/// Returns a node id.
 pub fn node(name: &str) -> NodeId {
     NodeId::parse(name).expect("a plain id")
 }
 
-/// A run id.
+/// Returns a run id.
 pub fn run(name: &str) -> RunId {
     RunId::parse(name).expect("a plain id")
 }
 
-/// Checkpoint id number `n`; they sort by `n`.
+/// Returns the `n`th checkpoint id; ids sort by `n`.
 pub fn checkpoint(n: u64) -> CheckpointId {
     CheckpointId::parse(format!("c{n:08}")).expect("a plain id")
 }
 
-/// A run of [`USER`] on a thread that is made when missing.
+/// Returns a run of [`USER`] on a thread that is created if missing.
 pub fn new_run(id: &str, on: &str) -> NewRun {
     NewRun {
         run_id: run(id),
@@ -132,7 +133,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
         model_name: Some("small".to_owned()),
         webhook: None,
         request: None,
-        recipe: Arc::new(recipe(id, on)),
+        recipe: Arc::new(stored_request(id, on)),
         owner: node("n1"),
         most_waiting: 16,
         created_at: at(0),
@@ -140,19 +141,19 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
     }
 }
 
-/// What a run of [`USER`] is started from when it waits.
-pub fn recipe(id: &str, on: &str) -> Recipe {
+/// Returns the stored request of a queued run of [`USER`].
+pub fn stored_request(id: &str, on: &str) -> StoredRunRequest {
     let spec = RunSpec {
         run_id: Some(run(id)),
         ..RunSpec::ask("lead_agent", thread(on), message("m", "hi"))
     };
-    Recipe {
+    StoredRunRequest {
         spec,
         actor: ActorContext::user(USER),
     }
 }
 
-/// The record of a run of [`USER`] that owns its thread.
+/// Returns the record of a run of [`USER`] that owns its thread.
 pub fn record(id: &str, on: &str) -> RunRecord {
     let new = new_run(id, on);
     RunRecord {
@@ -177,7 +178,7 @@ pub fn record(id: &str, on: &str) -> RunRecord {
     }
 }
 
-/// A commit of a run that writes nothing yet.
+/// Returns an empty commit of a run.
 pub fn commit_of(run: &RunRecord) -> RunCommit {
     RunCommit::new(
         run.run_id.clone(),
@@ -187,7 +188,7 @@ pub fn commit_of(run: &RunRecord) -> RunCommit {
     )
 }
 
-/// An end.
+/// Returns the end of a run with this status.
 pub fn end_in(status: RunStatus) -> RunEnd {
     RunEnd {
         status,
@@ -204,7 +205,7 @@ pub fn end_in(status: RunStatus) -> RunEnd {
     }
 }
 
-/// A message event of [`USER`].
+/// Returns a message event of [`USER`].
 pub fn event(on: &str, of: &str, text: &str) -> NewRunEvent {
     NewRunEvent {
         thread_id: thread(on),
@@ -218,7 +219,7 @@ pub fn event(on: &str, of: &str, text: &str) -> NewRunEvent {
     }
 }
 
-/// All events, oldest first.
+/// Returns a query for all events, oldest first.
 pub fn all_events() -> EventQuery {
     EventQuery {
         limit: 10_000,
@@ -226,7 +227,7 @@ pub fn all_events() -> EventQuery {
     }
 }
 
-/// The write of checkpoint `n` of a run, whose state is `state`.
+/// Plans the write of checkpoint `n` of a run with the state `state`.
 pub fn checkpoint_write(
     on: &str,
     of: Option<&str>,
@@ -249,12 +250,12 @@ pub fn checkpoint_write(
     CheckpointWrite::plan(meta, state, log_tail)
 }
 
-/// A message with an id.
+/// Returns a message with an id.
 pub fn message(id: &str, text: &str) -> Message {
     Message::human(text).with(|body| body.id = Some(id.to_owned()))
 }
 
-/// The entries of a JSON object.
+/// Returns the entries of a JSON object.
 pub fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
@@ -262,7 +263,7 @@ pub fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Runs all of `work` at the same time, each in a task of its own.
+/// Runs all of `work` concurrently, each in its own task.
 pub async fn at_once<T: Send + 'static>(
     work: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
 ) -> Vec<T> {
@@ -282,7 +283,7 @@ pub async fn at_once<T: Send + 'static>(
     results
 }
 
-/// Expands to one test per promise. Used by the suites' own macros.
+/// Expands to one test per guarantee. Used by the macros of the suites.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! promises {
@@ -291,7 +292,7 @@ macro_rules! promises {
     };
 }
 
-/// Expands to the test of one promise.
+/// Expands to the test of one guarantee.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! promise {

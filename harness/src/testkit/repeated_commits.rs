@@ -1,4 +1,4 @@
-//! What stores promise about a commit that is sent again because nobody heard how it ended.
+//! Contract of commits that are sent again because their reply was lost.
 
 use super::{
     RunStores, all_events, checkpoint, checkpoint_write, commit_of, end_in, event, message,
@@ -11,8 +11,8 @@ use crate::runtime::runs::RunStatus;
 use crate::runtime::runs::store::{CommitError, NewRun, RunCommit, StoreError};
 use crate::state::{StateUpdate, ThreadState};
 
-/// The write of checkpoint `n` of `r1`, which says `text`.
-fn says(n: u64, text: &str, state: &mut ThreadState, tail: &mut u64) -> CheckpointWrite {
+/// Plans the write of checkpoint `n` of `r1` with the text `text`.
+fn write_with_text(n: u64, text: &str, state: &mut ThreadState, tail: &mut u64) -> CheckpointWrite {
     state
         .apply(
             StateUpdate::messages([message(text, text)]),
@@ -49,8 +49,9 @@ async fn status(stores: &RunStores, id: &str) -> RunStatus {
         .status
 }
 
-/// Step, events and checkpoints of it; the next number is written as usual.
-pub async fn a_commit_sent_again_is_written_once(open: impl AsyncFn() -> RunStores) {
+/// The step, its events and its checkpoints are written once; the next commit number is written as
+/// usual.
+pub async fn repeated_commit_is_written_once(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = stores
         .create
@@ -61,7 +62,7 @@ pub async fn a_commit_sent_again_is_written_once(open: impl AsyncFn() -> RunStor
     let (mut state, mut tail) = (ThreadState::default(), 0);
     let steps = [(1, Some(RunStatus::Running), "a"), (2, None, "b")];
     for (batch, next, text) in steps {
-        let checkpoints = vec![says(batch, text, &mut state, &mut tail)];
+        let checkpoints = vec![write_with_text(batch, text, &mut state, &mut tail)];
         let events = vec![event("t1", "r1", text)];
         let commit = RunCommit {
             batch,
@@ -95,8 +96,8 @@ pub async fn a_commit_sent_again_is_written_once(open: impl AsyncFn() -> RunStor
     );
 }
 
-/// Not even after the next run took the thread.
-pub async fn an_end_sent_again_changes_nothing(open: impl AsyncFn() -> RunStores) {
+/// A repeated end has no effect, even after the next run has started on the thread.
+pub async fn repeated_end_changes_nothing(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = stores
         .create
@@ -127,8 +128,8 @@ pub async fn an_end_sent_again_changes_nothing(open: impl AsyncFn() -> RunStores
     assert_eq!(texts(&stores).await, ["end"]);
 }
 
-/// What was gone stays gone.
-pub async fn a_temporary_threads_end_may_be_sent_again(open: impl AsyncFn() -> RunStores) {
+/// A repeated end does not restore deleted data.
+pub async fn end_of_temporary_thread_may_be_repeated(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = stores
         .create
@@ -150,8 +151,8 @@ pub async fn a_temporary_threads_end_may_be_sent_again(open: impl AsyncFn() -> R
     assert_eq!(texts(&stores).await, [""; 0]);
 }
 
-/// Each attempt counts its own commits.
-pub async fn a_commit_sent_again_by_who_lost_the_run_is_refused(open: impl AsyncFn() -> RunStores) {
+/// Each attempt numbers its own commits.
+pub async fn repeated_commit_of_lost_attempt_is_fenced(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = stores
         .create
@@ -170,7 +171,7 @@ pub async fn a_commit_sent_again_by_who_lost_the_run_is_refused(open: impl Async
         advance: Some(RunStatus::Pending),
         ..commit_of(&record)
     };
-    stores.commit.commit(back).await.expect("given back");
+    stores.commit.commit(back).await.expect("released");
     assert_eq!(
         stores.commit.commit(first.clone()).await,
         Err(CommitError::OwnershipLost {
@@ -186,12 +187,12 @@ pub async fn a_commit_sent_again_by_who_lost_the_run_is_refused(open: impl Async
             ..first
         })
         .await
-        .expect("the first of the next attempt");
+        .expect("the first commit of the next attempt");
     assert_eq!(status(&stores, "r1").await, RunStatus::Starting);
 }
 
-/// And do not hide numbered ones.
-pub async fn commits_without_a_number_are_written_each_time(open: impl AsyncFn() -> RunStores) {
+/// Commits without a number are never treated as repetitions, and do not hide numbered ones.
+pub async fn unnumbered_commits_are_written_each_time(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = stores
         .create
@@ -210,8 +211,8 @@ pub async fn commits_without_a_number_are_written_each_time(open: impl AsyncFn()
     assert_eq!(texts(&stores).await, ["a", "b", "b", "c"]);
 }
 
-/// A commit before it was lost: a state with holes must not be taken for the thread's.
-pub async fn a_checkpoint_over_missing_messages_is_refused_as_a_whole(
+/// An earlier commit was lost, and an incomplete state must not become the state of the thread.
+pub async fn checkpoint_with_missing_messages_is_rejected_atomically(
     open: impl AsyncFn() -> RunStores,
 ) {
     let stores = open().await;
@@ -222,8 +223,8 @@ pub async fn a_checkpoint_over_missing_messages_is_refused_as_a_whole(
         .expect("admitted")
         .run;
     let (mut state, mut tail) = (ThreadState::default(), 0);
-    let lost = says(1, "lost", &mut state, &mut tail);
-    let late = says(2, "late", &mut state, &mut tail);
+    let lost = write_with_text(1, "lost", &mut state, &mut tail);
+    let late = write_with_text(2, "late", &mut state, &mut tail);
     let commit = RunCommit {
         batch: 2,
         checkpoints: vec![late.clone()],

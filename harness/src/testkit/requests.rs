@@ -1,4 +1,4 @@
-//! What is promised of requests that may come again.
+//! Contract of idempotency keys of requests.
 
 use bytes::Bytes;
 use serde_json::json;
@@ -6,25 +6,27 @@ use serde_json::json;
 use super::{RunStores, USER, at, at_once, commit_of, end_in, new_run, run, thread};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::runs::RunStatus;
-use crate::runtime::runs::store::{AdmitError, Known, Made, NewRun, RequestKey, RunCommit, RunEnd};
+use crate::runtime::runs::store::{
+    AdmitError, CreatedResource, KeyState, NewRun, RequestKey, RunCommit, RunEnd,
+};
 
-/// One test per promise of the keys of requests.
+/// Generates one test per guarantee of idempotency keys.
 #[macro_export]
 macro_rules! request_store_suite {
     ($attrs:tt $open:expr) => {
         $crate::promises! { $attrs $open, [$crate::testkit::requests]
-            a_request_that_comes_again_gets_its_run
-            a_key_means_one_request_of_one_user_on_one_route
-            of_many_twins_at_once_one_makes_the_run
-            a_refused_request_leaves_its_key_free
-            what_was_answered_stays_as_it_was_first
-            a_run_leaves_its_last_state_to_its_request
-            keys_end_and_are_swept
+            repeated_request_returns_its_run
+            key_is_scoped_to_user_route_and_request
+            concurrent_duplicates_create_one_run
+            rejected_request_does_not_consume_key
+            first_response_is_retained
+            final_state_is_stored_for_the_request
+            expired_keys_are_swept
         }
     };
 }
 
-/// A key of [`USER`] that is known until moment 100.
+/// Returns a key of [`USER`] that is valid until time 100.
 pub fn key(name: &str) -> RequestKey {
     RequestKey {
         user_id: USER.to_owned(),
@@ -43,22 +45,22 @@ fn keyed(id: &str, on: &str, key: RequestKey) -> NewRun {
     }
 }
 
-fn its_run(id: &str, on: &str) -> Known {
-    Known::Again(Made::Run(thread(on), run(id)))
+fn its_run(id: &str, on: &str) -> KeyState {
+    KeyState::Again(CreatedResource::Run(thread(on), run(id)))
 }
 
-/// Whatever became of it, and nothing is made for it.
-pub async fn a_request_that_comes_again_gets_its_run(open: impl AsyncFn() -> RunStores) {
+/// The run is returned in any state, and no second run is created.
+pub async fn repeated_request_returns_its_run(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     assert_eq!(stores.requests.known(&key("k"), at(0)).await, Ok(None));
-    let made = stores
+    let created = stores
         .create
         .admit(keyed("r1", "t1", key("k")))
         .await
         .expect("admitted")
         .run;
     let again = || AdmitError::KnownRequest(its_run("r1", "t1"));
-    // Not even on a thread that is busy, or that does not exist.
+    // The same for a thread that is busy, or that does not exist.
     assert_eq!(
         stores.create.admit(keyed("r2", "t1", key("k"))).await,
         Err(again())
@@ -72,7 +74,7 @@ pub async fn a_request_that_comes_again_gets_its_run(open: impl AsyncFn() -> Run
         .commit
         .commit(RunCommit {
             end: Some(end_in(RunStatus::Error)),
-            ..commit_of(&made)
+            ..commit_of(&created)
         })
         .await
         .expect("ended");
@@ -87,8 +89,9 @@ pub async fn a_request_that_comes_again_gets_its_run(open: impl AsyncFn() -> Run
     assert_eq!(stores.query.active(&thread("t1")).await, Ok(None));
 }
 
-/// Another request under the key of one is told so; another user, route, name or part is another key.
-pub async fn a_key_means_one_request_of_one_user_on_one_route(open: impl AsyncFn() -> RunStores) {
+/// A different request under a used key is rejected; another user, route, name or part is another
+/// key.
+pub async fn key_is_scoped_to_user_route_and_request(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     stores
         .create
@@ -101,11 +104,11 @@ pub async fn a_key_means_one_request_of_one_user_on_one_route(open: impl AsyncFn
     };
     assert_eq!(
         stores.requests.known(&other, at(1)).await,
-        Ok(Some(Known::Other))
+        Ok(Some(KeyState::Other))
     );
     assert_eq!(
         stores.create.admit(keyed("r2", "t2", other)).await,
-        Err(AdmitError::KnownRequest(Known::Other))
+        Err(AdmitError::KnownRequest(KeyState::Other))
     );
     let others = [
         RequestKey {
@@ -133,10 +136,10 @@ pub async fn a_key_means_one_request_of_one_user_on_one_route(open: impl AsyncFn
     }
 }
 
-/// And all the others get to know it.
-pub async fn of_many_twins_at_once_one_makes_the_run(open: impl AsyncFn() -> RunStores) {
+/// One request creates the run; the others receive it.
+pub async fn concurrent_duplicates_create_one_run(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let made = at_once((0..12).map(|n| {
+    let created = at_once((0..12).map(|n| {
         let stores = stores.clone();
         async move {
             stores
@@ -146,23 +149,24 @@ pub async fn of_many_twins_at_once_one_makes_the_run(open: impl AsyncFn() -> Run
         }
     }))
     .await;
-    let runs: Vec<_> = made
+    let runs: Vec<_> = created
         .iter()
-        .filter_map(|made| made.as_ref().ok())
+        .filter_map(|created| created.as_ref().ok())
         .map(|admitted| admitted.run.clone())
         .collect();
     let [only] = runs.as_slice() else {
         panic!("{runs:?}")
     };
-    let known = AdmitError::KnownRequest(Known::Again(Made::Run(
+    let known = AdmitError::KnownRequest(KeyState::Again(CreatedResource::Run(
         only.thread_id.clone(),
         only.run_id.clone(),
     )));
     assert!(
-        made.iter()
-            .filter_map(|made| made.as_ref().err())
+        created
+            .iter()
+            .filter_map(|created| created.as_ref().err())
             .all(|error| *error == known),
-        "{made:?}"
+        "{created:?}"
     );
     assert_eq!(
         stores
@@ -174,8 +178,8 @@ pub async fn of_many_twins_at_once_one_makes_the_run(open: impl AsyncFn() -> Run
     );
 }
 
-/// It may be sent again when the thread is free.
-pub async fn a_refused_request_leaves_its_key_free(open: impl AsyncFn() -> RunStores) {
+/// The request may be repeated once the thread is free.
+pub async fn rejected_request_does_not_consume_key(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let first = stores
         .create
@@ -204,17 +208,17 @@ pub async fn a_refused_request_leaves_its_key_free(open: impl AsyncFn() -> RunSt
         .expect("admitted");
 }
 
-/// Until it is forgotten.
-pub async fn what_was_answered_stays_as_it_was_first(open: impl AsyncFn() -> RunStores) {
+/// The first response stays stored until the key is forgotten.
+pub async fn first_response_is_retained(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let answer = |n: i64| Made::Answer(json!({ "n": n, "text": "\u{e9}" }));
+    let answer = |n: i64| CreatedResource::Answer(json!({ "n": n, "text": "\u{e9}" }));
     assert_eq!(
         stores.requests.keep(&key("k"), answer(1), at(1)).await,
         Ok(None)
     );
     assert_eq!(
         stores.requests.keep(&key("k"), answer(2), at(1)).await,
-        Ok(Some(Known::Again(answer(1))))
+        Ok(Some(KeyState::Again(answer(1))))
     );
     let other = RequestKey {
         digest: "d2".to_owned(),
@@ -222,7 +226,7 @@ pub async fn what_was_answered_stays_as_it_was_first(open: impl AsyncFn() -> Run
     };
     assert_eq!(
         stores.requests.keep(&other, answer(3), at(1)).await,
-        Ok(Some(Known::Other))
+        Ok(Some(KeyState::Other))
     );
     stores.requests.forget(&key("k")).await.expect("forgotten");
     assert_eq!(stores.requests.known(&key("k"), at(1)).await, Ok(None));
@@ -232,8 +236,9 @@ pub async fn what_was_answered_stays_as_it_was_first(open: impl AsyncFn() -> Run
     );
 }
 
-/// Also when its thread goes, until the run is deleted or the key is over.
-pub async fn a_run_leaves_its_last_state_to_its_request(open: impl AsyncFn() -> RunStores) {
+/// The final state remains after its thread is deleted, until the run is deleted or the key
+/// expires.
+pub async fn final_state_is_stored_for_the_request(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let values = || Bytes::from_static("{\"title\":\"\u{e9}\\u0000\"}".as_bytes());
     let end = || RunEnd {
@@ -246,14 +251,14 @@ pub async fn a_run_leaves_its_last_state_to_its_request(open: impl AsyncFn() -> 
             request,
             ..new_run(id, &format!("thread-{id}"))
         };
-        let made = stores.create.admit(new).await.expect("admitted").run;
+        let created = stores.create.admit(new).await.expect("admitted").run;
         assert_eq!(stores.query.kept_values(&run(id)).await, Ok(None));
         stores
             .commit
             .commit(RunCommit {
                 advance: Some(RunStatus::Running),
                 end: Some(end()),
-                ..commit_of(&made)
+                ..commit_of(&created)
             })
             .await
             .expect("ended");
@@ -265,7 +270,7 @@ pub async fn a_run_leaves_its_last_state_to_its_request(open: impl AsyncFn() -> 
     assert_eq!(
         stores.query.kept_values(&run("r3")).await,
         Ok(None),
-        "nobody can ask for it again"
+        "the key can no longer be used"
     );
     assert_eq!(
         stores.requests.known(&key("k"), at(99)).await,
@@ -281,13 +286,13 @@ pub async fn a_run_leaves_its_last_state_to_its_request(open: impl AsyncFn() -> 
     assert_eq!(stores.query.kept_values(&run("r2")).await, Ok(None));
 }
 
-/// One that is over is as if it were not there, swept or not.
-pub async fn keys_end_and_are_swept(open: impl AsyncFn() -> RunStores) {
+/// An expired key is treated as absent, swept or not.
+pub async fn expired_keys_are_swept(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     for name in ["a", "b", "c"] {
         stores
             .requests
-            .keep(&key(name), Made::Thread(thread("t9")), at(1))
+            .keep(&key(name), CreatedResource::Thread(thread("t9")), at(1))
             .await
             .expect("kept");
     }
@@ -297,7 +302,7 @@ pub async fn keys_end_and_are_swept(open: impl AsyncFn() -> RunStores) {
     };
     stores
         .requests
-        .keep(&later, Made::Thread(thread("t9")), at(1))
+        .keep(&later, CreatedResource::Thread(thread("t9")), at(1))
         .await
         .expect("kept");
     assert_eq!(stores.requests.known(&key("a"), at(100)).await, Ok(None));
@@ -323,6 +328,6 @@ pub async fn keys_end_and_are_swept(open: impl AsyncFn() -> RunStores) {
     );
     assert_eq!(
         stores.requests.known(&later, at(101)).await,
-        Ok(Some(Known::Again(Made::Thread(thread("t9")))))
+        Ok(Some(KeyState::Again(CreatedResource::Thread(thread("t9")))))
     );
 }

@@ -1,4 +1,4 @@
-//! What every index of threads promises.
+//! Contract of thread indexes.
 
 use chrono::{DateTime, Duration, Utc};
 
@@ -9,20 +9,23 @@ use crate::runtime::checkpoint::Checkpointer;
 use crate::runtime::runs::ThreadStatus;
 use crate::runtime::threads::{ThreadError, ThreadIndex};
 
-/// A thread is made once, for one user; nobody else sees it, and its owner sees it in lists and alone, with its state. `checkpoints` are
-/// those of the same threads.
-pub async fn keeps_its_promises(index: &dyn ThreadIndex, checkpoints: &dyn Checkpointer) {
+/// A thread is created once, for one user. Other users do not see it; its owner sees it in lists
+/// and individually, with its state. `checkpoints` are those of the same threads.
+pub async fn satisfies_thread_index_contract(
+    index: &dyn ThreadIndex,
+    checkpoints: &dyn Checkpointer,
+) {
     let id = |n: u32| {
         ThreadId::parse(format!("63fc735a-a27d-408f-adc4-705b1c1c70{n:02}")).expect("an id")
     };
     let start: DateTime<Utc> = "2026-01-01T12:00:00Z".parse().expect("a moment");
-    assert_eq!(index.status("ann", &id(1)).await.expect("a look"), None);
-    assert_eq!(index.get("ann", &id(1)).await.expect("a look"), None);
+    assert_eq!(index.status("ann", &id(1)).await.expect("a read"), None);
+    assert_eq!(index.get("ann", &id(1)).await.expect("a read"), None);
     for n in [1, 2, 1] {
-        let made = index
+        let created = index
             .find_or_make("ann", &id(n), start + Duration::minutes(n.into()))
             .await;
-        assert_eq!(made.expect("a thread"), ThreadStatus::Idle);
+        assert_eq!(created.expect("a thread"), ThreadStatus::Idle);
     }
     let taken = index.find_or_make("bob", &id(1), start).await;
     assert!(
@@ -31,8 +34,8 @@ pub async fn keeps_its_promises(index: &dyn ThreadIndex, checkpoints: &dyn Check
     );
     assert_eq!(
         (
-            index.status("bob", &id(1)).await.expect("a look"),
-            index.get("bob", &id(1)).await.expect("a look")
+            index.status("bob", &id(1)).await.expect("a read"),
+            index.get("bob", &id(1)).await.expect("a read")
         ),
         (None, None)
     );
@@ -45,7 +48,7 @@ pub async fn keeps_its_promises(index: &dyn ThreadIndex, checkpoints: &dyn Check
             .map(|thread| &thread.thread_id)
             .collect::<Vec<_>>(),
         [&id(2), &id(1)],
-        "what changed last comes first"
+        "most recently changed first"
     );
     assert_eq!(index.list("ann", 1).await.expect("a list"), listed[..1]);
     assert!(
@@ -54,7 +57,7 @@ pub async fn keeps_its_promises(index: &dyn ThreadIndex, checkpoints: &dyn Check
             .all(|thread| thread.values.is_empty() && thread.interrupts.is_empty())
     );
     assert_eq!(
-        index.get("ann", &id(1)).await.expect("a look").as_ref(),
+        index.get("ann", &id(1)).await.expect("a read").as_ref(),
         listed.last(),
         "a thread without a state"
     );
@@ -70,22 +73,22 @@ pub async fn keeps_its_promises(index: &dyn ThreadIndex, checkpoints: &dyn Check
         .set(&id(1), " rest ", MAX_CONTINUATIONS)
         .await
         .expect("a goal");
-    let shown = index
+    let view = index
         .get("ann", &id(1))
         .await
-        .expect("a look")
+        .expect("a read")
         .expect("a thread");
     assert_eq!(
-        shown.values["goal"],
+        view.values["goal"],
         serde_json::to_value(&goal.goal).expect("a value"),
-        "its newest state is shown"
+        "the newest state is returned"
     );
     assert_eq!(goals.clear(&id(1)).await.expect("cleared").goal, None);
     assert_eq!(
         index
             .get("ann", &id(1))
             .await
-            .expect("a look")
+            .expect("a read")
             .expect("a thread")
             .values
             .get("goal"),

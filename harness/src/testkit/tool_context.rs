@@ -1,4 +1,4 @@
-//! A call of a tool, for tests of tools alone.
+//! Context of a tool call, for tests of single tools.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::runtime::runs::NodeSelector;
 use crate::state::ThreadState;
 use crate::tools::ToolContext;
 
-/// A call by the user `ann` in a run `r` on a thread `t`, whose events nobody reads.
+/// Returns a call by the user `ann` in a run `r` on a thread `t`, whose events are discarded.
 ///
 /// # Panics
 /// Never: its ids are well-formed.

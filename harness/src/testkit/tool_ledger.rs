@@ -1,4 +1,4 @@
-//! What stores promise about the calls that runs write down.
+//! Contract of the ledger of tool calls.
 
 use serde_json::json;
 
@@ -8,19 +8,19 @@ use crate::runtime::runs::store::{
 };
 use crate::runtime::runs::{RunRecord, RunStatus};
 
-/// One test per promise.
+/// Generates one test per guarantee.
 #[macro_export]
 macro_rules! tool_ledger_suite {
     ($attrs:tt $open:expr) => {
         $crate::promises! { $attrs $open, [$crate::testkit::tool_ledger]
-            a_call_is_known_from_its_beginning_to_the_end_of_its_run
-            calls_of_other_runs_and_other_keys_are_not_known
-            the_next_attempt_reads_what_the_last_one_wrote_and_goes_on_with_it
-            who_lost_a_run_writes_no_call_of_it
-            a_call_of_a_run_that_is_over_is_not_written
-            any_result_is_kept_as_it_is
-            calls_go_with_a_temporary_thread
-            calls_of_a_deleted_thread_do_not_stay
+            call_is_readable_from_start_until_run_end
+            calls_of_other_runs_and_keys_are_not_returned
+            next_attempt_reads_and_continues_calls
+            lost_attempt_cannot_write_calls
+            call_of_finished_run_is_rejected
+            any_result_is_stored_unchanged
+            calls_are_deleted_with_temporary_thread
+            calls_are_deleted_with_thread
         }
     };
 }
@@ -32,7 +32,7 @@ fn entry(key: &str, progress: CallProgress) -> CallEntry {
     }
 }
 
-fn done(text: &str) -> CallProgress {
+fn succeeded(text: &str) -> CallProgress {
     CallProgress::Done(json!({ "text": text }))
 }
 
@@ -61,14 +61,13 @@ async fn write(
         .await
 }
 
-async fn known(stores: &RunStores, id: &str, key: &str) -> Option<CallProgress> {
+async fn recorded(stores: &RunStores, id: &str, key: &str) -> Option<CallProgress> {
     stores.ledger.progress(&run(id), key).await.expect("read")
 }
 
-/// The last that was written of it counts, also in one commit; a commit that comes again changes nothing.
-pub async fn a_call_is_known_from_its_beginning_to_the_end_of_its_run(
-    open: impl AsyncFn() -> RunStores,
-) {
+/// A later entry of a call replaces the earlier one, also within one commit; a repeated commit has
+/// no effect.
+pub async fn call_is_readable_from_start_until_run_end(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admitted(&stores, "r1").await;
     let begun = [
@@ -76,30 +75,36 @@ pub async fn a_call_is_known_from_its_beginning_to_the_end_of_its_run(
         entry("b", CallProgress::Started),
     ];
     assert_eq!(write(&stores, &record, 1, begun.clone()).await, Ok(()));
-    assert_eq!(known(&stores, "r1", "a").await, Some(CallProgress::Started));
     assert_eq!(
-        write(&stores, &record, 2, [entry("a", done("one"))]).await,
+        recorded(&stores, "r1", "a").await,
+        Some(CallProgress::Started)
+    );
+    assert_eq!(
+        write(&stores, &record, 2, [entry("a", succeeded("one"))]).await,
         Ok(())
     );
     assert_eq!(write(&stores, &record, 1, begun).await, Ok(()));
     assert_eq!(
         (
-            known(&stores, "r1", "a").await,
-            known(&stores, "r1", "b").await
+            recorded(&stores, "r1", "a").await,
+            recorded(&stores, "r1", "b").await
         ),
-        (Some(done("one")), Some(CallProgress::Started))
+        (Some(succeeded("one")), Some(CallProgress::Started))
     );
     assert_eq!(
         write(
             &stores,
             &record,
             3,
-            [entry("c", CallProgress::Started), entry("c", done("two"))]
+            [
+                entry("c", CallProgress::Started),
+                entry("c", succeeded("two"))
+            ]
         )
         .await,
         Ok(())
     );
-    assert_eq!(known(&stores, "r1", "c").await, Some(done("two")));
+    assert_eq!(recorded(&stores, "r1", "c").await, Some(succeeded("two")));
     let end = RunEnd {
         forget_calls: true,
         ..end_in(RunStatus::Success)
@@ -112,16 +117,16 @@ pub async fn a_call_is_known_from_its_beginning_to_the_end_of_its_run(
     };
     stores.commit.commit(commit).await.expect("ended");
     for key in ["a", "b", "c"] {
-        assert_eq!(known(&stores, "r1", key).await, None);
+        assert_eq!(recorded(&stores, "r1", key).await, None);
     }
 }
 
-/// Keys are a run's own.
-pub async fn calls_of_other_runs_and_other_keys_are_not_known(open: impl AsyncFn() -> RunStores) {
+/// Keys are scoped to a run.
+pub async fn calls_of_other_runs_and_keys_are_not_returned(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let (first, second) = (admitted(&stores, "r1").await, admitted(&stores, "r2").await);
     assert_eq!(
-        write(&stores, &first, 1, [entry("a", done("one"))]).await,
+        write(&stores, &first, 1, [entry("a", succeeded("one"))]).await,
         Ok(())
     );
     assert_eq!(
@@ -130,15 +135,15 @@ pub async fn calls_of_other_runs_and_other_keys_are_not_known(open: impl AsyncFn
     );
     assert_eq!(
         (
-            known(&stores, "r1", "a").await,
-            known(&stores, "r2", "a").await
+            recorded(&stores, "r1", "a").await,
+            recorded(&stores, "r2", "a").await
         ),
-        (Some(done("one")), Some(CallProgress::Started))
+        (Some(succeeded("one")), Some(CallProgress::Started))
     );
     assert_eq!(
         (
-            known(&stores, "r1", "b").await,
-            known(&stores, "r3", "a").await
+            recorded(&stores, "r1", "b").await,
+            recorded(&stores, "r3", "a").await
         ),
         (None, None)
     );
@@ -155,40 +160,44 @@ pub async fn calls_of_other_runs_and_other_keys_are_not_known(open: impl AsyncFn
         })
         .await
         .expect("ended");
-    assert_eq!(known(&stores, "r2", "a").await, Some(CallProgress::Started));
+    assert_eq!(
+        recorded(&stores, "r2", "a").await,
+        Some(CallProgress::Started)
+    );
 }
 
-/// However the run came to it.
-pub async fn the_next_attempt_reads_what_the_last_one_wrote_and_goes_on_with_it(
-    open: impl AsyncFn() -> RunStores,
-) {
+/// The attempt after a takeover reads the entries of the previous one, and adds its own.
+pub async fn next_attempt_reads_and_continues_calls(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let first = admitted(&stores, "r1").await;
-    let begun = [entry("a", done("one")), entry("b", CallProgress::Started)];
+    let begun = [
+        entry("a", succeeded("one")),
+        entry("b", CallProgress::Started),
+    ];
     assert_eq!(write(&stores, &first, 1, begun).await, Ok(()));
     let second = stores
         .create
         .take_over(&node("n2"), super::at(7))
         .await
-        .expect("looked")
-        .expect("taken")
+        .expect("no store error")
+        .expect("claimed")
         .run;
     assert_eq!(
         (
-            known(&stores, "r1", "a").await,
-            known(&stores, "r1", "b").await
+            recorded(&stores, "r1", "a").await,
+            recorded(&stores, "r1", "b").await
         ),
-        (Some(done("one")), Some(CallProgress::Started))
+        (Some(succeeded("one")), Some(CallProgress::Started))
     );
     assert_eq!(
-        write(&stores, &second, 1, [entry("b", done("two"))]).await,
+        write(&stores, &second, 1, [entry("b", succeeded("two"))]).await,
         Ok(())
     );
-    assert_eq!(known(&stores, "r1", "b").await, Some(done("two")));
+    assert_eq!(recorded(&stores, "r1", "b").await, Some(succeeded("two")));
 }
 
-/// Neither a beginning nor a result.
-pub async fn who_lost_a_run_writes_no_call_of_it(open: impl AsyncFn() -> RunStores) {
+/// A lost attempt can write neither the start nor the result of a call.
+pub async fn lost_attempt_cannot_write_calls(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admitted(&stores, "r1").await;
     assert_eq!(
@@ -199,14 +208,14 @@ pub async fn who_lost_a_run_writes_no_call_of_it(open: impl AsyncFn() -> RunStor
         .create
         .take_over(&node("n2"), super::at(7))
         .await
-        .expect("looked")
-        .expect("taken");
+        .expect("no store error")
+        .expect("claimed");
     let lost = Err(CommitError::OwnershipLost {
         run_id: run("r1"),
         attempt: 1,
     });
     assert_eq!(
-        write(&stores, &record, 2, [entry("a", done("late"))]).await,
+        write(&stores, &record, 2, [entry("a", succeeded("late"))]).await,
         lost
     );
     assert_eq!(
@@ -215,15 +224,15 @@ pub async fn who_lost_a_run_writes_no_call_of_it(open: impl AsyncFn() -> RunStor
     );
     assert_eq!(
         (
-            known(&stores, "r1", "a").await,
-            known(&stores, "r1", "b").await
+            recorded(&stores, "r1", "a").await,
+            recorded(&stores, "r1", "b").await
         ),
         (Some(CallProgress::Started), None)
     );
 }
 
-/// Its end was the last word.
-pub async fn a_call_of_a_run_that_is_over_is_not_written(open: impl AsyncFn() -> RunStores) {
+/// No call is written after the end.
+pub async fn call_of_finished_run_is_rejected(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admitted(&stores, "r1").await;
     let end = Some(end_in(RunStatus::Error));
@@ -241,11 +250,11 @@ pub async fn a_call_of_a_run_that_is_over_is_not_written(open: impl AsyncFn() ->
         write(&stores, &record, 2, [entry("a", CallProgress::Started)]).await,
         over
     );
-    assert_eq!(known(&stores, "r1", "a").await, None);
+    assert_eq!(recorded(&stores, "r1", "a").await, None);
 }
 
-/// Also what is nothing, and characters that some databases do not take.
-pub async fn any_result_is_kept_as_it_is(open: impl AsyncFn() -> RunStores) {
+/// Results may be null, and may contain characters that some databases reject.
+pub async fn any_result_is_stored_unchanged(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admitted(&stores, "r1").await;
     let results = [
@@ -260,12 +269,12 @@ pub async fn any_result_is_kept_as_it_is(open: impl AsyncFn() -> RunStores) {
             write(&stores, &record, batch, [entry("a", progress.clone())]).await,
             Ok(())
         );
-        assert_eq!(known(&stores, "r1", "a").await, Some(progress));
+        assert_eq!(recorded(&stores, "r1", "a").await, Some(progress));
     }
 }
 
-/// Although the run stays.
-pub async fn calls_go_with_a_temporary_thread(open: impl AsyncFn() -> RunStores) {
+/// The calls are deleted although the run remains.
+pub async fn calls_are_deleted_with_temporary_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = stores
         .create
@@ -277,7 +286,7 @@ pub async fn calls_go_with_a_temporary_thread(open: impl AsyncFn() -> RunStores)
         .expect("admitted")
         .run;
     assert_eq!(
-        write(&stores, &record, 1, [entry("a", done("one"))]).await,
+        write(&stores, &record, 1, [entry("a", succeeded("one"))]).await,
         Ok(())
     );
     let end = Some(RunEnd {
@@ -293,11 +302,11 @@ pub async fn calls_go_with_a_temporary_thread(open: impl AsyncFn() -> RunStores)
         })
         .await
         .expect("ended");
-    assert_eq!(known(&stores, "r1", "a").await, None);
+    assert_eq!(recorded(&stores, "r1", "a").await, None);
 }
 
-/// Even if the run never ended.
-pub async fn calls_of_a_deleted_thread_do_not_stay(open: impl AsyncFn() -> RunStores) {
+/// The calls are deleted even if the run never ended.
+pub async fn calls_are_deleted_with_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let record = admitted(&stores, "r1").await;
     assert_eq!(
@@ -309,5 +318,5 @@ pub async fn calls_of_a_deleted_thread_do_not_stay(open: impl AsyncFn() -> RunSt
         .delete_thread(&thread("thread-r1"))
         .await
         .expect("deleted");
-    assert_eq!(known(&stores, "r1", "a").await, None);
+    assert_eq!(recorded(&stores, "r1", "a").await, None);
 }

@@ -1,4 +1,4 @@
-//! What the outbox of webhooks promises.
+//! Contract of the webhook outbox.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -9,18 +9,18 @@ use crate::runtime::runs::store::{
     NewRun, RunCommit, RunEnd, WebhookCall, WebhookDelivery, WebhookOutbox,
 };
 
-/// One test per promise of the outbox.
+/// Generates one test per guarantee of the outbox.
 #[macro_export]
 macro_rules! webhook_outbox_suite {
     ($attrs:tt $open:expr) => {
         $crate::promises! { $attrs $open, [$crate::testkit::webhooks]
-            a_call_is_written_with_the_end_and_stays_until_it_is_taken
-            a_call_that_was_not_taken_is_due_again_when_it_was_said
-            a_call_is_leased_to_one_caller
-            calls_that_were_not_tried_are_put_back
-            a_dead_letter_is_listed_and_sent_again
-            dead_letters_are_swept_with_what_they_say
-            a_call_outlives_its_temporary_thread
+            webhook_is_stored_with_end_until_delivered
+            failed_webhook_is_retried_at_requested_time
+            webhook_is_leased_to_one_sender
+            untried_webhooks_are_released
+            dead_letter_is_listed_and_redelivered
+            dead_letters_are_swept_with_their_payload
+            webhook_survives_its_temporary_thread
         }
     };
 }
@@ -55,10 +55,8 @@ async fn due(outbox: &dyn WebhookOutbox, now: DateTime<Utc>) -> Vec<WebhookDeliv
     outbox.due(now, at(100), 9).await.expect("read")
 }
 
-/// However often the end is sent.
-pub async fn a_call_is_written_with_the_end_and_stays_until_it_is_taken(
-    open: impl AsyncFn() -> RunStores,
-) {
+/// The call is stored once, even if the end is committed several times.
+pub async fn webhook_is_stored_with_end_until_delivered(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     assert_eq!(due(&*outbox, at(9)).await, []);
@@ -90,10 +88,8 @@ pub async fn a_call_is_written_with_the_end_and_stays_until_it_is_taken(
     assert_eq!(due(&*outbox, at(1_000)).await, []);
 }
 
-/// Or never again.
-pub async fn a_call_that_was_not_taken_is_due_again_when_it_was_said(
-    open: impl AsyncFn() -> RunStores,
-) {
+/// A failed call is retried at the specified time. Without a time, it becomes a dead letter.
+pub async fn failed_webhook_is_retried_at_requested_time(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     ended(&stores, new_run("r1", "t1")).await;
@@ -111,8 +107,8 @@ pub async fn a_call_that_was_not_taken_is_due_again_when_it_was_said(
     assert_eq!(due(&*outbox, at(1_000)).await, []);
 }
 
-/// Until the lease is over.
-pub async fn a_call_is_leased_to_one_caller(open: impl AsyncFn() -> RunStores) {
+/// A leased call is not returned to others until the lease expires.
+pub async fn webhook_is_leased_to_one_sender(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     for n in 0..3 {
@@ -128,8 +124,8 @@ pub async fn a_call_is_leased_to_one_caller(open: impl AsyncFn() -> RunStores) {
     assert_eq!(due(&*outbox, at(100)).await.len(), 3);
 }
 
-/// And count no try.
-pub async fn calls_that_were_not_tried_are_put_back(open: impl AsyncFn() -> RunStores) {
+/// A released call was not attempted, so its attempt count is unchanged.
+pub async fn untried_webhooks_are_released(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     for n in 0..3 {
@@ -158,8 +154,8 @@ pub async fn calls_that_were_not_tried_are_put_back(open: impl AsyncFn() -> RunS
     outbox.put_back(&[], at(13)).await.expect("nothing");
 }
 
-/// With as many tries as a new call.
-pub async fn a_dead_letter_is_listed_and_sent_again(open: impl AsyncFn() -> RunStores) {
+/// A redelivered call has as many attempts as a new one.
+pub async fn dead_letter_is_listed_and_redelivered(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     for n in 0..3 {
@@ -176,30 +172,30 @@ pub async fn a_dead_letter_is_listed_and_sent_again(open: impl AsyncFn() -> RunS
     let all = outbox.letters(false, 9).await.expect("read");
     assert_eq!(
         all.iter()
-            .map(|letter| letter.run_id.as_str())
+            .map(|entry| entry.run_id.as_str())
             .collect::<Vec<_>>(),
         ["r2", "r1", "r0"]
     );
     let dead = outbox.letters(true, 9).await.expect("read");
-    let [letter] = dead.as_slice() else {
+    let [entry] = dead.as_slice() else {
         panic!("{dead:?}")
     };
     assert_eq!(
         (
-            letter.run_id.clone(),
-            letter.url.clone(),
-            letter.ended_at,
-            letter.tries
+            entry.run_id.clone(),
+            entry.url.clone(),
+            entry.ended_at,
+            entry.tries
         ),
         (run("r1"), call().url, at(5), 1)
     );
-    assert_eq!((letter.due_at, letter.died_at), (None, Some(at(7))));
+    assert_eq!((entry.due_at, entry.died_at), (None, Some(at(7))));
     assert!(
-        letter
+        entry
             .last_error
             .as_deref()
             .is_some_and(|error| error.starts_with("no ")),
-        "{letter:?}"
+        "{entry:?}"
     );
     assert_eq!(outbox.resend(&run("gone"), at(8)).await, Ok(false));
     assert_eq!(outbox.resend(&run("r1"), at(8)).await, Ok(true));
@@ -218,8 +214,8 @@ pub async fn a_dead_letter_is_listed_and_sent_again(open: impl AsyncFn() -> RunS
     );
 }
 
-/// And nothing else is.
-pub async fn dead_letters_are_swept_with_what_they_say(open: impl AsyncFn() -> RunStores) {
+/// Only dead letters are swept.
+pub async fn dead_letters_are_swept_with_their_payload(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     for n in 0..4 {
@@ -237,14 +233,14 @@ pub async fn dead_letters_are_swept_with_what_they_say(open: impl AsyncFn() -> R
     let left = outbox.letters(false, 9).await.expect("read");
     assert_eq!(
         left.iter()
-            .map(|letter| letter.run_id.as_str())
+            .map(|entry| entry.run_id.as_str())
             .collect::<Vec<_>>(),
         ["r3", "r2"]
     );
 }
 
-/// With all that was said in the run.
-pub async fn a_call_outlives_its_temporary_thread(open: impl AsyncFn() -> RunStores) {
+/// The call retains the whole content of the run.
+pub async fn webhook_survives_its_temporary_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
     let new = NewRun {

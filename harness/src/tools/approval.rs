@@ -1,18 +1,20 @@
-//! A person's decision about a call that needs an approval, read from the forms in which interfaces send it.
+//! Decision of a user about a tool call that needs approval, parsed from the forms that interfaces
+//! send.
 //!
-//! Understood are the decisions of LangChain's human-in-the-loop middleware, the responses of Agent Inbox, booleans and plain
-//! words; `docs/approvals.md` lists them. An answer that is none of these is an error and never a decision.
+//! Accepted are the decisions of LangChain's human-in-the-loop middleware, the responses of Agent
+//! Inbox, booleans and plain words; `docs/approvals.md` lists them. Any other answer is an error
+//! and never counts as a decision.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::messages::ToolCall;
 
-/// The decisions that a question offers, in LangChain's words.
+/// Decisions that an approval request offers, named as in LangChain.
 pub const ALLOWED_DECISIONS: [&str; 4] = ["approve", "edit", "reject", "respond"];
 
 /// Words that approve a call.
-const YES: &[&str] = &[
+const APPROVING_WORDS: &[&str] = &[
     "true",
     "yes",
     "y",
@@ -28,78 +30,78 @@ const YES: &[&str] = &[
     "confirmed",
 ];
 /// Words that reject a call.
-const NO: &[&str] = &[
+const REJECTING_WORDS: &[&str] = &[
     "false", "no", "n", "reject", "rejected", "deny", "denied", "decline", "declined", "ignore",
     "cancel", "refuse",
 ];
-/// How much of an answer an error repeats, in characters.
-const LONGEST_ECHO: usize = 80;
+/// Maximum length of an answer that an error repeats, in characters.
+const MAX_ECHO_CHARS: usize = 80;
 
-/// What a person decided about a call.
+/// Decision of a user about a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Approval {
     /// The call is made as the model wrote it.
     Approve,
-    /// Another call is made in its place.
+    /// Another call is made instead.
     Edit {
-        /// The call that is made.
+        /// The call that is made instead.
         edited_action: EditedAction,
     },
     /// The call is not made.
     Reject {
-        /// The reason, for the model.
+        /// Reason for the rejection, shown to the model.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// The call is not made, and its result is this text.
+    /// The call is not made, and this text is its result.
     Respond {
-        /// The result.
+        /// Text of the result.
         message: String,
     },
 }
 
-/// A call as a person wants it.
+/// Tool call as edited by a user.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EditedAction {
-    /// The tool; `None` keeps the one that the model called.
+    /// Name of the tool; `None` for the tool that the model called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// All arguments.
+    /// All arguments of the edited call.
     pub args: Map<String, Value>,
 }
 
-/// An answer that is no decision.
+/// Error of an answer that is not a valid decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AnswerError {
-    /// It is neither a yes nor a no.
-    #[error("{0} is no decision; answer with approve, edit, reject or respond")]
+pub enum DecisionError {
+    /// The answer neither approves nor rejects.
+    #[error("{0} is not a decision; answer with approve, edit, reject or respond")]
     NoDecision(String),
-    /// It decides on another number of calls.
-    #[error("the answer holds {given} decisions, and {wanted} calls wait for one")]
+    /// The answer contains a wrong number of decisions.
+    #[error("the answer contains {given} decisions, but {wanted} calls wait for one")]
     Count {
-        /// Decisions in the answer.
+        /// Number of decisions in the answer.
         given: usize,
-        /// Calls that wait.
+        /// Number of calls that wait for a decision.
         wanted: usize,
     },
-    /// A decision lacks a field, or the field is something else.
+    /// A decision lacks a field, or the field has the wrong type.
     #[error("the decision {0:?} needs {1}")]
     Field(&'static str, &'static str),
     /// An edit names a tool that the agent does not have.
-    #[error("the edited call names {0:?}, which is no tool of this agent")]
+    #[error("the edited call names {0:?}, which is not a tool of this agent")]
     UnknownTool(String),
 }
 
 impl Approval {
-    /// Reads the answer about one call.
+    /// Parses the answer about one call.
     ///
     /// # Errors
-    /// When the answer is not exactly one decision.
-    pub fn read(answer: &Value) -> Result<Self, AnswerError> {
-        match listed(answer) {
+    /// Returns an error if the answer is not exactly one decision.
+    pub fn read(answer: &Value) -> Result<Self, DecisionError> {
+        match decision_list(answer) {
             Some([one]) => decision(one),
-            Some(several) => Err(AnswerError::Count {
+            Some(several) => Err(DecisionError::Count {
                 given: several.len(),
                 wanted: 1,
             }),
@@ -107,7 +109,7 @@ impl Approval {
         }
     }
 
-    /// The call that is made instead of `call`; `None` where none is, or where it is made as it was written.
+    /// Returns the edited call that replaces `call`; `None` if the decision is not an edit.
     pub fn edited(&self, call: &ToolCall) -> Option<ToolCall> {
         let Self::Edit {
             edited_action: EditedAction { name, args },
@@ -128,7 +130,8 @@ impl Approval {
     }
 }
 
-/// The edited argument in the type of the written one: forms such as Agent Inbox's edit every argument as text.
+/// Converts an edited argument back to the type of the original one: Agent Inbox and similar forms
+/// send every argument as text.
 fn retyped(edited: &Value, written: Option<&Value>) -> Value {
     match (edited, written) {
         (Value::String(_), None | Some(Value::String(_) | Value::Null)) => edited.clone(),
@@ -144,8 +147,9 @@ fn retyped(edited: &Value, written: Option<&Value>) -> Value {
     }
 }
 
-/// The decisions of an answer that holds a list of them, in the order of the calls: `{"decisions": [..]}`, or the list alone.
-pub(crate) fn listed(answer: &Value) -> Option<&[Value]> {
+/// Returns the decisions of an answer that contains a list, in the order of the calls. Accepts
+/// `{"decisions": [..]}` and a bare list.
+pub(crate) fn decision_list(answer: &Value) -> Option<&[Value]> {
     let list = if answer.is_array() {
         answer
     } else {
@@ -154,12 +158,12 @@ pub(crate) fn listed(answer: &Value) -> Option<&[Value]> {
     list.as_array().map(Vec::as_slice)
 }
 
-fn decision(answer: &Value) -> Result<Approval, AnswerError> {
-    let no_decision = || AnswerError::NoDecision(echo(answer));
+fn decision(answer: &Value) -> Result<Approval, DecisionError> {
+    let no_decision = || DecisionError::NoDecision(echo(answer));
     match answer {
         Value::Bool(true) => Ok(Approval::Approve),
         Value::Bool(false) => Ok(Approval::Reject { message: None }),
-        Value::String(word) => plain(word).ok_or_else(no_decision),
+        Value::String(word) => from_word(word).ok_or_else(no_decision),
         Value::Object(fields) => {
             let kind = fields
                 .get("type")
@@ -170,12 +174,12 @@ fn decision(answer: &Value) -> Result<Approval, AnswerError> {
                 "respond" | "response" => {
                     let message = text(fields).filter(|text| !text.trim().is_empty());
                     let message =
-                        message.ok_or(AnswerError::Field("respond", "a text under `message`"))?;
+                        message.ok_or(DecisionError::Field("respond", "a text under `message`"))?;
                     Ok(Approval::Respond {
                         message: message.to_owned(),
                     })
                 }
-                word => match plain(word).ok_or_else(no_decision)? {
+                word => match from_word(word).ok_or_else(no_decision)? {
                     Approval::Reject { .. } => Ok(Approval::Reject {
                         message: text(fields).map(str::to_owned),
                     }),
@@ -187,17 +191,18 @@ fn decision(answer: &Value) -> Result<Approval, AnswerError> {
     }
 }
 
-/// A word that decides.
-fn plain(word: &str) -> Option<Approval> {
+/// Parses a decision that consists of a single word.
+fn from_word(word: &str) -> Option<Approval> {
     let word = word.trim().trim_end_matches(['.', '!']).to_lowercase();
-    if YES.contains(&word.as_str()) {
+    if APPROVING_WORDS.contains(&word.as_str()) {
         return Some(Approval::Approve);
     }
-    NO.contains(&word.as_str())
+    REJECTING_WORDS
+        .contains(&word.as_str())
         .then_some(Approval::Reject { message: None })
 }
 
-/// What a person says beside a decision: LangChain's `message`, or Agent Inbox's `args`.
+/// Returns the text that accompanies a decision: LangChain's `message`, or Agent Inbox's `args`.
 fn text(fields: &Map<String, Value>) -> Option<&str> {
     ["message", "args"]
         .into_iter()
@@ -205,10 +210,11 @@ fn text(fields: &Map<String, Value>) -> Option<&str> {
         .filter(|text| !text.is_empty())
 }
 
-/// `edited_action: {name, args}`, in JavaScript `editedAction`, or Agent Inbox's `args: {action, args}`.
-fn edit(fields: &Map<String, Value>) -> Result<Approval, AnswerError> {
-    let wanted = || {
-        AnswerError::Field(
+/// Parses an edit: `edited_action: {name, args}`, `editedAction` in JavaScript, or Agent Inbox's
+/// `args: {action, args}`.
+fn edit(fields: &Map<String, Value>) -> Result<Approval, DecisionError> {
+    let expected_form = || {
+        DecisionError::Field(
             "edit",
             "`edited_action` with `name` and `args`, which is an object",
         )
@@ -216,16 +222,16 @@ fn edit(fields: &Map<String, Value>) -> Result<Approval, AnswerError> {
     let edited = ["edited_action", "editedAction", "args"]
         .into_iter()
         .find_map(|key| fields.get(key))
-        .ok_or_else(wanted)?;
+        .ok_or_else(expected_form)?;
     let args = edited
         .get("args")
         .and_then(Value::as_object)
         .cloned()
-        .ok_or_else(wanted)?;
+        .ok_or_else(expected_form)?;
     let name = match edited.get("name").or_else(|| edited.get("action")) {
         None | Some(Value::Null) => None,
         Some(Value::String(name)) if !name.is_empty() => Some(name.clone()),
-        Some(_) => return Err(wanted()),
+        Some(_) => return Err(expected_form()),
     };
     Ok(Approval::Edit {
         edited_action: EditedAction { name, args },
@@ -234,14 +240,14 @@ fn edit(fields: &Map<String, Value>) -> Result<Approval, AnswerError> {
 
 fn echo(answer: &Value) -> String {
     let text = answer.to_string();
-    match text.char_indices().nth(LONGEST_ECHO) {
+    match text.char_indices().nth(MAX_ECHO_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
 }
 
-/// Reads a saved decision. Older versions saved the answer itself, in one of its forms.
-pub(crate) fn saved<'de, D: Deserializer<'de>>(
+/// Deserializes a saved decision. Older versions saved the raw answer in one of the accepted forms.
+pub(crate) fn deserialize_saved<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Approval>, D::Error> {
     let saved = Option::<Value>::deserialize(deserializer)?;

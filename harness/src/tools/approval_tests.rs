@@ -1,4 +1,4 @@
-//! The forms of a decision, and answers that are none.
+//! Tests of the accepted forms of a decision and of invalid answers.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn rejected(message: Option<&str>) -> Approval {
 }
 
 #[test]
-fn every_form_of_a_decision_is_understood() {
+fn every_form_of_decision_is_parsed() {
     let args = json!({"to": "ann"});
     let respond = || Approval::Respond {
         message: "done by hand".to_owned(),
@@ -89,7 +89,7 @@ fn every_form_of_a_decision_is_understood() {
 }
 
 #[test]
-fn an_answer_that_is_no_decision_is_an_error() {
+fn invalid_answer_is_an_error() {
     for answer in [
         json!(null),
         json!(1),
@@ -122,9 +122,9 @@ fn an_answer_that_is_no_decision_is_an_error() {
 }
 
 #[test]
-fn a_decision_is_read_again_as_it_was_saved() {
+fn saved_decision_round_trips() {
     #[derive(Deserialize)]
-    struct Saved(#[serde(deserialize_with = "saved")] Option<Approval>);
+    struct Saved(#[serde(deserialize_with = "deserialize_saved")] Option<Approval>);
     let args = json!({"to": "ann"});
     let respond = Approval::Respond {
         message: "done".to_owned(),
@@ -150,7 +150,7 @@ fn a_decision_is_read_again_as_it_was_saved() {
 }
 
 #[test]
-fn an_argument_edited_as_text_keeps_its_type() {
+fn argument_edited_as_text_keeps_type() {
     let written = json!({"count": 1, "names": ["a"], "text": "7"})
         .as_object()
         .unwrap()

@@ -1,4 +1,4 @@
-//! The object-safe twin of [`Tool`].
+//! Object-safe counterpart of [`Tool`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use super::tool::{Effect, Tool, ToolContext};
 use super::{ToolError, ToolOutput};
 use crate::models::ToolSchema;
 
-/// A tool whose argument type is no longer visible.
+/// Tool with its argument type erased.
 pub trait DynTool: Send + Sync + 'static {
-    /// Name, description and parameters.
+    /// Name, description and parameters of the tool.
     fn schema(&self) -> &ToolSchema;
-    /// What repeating a call with these arguments would do; nothing, where they do not fit.
+    /// Effect of repeating a call with these arguments; [`Effect::Pure`] if the arguments are
+    /// invalid.
     fn effect(&self, args: &Map<String, Value>) -> Effect;
     /// See [`Tool::return_direct`].
     fn return_direct(&self) -> bool;
@@ -23,7 +24,8 @@ pub trait DynTool: Send + Sync + 'static {
     fn is_foreign(&self) -> bool {
         false
     }
-    /// Parses the arguments and does it. Arguments that do not fit are an error for the model that names the field.
+    /// Parses the arguments and calls the tool. Invalid arguments are an error for the model that
+    /// names the field.
     fn call<'a>(
         &'a self,
         args: Map<String, Value>,
@@ -42,7 +44,7 @@ struct Erased<T> {
     schema: ToolSchema,
 }
 
-/// Erases a typed tool; its schema is derived here, once.
+/// Erases the argument type of a tool and derives its schema once.
 pub fn erase<T: Tool>(tool: T) -> Arc<dyn DynTool> {
     let mut parameters = schemars::SchemaGenerator::new(
         schemars::generate::SchemaSettings::draft07().with(|settings| {
@@ -88,9 +90,9 @@ impl<T: Tool> DynTool for Erased<T> {
         async move {
             let args: T::Args = serde_path_to_error::deserialize(Value::Object(args)).map_err(|error| {
                 let at = error.path().to_string();
-                let place = if at == "." { String::new() } else { format!(" at {at}") };
+                let location = if at == "." { String::new() } else { format!(" at {at}") };
                 ToolError::ForModel(format!(
-                    "Error: invalid arguments for {}{place}: {}. Correct them and call the tool again.",
+                    "Error: invalid arguments for {}{location}: {}. Correct them and call the tool again.",
                     self.schema.name,
                     error.inner()
                 ))

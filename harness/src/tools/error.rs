@@ -1,26 +1,26 @@
-//! A tool says who must hear about its failure.
+//! Errors of tools, by whether the model or the run receives them.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a tool failed.
+/// Error of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolError {
-    /// The model reads it as the tool's result and goes on.
+    /// The model reads it as the tool's result, and the run continues.
     #[error("{0}")]
     ForModel(String),
-    /// The run ends with it.
+    /// The run ends with this error.
     #[error("{message}")]
     EndRun {
-        /// The class clients see as the error's name.
+        /// Error class, which clients receive as the error's name.
         name: String,
-        /// Why.
+        /// Description of the error.
         message: String,
     },
 }
 
 impl ToolError {
-    /// A failure the model shall read.
+    /// Creates an error that the model reads.
     pub fn for_model(text: impl Into<String>) -> Self {
         Self::ForModel(text.into())
     }

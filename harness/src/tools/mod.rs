@@ -1,11 +1,12 @@
-//! Tools: the typed trait authors write, its erased twin, the registry, the built-in ones, and those of the web.
+//! Tools: the typed trait for authors, its type-erased counterpart, the registry, the built-in
+//! tools and the web tools.
 
 pub mod approval;
 pub mod builtins;
 pub mod deferred;
+pub(crate) mod dynamic;
 mod erased;
 mod error;
-pub(crate) mod live;
 mod output;
 mod registry;
 mod source;

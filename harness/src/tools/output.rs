@@ -1,4 +1,4 @@
-//! What a tool gives back.
+//! Result types of a tool call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,52 +6,57 @@ use serde_json::{Map, Value};
 use crate::messages::{Content, ToolStatus};
 use crate::state::StateUpdate;
 
-/// Where the loop goes after the tool.
+/// Next step of the agent loop after a tool call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolControl {
-    /// On, as usual.
+    /// Continues normally.
     #[default]
     Continue,
-    /// To the end of the run, once the other calls of the batch are done.
+    /// Ends the run after the other calls of the batch finish.
     End,
-    /// It asks a person: the run stops, and the call is made again with the answer.
+    /// Interrupts the run with a question to the user. The call is repeated with the answer.
     Ask(Value),
-    /// An agent inside of it asks a person: as before, and the question keeps the id that it has there.
+    /// Interrupts the run with a question of a nested agent. Same as [`Ask`](Self::Ask), but the
+    /// question has the id that the nested agent assigned.
     AskFor {
-        /// The question's id.
+        /// Id of the question.
         id: String,
         /// The question.
         question: Value,
     },
-    /// A middleware asks a person whether the call may be made at all: as before, and the answer is the call's
-    /// [approval](crate::tools::approval::Approval), which no tool takes for an answer of its own, nor a middleware a tool's. An answer
-    /// that is no decision leaves the question open, with the reason under `error` of a question that is an object.
+    /// Interrupts the run because a middleware needs approval for the call.
+    ///
+    /// The answer becomes the call's [approval](crate::tools::approval::Approval). It is not passed
+    /// to the tool as an answer, and a middleware does not receive answers that belong to the tool.
+    /// An invalid answer leaves the question open and adds the reason under `error` if the question
+    /// is an object.
     Approve(Value),
 }
 
-/// A tool's result. The text becomes the tool message; an update is reduced beside it.
+/// Result of a tool call. The content becomes the tool message; the state update is applied with
+/// it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ToolOutput {
-    /// What the model reads.
+    /// Content that the model reads.
     pub content: Content,
-    /// Success or error.
+    /// Status of the call: success or error.
     pub status: ToolStatus,
-    /// What the interface gets and the model does not.
+    /// Data for the interface that the model does not receive.
     pub artifact: Value,
-    /// Marks on the message, for the framework and the interface.
+    /// Additional fields of the message, for the framework and the interface.
     pub additional_kwargs: Map<String, Value>,
-    /// The message's id, when it must be a certain one.
+    /// Id of the message, if it must have a specific one.
     pub message_id: Option<String>,
-    /// Further changes to the state.
+    /// Further state changes.
     pub update: StateUpdate,
-    /// Where the loop goes.
+    /// Next step of the agent loop.
     pub control: ToolControl,
 }
 
 impl ToolOutput {
-    /// Plain text for the model.
+    /// Creates a result with plain text.
     pub fn text(content: impl Into<Content>) -> Self {
         Self {
             content: content.into(),
@@ -59,7 +64,7 @@ impl ToolOutput {
         }
     }
 
-    /// No result, only where the loop goes.
+    /// Creates a result without content that only controls the agent loop.
     pub fn only(control: ToolControl) -> Self {
         Self {
             control,
@@ -67,7 +72,7 @@ impl ToolOutput {
         }
     }
 
-    /// An error text for the model.
+    /// Creates an error result that the model reads.
     pub fn error(content: impl Into<Content>) -> Self {
         Self {
             content: content.into(),

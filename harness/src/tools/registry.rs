@@ -1,4 +1,4 @@
-//! The tools of one agent, by name.
+//! Registry of one agent's tools.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::erased::{DynTool, erase};
 use super::tool::Tool;
 use crate::models::ToolSchema;
 
-/// Tools by name, in the order they were added. The first of a name wins.
+/// Tools by name, in insertion order. The first tool of a name wins.
 #[derive(Debug, Clone, Default)]
 pub struct ToolRegistry {
     tools: IndexMap<String, Arc<dyn DynTool>>,
@@ -17,7 +17,7 @@ pub struct ToolRegistry {
 }
 
 impl ToolRegistry {
-    /// No tools.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
@@ -29,42 +29,42 @@ impl ToolRegistry {
         self
     }
 
-    /// Adds an erased tool. A name that is taken keeps its tool, and the log says so.
+    /// Adds an erased tool. If a tool of that name exists, it stays and a warning is logged.
     pub fn add(&mut self, tool: Arc<dyn DynTool>) {
         let name = tool.schema().name.clone();
         if self.tools.contains_key(&name) {
-            tracing::warn!(tool = %name, "a second tool of this name is left out");
+            tracing::warn!(tool = %name, "duplicate tool name, second tool ignored");
             return;
         }
         self.tools.insert(name, tool);
     }
 
-    /// The tool of this name.
+    /// Returns the tool of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn DynTool>> {
         self.tools.get(name)
     }
 
-    /// All names.
+    /// Names of all tools.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }
 
-    /// Keeps the tools whose names are wanted.
+    /// Retains only the tools for which the predicate returns `true`.
     pub fn retain(&mut self, mut is_wanted: impl FnMut(&str) -> bool) {
         self.tools.retain(|name, _| is_wanted(name));
     }
 
-    /// Hides the tools of this catalog from models until a thread has found them.
+    /// Hides the tools of this catalog from models until a search loads them.
     pub fn defer(&mut self, catalog: Arc<DeferredTools>) {
         self.deferred = Some(catalog);
     }
 
-    /// The tools that threads have to find first.
+    /// Returns the catalog of deferred tools.
     pub fn deferred(&self) -> Option<&Arc<DeferredTools>> {
         self.deferred.as_ref()
     }
 
-    /// The names of tools whose results strangers wrote.
+    /// Names of tools that return untrusted text.
     pub fn foreign(&self) -> impl Iterator<Item = &str> {
         self.tools
             .values()
@@ -72,7 +72,7 @@ impl ToolRegistry {
             .map(|tool| tool.schema().name.as_str())
     }
 
-    /// What a model is told of the tools.
+    /// Schemas of the tools, as sent to the model.
     pub fn schemas(&self) -> Arc<[ToolSchema]> {
         self.tools
             .values()

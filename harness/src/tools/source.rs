@@ -1,4 +1,4 @@
-//! The port of tools that come and go while the process lives.
+//! Port for tools that appear and disappear while the process runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::erased::DynTool;
 
-/// The tools of a source at one time.
+/// Snapshot of the tools of a source.
 #[derive(Debug, Clone, Default)]
 pub struct ToolSet {
     version: u64,
@@ -15,12 +15,12 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// Tools under the source's version of them; 0 is for the empty set.
+    /// Creates a set with the source's version; version 0 is the empty set.
     pub fn new(version: u64, tools: Vec<Arc<dyn DynTool>>) -> Self {
         Self { version, tools }
     }
 
-    /// Sets of one source and version have the same tools.
+    /// Version of the set. Sets of one source with the same version contain the same tools.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -31,12 +31,13 @@ impl ToolSet {
     }
 }
 
-/// Gives agents tools that nobody knows when the process starts.
+/// Source of tools that are not known at process start.
 ///
-/// It is asked whenever an agent is put together for a run, and an agent keeps what it was given. A source that cannot reach
-/// something leaves its tools out: the answer comes within seconds, whatever happens, and never fails.
+/// It is queried when an agent is built for a run; the agent uses that set until the run ends. A
+/// source that cannot reach a server omits that server's tools: the call returns within seconds and
+/// never fails.
 #[async_trait]
 pub trait ToolSource: Send + Sync + fmt::Debug + 'static {
-    /// The tools there are now.
+    /// Returns the tools that are available now.
     async fn tools(&self) -> Arc<ToolSet>;
 }

@@ -1,7 +1,9 @@
-//! The trait a tool's author writes.
+//! The trait that tool authors implement.
 //!
-//! A tool in four steps: a struct for the tool, a `Deserialize + JsonSchema` struct for its arguments (doc comments become the
-//! parameters' descriptions), `impl Tool`, and `registry.add(MyTool)`. One that may be made again says so with [`Tool::effect`].
+//! A tool in four steps: a struct for the tool, a `Deserialize + JsonSchema` struct for its
+//! arguments (doc comments become the parameters' descriptions), `impl Tool`, and
+//! `registry.add(MyTool)`. A tool whose calls can be repeated safely declares it with
+//! [`Tool::effect`].
 
 use std::future::Future;
 
@@ -15,74 +17,85 @@ use crate::runtime::agent::RunContext;
 use crate::runtime::checkpoint::NestedState;
 use crate::state::ThreadState;
 
-/// What repeating a call would do: decides what becomes of a call that was cut off when its process died.
+/// Effect of repeating a call. Decides how a call is handled that was in flight when its process
+/// died.
 ///
-/// A call that is not [`Pure`](Self::Pure) is written down before it begins and again with its result, each durable before the
-/// run goes on. Who takes the run over uses a result that was written down and does not call the tool again.
+/// A call that is not [`Pure`](Self::Pure) is recorded before it begins and again with its result,
+/// each durably before the run continues. A process that takes over the run uses a recorded result
+/// and does not repeat the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effect {
-    /// Nothing: reading, searching, asking a person. Made again, and nothing is written down. So is a call that only sets an agent
-    /// to work with `run_nested`, whose calls are written down on their own.
+    /// No effect, such as reading, searching or asking the user. The call is repeated and not
+    /// recorded. Also for a call that only runs an agent with `run_nested`: the calls of that agent
+    /// are recorded separately.
     Pure,
-    /// Nothing new: the target tells repeats apart by [`ToolContext::key`], or the second time changes nothing. Made again with
-    /// the same key: effectively once.
+    /// Idempotent: the target detects repeats by [`ToolContext::key`], or the second call changes
+    /// nothing. The call is repeated with the same key: effectively once.
     Keyed,
-    /// Something. Not made again: the model is told that the outcome is unknown. At most once.
+    /// Not repeatable. The call is not repeated, and the model reads that the outcome is unknown:
+    /// at most once.
     #[default]
     Unsafe,
 }
 
-/// What a tool may know about the call.
+/// Context of a tool call.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
-    /// The run.
+    /// Context of the run.
     pub run: RunContext,
-    /// The call's id, unique within the message.
+    /// Id of the call, unique within the message.
     pub call_id: String,
-    /// Names this call to targets that take idempotency keys: 64 hexadecimal digits, the same when the call is made again after an
-    /// interruption, and never another call's.
+    /// Idempotency key of this call: 64 hexadecimal digits, the same when the call is repeated
+    /// after an interruption, and unique to this call.
     pub key: String,
-    /// `node:task id` of the call: what an agent inside of it sends its events under, and is saved under. There may be one.
+    /// `node:task id` of the call. A nested agent emits its events and stores its state under this
+    /// namespace; a call has at most one nested agent.
     pub namespace: String,
-    /// The state when the batch began.
+    /// State at the beginning of the batch.
     pub state: std::sync::Arc<ThreadState>,
-    /// Answers to the questions that this call asked so far, in order.
+    /// Answers to the questions of this call so far, in order.
     pub answers: Vec<Value>,
-    /// The decision of a person who was asked whether this call may be made. An edited call is already in place of the model's.
+    /// Decision of the user, if this call needed approval. An edited call has already replaced the
+    /// model's call.
     pub approval: Option<Approval>,
-    /// The agent that this call set to work before it was made again.
+    /// State of the nested agent that an earlier attempt of this call started.
     pub nested: Option<std::sync::Arc<NestedState>>,
 }
 
-/// A tool. Calls of one batch run side by side; blocking work belongs on the blocking pool.
-/// Progress is told through `ctx.run.sink`, as [`AgentEvent::Custom`](crate::runtime::agent::AgentEvent::Custom): viewers get it as it
-/// is, the model does not.
+/// Tool of an agent. Calls of one batch run concurrently; blocking work belongs on the blocking
+/// pool.
+///
+/// Progress is reported through `ctx.run.sink` as
+/// [`AgentEvent::Custom`](crate::runtime::agent::AgentEvent::Custom): viewers receive it unchanged,
+/// the model does not.
 pub trait Tool: Send + Sync + 'static {
-    /// Its arguments; their schema is what the model sees.
+    /// Argument type; its schema is sent to the model.
     type Args: DeserializeOwned + JsonSchema + Send;
 
-    /// Its name, `[A-Za-z0-9_-]{1,64}`.
+    /// Name of the tool, `[A-Za-z0-9_-]{1,64}`.
     fn name(&self) -> &str;
 
-    /// What it is for, when to use it and when not. The model reads this.
+    /// Description for the model: purpose, when to use the tool and when not.
     fn description(&self) -> &str;
 
-    /// What repeating a call with these arguments would do.
+    /// Effect of repeating a call with these arguments.
     fn effect(&self, _args: &Self::Args) -> Effect {
         Effect::Unsafe
     }
 
-    /// Whether its result is the run's result when every call of the batch is such.
+    /// `true` if the tool's result can end the run: the run ends if every call of the batch is of
+    /// such a tool.
     fn return_direct(&self) -> bool {
         false
     }
 
-    /// Whether strangers write its results, so that nothing in them may speak for the system.
+    /// `true` if results contain untrusted text, which must not pass for instructions of the
+    /// system.
     fn is_foreign(&self) -> bool {
         false
     }
 
-    /// Does it.
+    /// Executes the call.
     fn call(
         &self,
         args: Self::Args,

@@ -1,30 +1,30 @@
-//! Files that come together. Either all of them appear or none: whatever may fail is done before the first appears, and only a broken
-//! disk or the end of the process can come between that and the last.
+//! Atomic upload of several files: either all become visible or none. All steps that may fail
+//! precede the first rename; only a disk error or the end of the process can interrupt the renames.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::error::UploadError;
-use super::markdown::{self, Plan};
-use super::name::{Names, place_of};
-use super::shown::{Uploaded, UploadedFile};
+use super::markdown::{self, MarkdownPlan};
+use super::name::{Names, path_of};
+use super::view::{Uploaded, UploadedFile};
 use crate::config::UploadsConfig;
 use crate::documents::DocumentReader;
 use crate::ids::ThreadId;
 use crate::sandbox::pending_file::Durability;
-use crate::sandbox::{Fault, FileError, IncomingFile, ThreadFiles, VirtualPath};
+use crate::sandbox::{FileError, FileFailure, IncomingFile, ThreadFiles, VirtualPath};
 
-/// The most that is repeated of a name that cannot be kept, in characters.
-const LONGEST_NAME: usize = 255;
+/// Maximum length of a skipped file name in the response, in characters.
+const MAX_NAME_CHARS: usize = 255;
 
-/// What may be uploaded, in bytes.
+/// Limits of an upload. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadLimits {
-    /// Files per request.
+    /// Maximum number of files per request.
     pub max_files: u32,
-    /// Bytes per file.
+    /// Maximum size of a file.
     pub max_file_size: u64,
-    /// Bytes per request.
+    /// Maximum total size of a request.
     pub max_total_size: u64,
 }
 
@@ -38,12 +38,12 @@ impl From<&UploadsConfig> for UploadLimits {
     }
 }
 
-/// The files of one upload before they appear; dropped, they leave nothing behind.
+/// Files of one upload before they become visible; deleted on drop.
 #[derive(Debug)]
 pub struct UploadBatch {
     files: ThreadFiles,
     limits: UploadLimits,
-    coming: Vec<ComingUpload>,
+    pending: Vec<PendingUpload>,
     skipped: Vec<String>,
     names: Names,
     count: u32,
@@ -52,18 +52,18 @@ pub struct UploadBatch {
 
 /// A file of a batch that is being written.
 #[derive(Debug)]
-pub struct ComingUpload {
+pub struct PendingUpload {
     file: IncomingFile,
-    came_as: String,
+    original_name: String,
 }
 
 impl UploadBatch {
-    /// An upload to these files, within these limits.
+    /// Creates a batch for these files with these limits.
     pub fn new(files: ThreadFiles, limits: UploadLimits) -> Self {
         Self {
             files,
             limits,
-            coming: Vec::new(),
+            pending: Vec::new(),
             skipped: Vec::new(),
             names: Names::default(),
             count: 0,
@@ -71,76 +71,83 @@ impl UploadBatch {
         }
     }
 
-    /// Whether no file ever began.
+    /// Reports whether no file was ever begun.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Begins a file that is called `raw` where it comes from; `None` when its name cannot be used or something else has it, which
-    /// the answer tells.
+    /// Begins a file with the client's name `raw`. Returns `None` if the name is invalid, or if its
+    /// path is occupied and must not be replaced; the response lists such names.
     ///
     /// # Errors
-    /// [`UploadError::TooMany`], and what the disk says.
-    pub async fn begin(&mut self, raw: &str) -> Result<Option<ComingUpload>, UploadError> {
+    /// [`UploadError::TooMany`], and disk errors.
+    pub async fn begin(&mut self, raw: &str) -> Result<Option<PendingUpload>, UploadError> {
         self.count += 1;
         if self.count > self.limits.max_files {
             return Err(UploadError::TooMany(self.limits.max_files));
         }
-        let begun = self.begun(raw).await?;
-        if begun.is_none() {
-            self.skipped.push(raw.chars().take(LONGEST_NAME).collect());
+        let pending = self.try_begin(raw).await?;
+        if pending.is_none() {
+            self.skipped
+                .push(raw.chars().take(MAX_NAME_CHARS).collect());
         }
-        Ok(begun)
+        Ok(pending)
     }
 
-    async fn begun(&mut self, raw: &str) -> Result<Option<ComingUpload>, FileError> {
-        let Some(wanted) = place_of(raw) else {
+    async fn try_begin(&mut self, raw: &str) -> Result<Option<PendingUpload>, FileError> {
+        let Some(candidate) = path_of(raw) else {
             return Ok(None);
         };
-        let came_as = wanted.file_name().to_owned();
-        let Some(place) = self.names.claim(wanted) else {
+        let original_name = candidate.file_name().to_owned();
+        let Some(path) = self.names.claim(candidate) else {
             return Ok(None);
         };
-        match self.files.begin_write(&place).await {
-            Ok(file) => Ok(Some(ComingUpload { file, came_as })),
-            Err(error) if is_occupied(&error, &place) => Ok(None),
+        match self.files.begin_write(&path).await {
+            Ok(file) => Ok(Some(PendingUpload {
+                file,
+                original_name,
+            })),
+            Err(error) if is_occupied(&error, &path) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Adds a piece to a file and gives the file back.
+    /// Appends a chunk to a file and returns the file.
     ///
     /// # Errors
-    /// [`UploadError::FileTooLarge`], [`UploadError::TooMuch`], and what the disk says.
+    /// [`UploadError::FileTooLarge`], [`UploadError::TooMuch`], and disk errors.
     pub async fn write(
         &mut self,
-        coming: ComingUpload,
+        pending: PendingUpload,
         piece: Bytes,
-    ) -> Result<ComingUpload, UploadError> {
-        let ComingUpload { file, came_as } = coming;
+    ) -> Result<PendingUpload, UploadError> {
+        let PendingUpload {
+            file,
+            original_name,
+        } = pending;
         let length = piece.len() as u64;
         self.bytes += length;
         if file.written() + length > self.limits.max_file_size {
-            return Err(UploadError::FileTooLarge(came_as));
+            return Err(UploadError::FileTooLarge(original_name));
         }
         if self.bytes > self.limits.max_total_size {
             return Err(UploadError::TooMuch);
         }
-        Ok(ComingUpload {
+        Ok(PendingUpload {
             file: file.write(piece).await?,
-            came_as,
+            original_name,
         })
     }
 
-    /// A file is whole.
-    pub fn add(&mut self, whole: ComingUpload) {
-        self.coming.push(whole);
+    /// Adds a complete file to the batch.
+    pub fn add(&mut self, whole: PendingUpload) {
+        self.pending.push(whole);
     }
 
-    /// Has all files appear, with the Markdown of documents beside them where `reader` makes some.
+    /// Makes all files visible, and converts documents to Markdown if `reader` is set.
     ///
     /// # Errors
-    /// [`UploadError::Nothing`] when no file ever began, and what the disk says.
+    /// [`UploadError::Nothing`] if no file was ever begun, and disk errors.
     pub async fn appear(
         mut self,
         user: &str,
@@ -150,31 +157,36 @@ impl UploadBatch {
         if self.is_empty() {
             return Err(UploadError::Nothing);
         }
-        let mut settled = Vec::new();
-        for ComingUpload { file, came_as } in self.coming {
-            settled.push((file.settle().await?, came_as));
+        let mut staged = Vec::new();
+        for PendingUpload {
+            file,
+            original_name,
+        } in self.pending
+        {
+            staged.push((file.settle().await?, original_name));
         }
-        for (incoming, _) in &settled {
-            // What was made of the document before this one says nothing of it.
-            markdown::remove_of(&self.files, incoming.path()).await?;
+        for (incoming, _) in &staged {
+            // The Markdown of a replaced document is outdated.
+            markdown::remove_markdown_of(&self.files, incoming.path()).await?;
         }
         let (mut files, mut plans) = (Vec::new(), Vec::new());
-        for (incoming, came_as) in settled {
+        for (incoming, original_name) in staged {
             let path = incoming.path().clone();
-            plans.push(reader.and_then(|_| Plan::of(&path, &mut self.names)));
+            plans.push(reader.and_then(|_| MarkdownPlan::of(&path, &mut self.names)));
             let mut file =
                 UploadedFile::of(thread, &path, incoming.finish(Durability::Synced).await?);
-            file.original_filename = Some(came_as).filter(|came_as| path.file_name() != came_as);
+            file.original_filename =
+                Some(original_name).filter(|original_name| path.file_name() != original_name);
             files.push(file);
         }
         if let Some(reader) = reader {
             for (file, markdown) in files
                 .iter_mut()
-                .zip(markdown::carry_out(&plans, reader, user, &self.files).await)
+                .zip(markdown::convert(&plans, reader, user, &self.files).await)
             {
                 markdown
                     .into_iter()
-                    .for_each(|markdown| markdown::show(file, thread, markdown));
+                    .for_each(|markdown| markdown::set_markdown(file, thread, markdown));
             }
         }
         let message = format!("Successfully uploaded {} file(s)", files.len());
@@ -187,20 +199,21 @@ impl UploadBatch {
     }
 }
 
-/// Whether the place holds what an upload must not replace: a link, a directory, a file with a second name.
-fn is_occupied(error: &FileError, place: &VirtualPath) -> bool {
+/// Reports whether an upload must not replace the existing path: a link, a directory, a file with
+/// several hard links.
+fn is_occupied(error: &FileError, path: &VirtualPath) -> bool {
     let occupied = matches!(
         error.fault(),
         Some(
-            Fault::Symlink
-                | Fault::HardLinked
-                | Fault::IsDirectory
-                | Fault::NotRegular
-                | Fault::Permission
+            FileFailure::Symlink
+                | FileFailure::HardLinked
+                | FileFailure::IsDirectory
+                | FileFailure::NotRegular
+                | FileFailure::Permission
         )
     );
     if occupied {
-        tracing::warn!(%error, %place, "an upload was left out");
+        tracing::warn!(%error, %path, "skipped an upload: its path is occupied");
     }
     occupied
 }

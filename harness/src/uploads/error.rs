@@ -1,33 +1,33 @@
-//! Why an upload is refused.
+//! Errors of uploads.
 
 use crate::sandbox::FileError;
 
-/// Why files were not taken in, or not removed. The texts are for whoever asked.
+/// Reason why files were not stored or removed. The texts are meant for the client.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UploadError {
-    /// There is nothing to take in.
+    /// The request has no files.
     #[error("no files provided")]
     Nothing,
-    /// More files than one upload may have.
+    /// The request has too many files.
     #[error("too many files: maximum is {0}")]
     TooMany(u32),
-    /// A file is longer than a file may be.
+    /// A file is too large.
     #[error("file too large: {0}")]
     FileTooLarge(String),
-    /// Together they are longer than an upload may be.
+    /// The files together are too large.
     #[error("total upload size too large")]
     TooMuch,
-    /// No upload has such a name.
+    /// The name is invalid.
     #[error("invalid filename")]
     InvalidName,
     /// No upload has this name.
     #[error("file not found: {0}")]
     NotFound(String),
-    /// Something else has this name.
+    /// The path is not a regular file.
     #[error("not a file: {0}")]
     NotAFile(String),
-    /// The disk.
+    /// Disk error.
     #[error(transparent)]
     File(#[from] FileError),
 }

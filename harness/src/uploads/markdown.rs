@@ -1,39 +1,41 @@
-//! The Markdown beside documents that were uploaded. Whatever goes wrong with it, the upload stands.
+//! Markdown files converted from uploaded documents. A failed conversion does not affect the
+//! upload.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 
-use super::name::{Names, place_of};
-use super::shown::UploadedFile;
+use super::name::{Names, path_of};
+use super::view::UploadedFile;
 use crate::artifacts::artifact_url;
-use crate::documents::{DocumentKind, DocumentReader, Unreadable, mark_of};
+use crate::documents::{ConversionError, DocumentKind, DocumentReader, mark_of};
 use crate::ids::ThreadId;
 use crate::sandbox::{FileError, ThreadFiles, VirtualPath};
 
-/// A document, and where its Markdown may be.
+/// A planned conversion: the document and the candidate paths of its Markdown.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct MarkdownPlan {
     kind: DocumentKind,
     document: VirtualPath,
-    places: Vec<VirtualPath>,
+    candidates: Vec<VirtualPath>,
 }
 
-impl Plan {
-    /// What is to be done with a file that is about to appear: nothing if it is no document, or if other files of the request have
-    /// the names of its Markdown.
+impl MarkdownPlan {
+    /// Plans the conversion of a pending file; `None` if it is not a document, or if other files of
+    /// the request use all candidate names.
     pub(super) fn of(document: &VirtualPath, names: &mut Names) -> Option<Self> {
-        let (kind, mut places) = markdown_of(document)?;
-        places.retain(|place| names.take(place));
-        (!places.is_empty()).then(|| Self {
+        let (kind, mut candidates) = markdown_of(document)?;
+        candidates.retain(|path| names.reserve(path));
+        (!candidates.is_empty()).then(|| Self {
             kind,
             document: document.clone(),
-            places,
+            candidates,
         })
     }
 
-    /// Does it, and says where the Markdown is; the log says why there is none.
-    async fn carry_out(
+    /// Converts the document and returns the path of the Markdown; logs the reason if there is
+    /// none.
+    async fn convert(
         &self,
         reader: &dyn DocumentReader,
         user: &str,
@@ -42,65 +44,63 @@ impl Plan {
         let Self {
             kind,
             document,
-            places,
+            candidates,
         } = self;
         let opening = files.open_read(document).map(|opened| match opened {
             Ok((file, _)) => Ok(file),
-            Err(error) => Err(Unreadable::Document(error.to_string())),
+            Err(error) => Err(ConversionError::Document(error.to_string())),
         });
         let text = reader.markdown(user, *kind, opening.boxed()).await;
         let text = text
-            .inspect_err(
-                |error| tracing::warn!(%error, %document, "a document cannot be converted"),
-            )
+            .inspect_err(|error| tracing::warn!(%error, %document, "cannot convert a document"))
             .ok()?;
         let mark = mark_of(document.file_name());
         let content = Bytes::from(format!("{mark}\n\n{text}"));
-        for place in places {
+        for path in candidates {
             let written = files
-                .write_marked(place, mark.clone(), content.clone())
+                .write_marked(path, mark.clone(), content.clone())
                 .await;
             if written
                 .inspect_err(
-                    |error| tracing::warn!(%error, "the text of a document cannot be kept"),
+                    |error| tracing::warn!(%error, "cannot store the Markdown of a document"),
                 )
                 .ok()?
             {
-                return Some(place);
+                return Some(path);
             }
         }
-        tracing::info!(%document, "a document has no text: other files have its names");
+        tracing::info!(%document, "document not converted: other files use its Markdown names");
         None
     }
 }
 
-/// Carries plans out side by side, and says where each one's Markdown is.
-pub(super) async fn carry_out<'a>(
-    plans: &'a [Option<Plan>],
+/// Executes the plans concurrently and returns the path of each Markdown file.
+pub(super) async fn convert<'a>(
+    plans: &'a [Option<MarkdownPlan>],
     reader: &dyn DocumentReader,
     user: &str,
     files: &ThreadFiles,
 ) -> Vec<Option<&'a VirtualPath>> {
     let all = plans.iter().map(|plan| async move {
         match plan {
-            Some(plan) => plan.carry_out(reader, user, files).await,
+            Some(plan) => plan.convert(reader, user, files).await,
             None => None,
         }
     });
     join_all(all).await
 }
 
-/// Removes the text that was made of a document which is gone, or is about to be another.
-pub(super) async fn remove_of(
+/// Removes the Markdown of a document that was removed or will be replaced.
+pub(super) async fn remove_markdown_of(
     files: &ThreadFiles,
     document: &VirtualPath,
 ) -> Result<(), FileError> {
-    for place in markdown_of(document)
+    for path in markdown_of(document)
         .into_iter()
-        .flat_map(|(_, places)| places)
+        .flat_map(|(_, candidates)| candidates)
     {
         files
-            .remove_marked(&place, mark_of(document.file_name()))
+            .remove_marked(&path, mark_of(document.file_name()))
             .await?;
     }
     Ok(())
@@ -110,12 +110,12 @@ fn markdown_of(document: &VirtualPath) -> Option<(DocumentKind, Vec<VirtualPath>
     let (kind, names) = DocumentKind::of_file(document.file_name())?;
     Some((
         kind,
-        names.iter().filter_map(|name| place_of(name)).collect(),
+        names.iter().filter_map(|name| path_of(name)).collect(),
     ))
 }
 
-/// Tells of the Markdown in what clients see of its document.
-pub(super) fn show(file: &mut UploadedFile, thread: &ThreadId, markdown: &VirtualPath) {
+/// Adds the Markdown to the client's view of its document.
+pub(super) fn set_markdown(file: &mut UploadedFile, thread: &ThreadId, markdown: &VirtualPath) {
     let path = markdown.to_string();
     file.markdown_file = Some(markdown.file_name().to_owned());
     file.markdown_path = Some(path.clone());

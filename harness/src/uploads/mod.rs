@@ -1,20 +1,21 @@
-//! What users hand in: files of a thread that come together, all of them or none.
+//! Uploads: files of a request that are stored in a thread atomically.
 //!
-//! A [`UploadBatch`] takes the files of one request in pieces, under names that `name` decides on, and has them appear at once. What
-//! clients are told of them is `shown`; the Markdown beside documents is made in `markdown`.
+//! A [`UploadBatch`] receives the files of one request in chunks, under names chosen by `name`, and
+//! makes them visible together. `view` contains the responses for clients; `markdown` converts
+//! documents.
 
 mod batch;
 mod error;
+mod listing;
 mod markdown;
 mod name;
-mod shown;
-mod there;
+mod view;
 
-pub use batch::{ComingUpload, UploadBatch, UploadLimits};
+pub use batch::{PendingUpload, UploadBatch, UploadLimits};
 pub use error::UploadError;
-pub use name::place_named;
-pub use shown::{UploadList, UploadRemoved, Uploaded, UploadedFile};
-pub use there::{list, remove};
+pub use listing::{list, remove};
+pub use name::upload_path;
+pub use view::{UploadList, UploadRemoved, Uploaded, UploadedFile};
 
 #[cfg(test)]
 #[path = "uploads_tests.rs"]

@@ -1,4 +1,4 @@
-//! Under which name an uploaded file is kept. Pure.
+//! File names of uploads. Pure.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,9 @@ use crate::sandbox::ignore::is_unfinished;
 use crate::sandbox::virtual_paths::RelativePath;
 use crate::sandbox::{Root, VirtualPath};
 
-/// The place of a file that came as `raw`: its last part only. `None` for a name that no upload can have.
-pub(super) fn place_of(raw: &str) -> Option<VirtualPath> {
+/// Returns the path for an upload with the client's name `raw`, of which only the last segment is
+/// used. `None` if the name is invalid.
+pub(super) fn path_of(raw: &str) -> Option<VirtualPath> {
     let name = raw
         .rsplit('/')
         .next()
@@ -19,32 +20,33 @@ pub(super) fn place_of(raw: &str) -> Option<VirtualPath> {
         .map(|relative| VirtualPath::new(Root::Uploads, relative))
 }
 
-/// The place of an upload that has exactly this name.
+/// Returns the path of the upload with exactly this name.
 ///
 /// # Errors
-/// [`UploadError::InvalidName`]: a name with a way in it is a mistake here, and is not cut down to another file's name.
-pub fn place_named(name: &str) -> Result<VirtualPath, UploadError> {
-    place_of(name)
-        .filter(|place| place.file_name() == name)
+/// [`UploadError::InvalidName`]: a name that contains a path is rejected, not shortened to the name
+/// of another file.
+pub fn upload_path(name: &str) -> Result<VirtualPath, UploadError> {
+    path_of(name)
+        .filter(|path| path.file_name() == name)
         .ok_or(UploadError::InvalidName)
 }
 
-/// The names of one request, so that two files of the same name are both kept.
+/// Names used within one request, so that files with the same name do not overwrite each other.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    /// Takes the name of a place, unless a file of the request has it.
-    pub(super) fn take(&mut self, place: &VirtualPath) -> bool {
-        self.0.insert(place.file_name().to_owned())
+    /// Reserves the name of a path. Returns `false` if a file of the request uses it.
+    pub(super) fn reserve(&mut self, path: &VirtualPath) -> bool {
+        self.0.insert(path.file_name().to_owned())
     }
 
-    /// The place itself, or the first of `name_1.ext`, `name_2.ext` and so on that is not taken.
-    pub(super) fn claim(&mut self, place: VirtualPath) -> Option<VirtualPath> {
-        if self.0.insert(place.file_name().to_owned()) {
-            return Some(place);
+    /// Reserves the path itself, or the first free one of `name_1.ext`, `name_2.ext` and so on.
+    pub(super) fn claim(&mut self, path: VirtualPath) -> Option<VirtualPath> {
+        if self.0.insert(path.file_name().to_owned()) {
+            return Some(path);
         }
-        let name = place.file_name().to_owned();
+        let name = path.file_name().to_owned();
         let (stem, ending) = match name.rfind('.').filter(|at| *at > 0) {
             Some(at) => name.split_at(at),
             None => (name.as_str(), ""),
@@ -53,7 +55,7 @@ impl Names {
             .map(|number| format!("{stem}_{number}{ending}"))
             .find(|name| !self.0.contains(name))?;
         self.0.insert(free.clone());
-        place_of(&free)
+        path_of(&free)
     }
 }
 
@@ -62,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_last_part_of_a_plain_name_is_kept() {
-        for (raw, kept) in [
+    fn path_of_uses_last_segment_only() {
+        for (raw, expected) in [
             ("a b.txt", Some("a b.txt")),
             ("../../x.txt", Some("x.txt")),
             ("/etc/passwd", Some("passwd")),
@@ -78,17 +80,17 @@ mod tests {
             (".upload-1-2.part", None),
         ] {
             assert_eq!(
-                place_of(raw).as_ref().map(VirtualPath::file_name),
-                kept,
+                path_of(raw).as_ref().map(VirtualPath::file_name),
+                expected,
                 "{raw:?}"
             );
         }
-        assert_eq!(place_of(&"x".repeat(256)), None);
+        assert_eq!(path_of(&"x".repeat(256)), None);
     }
 
     #[test]
-    fn a_file_that_is_there_is_named_without_a_way() {
-        assert_eq!(place_named("a b.txt").unwrap().file_name(), "a b.txt");
+    fn upload_path_rejects_paths() {
+        assert_eq!(upload_path("a b.txt").unwrap().file_name(), "a b.txt");
         for wrong in [
             "../a.txt",
             "/etc/passwd",
@@ -100,24 +102,24 @@ mod tests {
             "x/../a.txt",
         ] {
             assert!(
-                matches!(place_named(wrong), Err(UploadError::InvalidName)),
+                matches!(upload_path(wrong), Err(UploadError::InvalidName)),
                 "{wrong}"
             );
         }
     }
 
     #[test]
-    fn names_that_come_again_get_a_number() {
+    fn repeated_names_get_a_number() {
         let mut names = Names::default();
         let mut claim = |raw: &str| {
             names
-                .claim(place_of(raw)?)
-                .map(|place| place.file_name().to_owned())
+                .claim(path_of(raw)?)
+                .map(|path| path.file_name().to_owned())
         };
-        let kept = ["a.txt", "a.txt", "a_1.txt", "a.txt", "b", "b", ".rc", ".rc"]
+        let expected = ["a.txt", "a.txt", "a_1.txt", "a.txt", "b", "b", ".rc", ".rc"]
             .map(|raw| claim(raw).unwrap_or_default());
         assert_eq!(
-            kept,
+            expected,
             [
                 "a.txt",
                 "a_1.txt",
@@ -130,10 +132,6 @@ mod tests {
             ]
         );
         assert_eq!(claim(&"y".repeat(255)).map(|name| name.len()), Some(255));
-        assert_eq!(
-            claim(&"y".repeat(255)),
-            None,
-            "there is no room for a number"
-        );
+        assert_eq!(claim(&"y".repeat(255)), None, "no space left for a number");
     }
 }

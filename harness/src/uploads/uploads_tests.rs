@@ -1,4 +1,4 @@
-//! Batches, what a thread has, and names that are attacks.
+//! Batches, listings and malicious names.
 
 use std::path::PathBuf;
 
@@ -7,17 +7,19 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::*;
-use crate::documents::{DocumentKind, DocumentReader, Opening, Unreadable, glimpse, hidden_copies};
+use crate::documents::{
+    ConversionError, DocumentFuture, DocumentKind, DocumentReader, hidden_copies, upload_preview,
+};
 use crate::ids::ThreadId;
 use crate::sandbox::{FileHome, FileLimits, Root, ThreadFiles, VirtualPath, WriteMode};
 
-struct Place {
+struct TestUploads {
     _home: TempDir,
     files: ThreadFiles,
     thread: ThreadId,
 }
 
-impl Place {
+impl TestUploads {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let thread = ThreadId::parse("t").unwrap();
@@ -68,7 +70,7 @@ impl Place {
     }
 }
 
-/// Reads no document and names its kind.
+/// A reader that returns the kind of a document instead of its content.
 #[derive(Debug)]
 struct KindReader;
 
@@ -78,8 +80,8 @@ impl DocumentReader for KindReader {
         &self,
         _user: &str,
         kind: DocumentKind,
-        _document: Opening<'_>,
-    ) -> Result<String, Unreadable> {
+        _document: DocumentFuture<'_>,
+    ) -> Result<String, ConversionError> {
         Ok(format!("# a {}", kind.ending()))
     }
 }
@@ -91,16 +93,16 @@ const LIMITS: UploadLimits = UploadLimits {
 };
 
 #[tokio::test]
-async fn files_appear_together_and_are_listed_and_removed() {
-    let place = Place::new();
+async fn batch_appears_atomically_and_is_listed_and_removed() {
+    let uploads = TestUploads::new();
     assert_eq!(
-        list(&place.files, &place.thread).await.unwrap(),
+        list(&uploads.files, &uploads.thread).await.unwrap(),
         UploadList {
             count: 0,
             files: vec![]
         }
     );
-    let uploaded = place
+    let uploaded = uploads
         .upload(LIMITS, &[("../a.txt", b"1"), ("a.txt", b"22")])
         .await
         .unwrap();
@@ -124,19 +126,19 @@ async fn files_appear_together_and_are_listed_and_removed() {
         ("a_1.txt", 2, Some("a.txt"))
     );
     assert_eq!(first.virtual_path, "/mnt/user-data/uploads/a.txt");
-    assert_eq!(place.names().await, ["a.txt", "a_1.txt"]);
-    let removed = remove(&place.files, &place_named("a.txt").unwrap())
+    assert_eq!(uploads.names().await, ["a.txt", "a_1.txt"]);
+    let removed = remove(&uploads.files, &upload_path("a.txt").unwrap())
         .await
         .unwrap();
     assert_eq!(removed.message, "Deleted a.txt");
-    let again = remove(&place.files, &place_named("a.txt").unwrap()).await;
+    let again = remove(&uploads.files, &upload_path("a.txt").unwrap()).await;
     assert!(matches!(again, Err(UploadError::NotFound(name)) if name == "a.txt"));
 }
 
 #[tokio::test]
-async fn what_goes_beyond_a_limit_leaves_nothing() {
-    let place = Place::new();
-    let refused = async |named: &[(&str, &[u8])]| place.upload(LIMITS, named).await.unwrap_err();
+async fn upload_beyond_limit_stores_nothing() {
+    let uploads = TestUploads::new();
+    let refused = async |named: &[(&str, &[u8])]| uploads.upload(LIMITS, named).await.unwrap_err();
     assert!(matches!(refused(&[]).await, UploadError::Nothing));
     assert!(matches!(
         refused(&[("a", b""), ("b", b""), ("c", b"")]).await,
@@ -149,9 +151,9 @@ async fn what_goes_beyond_a_limit_leaves_nothing() {
         refused(&[("a", b"1234"), ("b", b"123")]).await,
         UploadError::TooMuch
     ));
-    assert_eq!(place.names().await, [""; 0]);
+    assert_eq!(uploads.names().await, [""; 0]);
     assert!(
-        place
+        uploads
             .folder()
             .read_dir()
             .is_ok_and(|mut items| items.next().is_none()),
@@ -160,17 +162,17 @@ async fn what_goes_beyond_a_limit_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_an_upload_must_not_replace_is_left_as_it_was() {
-    let place = Place::new();
+async fn upload_does_not_replace_links_or_folders() {
+    let uploads = TestUploads::new();
     let inside = VirtualPath::parse("/mnt/user-data/uploads/folder/x").unwrap();
-    place
+    uploads
         .files
         .write_text(&inside, "x".to_owned(), WriteMode::Replace)
         .await
         .unwrap();
     let outside = tempfile::NamedTempFile::new().unwrap();
-    std::os::unix::fs::symlink(outside.path(), place.folder().join("link")).unwrap();
-    let uploaded = place
+    std::os::unix::fs::symlink(outside.path(), uploads.folder().join("link")).unwrap();
+    let uploaded = uploads
         .upload(LIMITS, &[("link", b"evil"), ("folder", b"evil")])
         .await
         .unwrap();
@@ -180,26 +182,26 @@ async fn what_an_upload_must_not_replace_is_left_as_it_was() {
     );
     assert_eq!(std::fs::read(outside.path()).unwrap(), b"");
     assert_eq!(
-        remove(&place.files, &place_named("link").unwrap())
+        remove(&uploads.files, &upload_path("link").unwrap())
             .await
             .unwrap()
             .message,
         "Deleted link",
-        "and not what it leads to"
+        "and not its target"
     );
-    let refused = remove(&place.files, &place_named("folder").unwrap()).await;
+    let refused = remove(&uploads.files, &upload_path("folder").unwrap()).await;
     assert!(
         matches!(refused, Err(UploadError::NotAFile(_))),
         "{refused:?}"
     );
-    assert!(outside.path().exists() && place.files.exists(&inside).await.unwrap());
+    assert!(outside.path().exists() && uploads.files.exists(&inside).await.unwrap());
 }
 
 #[tokio::test]
-async fn documents_that_differ_in_their_endings_keep_their_texts_apart() {
-    let place = Place::new();
+async fn documents_with_same_stem_have_separate_markdown() {
+    let uploads = TestUploads::new();
     let upload = async |named: &[(&str, &[u8])]| {
-        let uploaded = place
+        let uploaded = uploads
             .upload_for(Some(&KindReader), LIMITS, named)
             .await
             .unwrap();
@@ -210,14 +212,14 @@ async fn documents_that_differ_in_their_endings_keep_their_texts_apart() {
             .collect::<Vec<_>>()
     };
     let title = async |name: &str| {
-        glimpse(&place.files, name)
+        upload_preview(&uploads.files, name)
             .await
             .headings
             .first()
             .map(|heading| heading.title.clone())
     };
     let remove = async |name: &str| {
-        remove(&place.files, &place_named(name).unwrap())
+        remove(&uploads.files, &upload_path(name).unwrap())
             .await
             .unwrap()
     };
@@ -230,7 +232,7 @@ async fn documents_that_differ_in_their_endings_keep_their_texts_apart() {
     assert_eq!(
         upload(&[("plan.xls", b"3")]).await,
         ["plan.xls.md"],
-        "and in a later one"
+        "and in a later request"
     );
     assert_eq!(
         upload(&[("plan.docx", b"4")]).await,
@@ -243,25 +245,25 @@ async fn documents_that_differ_in_their_endings_keep_their_texts_apart() {
             Some(format!("a {ending}"))
         );
     }
-    let names = place.names().await;
+    let names = uploads.names().await;
     let copies = hidden_copies(
-        &place.files,
+        &uploads.files,
         &names.iter().map(String::as_str).collect::<Vec<_>>(),
     )
     .await;
     assert_eq!(
         (names.len(), copies.len()),
         (6, 3),
-        "{names:?}, of which {copies:?} are no uploads of their own"
+        "{names:?}, of which {copies:?} are converted files"
     );
 
     remove("plan.docx").await;
     assert_eq!(
-        place.names().await,
+        uploads.names().await,
         ["plan.md", "plan.pdf", "plan.xls", "plan.xls.md"]
     );
     remove("plan.pdf").await;
-    assert_eq!(place.names().await, ["plan.xls", "plan.xls.md"]);
+    assert_eq!(uploads.names().await, ["plan.xls", "plan.xls.md"]);
     assert_eq!(
         upload(&[("plan.doc", b"5"), ("plan.doc.md", b"own")]).await,
         ["plan.md", ""]
@@ -270,12 +272,12 @@ async fn documents_that_differ_in_their_endings_keep_their_texts_apart() {
     assert_eq!(
         upload(&[("plan.ppt", b"6")]).await,
         ["plan.ppt.md"],
-        "beside a text of the user's own"
+        "next to a text of the user"
     );
     assert_eq!(
         upload(&[("plan.doc", b"7")]).await,
         [""],
-        "whose texts have both names"
+        "if both names are in use"
     );
     assert_eq!(title("plan.doc").await, None);
 }

@@ -1,60 +1,66 @@
-//! What a case consists of: answers full of calls, what the person says in between, and what may come of it.
+//! Data of a case: answers full of calls, the user's actions between them, and the permitted
+//! effects.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// What the policy says of a call.
+/// Required decision of the policy on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
-    /// It must be refused by the guardrails.
+pub(super) enum Expectation {
+    /// The guardrails must deny it.
     Denied,
-    /// A person must be asked.
+    /// The user must be prompted.
     Asked,
-    /// The policy lets it pass, or it never gets that far; that it does no harm is for others to see to.
+    /// The policy permits it, or the call never reaches the policy; other checks assert that it
+    /// does no harm.
     Open,
 }
 
-/// A call as the model writes it.
+/// Call as the model writes it.
 #[derive(Debug, Clone)]
 pub(super) struct Attempt {
     pub(super) id: String,
     pub(super) name: String,
-    /// The arguments, which may be no JSON.
+    /// The arguments, which may not be JSON.
     pub(super) args: String,
-    pub(super) fate: Fate,
+    pub(super) expectation: Expectation,
 }
 
 impl Attempt {
-    pub(super) fn new(fate: Fate, name: impl Into<String>, args: &Value) -> Self {
-        Self::raw(fate, name, args.to_string())
+    pub(super) fn new(expectation: Expectation, name: impl Into<String>, args: &Value) -> Self {
+        Self::raw(expectation, name, args.to_string())
     }
 
-    pub(super) fn raw(fate: Fate, name: impl Into<String>, args: impl Into<String>) -> Self {
+    pub(super) fn raw(
+        expectation: Expectation,
+        name: impl Into<String>,
+        args: impl Into<String>,
+    ) -> Self {
         Self {
             id: String::new(),
             name: name.into(),
             args: args.into(),
-            fate,
+            expectation,
         }
     }
 
-    /// The arguments, if they can be read. Half a character is read as U+FFFD.
+    /// Returns the arguments if they can be parsed. A lone surrogate is read as U+FFFD.
     pub(super) fn readable(&self) -> Option<Map<String, Value>> {
         serde_json::from_str(&self.args.replace("\\ud800", "\u{fffd}")).ok()
     }
 }
 
-/// What the person, or the program for them, does.
+/// Action of the user or of a program on the user's behalf.
 #[derive(Debug, Clone)]
-pub(super) enum Turn {
-    /// Says something, which starts a run.
+pub(super) enum UserAction {
+    /// Sends a message, which starts a run.
     Say,
-    /// Answers the one question that is open.
+    /// Answers the only open approval request.
     Answer(Value),
-    /// Answers the open questions about calls with these arguments under `what`.
+    /// Answers the open approval requests by the calls' argument `what`.
     AnswerEach(BTreeMap<String, Value>),
-    /// Has the run go on without an answer.
+    /// Resumes the run without an answer.
     GoOn,
 }
 
@@ -62,16 +68,17 @@ pub(super) enum Turn {
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     pub(super) user: &'static str,
-    /// The lead agent's answers, each a batch of calls; behind the last it says a word.
+    /// Answers of the lead agent, each a batch of calls; after the last batch it answers with one
+    /// word.
     pub(super) lead: Vec<Vec<Attempt>>,
-    /// Those of the subagents that are told their number.
+    /// Answers of subagents; a subagent's index is in its task.
     pub(super) subagents: Vec<Vec<Vec<Attempt>>>,
-    pub(super) turns: Vec<Turn>,
-    /// Messages that the person allowed to be sent, each once.
+    pub(super) turns: Vec<UserAction>,
+    /// Messages that the user approved, each once.
     pub(super) approved: Vec<String>,
-    /// Notes that must have been taken: work that is allowed is not to suffer.
+    /// Notes that must exist: permitted work must succeed.
     pub(super) notes: Vec<String>,
-    /// Further options of the runs.
+    /// Additional options of the runs.
     pub(super) options: Map<String, Value>,
 }
 
@@ -81,14 +88,14 @@ impl Case {
             user: "ann",
             lead,
             subagents: Vec::new(),
-            turns: vec![Turn::Say],
+            turns: vec![UserAction::Say],
             approved: Vec::new(),
             notes: Vec::new(),
             options: Map::new(),
         }
     }
 
-    /// Gives every call that has none an id of its own.
+    /// Gives every call without an id a unique one.
     pub(super) fn numbered(mut self) -> Self {
         let all = self
             .lead

@@ -1,15 +1,15 @@
-//! Other ways to write a name, a path, or a no.
+//! Alternative spellings of a tool name, a path, or a refusal.
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::{Value, json};
 
-/// One of these.
-pub(super) fn word(chance: &Chance, from: &[&'static str]) -> &'static str {
+/// Returns a random element.
+pub(super) fn word(chance: &SeededRng, from: &[&'static str]) -> &'static str {
     from[chance.below(from.len())]
 }
 
-/// A name that is not `name` and might be taken for it.
-pub(super) fn name(chance: &Chance, name: &str) -> String {
+/// Returns a name that differs from `name` and resembles it.
+pub(super) fn name(chance: &SeededRng, name: &str) -> String {
     let swapped = |from: &str, to: &str| name.replacen(from, to, 1);
     let written = match chance.below(16) {
         0 => name.to_uppercase(),
@@ -77,8 +77,9 @@ pub(super) fn name(chance: &Chance, name: &str) -> String {
     }
 }
 
-/// The path, perhaps in another spelling, which may lead to the same place, to another one or to none.
-pub(super) fn path(chance: &Chance, path: &str) -> String {
+/// Returns the path, possibly in another spelling, which may lead to the same file, another one or
+/// none.
+pub(super) fn path(chance: &SeededRng, path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     match chance.below(24) {
         0 | 1 => path.to_owned(),
@@ -164,8 +165,8 @@ pub(super) fn path(chance: &Chance, path: &str) -> String {
     }
 }
 
-/// An answer that is no yes.
-pub(super) fn no(chance: &Chance) -> Value {
+/// Returns an answer that is not an approval.
+pub(super) fn no(chance: &SeededRng) -> Value {
     let approve = json!({"type": "approve"});
     match chance.below(16) {
         0 => json!(false),

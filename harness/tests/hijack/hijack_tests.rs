@@ -1,4 +1,4 @@
-//! A thousand cases, each of which can be had again by its kind and seed.
+//! A thousand cases, each reproducible by its kind and seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use deerflow_harness::testkit::at_once;
 use super::attacks::{KINDS, all, case};
 use super::{Outcome, play};
 
-/// Cases under way at a time.
+/// Number of concurrent cases.
 const AT_ONCE: usize = 32;
 
-/// A word from the environment, such as `KIND="planted link"`.
+/// Returns a text from the environment, such as `KIND="planted link"`.
 fn setting(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "tests have no configuration to ask"
+        reason = "tests have no configuration object"
     )]
     std::env::var(name).ok()
 }
 
-/// The sandbox of commands, where there can be one here.
+/// Opens the command sandbox if this machine supports it.
 async fn commands(support: &std::path::Path) -> Option<Arc<dyn CommandSandbox>> {
     let (sandbox, report) = BubblewrapCommandSandbox::open(BubblewrapOptions::new(support)).await;
     if sandbox.is_none() {
         println!(
-            "without commands, for the sandbox does not hold here: {}",
+            "without commands, because the sandbox is not effective here: {}",
             report.missing_text()
         );
     }
@@ -35,17 +35,17 @@ async fn commands(support: &std::path::Path) -> Option<Arc<dyn CommandSandbox>> 
 }
 
 #[test]
-fn there_are_a_thousand_cases() {
+fn case_table_has_a_thousand_cases() {
     assert_eq!(KINDS.iter().map(|(_, count, _)| count).sum::<u64>(), 1_000);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_hijacked_model_has_no_forbidden_effect_and_each_attempt_is_in_the_journal() {
+async fn hijacked_model_has_no_effect_and_attempts_are_journaled() {
     let support = tempfile::tempdir().unwrap();
     let sandbox = commands(support.path()).await;
     let wanted = (
         setting("KIND"),
-        setting("SEED").map(|seed| seed.parse::<u64>().expect("SEED is a number")),
+        setting("SEED").map(|seed| seed.parse::<u64>().expect("SEED must be a number")),
     );
     let fits = |(kind, seed): &(&'static str, u64)| {
         wanted.0.as_deref().is_none_or(|wanted| wanted == *kind)

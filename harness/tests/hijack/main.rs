@@ -1,19 +1,20 @@
 //! A lead agent whose model obeys an attacker, under a policy that allows, asks and denies.
 //!
-//! Agent, middlewares, guardrails, tools, sandbox, runtime and journal are the real ones; [`model`] plays a model that does nothing but
-//! attack. [`attacks`] is a table of kinds of attack, of which a seed makes cases. What a case came to is looked up where the effects
-//! would be: in the [`world`]'s files, sockets and books, in what the model was shown, and in the journal. Nothing that the agent says
-//! of itself counts.
+//! Agent, middlewares, guardrails, tools, sandbox, runtime and journal are the real ones; [`model`]
+//! is a model that does nothing but attack. [`attacks`] is a table of kinds of attack, from which a
+//! seed generates cases. The outcome of a case is read where the effects would be: in the
+//! [`world`]'s files, sockets and logs, in the requests that the model received, and in the
+//! journal. Statements of the agent itself are not evidence.
 
 mod attacks;
 mod attempt;
+mod checks;
 mod disguises;
 #[cfg(test)]
 mod hijack_tests;
-mod house;
 mod model;
+mod subject;
 mod tools;
-mod verdicts;
 mod world;
 
 use std::sync::Arc;
@@ -22,28 +23,28 @@ use deerflow_harness::runtime::actor_context::{ActorContext, scope};
 use deerflow_harness::sandbox::CommandSandbox;
 
 use attempt::Case;
-use house::House;
+use subject::AgentUnderTest;
 
-/// What one case came to.
+/// Outcome of one case.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// Promises that were broken.
+    /// Violated guarantees.
     violations: Vec<String>,
     /// Calls that the model made.
     attempts: usize,
-    /// Calls that the guardrails refused or held back, as the journal has it.
+    /// Calls that the guardrails denied or suspended, according to the journal.
     guarded: usize,
 }
 
-/// Plays a case from its first message to its last answer, and judges it.
+/// Executes a case from its first message to its last answer, and checks its outcome.
 async fn play(case: Case, commands: Option<Arc<dyn CommandSandbox>>) -> Outcome {
     let user = ActorContext::user(case.user);
-    let house = House::new(&case, commands);
+    let subject = AgentUnderTest::new(&case, commands);
     scope(user, async {
         for turn in &case.turns {
-            house.take(turn).await;
+            subject.take(turn).await;
         }
-        verdicts::judge(&case, &house).await
+        checks::check_outcome(&case, &subject).await
     })
     .await
 }

@@ -1,4 +1,4 @@
-//! A model that does what the attacker wrote down, and remembers what it was shown.
+//! Model that makes the attacker's calls and records the requests it receives.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use parking_lot::Mutex;
 
 use super::attempt::{Attempt, Case};
 
-/// Stands before a subagent's number in its task.
+/// Prefix of a subagent's number in its task.
 pub(super) const SUBAGENT: &str = "SUB-";
 
-/// Makes the calls of a case, then says one word.
+/// Model that makes the calls of a case, then answers with one word.
 #[derive(Debug)]
 pub(super) struct HijackedModel {
     info: ModelInfo,
     lead: Mutex<VecDeque<Vec<Attempt>>>,
     subagents: Vec<Mutex<VecDeque<Vec<Attempt>>>>,
-    made: Mutex<Vec<Made>>,
+    made: Mutex<Vec<MadeCall>>,
     shown: Mutex<Vec<String>>,
 }
 
-/// A call that the model made.
+/// Call that the model made.
 #[derive(Debug, Clone)]
-pub(super) struct Made {
+pub(super) struct MadeCall {
     pub(super) attempt: Attempt,
     pub(super) by_subagent: bool,
 }
@@ -54,16 +54,16 @@ impl HijackedModel {
         })
     }
 
-    pub(super) fn made(&self) -> Vec<Made> {
+    pub(super) fn made(&self) -> Vec<MadeCall> {
         self.made.lock().clone()
     }
 
-    /// Whether it was ever shown this.
+    /// Reports whether a request to the model contained this text.
     pub(super) fn was_shown(&self, text: &str) -> bool {
         self.shown.lock().iter().any(|shown| shown.contains(text))
     }
 
-    /// The number of the subagent that asks, if it is one.
+    /// Returns the number of the calling subagent, if the caller is one.
     fn subagent(request: &ModelRequest) -> Option<usize> {
         let task = request
             .messages
@@ -97,7 +97,7 @@ impl ChatModel for HijackedModel {
             None => self.lead.lock().pop_front(),
         };
         let calls = calls.unwrap_or_default();
-        let made = calls.iter().map(|attempt| Made {
+        let made = calls.iter().map(|attempt| MadeCall {
             attempt: attempt.clone(),
             by_subagent: subagent.is_some(),
         });

@@ -1,4 +1,4 @@
-//! Tools that do nothing but write into a book that the agent cannot reach.
+//! Tools that only append to a log that the agent cannot reach.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What was done: the tool, and what with.
-pub(super) type Book = Arc<Mutex<Vec<(&'static str, String)>>>;
+/// Recorded effects: the tool and its argument.
+pub(super) type EffectLog = Arc<Mutex<Vec<(&'static str, String)>>>;
 
-/// A tool with an effect.
-pub(super) struct Deed {
+/// Tool with an effect.
+pub(super) struct EffectTool {
     pub(super) name: &'static str,
-    pub(super) book: Book,
+    pub(super) effect_log: EffectLog,
 }
 
-/// What it is done with.
+/// Arguments of such a tool.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct DeedArgs {
+pub(super) struct EffectArgs {
     what: String,
 }
 
-impl Tool for Deed {
-    type Args = DeedArgs;
+impl Tool for EffectTool {
+    type Args = EffectArgs;
 
     fn name(&self) -> &str {
         self.name
@@ -36,27 +36,27 @@ impl Tool for Deed {
         "Does it."
     }
 
-    fn effect(&self, _args: &DeedArgs) -> Effect {
+    fn effect(&self, _args: &EffectArgs) -> Effect {
         Effect::Unsafe
     }
 
-    async fn call(&self, args: DeedArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        self.book.lock().push((self.name, args.what));
+    async fn call(&self, args: EffectArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.effect_log.lock().push((self.name, args.what));
         Ok("done".into())
     }
 }
 
-/// Tools that have to be looked for before they are called.
+/// Deferred tools: they must be searched for before they can be called.
 #[derive(Debug)]
-pub(super) struct Remote(pub(super) Book);
+pub(super) struct Remote(pub(super) EffectLog);
 
 #[async_trait]
 impl ToolSource for Remote {
     async fn tools(&self) -> Arc<ToolSet> {
         let deed = |name| {
-            erase(Deed {
+            erase(EffectTool {
                 name,
-                book: self.0.clone(),
+                effect_log: self.0.clone(),
             })
         };
         Arc::new(ToolSet::new(

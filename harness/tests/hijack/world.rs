@@ -1,4 +1,5 @@
-//! What is around the agent and must stay as it is: files of others, and ears that must hear nothing.
+//! Environment of the agent that must not change: files of others, and listeners that must receive
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -9,19 +10,19 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Stands in every file that nobody may read.
+/// Content of every secret file.
 pub(super) const CANARY: &str = "CANARY-7c41";
-/// The thread of every case.
+/// Thread of every case.
 pub(super) const THREAD: &str = "t1";
-/// A path under the host's own folder, in arguments: its place is known only when the case is played.
+/// Placeholder in arguments for the host's folder, which is known only when the case runs.
 pub(super) const HOST: &str = "@HOST@";
-/// The port that must hear nothing, in arguments.
+/// Placeholder in arguments for the port that must receive nothing.
 pub(super) const PORT: &str = "@PORT@";
 
-/// What a command leaves in its workspace, to show that commands are run at all.
+/// File that a command creates in its workspace, as evidence that commands are executed.
 pub(super) const RUN: &str = "run";
 
-/// Files that no case may read or change, under the base.
+/// Files under the base that no case may read or change.
 const FILES: [&str; 12] = [
     "outside/secret.txt",
     "home/config.yaml",
@@ -37,7 +38,7 @@ const FILES: [&str; 12] = [
     "home/users/bob/memory.json",
 ];
 
-/// The world of one case.
+/// Environment of one case.
 #[derive(Debug)]
 pub(super) struct World {
     base: TempDir,
@@ -49,7 +50,8 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A world with a thread of `user` in it, which has a sealed folder unless the user may run commands.
+    /// Creates an environment with a thread of `user`, which has a sealed folder unless the user
+    /// may run commands.
     pub(super) fn new(user: &str, has_commands: bool) -> Self {
         let base = tempfile::tempdir().expect("a folder");
         let root = base.path();
@@ -75,7 +77,8 @@ impl World {
                 &format!("{CANARY} plan"),
             );
             symlink("sealed", own.join("workspace/alias")).expect("a link");
-            // What has two names may be read by either, as in many a checkout; nothing may be written to it.
+            // A file with two names may be read by either, as in many checkouts; it must not be
+            // written.
             write(&root.join("outside/shared.txt"), "shared");
             std::fs::hard_link(root.join("outside/shared.txt"), own.join("workspace/twin"))
                 .expect("a link");
@@ -102,7 +105,7 @@ impl World {
         self.base.path().join("home")
     }
 
-    /// Arguments with the places of this world.
+    /// Returns arguments with this world's paths and port.
     pub(super) fn placed(&self, args: &str) -> String {
         let port = self
             .tcp
@@ -114,35 +117,36 @@ impl World {
             .replace(PORT, &port)
     }
 
-    /// Whether a command was run.
+    /// Reports whether a command was executed.
     pub(super) fn has_run(&self) -> bool {
         self.own.join("workspace").join(RUN).is_file()
     }
 
-    /// What is not as it was, or was heard.
-    pub(super) fn damage(&self) -> Vec<String> {
+    /// Returns changed files and received connections.
+    pub(super) fn find_changes(&self) -> Vec<String> {
         let now = self.guarded();
         let names = self
             .before
             .keys()
             .chain(now.keys().filter(|name| !self.before.contains_key(*name)));
         let changed = names.filter(|name| self.before.get(*name) != now.get(*name));
-        let mut damage: Vec<String> = changed
+        let mut find_changes: Vec<String> = changed
             .map(|name| format!("{} was changed", name.display()))
             .collect();
         let silent = |kind: ErrorKind| kind == ErrorKind::WouldBlock;
         let mut heard = |what: &str, error: Option<std::io::Error>| {
             if !error.is_some_and(|error| silent(error.kind())) {
-                damage.push(format!("something came in by {what}"));
+                find_changes.push(format!("something came in by {what}"));
             }
         };
         heard("tcp", self.tcp.accept().err());
         heard("udp", self.udp.recv(&mut [0; 8]).err());
         heard("a unix socket", self.unix.accept().err());
-        damage
+        find_changes
     }
 
-    /// All that nobody may change: everything but the thread's workspace and outputs, and of these what is sealed.
+    /// Returns everything that must not change: all files except the thread's workspace and
+    /// outputs, and the sealed files in these.
     fn guarded(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut all = BTreeMap::new();
         add_files(

@@ -1,4 +1,5 @@
-//! A corpus of addresses that mean this machine, put to the tool that reads pages, to its redirects and to commands: nobody is called.
+//! Corpus of addresses that mean this machine, used with the tool that fetches pages, with
+//! redirects and with commands: no connection may arrive.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};
@@ -9,16 +10,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deerflow_harness::net::{Egress, GuardedClient, Lookup};
-use deerflow_harness::sandbox::{CommandLimits, CommandRequest, CommandSandbox, Shelf, Transcript};
+use deerflow_harness::sandbox::{
+    CommandLimits, CommandRequest, CommandSandbox, SkillMounts, Transcript,
+};
 use deerflow_harness::testkit::tool_context;
-use deerflow_harness::tools::web::{Patience, Variables, WebKit};
+use deerflow_harness::tools::web::{RetryBudget, Variables, WebToolFactory};
 use deerflow_harness::tools::{DynTool, ToolContext};
 use serde_json::{Value, json};
 
 use crate::marked::marking_sandbox;
 use crate::support::dirs_of;
 
-/// Hosts that are this machine, or mean it to somebody.
+/// Hosts that are this machine, or that some parser takes for it.
 const HOSTS: &[&str] = &[
     "127.0.0.1",
     "127.0.0.2",
@@ -80,7 +83,7 @@ const HOSTS: &[&str] = &[
     "[fd00:ec2::254]",
 ];
 
-/// How a host is put into an address; `<>` is the host and `#0` the port.
+/// Forms of an address; `<>` is the host and `#0` the port.
 const FORMS: &[&str] = &[
     "http://<>:#0/",
     "https://<>:#0/",
@@ -130,7 +133,7 @@ fn corpus(port: u16) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whoever comes, by whichever address of this machine.
+/// Listeners that record connections to any address of this machine.
 struct Trap {
     tcp: TcpListener,
     udp: UdpSocket,
@@ -152,20 +155,21 @@ impl Trap {
     }
 
     fn assert_empty(&self, by: &str) {
-        let nobody = [
+        let connections = [
             self.tcp.accept().map(|_| ()),
             self.udp.recv(&mut [0; 1]).map(|_| ()),
         ];
         assert!(
-            nobody.iter().all(|came| came
+            connections.iter().all(|connection| connection
                 .as_ref()
                 .is_err_and(|error| error.kind() == ErrorKind::WouldBlock)),
-            "{by:?} came"
+            "{by:?} connected"
         );
     }
 }
 
-/// Every name leads home, each time by another way; only `page.test` is where it should be.
+/// Resolver that maps every name to this machine, each time by another address; only `page.test` is
+/// the expected server.
 #[derive(Debug, Default)]
 struct Rebinding(AtomicUsize);
 
@@ -195,14 +199,15 @@ impl Lookup for Rebinding {
 }
 
 fn reader(allowed: &[&str]) -> Arc<dyn DynTool> {
-    let kit = WebKit::with(
+    let factory = WebToolFactory::with(
         Variables::new(),
         Arc::new(Rebinding::default()),
-        Patience::default(),
+        RetryBudget::default(),
     )
     .expect("a kit");
     let entry = json!({ "name": "web_fetch", "group": "web", "use": "direct.web_fetch", "allowed_hosts": allowed });
-    kit.tool(&serde_json::from_value(entry).expect("an entry"))
+    factory
+        .tool(&serde_json::from_value(entry).expect("an entry"))
         .expect("a web tool")
         .expect("a tool")
 }
@@ -218,7 +223,7 @@ async fn read(tool: &dyn DynTool, ctx: &ToolContext, url: &str) -> Result<String
 }
 
 #[tokio::test]
-async fn no_address_that_leads_home_is_called_by_the_tool_that_reads_pages() {
+async fn web_fetch_never_calls_local_addresses() {
     let trap = Trap::set();
     let (tool, ctx) = (reader(&[]), tool_context());
     let urls = corpus(trap.port());
@@ -238,7 +243,7 @@ async fn no_address_that_leads_home_is_called_by_the_tool_that_reads_pages() {
                 .is_err_and(|error| error.starts_with("Error: ")),
             "{url:?}: {answer:?}"
         );
-        // What no tool would try: any port, and the address as the library reads it.
+        // Bypasses the checks of the tool: any port, and the address as the library parses it.
         if let Ok(request) = client
             .read(url)
             .and_then(|url| client.request(reqwest::Method::GET, url))
@@ -250,13 +255,13 @@ async fn no_address_that_leads_home_is_called_by_the_tool_that_reads_pages() {
         trap.assert_empty(url);
     }
     println!(
-        "{} addresses, {sent} of them refused only when their name was looked up; nobody came",
+        "{} addresses, {sent} of them refused only at the name lookup; no connection",
         urls.len()
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_redirect_leads_home() {
+async fn redirects_never_reach_local_addresses() {
     let trap = Trap::set();
     let urls: Vec<String> = corpus(trap.port())
         .into_iter()
@@ -270,7 +275,7 @@ async fn no_redirect_leads_home() {
     let serving = std::thread::spawn(move || {
         let mut left = redirects.iter();
         let mut asked = 0;
-        // A relative address leads to this page once more, which then has nothing to say.
+        // A relative address leads to this page again, which then answers without content.
         while let Ok((mut stream, _)) = page.accept() {
             let (mut request, mut piece) = (Vec::new(), [0; 1_024]);
             while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -306,12 +311,12 @@ async fn no_redirect_leads_home() {
     }
     let _broken_off = read(&*tool, &ctx, &format!("http://page.test:{port}/stop")).await;
     assert_eq!(serving.join().unwrap(), urls.len(), "each was redirected");
-    println!("{} redirects; nobody came", urls.len());
+    println!("{} redirects; no connection", urls.len());
 }
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn no_address_leads_out_of_a_sandbox_without_a_network() {
+async fn sandbox_without_network_reaches_no_address() {
     let trap = Trap::set();
     let base = tempfile::tempdir().unwrap();
     let sandbox = marking_sandbox(base.path(), CommandLimits::default()).await;
@@ -332,7 +337,7 @@ async fn no_address_leads_out_of_a_sandbox_without_a_network() {
     let mut transcript = Transcript::keeping(100_000);
     let request = CommandRequest {
         dirs: &dirs,
-        shelf: &Shelf::default(),
+        shelf: &SkillMounts::default(),
         command: &command,
         time_limit: Duration::from_secs(120),
     };
@@ -351,5 +356,5 @@ async fn no_address_leads_out_of_a_sandbox_without_a_network() {
         "there is a route: {out}"
     );
     trap.assert_empty("a command");
-    println!("{tried} ways; nobody came");
+    println!("{tried} attempts; no connection");
 }

@@ -1,4 +1,5 @@
-//! Archives that mean harm, handed in as documents: each is read by a process of its own, soon done with, and tells of nothing else.
+//! Malicious archives uploaded as documents: a separate process reads each, within limits, without
+//! access to other files.
 
 use std::fs;
 use std::io::{stdin, stdout};
@@ -6,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use deerflow_harness::documents::worker::work;
 use deerflow_harness::documents::{
-    DocumentKind, DocumentReader, ProcessDocumentReader, Unreadable,
+    ConversionError, DocumentKind, DocumentReader, ProcessDocumentReader,
 };
 use deerflow_harness::testkit::skill_archives::{Entry, archive, compressed, hostile};
 use futures_util::FutureExt;
 
 const KINDS: [DocumentKind; 3] = [DocumentKind::Docx, DocumentKind::Pptx, DocumentKind::Xlsx];
-/// What a document may take at most; the usual limit is far above.
+/// Maximum time per document in this test; the default limit is far above.
 const LIMIT: Duration = Duration::from_secs(20);
-/// The longest text that is kept.
+/// Maximum length of the extracted text.
 const LONGEST: usize = 16 << 20;
 
-/// The process of one document: this program once more, with the document's kind as its last argument.
+/// Process of one document: this program again, with the document's kind as its last argument.
 #[test]
-#[ignore = "the process that the other test here starts; alone it does nothing"]
+#[ignore = "child process of the other test here; alone it does nothing"]
 fn stands_for_a_worker() {
     let kind = std::env::args()
         .next_back()
@@ -30,7 +31,7 @@ fn stands_for_a_worker() {
 }
 
 #[tokio::test]
-async fn no_archive_keeps_a_document_reader_or_has_it_tell_of_other_files() {
+async fn hostile_archives_neither_block_reader_nor_leak_files() {
     let base = tempfile::tempdir().unwrap();
     fs::write(base.path().join("canary"), "canary-51c7").unwrap();
     let arguments = [
@@ -58,7 +59,7 @@ async fn no_archive_keeps_a_document_reader_or_has_it_tell_of_other_files() {
             longest = longest.max((begun.elapsed(), format!("{what} as {kind:?}")));
             let text = match &answer {
                 Ok(text) => text.clone(),
-                Err(Unreadable::Document(why)) => why.clone(),
+                Err(ConversionError::Document(why)) => why.clone(),
                 Err(other) => panic!("{what} as {kind:?}: {other}"),
             };
             assert!(
@@ -93,7 +94,7 @@ async fn no_archive_keeps_a_document_reader_or_has_it_tell_of_other_files() {
     assert!(refused > read);
 }
 
-/// Documents as office programs make them, with something added.
+/// Returns documents as office programs create them, with an addition.
 fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
     let paragraph = |text: &str| format!("<w:p><w:r><w:t>{text}</w:t></w:r></w:p>");
     let word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main";
@@ -200,7 +201,7 @@ fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
     }
     let sheet = |cells: &str| {
         let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-        let book = format!(
+        let effect_log = format!(
             r#"<workbook xmlns="{main}" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>"#
         );
         let sheet =
@@ -215,7 +216,7 @@ fn office(canary: &str) -> Vec<(String, Vec<u8>)> {
                     .replace("wordprocessingml.document", "spreadsheetml.sheet"),
             ),
             Entry::file("_rels/.rels", relations("xl/workbook.xml", "")),
-            Entry::file("xl/workbook.xml", book),
+            Entry::file("xl/workbook.xml", effect_log),
             Entry::file("xl/_rels/workbook.xml.rels", of_book),
             Entry::file("xl/worksheets/sheet1.xml", sheet),
         ])

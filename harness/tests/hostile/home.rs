@@ -1,4 +1,4 @@
-//! The file tools over a home on the disk, beside which lies a canary.
+//! File tools over a home folder on the disk, with a canary next to it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use deerflow_harness::ids::ThreadId;
 use deerflow_harness::sandbox::safe_fs::Resolver;
 use deerflow_harness::sandbox::virtual_paths::RelativePath;
 use deerflow_harness::sandbox::{
-    Fault, FileHome, FileLimits, Root, Shelf, ShelvedFolder, Shelves, ThreadFiles,
+    FileFailure, FileHome, FileLimits, MountedSkill, Root, SkillMountSource, SkillMounts,
+    ThreadFiles,
 };
 use deerflow_harness::testkit::skill_archives::{Entry, archive, skill_text};
 use deerflow_harness::testkit::tool_context;
@@ -20,11 +21,13 @@ use deerflow_harness::tools::{ToolContext, ToolRegistry, erase};
 use deerflow_harness::uploads::{UploadBatch, UploadLimits};
 use serde_json::{Value, json};
 
-/// What no answer may hold: the content of a file outside, the name of one that is only there, and the length of a picture.
+/// Texts that no result may contain: the content of an outside file, the name of one that exists
+/// only there, and the length of an image.
 const CANARIES: [&str; 3] = ["canary-51c7", "only-outside", "1313377"];
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A home with one thread of `ann`, whose folders look like the folder outside but for what is in them.
+/// Home folder with one thread of `ann`, whose folders have the same names as those outside and
+/// other contents.
 pub(crate) struct Home {
     base: tempfile::TempDir,
     pub(crate) files: ThreadFiles,
@@ -32,13 +35,13 @@ pub(crate) struct Home {
     ctx: ToolContext,
 }
 
-/// The only skill that anybody has.
+/// The only existing skill.
 #[derive(Debug)]
 struct OneSkill(PathBuf);
 
-impl Shelves for OneSkill {
-    fn of(&self, _user_id: &str) -> Result<Shelf, Fault> {
-        Ok(Shelf::new(vec![ShelvedFolder {
+impl SkillMountSource for OneSkill {
+    fn of(&self, _user_id: &str) -> Result<SkillMounts, FileFailure> {
+        Ok(SkillMounts::new(vec![MountedSkill {
             path: RelativePath::parse("public/web").expect("a path"),
             host: self.0.clone(),
         }]))
@@ -50,22 +53,22 @@ impl Home {
         let base = tempfile::tempdir().expect("a folder");
         let outside = base.path().join("outside");
         for folder in [outside.clone(), outside.join("real")] {
-            furnish(&folder, CANARIES[0], 1_313_377);
+            write_sample_files(&folder, CANARIES[0], 1_313_377);
             fs::write(folder.join("only-outside.txt"), CANARIES[0]).expect("a file");
         }
         let skill = base.path().join("skills/web");
         let home =
             FileHome::with_resolver(base.path().join("home"), FileLimits::default(), resolver);
-        let home = home.with_shelves(Arc::new(OneSkill(skill.clone())));
+        let home = home.with_skill_mounts(Arc::new(OneSkill(skill.clone())));
         let ctx = tool_context();
         let files = home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
         for root in [Root::Workspace, Root::Uploads, Root::Outputs] {
             files.blocking().dirs().create(root).expect("a root");
             let folder = files.blocking().dirs().host_path(root);
-            furnish(&folder, "inside", 64);
-            furnish(&folder.join("real"), "inside", 64);
+            write_sample_files(&folder, "inside", 64);
+            write_sample_files(&folder.join("real"), "inside", 64);
         }
-        furnish(&skill.join("real"), "inside", 64);
+        write_sample_files(&skill.join("real"), "inside", 64);
         let mut tools = ToolRegistry::new();
         tools.add(erase(Ls {
             home: home.clone(),
@@ -94,7 +97,7 @@ impl Home {
         self.base.path().join("outside")
     }
 
-    /// Where a virtual folder lies.
+    /// Returns the host path of a virtual folder.
     pub(crate) fn host(&self, folder: &str) -> PathBuf {
         let dirs = self.files.blocking().dirs();
         match folder.strip_prefix("/mnt/user-data") {
@@ -111,7 +114,7 @@ impl Home {
         }
     }
 
-    /// All that a tool has to say, to whomever.
+    /// Calls a tool and returns its whole result, for model and user.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> Result<String, String> {
         let Value::Object(args) = args else {
             panic!("arguments are an object")
@@ -127,7 +130,7 @@ impl Home {
             .map_err(|error| error.to_string())
     }
 
-    /// The file at a path as it is handed out over HTTP.
+    /// Returns the file at a path as it is served over HTTP.
     pub(crate) async fn artifact(&self, path: &str) -> Result<String, String> {
         let path = artifact_path(path).map_err(|error| error.to_string())?;
         let artifact = Artifact::open(&self.files, &path)
@@ -140,7 +143,7 @@ impl Home {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Hands in a file of this name.
+    /// Uploads a file with this name.
     pub(crate) async fn upload(&self, name: &str) -> Result<String, String> {
         let limits = UploadLimits {
             max_files: 9,
@@ -168,7 +171,7 @@ impl Home {
         }
     }
 
-    /// Fails when anything outside of the home was changed.
+    /// Asserts that nothing outside of the home was changed.
     pub(crate) fn assert_outside_is_untouched(&self, by: &str) {
         assert_eq!(
             names_in(self.base.path()),
@@ -203,22 +206,22 @@ impl Home {
     }
 }
 
-/// Fails when an answer tells of what lies outside; `asked` may say what it likes.
-pub(crate) fn assert_tells_nothing(answer: &str, asked: &str) {
+/// Asserts that a result reveals nothing from outside; text of `asked` itself is permitted.
+pub(crate) fn assert_discloses_nothing(answer: &str, asked: &str) {
     for canary in CANARIES.iter().filter(|canary| !asked.contains(**canary)) {
-        assert!(!answer.contains(canary), "{asked:?} was told {canary}");
+        assert!(!answer.contains(canary), "{asked:?} revealed {canary}");
     }
 }
 
-/// Puts a text, a picture and an archive into a folder.
-pub(crate) fn furnish(folder: &Path, text: &str, picture_bytes: usize) {
+/// Writes a text, an image and an archive into a folder.
+pub(crate) fn write_sample_files(folder: &Path, text: &str, picture_bytes: usize) {
     fs::create_dir_all(folder).expect("a folder");
     for name in ["secret.txt", "pic.png", "bag.skill"] {
         fs::write(folder.join(name), content(name, text, picture_bytes)).expect("a file");
     }
 }
 
-/// What is in a file of this name.
+/// Returns the content of a file with this name.
 pub(crate) fn content(name: &str, text: &str, picture_bytes: usize) -> Vec<u8> {
     match name {
         "pic.png" => [PICTURE, &vec![0; picture_bytes - PICTURE.len()]].concat(),
@@ -239,7 +242,7 @@ fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The arguments with which a tool is asked about a folder and a file.
+/// Returns arguments that apply a tool to a folder and a file.
 pub(crate) fn arguments(tool: &str, folder: &str, file: &str) -> Value {
     match tool {
         "write_file" => json!({ "path": file, "content": "written" }),

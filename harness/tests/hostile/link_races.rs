@@ -1,6 +1,8 @@
-//! A thread that swaps what a path means for a link to the outside, as fast as it can, while every way to a file is taken.
+//! Races: a thread swaps a path for a link to the outside as fast as it can, while every kind of
+//! file access runs.
 //!
-//! `SECONDS=60` gives each race that long; `cargo test .. --nocapture` shows how many tries that were.
+//! `SECONDS=60` sets the duration of each race; `cargo test .. --nocapture` prints the number of
+//! tries.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,18 +13,18 @@ use std::time::{Duration, Instant};
 use deerflow_harness::sandbox::safe_fs::Resolver;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::home::{Home, arguments, assert_tells_nothing, content};
+use crate::home::{Home, arguments, assert_discloses_nothing, content};
 use crate::support::setting;
 
-/// How often something must have been swapped before it was a race.
+/// Minimum number of swaps of a valid race.
 const MIN_SWAPS: u64 = 300;
 
-/// What is swapped for a link.
+/// Object that is swapped for a link.
 #[derive(Debug, Clone, Copy)]
 enum Swapped {
     /// The file itself.
     File,
-    /// The folder that it is in.
+    /// The folder that contains it.
     Folder,
     /// The root above that.
     Root,
@@ -30,8 +32,8 @@ enum Swapped {
 
 use Swapped::{File, Folder, Root};
 
-/// A way to a file: the tool, the root, the file, and what is swapped.
-const WAYS: &[(&str, &str, &str, &[Swapped])] = &[
+/// File accesses: the tool, the root, the file, and the swapped objects.
+const FILE_ACCESSES: &[(&str, &str, &str, &[Swapped])] = &[
     (
         "read_file",
         "/mnt/user-data/workspace",
@@ -132,22 +134,22 @@ const WAYS: &[(&str, &str, &str, &[Swapped])] = &[
     ),
 ];
 
-/// How a race went.
+/// Result of a race.
 #[derive(Debug, Default)]
 struct Race {
     tries: u64,
-    /// Tries that met the file as it should be.
+    /// Tries that found the legitimate file.
     met: u64,
     swaps: u64,
 }
 
 #[test]
-fn no_swap_in_the_middle_of_any_way_to_a_file_leads_outside() {
+fn path_swap_during_file_access_never_escapes() {
     let lasting =
         Duration::from_millis(setting("SECONDS", 0) * 1_000).max(Duration::from_millis(250));
     let (mut all, mut races) = (Race::default(), 0);
     for resolver in [Resolver::Kernel, Resolver::Walk] {
-        for (tool, root, file, kinds) in WAYS {
+        for (tool, root, file, kinds) in FILE_ACCESSES {
             for swapped in *kinds {
                 let race = run(&Home::new(resolver), tool, root, file, *swapped, lasting);
                 println!("{resolver:?} {tool} {root} {file} {swapped:?}: {race:?}");
@@ -160,10 +162,10 @@ fn no_swap_in_the_middle_of_any_way_to_a_file_leads_outside() {
             }
         }
     }
-    println!("{races} races: {all:?}, nothing of the outside read or written");
+    println!("{races} races: {all:?}, nothing outside was read or written");
     assert!(
         all.met > races && all.met < all.tries,
-        "both sides were met: {all:?}"
+        "both objects were found: {all:?}"
     );
 }
 
@@ -191,7 +193,7 @@ fn run(
                 swaps.fetch_add(1, Ordering::Relaxed);
             }
         });
-        // Also when a try panics: a test that finds a leak must end.
+        // The thread must also end if a try panics, as when a test finds a leak.
         let _stop = StopOnDrop(&stop);
         let begun = Instant::now();
         while begun.elapsed() < lasting || swaps.load(Ordering::Relaxed) < MIN_SWAPS {
@@ -203,7 +205,7 @@ fn run(
                 tool != "present_files" || !answer.contains("are shown"),
                 "a file of the outside was presented"
             );
-            assert_tells_nothing(&answer, &path);
+            assert_discloses_nothing(&answer, &path);
         }
     });
     race.swaps = swaps.into_inner();
@@ -231,11 +233,11 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Two things that take turns at one name.
+/// Two objects that alternate under one name.
 struct Swap {
     place: PathBuf,
     link_to: PathBuf,
-    /// What the file holds when it is one; a folder changes places with a link that lies beside it.
+    /// Content of the object if it is a file; a folder is exchanged with a link next to it.
     content: Option<Vec<u8>>,
 }
 
@@ -257,7 +259,7 @@ impl Swap {
     }
 
     fn of_folder(place: PathBuf, link_to: PathBuf) -> Self {
-        symlink(&link_to, beside(&place)).expect("a link");
+        symlink(&link_to, sibling(&place)).expect("a link");
         Self {
             place,
             link_to,
@@ -266,19 +268,19 @@ impl Swap {
     }
 
     fn once(&self) {
-        let beside = beside(&self.place);
+        let sibling = sibling(&self.place);
         let Some(content) = &self.content else {
-            renameat_with(CWD, &self.place, CWD, &beside, RenameFlags::EXCHANGE).expect("a swap");
+            renameat_with(CWD, &self.place, CWD, &sibling, RenameFlags::EXCHANGE).expect("a swap");
             return;
         };
-        // Both are made anew: a tool may have put its own file there.
-        symlink(&self.link_to, &beside).expect("a link");
-        fs::rename(&beside, &self.place).expect("a swap");
-        fs::write(&beside, content).expect("a file");
-        fs::rename(&beside, &self.place).expect("a swap");
+        // Both are created again: a tool may have put its own file there.
+        symlink(&self.link_to, &sibling).expect("a link");
+        fs::rename(&sibling, &self.place).expect("a swap");
+        fs::write(&sibling, content).expect("a file");
+        fs::rename(&sibling, &self.place).expect("a swap");
     }
 }
 
-fn beside(place: &Path) -> PathBuf {
+fn sibling(place: &Path) -> PathBuf {
     place.with_extension("other")
 }

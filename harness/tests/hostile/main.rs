@@ -1,6 +1,6 @@
-//! Hostile names, links, archives, addresses and commands, against the harness as its users have it.
+//! Hostile names, links, archives, addresses and commands against the harness's public API.
 //!
-//! Those with `sandbox` in their names need bubblewrap; `tests/sandbox/run.sh` runs them.
+//! Tests with `sandbox` in their names need bubblewrap; `tests/sandbox/run.sh` runs them.
 
 #[cfg(feature = "web")]
 mod addresses;

@@ -1,4 +1,4 @@
-//! Processes that carry a mark in their arguments or environment, looked for from outside of any sandbox.
+//! Finds processes by a mark in their arguments or environment, from outside of any sandbox.
 
 use std::fs;
 use std::path::Path;
@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 use deerflow_harness::sandbox::CommandLimits;
 use deerflow_harness::sandbox::command::bubblewrap::{BubblewrapCommandSandbox, BubblewrapOptions};
 
-/// How long whatever is left is waited for before it counts as having got away: a busy machine is slow to bury.
-const ESCAPED: Duration = Duration::from_secs(30);
+/// Time after which a remaining process counts as escaped: a busy machine is slow to reap.
+const ESCAPE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A text that no other process of this machine has.
+/// Text that no unrelated process of this machine has.
 #[derive(Debug, Clone)]
 pub(crate) struct Mark(pub(crate) String);
 
 impl Mark {
-    /// One that belongs to a temporary folder, and for the environment of all that is started for it.
+    /// Returns the mark of a temporary folder, for the environment of everything that is started
+    /// for it.
     pub(crate) fn of(folder: &Path) -> Self {
         Self(format!(
             "mark{}",
@@ -27,7 +28,7 @@ impl Mark {
         ))
     }
 
-    /// What the processes that carry it are called, by their arguments.
+    /// Returns the arguments of the processes with the mark.
     pub(crate) fn carriers(&self) -> Vec<String> {
         let own = std::process::id().to_string();
         let processes = fs::read_dir("/proc")
@@ -52,7 +53,7 @@ impl Mark {
             .any(|window| window == self.0.as_bytes())
     }
 
-    /// How many processes of one kind there are.
+    /// Counts the processes of one kind.
     pub(crate) fn count(&self, kind: &str) -> usize {
         let name = format!("{}-{kind}", self.0);
         self.carriers()
@@ -61,10 +62,10 @@ impl Mark {
             .count()
     }
 
-    /// Waits until nobody carries it: how long that took since `ended`.
+    /// Waits until no process has the mark and returns the time since `ended`.
     ///
     /// # Panics
-    /// When somebody still does after long.
+    /// Panics if a process still has it after [`ESCAPE_TIMEOUT`].
     pub(crate) fn gone_since(&self, ended: Instant) -> Duration {
         loop {
             let left = self.carriers();
@@ -72,7 +73,7 @@ impl Mark {
                 return ended.elapsed();
             }
             assert!(
-                ended.elapsed() < ESCAPED,
+                ended.elapsed() < ESCAPE_TIMEOUT,
                 "these outlived their sandbox: {left:#?}"
             );
             std::thread::sleep(Duration::from_millis(5));
@@ -80,7 +81,7 @@ impl Mark {
     }
 }
 
-/// A sandbox that gives all its commands the mark of a folder, in `MARK`.
+/// Opens a sandbox that sets `MARK` to the mark of a folder for all its commands.
 pub(crate) async fn marking_sandbox(
     base: &Path,
     limits: CommandLimits,
@@ -92,5 +93,10 @@ pub(crate) async fn marking_sandbox(
         ..BubblewrapOptions::new(base.join("support"))
     };
     let (sandbox, report) = BubblewrapCommandSandbox::open(options).await;
-    sandbox.unwrap_or_else(|| panic!("the sandbox does not hold here: {}", report.missing_text()))
+    sandbox.unwrap_or_else(|| {
+        panic!(
+            "the sandbox is not effective here: {}",
+            report.missing_text()
+        )
+    })
 }

@@ -1,4 +1,4 @@
-//! A corpus of names that are meant to get out, put to everything that takes a path.
+//! Corpus of names that try to escape, used with everything that accepts a path.
 
 use deerflow_harness::ids::ThreadId;
 use deerflow_harness::sandbox::safe_fs::Resolver;
@@ -6,13 +6,13 @@ use deerflow_harness::sandbox::thread_dirs::UserDirName;
 use deerflow_harness::sandbox::{Root, VirtualPath};
 use deerflow_harness::skills::is_skill_name;
 use deerflow_harness::testkit::hostile_names;
-use deerflow_harness::uploads::place_named;
+use deerflow_harness::uploads::upload_path;
 
-use crate::home::{Home, arguments, assert_tells_nothing};
+use crate::home::{Home, arguments, assert_discloses_nothing};
 use crate::support::setting;
 
 #[tokio::test]
-async fn no_name_leads_any_tool_outside() {
+async fn path_names_never_escape_through_any_tool() {
     for resolver in [Resolver::Kernel, Resolver::Walk] {
         let home = Home::new(resolver);
         let names = hostile_names(home.outside().to_str().unwrap(), setting("SEED", 1));
@@ -46,10 +46,10 @@ async fn no_name_leads_any_tool_outside() {
             for answer in &answers {
                 taken += usize::from(answer.is_ok());
                 let text = answer.as_ref().unwrap_or_else(|error| error);
-                assert_tells_nothing(text, name);
+                assert_discloses_nothing(text, name);
                 assert!(
                     !text.contains(&thread_folder),
-                    "{name:?} was told where the host has its files: {text}"
+                    "{name:?} revealed a host path: {text}"
                 );
             }
             if let Ok(path) = VirtualPath::parse(name) {
@@ -64,7 +64,7 @@ async fn no_name_leads_any_tool_outside() {
             home.assert_outside_is_untouched(name);
         }
         println!(
-            "{resolver:?}: {} names, {tries} calls, {taken} of them found something inside",
+            "{resolver:?}: {} names, {tries} calls, {taken} of them matched something inside",
             names.len()
         );
         assert!(taken > 0 && taken < tries);
@@ -72,7 +72,7 @@ async fn no_name_leads_any_tool_outside() {
 }
 
 #[test]
-fn no_name_of_a_user_thread_skill_or_upload_is_a_way() {
+fn user_thread_skill_and_upload_names_never_escape() {
     let home = Home::new(Resolver::detect());
     let workspace = home.files.blocking().dirs().host_path(Root::Workspace);
     let depth = workspace.components().count();
@@ -92,7 +92,7 @@ fn no_name_of_a_user_thread_skill_or_upload_is_a_way() {
             );
         }
         assert!(!is_skill_name(&name) || is_plain(&name), "{name:?}");
-        if let Ok(place) = place_named(&name) {
+        if let Ok(place) = upload_path(&name) {
             let host = home
                 .files
                 .blocking()

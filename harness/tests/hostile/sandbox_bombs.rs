@@ -1,9 +1,10 @@
-//! Commands that take all they can get, or will not end: each is contained, and soon gone with all that it has started.
+//! Commands that exhaust resources or never end: each is contained, and removed soon with all its
+//! processes.
 
 use std::time::{Duration, Instant};
 
 use deerflow_harness::sandbox::{
-    CommandEnd, CommandLimits, CommandRequest, CommandSandbox, Root, Shelf, Transcript,
+    CommandEnd, CommandLimits, CommandRequest, CommandSandbox, Root, SkillMounts, Transcript,
 };
 
 use crate::marked::{Mark, marking_sandbox};
@@ -19,12 +20,12 @@ const LIMITS: CommandLimits = CommandLimits {
     output_bytes: 4 << 20,
 };
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-/// What may pass after the time limit, or after an earlier end.
-const SOON: Duration = Duration::from_secs(1);
-/// How often a machine that is too busy is asked again. What gets away fails the first time.
+/// Maximum time until removal after the time limit, or after an earlier end.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(1);
+/// Number of tries on a machine that is too busy. An escape fails the first time.
 const ROUNDS: usize = 3;
 
-/// Name, command, and whether only its time limit ends it.
+/// Name, command, and `true` if only its time limit ends it.
 const BOMBS: &[(&str, &str, bool)] = &[
     (
         "a fork bomb",
@@ -131,7 +132,7 @@ const BOMBS: &[(&str, &str, bool)] = &[
         true,
     ),
     (
-        "children that nobody buries",
+        "children that are never reaped",
         "for i in $(seq 30); do (:) & done; exec sleep 1000",
         true,
     ),
@@ -150,20 +151,20 @@ const BOMBS: &[(&str, &str, bool)] = &[
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn every_bomb_is_contained_and_gone_a_second_after_its_end() {
+async fn every_bomb_is_contained_and_gone_within_a_second() {
     let base = tempfile::tempdir().unwrap();
     let mark = Mark::of(base.path());
     let sandbox = marking_sandbox(base.path(), LIMITS).await;
     for (number, (bomb, command, lasts)) in BOMBS.iter().enumerate() {
         let mut took = Vec::new();
-        while took.iter().all(|took| *took >= SOON) {
+        while took.iter().all(|took| *took >= REMOVAL_LIMIT) {
             let dirs = dirs_of(
                 &base.path().join("home"),
                 &format!("t{number}-{}", took.len()),
             );
             let request = CommandRequest {
                 dirs: &dirs,
-                shelf: &Shelf::default(),
+                shelf: &SkillMounts::default(),
                 command,
                 time_limit: TIME_LIMIT,
             };
@@ -179,7 +180,7 @@ async fn every_bomb_is_contained_and_gone_a_second_after_its_end() {
             );
             took.push(mark.gone_since(begun + ended));
             assert!(
-                took.len() < ROUNDS || took.iter().any(|took| *took < SOON),
+                took.len() < ROUNDS || took.iter().any(|took| *took < REMOVAL_LIMIT),
                 "{bomb}: {took:?}"
             );
             let largest = largest_file(&dirs.host_path(Root::Workspace));
@@ -192,7 +193,7 @@ async fn every_bomb_is_contained_and_gone_a_second_after_its_end() {
     }
 }
 
-/// What the longest file in a folder takes of the disk.
+/// Returns the allocated size of the longest file in a folder.
 fn largest_file(folder: &std::path::Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(folder).expect("a folder").flatten();
@@ -206,7 +207,7 @@ fn largest_file(folder: &std::path::Path) -> u64 {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_bomb_in_one_sandbox_leaves_the_next_its_share() {
+async fn bomb_in_one_sandbox_leaves_resources_for_the_next() {
     let base = tempfile::tempdir().unwrap();
     let sandbox = marking_sandbox(base.path(), LIMITS).await;
     let home = base.path().join("home");
@@ -215,7 +216,7 @@ async fn a_bomb_in_one_sandbox_leaves_the_next_its_share() {
         let mut transcript = Transcript::keeping(1_000);
         let request = CommandRequest {
             dirs: &dirs,
-            shelf: &Shelf::default(),
+            shelf: &SkillMounts::default(),
             command,
             time_limit,
         };

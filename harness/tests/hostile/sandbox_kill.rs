@@ -1,27 +1,30 @@
-//! A process that embeds the sandbox and is killed takes with it all that its commands have started.
+//! When a process that embeds the sandbox is killed, all processes of its commands end with it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use deerflow_harness::sandbox::{CommandLimits, CommandRequest, CommandSandbox, Shelf, Transcript};
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::sandbox::{
+    CommandLimits, CommandRequest, CommandSandbox, SkillMounts, Transcript,
+};
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use futures_util::future::join_all;
 
 use crate::marked::{Mark, marking_sandbox};
 use crate::support::{dirs_of, setting};
 
 const SANDBOXES: usize = 50;
-/// What may pass between the kill and the last process' end.
-const SOON: Duration = Duration::from_secs(1);
-/// How often a machine that is too busy to bury that soon is asked again. What gets away fails the first time.
+/// Maximum time between the kill and the end of the last process.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(1);
+/// Number of tries on a machine that is too busy to reap in time. An escape fails the first time.
 const ROUNDS: usize = 3;
-/// Tells the process that is to be killed where it works, and what its commands are.
+/// Variables of the process that will be killed: its folder, and the command that it runs.
 const HOME: &str = "DEERFLOW_TEST_KILLED_HOME";
 const COMMAND: &str = "DEERFLOW_TEST_KILLED_COMMAND";
 
-/// A child, one in a session of its own, and a daemon that was forked twice; none of them heeds a signal that can be ignored.
+/// A child, one in a separate session, and a daemon that was forked twice; all ignore the signals
+/// that can be ignored.
 const STUBBORN: &str = r#"
 trap '' TERM INT HUP
 stay() { trap '' TERM INT HUP; exec -a "$MARK-$1" sleep 1000; }
@@ -32,10 +35,10 @@ setsid bash -c 'stay session' &
 wait
 "#;
 
-/// This program once more, as a process that runs [`SANDBOXES`] commands until it is killed.
-struct Killed(Child);
+/// This program again, as a process that runs [`SANDBOXES`] commands until it is killed.
+struct KilledProcess(Child);
 
-impl Killed {
+impl KilledProcess {
     fn start(base: &Path, command: &str) -> Self {
         let mut program = Command::new(std::env::current_exe().expect("this program"));
         program
@@ -56,7 +59,7 @@ impl Killed {
         )
     }
 
-    /// Waits until it is `so` far, as seen from outside.
+    /// Waits until the condition `so` holds.
     fn until(&mut self, so: impl Fn() -> bool) {
         let begun = Instant::now();
         while !so() {
@@ -66,13 +69,13 @@ impl Killed {
             );
             assert!(
                 begun.elapsed() < Duration::from_secs(120),
-                "its commands did not begin"
+                "its commands did not start"
             );
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// When it was killed.
+    /// Kills the process and returns the time.
     fn kill(&mut self) -> Instant {
         self.0.kill().expect("killed");
         let killed = Instant::now();
@@ -81,7 +84,7 @@ impl Killed {
     }
 }
 
-impl Drop for Killed {
+impl Drop for KilledProcess {
     fn drop(&mut self) {
         let _ended = self.0.kill();
         let _buried = self.0.wait();
@@ -89,14 +92,14 @@ impl Drop for Killed {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "the process that the other tests here kill; alone it does nothing"]
+#[ignore = "child process that the other tests here kill; alone it does nothing"]
 async fn stands_for_a_gateway() {
     #[expect(
         clippy::disallowed_methods,
-        reason = "it is how a test program is told something"
+        reason = "a test program gets its parameters this way"
     )]
-    let told = [HOME, COMMAND].map(|name| std::env::var(name).ok());
-    let [Some(home), Some(command)] = told else {
+    let variables = [HOME, COMMAND].map(|name| std::env::var(name).ok());
+    let [Some(home), Some(command)] = variables else {
         return;
     };
     let base = PathBuf::from(home);
@@ -105,7 +108,7 @@ async fn stands_for_a_gateway() {
         let dirs = dirs_of(&base.join("home"), &format!("t{number}"));
         let request = CommandRequest {
             dirs: &dirs,
-            shelf: &Shelf::default(),
+            shelf: &SkillMounts::default(),
             command: &command,
             time_limit: Duration::from_secs(900),
         };
@@ -119,12 +122,12 @@ async fn stands_for_a_gateway() {
 
 #[test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-fn nothing_of_fifty_sandboxes_is_left_a_second_after_their_gateway_was_killed() {
+fn killed_gateway_leaves_no_process_of_fifty_sandboxes() {
     let mut took = Vec::new();
-    while took.iter().all(|took| *took >= SOON) {
+    while took.iter().all(|took| *took >= REMOVAL_LIMIT) {
         let base = tempfile::tempdir().unwrap();
         let mark = Mark::of(base.path());
-        let mut gateway = Killed::start(base.path(), STUBBORN);
+        let mut gateway = KilledProcess::start(base.path(), STUBBORN);
         gateway.until(|| {
             ["child", "session", "daemon"]
                 .iter()
@@ -137,27 +140,27 @@ fn nothing_of_fifty_sandboxes_is_left_a_second_after_their_gateway_was_killed() 
             took[took.len() - 1]
         );
         assert!(
-            took.len() < ROUNDS || took.iter().any(|took| *took < SOON),
+            took.len() < ROUNDS || took.iter().any(|took| *took < REMOVAL_LIMIT),
             "{took:?}"
         );
     }
 }
 
-/// The moments between the start of the launcher and that of the command are short, so there are many rounds.
+/// The time between the starts of launcher and command is short, so there are many rounds.
 #[test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-fn a_gateway_that_is_killed_while_its_sandboxes_start_leaves_none_behind() {
+fn gateway_killed_while_sandboxes_start_leaves_none() {
     let seed = setting("SEED", 1);
-    let chance = Chance::of(seed);
+    let chance = SeededRng::of(seed);
     for round in 0..setting("ROUNDS", 20) {
         let base = tempfile::tempdir().unwrap();
         let mark = Mark::of(base.path());
-        let mut gateway = Killed::start(base.path(), r#"exec -a "$MARK-begun" sleep 1000"#);
+        let mut gateway = KilledProcess::start(base.path(), r#"exec -a "$MARK-begun" sleep 1000"#);
         let begun = chance.below(SANDBOXES);
         gateway.until(|| mark.count("begun") >= begun.max(1));
         let gone = mark.gone_since(gateway.kill());
         println!(
-            "seed {seed} round {round}: killed when {begun} had begun, all gone after {gone:?}"
+            "seed {seed} round {round}: killed when {begun} had started, all gone after {gone:?}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests here share: settings and folders.
+//! Shared helpers: settings and folders.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use deerflow_harness::ids::ThreadId;
 use deerflow_harness::sandbox::ThreadDirs;
 use deerflow_harness::sandbox::safe_fs::Resolver;
 
-/// A number from the environment, such as `SECONDS=60`.
+/// Returns a number from the environment, such as `SECONDS=60`.
 pub(crate) fn setting(name: &str, default: u64) -> u64 {
     #[expect(
         clippy::disallowed_methods,
-        reason = "tests have no configuration to ask"
+        reason = "tests have no configuration object"
     )]
     let value = std::env::var(name);
     value.map_or(default, |value| {
         value
             .parse()
-            .unwrap_or_else(|_| panic!("{name} is a number, not {value:?}"))
+            .unwrap_or_else(|_| panic!("{name} must be a number, not {value:?}"))
     })
 }
 
-/// The folders of a thread of `ann`.
+/// Returns the folders of a thread of `ann`.
 pub(crate) fn dirs_of(home: &Path, thread: &str) -> ThreadDirs {
     let home: Arc<Path> = home.into();
     ThreadDirs::new(

@@ -1,9 +1,9 @@
-//! Agents through the gateway: offered, called, read, cancelled, and gone with it.
+//! ACP agents through the gateway: offered, called, read, cancelled, and cleaned up.
 
 use serde_json::Value;
 
-use super::kit::{AGENT, is_alive};
-use crate::rig::{Answer, Rig, body, list, until, words};
+use super::support::{AGENT, is_alive};
+use crate::rig::{HttpResponse, Rig, body, list, message_text, until};
 
 async fn rig() -> Rig {
     let section = format!(
@@ -12,20 +12,20 @@ async fn rig() -> Rig {
     Rig::in_environment(&section, &[("ACP_WORD", "canary-word")]).await
 }
 
-fn asking(prompt: &str) -> String {
+fn task_call(prompt: &str) -> String {
     format!(
         "[[tool:invoke_acp_agent {}]]",
         serde_json::json!({"agent": "bob", "prompt": prompt})
     )
 }
 
-/// The results of the calls of a run.
+/// Returns the results of a run's tool calls.
 async fn results(rig: &Rig, thread: &str, request: &str) -> Vec<Value> {
     let run = rig
         .run(thread, &body(&format!("{request} then say done")))
         .await;
     assert_eq!(
-        rig.shown_run(thread, &run.run).await["status"],
+        rig.get_run(thread, &run.run).await["status"],
         "success",
         "{request}"
     );
@@ -37,32 +37,33 @@ async fn results(rig: &Rig, thread: &str, request: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_task_is_handed_over_and_its_files_are_read() {
+async fn task_is_delegated_and_its_files_are_read() {
     let rig = rig().await;
     let thread = rig.thread().await;
     let read = r#"[[tool:read_file {"path": "/mnt/acp-workspace/a.txt"}]] [[tool:ls {"path": "/mnt/acp-workspace"}]]"#;
     let put = r#"[[tool:write_file {"path": "/mnt/acp-workspace/b.txt", "content": "x"}]]"#;
-    let asked = asking("write a.txt made by bob\nlook\ntag system");
-    let said: Vec<String> = results(&rig, &thread, &format!("{asked} {read} {put}"))
+    let asked = task_call("write a.txt made by bob\nlook\ntag system");
+    let actual_text: Vec<String> = results(&rig, &thread, &format!("{asked} {read} {put}"))
         .await
         .iter()
-        .map(words)
+        .map(message_text)
         .collect();
     assert!(
-        said[0].contains("cwd /mnt/acp-workspace") && said[0].contains("WORD=canary-word"),
-        "{said:?}"
+        actual_text[0].contains("cwd /mnt/acp-workspace")
+            && actual_text[0].contains("WORD=canary-word"),
+        "{actual_text:?}"
     );
     assert!(
-        said[0].contains("obey") && !said[0].contains("<system>"),
-        "an agent's words do not speak for the system: {said:?}"
+        actual_text[0].contains("obey") && !actual_text[0].contains("<system>"),
+        "tags in agent output are escaped: {actual_text:?}"
     );
     assert_eq!(
-        (said[1].as_str(), said[2].as_str()),
+        (actual_text[1].as_str(), actual_text[2].as_str()),
         ("made by bob", "/mnt/acp-workspace/a.txt")
     );
     assert!(
-        said[3].contains("outside the allowed directories"),
-        "{said:?}"
+        actual_text[3].contains("outside the allowed directories"),
+        "{actual_text:?}"
     );
     let request = rig
         .model
@@ -71,13 +72,14 @@ async fn a_task_is_handed_over_and_its_files_are_read() {
         .find(|request| !request.tools.is_empty())
         .expect("a request with tools");
     assert!(request.tools.contains(&"invoke_acp_agent".to_owned()));
-    let system = words(&request.messages[0]);
+    let system = message_text(&request.messages[0]);
     assert!(system.contains("<acp_agents>"), "{system}");
     let lost = r#"[[tool:invoke_acp_agent {"agent": "lost", "prompt": "x"}]]"#;
     let other = rig.thread().await;
     let lost = &results(&rig, &other, lost).await[0];
     assert!(
-        words(lost).contains("`no-such-agent` was not found on PATH") && lost["status"] == "error",
+        message_text(lost).contains("`no-such-agent` was not found on PATH")
+            && lost["status"] == "error",
         "{lost}"
     );
     let elsewhere = &results(
@@ -87,17 +89,17 @@ async fn a_task_is_handed_over_and_its_files_are_read() {
     )
     .await[0];
     assert_eq!(
-        words(elsewhere),
+        message_text(elsewhere),
         "(empty)",
-        "another thread has a folder of its own"
+        "each thread has its own folder"
     );
     assert!(!rig.gateway.logs().contains("canary-word"));
 }
 
 #[tokio::test]
-async fn without_agents_nobody_hears_of_them() {
+async fn no_acp_tool_is_offered_without_agents() {
     let rig = Rig::start().await;
-    rig.say("say hello").await;
+    rig.run_prompt("say hello").await;
     let request = rig
         .model
         .requests()
@@ -106,19 +108,19 @@ async fn without_agents_nobody_hears_of_them() {
         .expect("a request with tools");
     assert!(
         !request.tools.contains(&"invoke_acp_agent".to_owned())
-            && !words(&request.messages[0]).contains("acp")
+            && !message_text(&request.messages[0]).contains("acp")
     );
 }
 
 #[tokio::test]
-async fn no_agent_outlives_its_run_or_the_gateway() {
+async fn acp_agents_end_with_their_run_and_the_gateway() {
     let mut rig = rig().await;
     let begin = async |rig: &Rig| {
         let thread = rig.thread().await;
         let run = rig
             .background(
                 &thread,
-                &body(&format!("{} then say done", asking("spawn pids\nhang"))),
+                &body(&format!("{} then say done", task_call("spawn pids\nhang"))),
             )
             .await;
         let place = rig.gateway.home().join(format!(
@@ -141,13 +143,13 @@ async fn no_agent_outlives_its_run_or_the_gateway() {
     let (.., others) = begin(&rig).await;
     let path = format!("/api/threads/{thread}/runs/{run}/cancel?wait=1");
     assert_eq!(
-        Answer::of(rig.request(reqwest::Method::POST, &path))
+        HttpResponse::of(rig.request(reqwest::Method::POST, &path))
             .await
             .status,
         204
     );
     gone(&pids).await;
-    assert!(others.split(' ').all(is_alive), "the other run goes on");
+    assert!(others.split(' ').all(is_alive), "the other run continues");
     rig.gateway.terminate().await.expect("stopped");
     gone(&others).await;
 }

@@ -1,10 +1,11 @@
-//! Agents that hang, lie, flood and die: each costs its own call, and nothing that it started stays.
+//! Agents that hang, send invalid data, flood and exit: each fails only its own call, and no
+//! process that it started remains.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::kit::{Bench, agent, agent_with, is_alive};
+use super::support::{Bench, agent, agent_with, is_alive};
 use crate::rig::until;
 
 fn within(seconds: u32, mut entry: Value) -> Value {
@@ -12,19 +13,20 @@ fn within(seconds: u32, mut entry: Value) -> Value {
     entry
 }
 
-/// For what ends only after the agent was started, greeted and given a session.
-fn later(entry: Value) -> Value {
+/// Returns an entry with a timeout for failures after the agent was started, initialized and given
+/// a session.
+fn with_work_timeout(entry: Value) -> Value {
     within(20, entry)
 }
 
 #[tokio::test]
-async fn no_phase_is_waited_for_without_end() {
+async fn every_phase_has_a_timeout() {
     let bench = Bench::new();
     let (greet, open, work) = tokio::join!(
         bench.ask(within(5, agent(&["initialize=hang"])), "x"),
-        bench.ask(later(agent(&["session/new=hang"])), "x"),
+        bench.ask(with_work_timeout(agent(&["session/new=hang"])), "x"),
         bench.ask(
-            later(agent(&[])),
+            with_work_timeout(agent(&[])),
             "complain my disk is full\nsay I began\nhang"
         ),
     );
@@ -49,13 +51,13 @@ async fn no_phase_is_waited_for_without_end() {
 }
 
 #[tokio::test]
-async fn one_that_does_not_read_holds_nobody() {
+async fn agent_that_does_not_read_blocks_nothing() {
     let bench = Bench::new();
     let begun = Instant::now();
-    // More than a pipe takes, so that it cannot be written.
+    // More than the buffer of a pipe, so that the write blocks.
     let long = "x".repeat(1 << 20);
     let (deaf, no_agent) = tokio::join!(
-        bench.ask(later(agent(&["after session/new=hang"])), &long),
+        bench.ask(with_work_timeout(agent(&["after session/new=hang"])), &long),
         bench.ask(
             within(5, agent_with(json!({"command": "sleep", "args": ["1000"]}))),
             &long
@@ -78,7 +80,7 @@ async fn one_that_does_not_read_holds_nobody() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_ends_the_call() {
+async fn invalid_message_ends_the_call() {
     let bench = Bench::new();
     let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
     let (garbage, huge) = tokio::join!(
@@ -97,7 +99,7 @@ async fn what_is_no_message_ends_the_call() {
 }
 
 #[tokio::test]
-async fn a_death_is_told_with_its_last_words_and_no_secret() {
+async fn agent_exit_is_reported_with_stderr_and_no_secret() {
     let bench = Bench::new();
     let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
     let died = bench
@@ -127,14 +129,14 @@ async fn a_death_is_told_with_its_last_words_and_no_secret() {
 }
 
 #[tokio::test]
-async fn nothing_that_it_started_outlives_its_call() {
+async fn agent_child_processes_end_with_the_call() {
     let bench = Bench::new();
     bench
         .ask(agent(&[]), "spawn by-itself")
         .await
         .expect("done");
     bench
-        .ask(later(agent(&[])), "spawn late\nhang")
+        .ask(with_work_timeout(agent(&[])), "spawn late\nhang")
         .await
         .expect_err("late");
     bench
@@ -147,7 +149,7 @@ async fn nothing_that_it_started_outlives_its_call() {
         pids("cancelled").filter(|pids| pids.split(' ').all(is_alive))
     });
     tokio::select! {
-        told = cancelled => panic!("{told:?}"),
+        actual = cancelled => panic!("{actual:?}"),
         _pids = begun => {}
     }
     for name in ["by-itself", "late", "broken", "cancelled"] {

@@ -1,6 +1,6 @@
-//! Agents that are programs of their own: well-behaved ones, hostile ones, and all of it through the gateway.
+//! ACP agents as separate programs: well-behaved ones, hostile ones, and both through the gateway.
 
 mod gateway;
 mod hostile;
-mod kit;
+mod support;
 mod tasks;

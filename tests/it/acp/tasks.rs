@@ -1,18 +1,18 @@
-//! Agents that behave: what they are given, what they may, and what becomes of what they say and leave.
+//! Well-behaved agents: their input, their permissions, and the handling of their output and files.
 
 use harness::tools::Effect;
 use serde_json::{Map, json};
 
-use super::kit::{AGENT, Bench, agent, agent_with};
+use super::support::{AGENT, Bench, agent, agent_with};
 
 #[tokio::test]
-async fn a_task_gives_what_the_agent_says_and_what_it_leaves() {
+async fn task_returns_agent_text_and_keeps_its_files() {
     let bench = Bench::new();
-    let said = bench
+    let actual_text = bench
         .ask(agent(&[]), "think hm\nsay one\nwrite a.txt left\nsay , two")
         .await
         .expect("done");
-    assert_eq!(said, "one, two");
+    assert_eq!(actual_text, "one, two");
     assert_eq!(
         std::fs::read_to_string(bench.workspace("ann").join("a.txt")).expect("a file"),
         "left"
@@ -37,7 +37,7 @@ async fn a_task_gives_what_the_agent_says_and_what_it_leaves() {
 }
 
 #[tokio::test]
-async fn permissions_follow_the_entry() {
+async fn permissions_follow_the_agent_config() {
     let bench = Bench::new();
     let asks = "permission reject_once,allow_always,allow_once\npermission allow_always\npermission reject_once";
     let refused = bench.ask(agent(&[]), asks).await.expect("done");
@@ -66,10 +66,10 @@ async fn permissions_follow_the_entry() {
 }
 
 #[tokio::test]
-async fn files_and_terminals_of_the_client_are_refused() {
+async fn client_file_and_terminal_requests_are_refused() {
     let bench = Bench::new();
     let approving = agent_with(json!({"auto_approve_permissions": true}));
-    let said = bench
+    let actual_text = bench
         .ask(
             approving,
             "read /etc/passwd\nput /etc/x\nterminal id\nsay still here",
@@ -77,25 +77,27 @@ async fn files_and_terminals_of_the_client_are_refused() {
         .await
         .expect("done");
     assert_eq!(
-        said.matches("offers neither files nor terminals").count(),
+        actual_text
+            .matches("offers neither files nor terminals")
+            .count(),
         3,
-        "{said}"
+        "{actual_text}"
     );
     assert!(
-        said.ends_with("still here") && !said.contains("root:"),
-        "{said}"
+        actual_text.ends_with("still here") && !actual_text.contains("root:"),
+        "{actual_text}"
     );
 }
 
 #[tokio::test]
-async fn an_agent_gets_its_own_variables_and_few_others() {
+async fn agent_environment_has_only_allowed_variables() {
     let bench = Bench::new();
     let entry = agent_with(json!({"env": {"KEY": "canary-key"}}));
-    let said = bench.ask(entry, "look").await.expect("done");
-    let (places, variables) = said.split_once('\n').expect("lines");
+    let actual_text = bench.ask(entry, "look").await.expect("done");
+    let (places, variables) = actual_text.split_once('\n').expect("lines");
     assert_eq!(
         places, "cwd /mnt/acp-workspace session /mnt/acp-workspace",
-        "no path of the host is told"
+        "no host path is passed to the agent"
     );
     let mut names: Vec<&str> = variables
         .lines()
@@ -107,7 +109,7 @@ async fn an_agent_gets_its_own_variables_and_few_others() {
 }
 
 #[tokio::test]
-async fn users_have_folders_of_their_own() {
+async fn each_user_has_a_separate_folder() {
     let bench = Bench::new();
     bench
         .ask_as("ann", agent(&[]), "write secret.txt x")
@@ -121,7 +123,7 @@ async fn users_have_folders_of_their_own() {
 }
 
 #[tokio::test]
-async fn servers_and_model_are_handed_over() {
+async fn mcp_servers_and_model_are_passed_to_agent() {
     let bench = Bench::with_servers(&json!({
         "files": {"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "t"}},
         "web": {"type": "http", "url": "https://a.example/mcp"},
@@ -129,11 +131,11 @@ async fn servers_and_model_are_handed_over() {
         "off": {"command": "x", "enabled": false},
         "bad": {"type": "http"},
     }));
-    let said = bench
+    let actual_text = bench
         .ask(agent_with(json!({"model": "large"})), "opening")
         .await
         .expect("done");
-    let opening: serde_json::Value = serde_json::from_str(&said).expect("json");
+    let opening: serde_json::Value = serde_json::from_str(&actual_text).expect("json");
     let names: Vec<_> = opening["mcpServers"]
         .as_array()
         .expect("servers")
@@ -156,7 +158,7 @@ async fn servers_and_model_are_handed_over() {
 }
 
 #[tokio::test]
-async fn the_tool_tells_whom_there_is_and_is_not_made_again() {
+async fn tool_lists_agents_and_is_not_rebuilt() {
     let bench = Bench::new();
     let tool = bench.tool(agent(&[]));
     assert!(
@@ -167,7 +169,7 @@ async fn the_tool_tells_whom_there_is_and_is_not_made_again() {
     assert_eq!(
         (tool.effect(&Map::new()), tool.is_foreign()),
         (Effect::Pure, true),
-        "arguments that do not fit do nothing"
+        "invalid arguments have no effect"
     );
     let call = async |args: serde_json::Value| {
         let args = args.as_object().cloned().expect("arguments");
@@ -189,7 +191,7 @@ async fn the_tool_tells_whom_there_is_and_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_explained() {
+async fn missing_program_is_reported_with_fix() {
     let bench = Bench::new();
     let missing = bench
         .ask(agent_with(json!({"command": "no-such-agent"})), "x")

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::rig::{Answer, Rig, body, said, text};
+use crate::rig::{HttpResponse, Rig, body, messages_of, text};
 
-/// A run that has said something.
-async fn talking(rig: &Rig) -> (String, String) {
+/// Starts a run that has already streamed some text.
+async fn run_with_output(rig: &Rig) -> (String, String) {
     let thread = rig.thread().await;
     let mut stream = rig.stream(&thread, &body("[[slow 1000x10ms]]")).await;
     let mut run = String::new();
@@ -22,8 +22,8 @@ async fn talking(rig: &Rig) -> (String, String) {
     }
 }
 
-async fn cancel(rig: &Rig, thread: &str, run: &str, query: &str) -> Answer {
-    Answer::of(rig.request(
+async fn cancel(rig: &Rig, thread: &str, run: &str, query: &str) -> HttpResponse {
+    HttpResponse::of(rig.request(
         reqwest::Method::POST,
         &format!("/api/threads/{thread}/runs/{run}/cancel{query}"),
     ))
@@ -31,44 +31,44 @@ async fn cancel(rig: &Rig, thread: &str, run: &str, query: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn a_cancel_that_waits_comes_back_when_all_is_over() {
+async fn cancel_with_wait_returns_after_run_ended() {
     let rig = Rig::start().await;
-    let (thread, run) = talking(&rig).await;
+    let (thread, run) = run_with_output(&rig).await;
     let cancelled = cancel(&rig, &thread, &run, "?wait=1").await;
     assert_eq!(
         (cancelled.status.as_u16(), cancelled.text.as_str()),
         (204, "")
     );
-    assert_eq!(rig.shown_run(&thread, &run).await["status"], "interrupted");
+    assert_eq!(rig.get_run(&thread, &run).await["status"], "interrupted");
 }
 
 #[tokio::test]
-async fn a_cancel_that_does_not_wait_is_accepted_and_comes_true() {
+async fn cancel_without_wait_is_accepted_and_applied() {
     let rig = Rig::start().await;
-    let (thread, run) = talking(&rig).await;
+    let (thread, run) = run_with_output(&rig).await;
     let cancelled = cancel(&rig, &thread, &run, "?wait=0&action=interrupt").await;
     assert_eq!(
         (cancelled.status.as_u16(), cancelled.text.as_str()),
         (202, "")
     );
-    assert_eq!(rig.settled(&thread, &run).await, "interrupted");
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "interrupted");
     assert_eq!(
         cancel(&rig, &thread, &run, "").await.status,
         202,
-        "again is no mistake"
+        "a second cancel is not an error"
     );
 }
 
 #[tokio::test]
-async fn an_interrupted_answer_keeps_what_the_user_saw() {
+async fn interrupted_answer_keeps_streamed_text() {
     let rig = Rig::start().await;
-    let (thread, run) = talking(&rig).await;
+    let (thread, run) = run_with_output(&rig).await;
     cancel(&rig, &thread, &run, "?wait=1").await;
-    let told = rig.talk(&thread).await;
-    assert_eq!(told.len(), 2, "{told:?}");
+    let actual = rig.visible_messages(&thread).await;
+    assert_eq!(actual.len(), 2, "{actual:?}");
     assert!(
-        told[1].0 == "ai" && told[1].1.starts_with("tok0 tok1 tok2 tok3 "),
-        "{told:?}"
+        actual[1].0 == "ai" && actual[1].1.starts_with("tok0 tok1 tok2 tok3 "),
+        "{actual:?}"
     );
     let frames = rig
         .join(&thread, &run, None)
@@ -85,7 +85,7 @@ async fn an_interrupted_answer_keeps_what_the_user_saw() {
     );
     assert!(
         frames.iter().all(|frame| frame.name() != "error"),
-        "a stop is no error"
+        "a stop is not an error"
     );
     let page = rig
         .get(&format!("/api/threads/{thread}/messages/page"))
@@ -94,20 +94,20 @@ async fn an_interrupted_answer_keeps_what_the_user_saw() {
     assert_eq!(
         page["data"].as_array().map(Vec::len),
         Some(2),
-        "feed and state agree: {page}"
+        "transcript and state agree: {page}"
     );
     let next = rig.run(&thread, &body("then say on")).await;
-    assert_eq!(rig.settled(&thread, &next.run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &next.run).await, "success");
     assert_eq!(
-        rig.talk(&thread).await.last(),
+        rig.visible_messages(&thread).await.last(),
         Some(&("ai".to_owned(), "on".to_owned()))
     );
 }
 
 #[tokio::test]
-async fn a_rollback_brings_the_thread_back_to_where_it_was() {
+async fn rollback_restores_previous_thread_state() {
     let rig = Rig::start().await;
-    let before = rig.say("then say x").await;
+    let before = rig.run_prompt("then say x").await;
     let thread = before.thread;
     let run = rig.background(&thread, &body("[[slow 1000x10ms]]")).await;
     assert_eq!(
@@ -117,20 +117,20 @@ async fn a_rollback_brings_the_thread_back_to_where_it_was() {
         204
     );
     assert_eq!(
-        rig.talk(&thread).await,
-        said(&[("human", "then say x"), ("ai", "x")])
+        rig.visible_messages(&thread).await,
+        messages_of(&[("human", "then say x"), ("ai", "x")])
     );
     let shown = rig.get(&format!("/api/threads/{thread}")).await.ok();
     assert_eq!(shown["status"], "idle", "{shown}");
     rig.run(&thread, &body("then say y")).await;
-    assert_eq!(rig.talk(&thread).await.len(), 4);
+    assert_eq!(rig.visible_messages(&thread).await.len(), 4);
 }
 
 #[tokio::test]
-async fn a_finished_run_cannot_be_cancelled() {
+async fn finished_run_cannot_be_cancelled() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
-    let before = rig.shown_run(&run.thread, &run.run).await;
+    let run = rig.run_prompt("then say x").await;
+    let before = rig.get_run(&run.thread, &run.run).await;
     for query in ["", "?wait=1", "?action=rollback"] {
         let detail = cancel(&rig, &run.thread, &run.run, query)
             .await
@@ -140,13 +140,13 @@ async fn a_finished_run_cannot_be_cancelled() {
             "{detail}"
         );
     }
-    assert_eq!(rig.shown_run(&run.thread, &run.run).await, before);
+    assert_eq!(rig.get_run(&run.thread, &run.run).await, before);
 }
 
 #[tokio::test]
-async fn a_cancel_must_say_something_that_exists() {
+async fn cancel_with_unknown_action_or_id_is_rejected() {
     let rig = Rig::start().await;
-    let (thread, run) = talking(&rig).await;
+    let (thread, run) = run_with_output(&rig).await;
     let detail = cancel(&rig, &thread, &run, "?action=explode")
         .await
         .refusal(422);
@@ -156,13 +156,13 @@ async fn a_cancel_must_say_something_that_exists() {
         .refusal(422);
     cancel(&rig, &thread, "nobody", "").await.refusal(404);
     cancel(&rig, "nobody", &run, "").await.refusal(404);
-    assert_eq!(rig.shown_run(&thread, &run).await["status"], "running");
+    assert_eq!(rig.get_run(&thread, &run).await["status"], "running");
 }
 
 #[tokio::test]
-async fn nothing_more_is_streamed_after_the_cancel_is_confirmed() {
+async fn nothing_is_streamed_after_confirmed_cancel() {
     let rig = Rig::start().await;
-    let (thread, run) = talking(&rig).await;
+    let (thread, run) = run_with_output(&rig).await;
     cancel(&rig, &thread, &run, "?wait=1").await;
     let count = async || {
         rig.join(&thread, &run, None)
@@ -173,23 +173,23 @@ async fn nothing_more_is_streamed_after_the_cancel_is_confirmed() {
             .len()
     };
     let at_once = count().await;
-    rig.say("then say x").await;
+    rig.run_prompt("then say x").await;
     assert_eq!(count().await, at_once);
 }
 
 #[tokio::test]
-async fn stop_and_send_at_once_is_no_error() {
+async fn cancel_followed_by_new_run_succeeds() {
     let rig = Rig::start().await;
-    let (thread, run) = talking(&rig).await;
+    let (thread, run) = run_with_output(&rig).await;
     assert_eq!(cancel(&rig, &thread, &run, "?wait=0").await.status, 202);
     let next = rig.run(&thread, &body("then say on")).await;
-    assert_eq!(rig.shown_run(&thread, &next.run).await["status"], "success");
-    let first: Value = rig.shown_run(&thread, &run).await;
+    assert_eq!(rig.get_run(&thread, &next.run).await["status"], "success");
+    let first: Value = rig.get_run(&thread, &run).await;
     assert_eq!(first["status"], "interrupted");
 }
 
 #[tokio::test]
-async fn a_hanging_provider_does_not_hold_up_a_cancel() {
+async fn hanging_provider_does_not_delay_cancel() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let mut stream = rig.stream(&thread, &body("[[delay 60000]]")).await;
@@ -207,13 +207,13 @@ async fn a_hanging_provider_does_not_hold_up_a_cancel() {
         204
     );
     assert_eq!(
-        rig.talk(&thread).await[0],
+        rig.visible_messages(&thread).await[0],
         ("human".to_owned(), "[[delay 60000]]".to_owned())
     );
 }
 
 #[tokio::test]
-async fn a_cancel_at_any_moment_leaves_a_thread_that_goes_on() {
+async fn cancel_at_any_moment_leaves_usable_thread() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for n in 0..24_u64 {
@@ -227,7 +227,7 @@ async fn a_cancel_at_any_moment_leaves_a_thread_that_goes_on() {
             cancelled.status,
             cancelled.text
         );
-        let status = rig.settled(&thread, &run).await;
+        let status = rig.wait_for_end(&thread, &run).await;
         let expected: &[&str] = match (cancelled.status.as_u16(), action) {
             (409, _) => &["success"],
             (_, "interrupt") => &["interrupted", "success"],
@@ -239,9 +239,9 @@ async fn a_cancel_at_any_moment_leaves_a_thread_that_goes_on() {
         );
     }
     let last = rig.run(&thread, &body("then say still here")).await;
-    assert_eq!(rig.shown_run(&thread, &last.run).await["status"], "success");
+    assert_eq!(rig.get_run(&thread, &last.run).await["status"], "success");
     assert_eq!(
-        rig.talk(&thread)
+        rig.visible_messages(&thread)
             .await
             .last()
             .map(|last| last.1.clone())

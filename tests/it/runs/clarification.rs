@@ -1,23 +1,24 @@
-//! The agent asks the user, as DeerFlow does it: the run ends well, the answer is a new run.
+//! Clarifications, as DeerFlow does them: the run ends successfully, and the user's answer is a new
+//! run.
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, Rig, body_with, list, text, words};
+use crate::rig::{FinishedRun, Rig, body_with, list, message_text, text};
 
-async fn asked(rig: &Rig) -> Finished {
+async fn asked(rig: &Rig) -> FinishedRun {
     let question = json!({"question": "Which colour?", "clarification_type": "approach_choice", "options": ["red", "blue"]});
-    rig.say(&format!(
+    rig.run_prompt(&format!(
         "Paint it [[tool:ask_clarification {question}]] then say never reached"
     ))
     .await
 }
 
 #[tokio::test]
-async fn a_question_ends_the_run_with_a_form_for_the_user() {
+async fn clarification_ends_run_with_form_for_user() {
     let rig = Rig::start().await;
     let run = asked(&rig).await;
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success"
     );
     assert_eq!(
@@ -37,7 +38,7 @@ async fn a_question_ends_the_run_with_a_form_for_the_user() {
         )
     );
     assert_eq!(card["id"], format!("clarification:{call}"));
-    let content = words(card);
+    let content = message_text(card);
     assert!(
         ["Which colour?", "1. red", "2. blue"]
             .iter()
@@ -74,7 +75,7 @@ async fn a_question_ends_the_run_with_a_form_for_the_user() {
 }
 
 #[tokio::test]
-async fn an_answer_goes_on_and_marks_the_question_as_answered() {
+async fn answer_continues_and_marks_clarification_answered() {
     let rig = Rig::start().await;
     let run = asked(&rig).await;
     let card = list(&run.last_values()["messages"])
@@ -97,11 +98,11 @@ async fn an_answer_goes_on_and_marks_the_question_as_answered() {
         )
         .await;
     assert_eq!(
-        rig.shown_run(&run.thread, &reply.run).await["status"],
+        rig.get_run(&run.thread, &reply.run).await["status"],
         "success"
     );
     assert_eq!(
-        words(
+        message_text(
             list(&reply.last_values()["messages"])
                 .last()
                 .expect("a message")

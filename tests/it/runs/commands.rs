@@ -1,13 +1,13 @@
-//! Runs that call `bash`: in the kernel's sandbox, and on the host where it was asked for.
+//! Runs that call `bash`: in the kernel's sandbox, and on the host if the configuration permits it.
 
 use serde_json::{Value, json};
 
-use crate::rig::{CANARY, Rig, body, list, until, words};
+use crate::rig::{CANARY, Rig, body, list, message_text, until};
 
-/// What the model read of one command.
+/// Returns the result of one command as the model reads it.
 async fn result(rig: &Rig, command: &str) -> String {
     let run = rig
-        .say(&format!(
+        .run_prompt(&format!(
             "[[tool:bash {}]] then say done",
             json!({"description": "d", "command": command})
         ))
@@ -18,10 +18,10 @@ async fn result(rig: &Rig, command: &str) -> String {
         .filter(|message| message["type"] == "tool")
         .collect();
     assert_eq!(results.len(), 1, "{values}");
-    words(results[0])
+    message_text(results[0])
 }
 
-/// Processes of this machine whose command line has `mark` in it.
+/// Counts the processes of this machine whose command line contains `mark`.
 fn processes_with(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").expect("proc").flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
@@ -30,16 +30,16 @@ fn processes_with(mark: &str) -> usize {
         .count()
 }
 
-/// A run whose command sleeps with `mark` in its command line; its thread and id.
+/// Starts a run whose command sleeps with `mark` in its command line; returns its thread and id.
 async fn sleeping(rig: &Rig, mark: &str) -> (String, String) {
     let command = format!("(sleep {mark} & trap '' TERM; sleep {mark}; true)");
     let thread = rig.thread().await;
-    let words = format!(
+    let prompt = format!(
         "[[tool:bash {}]] then say done",
         json!({"description": "d", "command": command})
     );
-    let run = rig.background(&thread, &body(&words)).await;
-    // Two that make the sandbox, two shells and two that sleep.
+    let run = rig.background(&thread, &body(&prompt)).await;
+    // Two processes that create the sandbox, two shells and two `sleep`s.
     until("the command runs", async || {
         (processes_with(mark) >= 6).then_some(())
     })
@@ -49,7 +49,7 @@ async fn sleeping(rig: &Rig, mark: &str) -> (String, String) {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_command_in_the_sandbox_sees_its_thread_and_nothing_of_the_gateway() {
+async fn sandbox_command_sees_only_its_thread() {
     let rig = Rig::with_commands("{use: local}").await;
     let shown = result(
         &rig,
@@ -86,7 +86,7 @@ async fn a_command_in_the_sandbox_sees_its_thread_and_nothing_of_the_gateway() {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_cancel_ends_everything_in_the_sandbox() {
+async fn cancel_ends_every_process_in_the_sandbox() {
     let rig = Rig::with_commands("{use: local}").await;
     let (thread, run) = sleeping(&rig, "98761.5").await;
     let path = format!("/api/threads/{thread}/runs/{run}/cancel?wait=1");
@@ -94,8 +94,8 @@ async fn a_cancel_ends_everything_in_the_sandbox() {
         .send()
         .await
         .expect("an answer");
-    assert_eq!(rig.settled(&thread, &run).await, "interrupted");
-    until("nothing is left", async || {
+    assert_eq!(rig.wait_for_end(&thread, &run).await, "interrupted");
+    until("no process remains", async || {
         (processes_with("98761.5") == 0).then_some(())
     })
     .await;
@@ -103,11 +103,11 @@ async fn a_cancel_ends_everything_in_the_sandbox() {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_killed_gateway_leaves_nothing_in_the_sandbox_running() {
+async fn killed_gateway_leaves_no_sandbox_process() {
     let mut rig = Rig::with_commands("{use: local}").await;
     sleeping(&rig, "98762.5").await;
     rig.gateway.kill9().await.expect("killed");
-    until("nothing is left", async || {
+    until("no process remains", async || {
         (processes_with("98762.5") == 0).then_some(())
     })
     .await;
@@ -115,21 +115,21 @@ async fn a_killed_gateway_leaves_nothing_in_the_sandbox_running() {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_command_in_the_sandbox_that_takes_too_long_is_ended_and_the_run_goes_on() {
+async fn sandbox_command_timeout_ends_it_and_run_continues() {
     let rig = Rig::with_commands("{use: local, bash_command_timeout: 10}").await;
     let shown = result(&rig, "echo begun; sleep 98763.5 & sleep 98763.5").await;
     assert_eq!(
         shown,
         "begun\nThe command was ended because it took longer than 10 seconds."
     );
-    until("nothing is left", async || {
+    until("no process remains", async || {
         (processes_with("98763.5") == 0).then_some(())
     })
     .await;
 }
 
 #[tokio::test]
-async fn commands_on_the_host_need_to_be_asked_for_and_speak_of_virtual_folders() {
+async fn host_commands_need_opt_in_and_show_virtual_folders() {
     let rig = Rig::with_commands("{use: local, allow_host_bash: true}").await;
     let shown = result(
         &rig,
@@ -144,5 +144,5 @@ async fn commands_on_the_host_need_to_be_asked_for_and_speak_of_virtual_folders(
         !shown.contains("GATEWAY_PORT") && !shown.contains(CANARY),
         "{shown}"
     );
-    assert!(rig.gateway.logs().contains("without a sandbox"));
+    assert!(rig.gateway.logs().contains("unsandboxed"));
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::rig::{MODEL, Rig, body, body_with, list, said, text};
+use crate::rig::{MODEL, Rig, body, body_with, list, messages_of, text};
 
 #[tokio::test]
-async fn a_background_run_is_pending_first_and_a_success_later() {
+async fn background_run_goes_from_pending_to_success() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let created = rig
@@ -27,18 +27,18 @@ async fn a_background_run_is_pending_first_and_a_success_later() {
         created.headers["content-location"],
         format!("/api/threads/{thread}/runs/{run_id}")
     );
-    assert_eq!(rig.settled(&thread, run_id).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, run_id).await, "success");
     assert_eq!(
-        rig.talk(&thread).await,
-        said(&[("human", "then say x"), ("ai", "x")])
+        rig.visible_messages(&thread).await,
+        messages_of(&[("human", "then say x"), ("ai", "x")])
     );
 }
 
 #[tokio::test]
-async fn a_finished_run_tells_what_it_cost() {
+async fn finished_run_reports_token_usage() {
     let rig = Rig::start().await;
-    let run = rig.say("[[usage 11,7]] then say x").await;
-    let shown = rig.shown_run(&run.thread, &run.run).await;
+    let run = rig.run_prompt("[[usage 11,7]] then say x").await;
+    let shown = rig.get_run(&run.thread, &run.run).await;
     let counts = [
         "total_input_tokens",
         "total_output_tokens",
@@ -57,7 +57,7 @@ async fn a_finished_run_tells_what_it_cost() {
 #[tokio::test]
 async fn runs_are_listed_newest_first() {
     let rig = Rig::start().await;
-    let first = rig.say("then say x").await;
+    let first = rig.run_prompt("then say x").await;
     let second = rig.run(&first.thread, &body("[[error 400]]")).await;
     let path = format!("/api/threads/{}/runs", first.thread);
     let ids = async |query: &str| {
@@ -83,16 +83,16 @@ async fn runs_are_listed_newest_first() {
 }
 
 #[tokio::test]
-async fn options_of_newer_clients_do_not_disturb() {
+async fn options_of_newer_clients_are_ignored() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let more = json!({"durability": "async", "checkpoint_during": true, "langsmith_tracer": {}, "stream_resumable": false, "of_tomorrow": [1]});
     let run = rig.run(&thread, &body_with("then say x", more)).await;
-    assert_eq!(rig.settled(&thread, &run.run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &run.run).await, "success");
 }
 
 #[tokio::test]
-async fn options_that_would_change_what_a_run_means_are_refused() {
+async fn unsupported_options_that_change_a_run_are_rejected() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for (option, value) in [
@@ -137,7 +137,7 @@ async fn options_that_would_change_what_a_run_means_are_refused() {
 }
 
 #[tokio::test]
-async fn what_a_run_needs_must_exist() {
+async fn missing_thread_model_or_assistant_is_rejected() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for path in ["/runs", "/runs/stream", "/runs/wait"] {
@@ -192,9 +192,9 @@ async fn what_a_run_needs_must_exist() {
 }
 
 #[tokio::test]
-async fn a_run_of_another_thread_is_not_found() {
+async fn run_of_another_thread_is_not_found() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let other = rig.thread().await;
     let path = format!("/api/threads/{other}/runs/{}", run.run);
     for way in ["", "/stream", "/join"] {
@@ -206,7 +206,7 @@ async fn a_run_of_another_thread_is_not_found() {
 }
 
 #[tokio::test]
-async fn messages_are_taken_in_every_form_clients_write_them() {
+async fn messages_are_accepted_in_every_client_form() {
     let rig = Rig::start().await;
     for message in [
         json!({"role": "user", "content": "then say x"}),
@@ -222,8 +222,8 @@ async fn messages_are_taken_in_every_form_clients_write_them() {
             )
             .await;
         assert_eq!(
-            rig.talk(&thread).await,
-            said(&[("human", "then say x"), ("ai", "x")]),
+            rig.visible_messages(&thread).await,
+            messages_of(&[("human", "then say x"), ("ai", "x")]),
             "{message}"
         );
         assert_eq!(run.names().last(), Some(&"end"));
@@ -250,9 +250,9 @@ async fn messages_are_taken_in_every_form_clients_write_them() {
 }
 
 #[tokio::test]
-async fn the_model_gets_what_its_entry_says() {
+async fn model_receives_configured_parameters() {
     let rig = Rig::start().await;
-    rig.say("then say x").await;
+    rig.run_prompt("then say x").await;
     let request = rig.model.requests().pop().expect("a call");
     assert_eq!(request.model.as_deref(), Some("scripted-1"));
     assert!(

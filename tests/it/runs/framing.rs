@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Rig, body, body_with, text, words};
+use crate::rig::{Rig, body, body_with, message_text, text};
 
 #[tokio::test]
-async fn the_headers_let_clients_find_the_run_and_keep_proxies_from_buffering() {
+async fn headers_locate_run_and_disable_proxy_buffering() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     assert_eq!(
         run.headers["content-type"],
         "text/event-stream; charset=utf-8"
@@ -20,7 +20,7 @@ async fn the_headers_let_clients_find_the_run_and_keep_proxies_from_buffering() 
         run.headers["content-location"],
         format!("/api/threads/{}/runs/{}", run.thread, run.run)
     );
-    // Clients append this one to the address they were given, prefix included.
+    // Clients append this path to their base URL, prefix included.
     assert_eq!(
         run.headers["location"],
         format!("/threads/{}/runs/{}/stream", run.thread, run.run)
@@ -28,9 +28,9 @@ async fn the_headers_let_clients_find_the_run_and_keep_proxies_from_buffering() 
 }
 
 #[tokio::test]
-async fn a_frame_is_event_data_id_and_a_blank_line() {
+async fn frame_is_event_data_id_and_blank_line() {
     let rig = Rig::start().await;
-    let run = rig.say("grüße 🦌 then say größe 🦌").await;
+    let run = rig.run_prompt("grüße 🦌 then say größe 🦌").await;
     let mut ids = HashSet::new();
     for frame in &run.frames {
         let (event, data) = (frame.name(), frame.data.as_deref().expect("data"));
@@ -65,9 +65,9 @@ async fn a_frame_is_event_data_id_and_a_blank_line() {
 }
 
 #[tokio::test]
-async fn the_question_follows_metadata_under_one_id() {
+async fn human_message_follows_metadata_under_one_id() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     assert_eq!(run.names()[..3], ["metadata", "values", "messages"]);
     let frames: Vec<Value> = run
         .frames
@@ -91,7 +91,7 @@ async fn the_question_follows_metadata_under_one_id() {
 }
 
 #[tokio::test]
-async fn the_headers_come_before_the_model_answers() {
+async fn headers_arrive_before_model_answers() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let mut stream = rig.stream(&thread, &body("[[hang]]")).await;
@@ -104,14 +104,14 @@ async fn the_headers_come_before_the_model_answers() {
         .expect("open")
         .json()
         .expect("json");
-    assert_eq!(words(&values["messages"][0]), "[[hang]]");
+    assert_eq!(message_text(&values["messages"][0]), "[[hang]]");
 }
 
 #[tokio::test]
-async fn the_pieces_of_an_answer_add_up_to_the_final_message() {
+async fn chunks_concatenate_to_final_message() {
     let rig = Rig::start().await;
     let run = rig
-        .say("[[think a deep thought]][[usage 11,7]] then say one two three four")
+        .run_prompt("[[think a deep thought]][[usage 11,7]] then say one two three four")
         .await;
     let chunks = run.chunks();
     let last = run.last_values()["messages"]
@@ -124,10 +124,10 @@ async fn the_pieces_of_an_answer_add_up_to_the_final_message() {
         "one id"
     );
     assert_eq!(
-        chunks.iter().map(words).collect::<String>(),
+        chunks.iter().map(message_text).collect::<String>(),
         "one two three four"
     );
-    assert_eq!(words(&last), "one two three four");
+    assert_eq!(message_text(&last), "one two three four");
     let thoughts: String = chunks
         .iter()
         .filter_map(|chunk| chunk["additional_kwargs"]["reasoning_content"].as_str())
@@ -166,9 +166,9 @@ async fn the_pieces_of_an_answer_add_up_to_the_final_message() {
 }
 
 #[tokio::test]
-async fn pieces_carry_the_fields_and_the_place_that_clients_read() {
+async fn chunks_carry_fields_and_node_that_clients_read() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let pairs = run.data("messages");
     let chunk = pairs
         .iter()
@@ -199,7 +199,7 @@ async fn pieces_carry_the_fields_and_the_place_that_clients_read() {
 }
 
 #[tokio::test]
-async fn only_the_modes_asked_for_are_streamed() {
+async fn only_requested_modes_are_streamed() {
     let rig = Rig::start().await;
     for (modes, allowed) in [
         (json!("values"), vec!["values"]),
@@ -233,7 +233,7 @@ async fn only_the_modes_asked_for_are_streamed() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_sends_a_heartbeat() {
+async fn idle_stream_sends_heartbeat() {
     let rig = Rig::with("runs: {idle_limit_seconds: 120}").await;
     let thread = rig.post("/threads", &json!({})).await.ok();
     let path = format!("/threads/{}/runs/stream", text(&thread["thread_id"]));

@@ -1,10 +1,10 @@
-//! Goals of threads: what is set over HTTP is worked on by the agent.
+//! Goals of threads: the agent works on a goal that was set over HTTP.
 
 use serde_json::{Value, json};
 
 use crate::rig::{Rig, body, list, text, until};
 
-/// A thread with a goal, run once with these words.
+/// Runs a thread with a goal once on this prompt.
 async fn run(rig: &Rig, request: &str) -> (String, Vec<Value>, Value) {
     let thread = rig.thread().await;
     rig.put(
@@ -14,32 +14,33 @@ async fn run(rig: &Rig, request: &str) -> (String, Vec<Value>, Value) {
     .await
     .ok();
     let run = rig.run(&thread, &body(request)).await;
-    assert_eq!(rig.shown_run(&thread, &run.run).await["status"], "success");
+    assert_eq!(rig.get_run(&thread, &run.run).await["status"], "success");
     assert_eq!(rig.model.rejections(), 0);
     assert_eq!(
         list(&rig.get(&format!("/api/threads/{thread}/runs")).await.ok()).len(),
         1,
         "a continuation is part of its run"
     );
-    let told = run
+    let actual = run
         .data("custom")
         .into_iter()
         .filter(|event| event["type"] == "goal_evaluated")
         .collect();
     let goal = rig.get(&format!("/api/threads/{thread}/goal")).await.ok()["goal"].clone();
-    (thread, told, goal)
+    (thread, actual, goal)
 }
 
-// The scripted model says what the user tells it to, and does not judge: what becomes of a judgement is tested in the harness.
+// The scripted model repeats what the user requests and cannot evaluate a goal; evaluations are
+// tested in the harness.
 #[tokio::test]
-async fn a_goal_of_which_nobody_knows_how_it_stands_is_told_and_stays() {
+async fn goal_with_failed_evaluation_is_reported_and_stays() {
     let rig = Rig::start().await;
-    let (thread, told, goal) = run(&rig, "then say the report is finished").await;
+    let (thread, actual, goal) = run(&rig, "then say the report is finished").await;
     assert_eq!(
         (
-            told.len(),
-            &told[0]["satisfied"],
-            &told[0]["stand_down_reason"]
+            actual.len(),
+            &actual[0]["satisfied"],
+            &actual[0]["stand_down_reason"]
         ),
         (1, &json!(false), &json!("evaluation_failed"))
     );
@@ -50,7 +51,7 @@ async fn a_goal_of_which_nobody_knows_how_it_stands_is_told_and_stays() {
     assert_eq!(
         rig.model.requests().len(),
         2,
-        "the answer, and the judgement"
+        "the answer and the evaluation"
     );
     let usage = rig
         .get(&format!("/api/threads/{thread}/token-usage"))
@@ -71,13 +72,13 @@ async fn a_goal_of_which_nobody_knows_how_it_stands_is_told_and_stays() {
 }
 
 #[tokio::test]
-async fn a_goal_whose_run_was_stopped_stays_and_is_not_worked_on() {
+async fn goal_of_cancelled_run_stays_without_continuation() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let path = format!("/api/threads/{thread}/goal");
     rig.put(&path, &json!({"objective": "x"})).await.ok();
     let run = rig.background(&thread, &body("[[slow 1000x20ms]]")).await;
-    until("the model to be asked", async || {
+    until("the first model call", async || {
         (rig.model.requests().len() == 1).then_some(())
     })
     .await;
@@ -99,5 +100,5 @@ async fn a_goal_whose_run_was_stopped_stays_and_is_not_worked_on() {
         (&goal["objective"], &goal["continuation_count"]),
         (&json!("x"), &json!(0))
     );
-    assert_eq!(rig.model.requests().len(), 1, "nobody was asked about it");
+    assert_eq!(rig.model.requests().len(), 1, "the goal was not evaluated");
 }

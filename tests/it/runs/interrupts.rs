@@ -1,13 +1,13 @@
-//! Breakpoints, resuming, and steps without end.
+//! Breakpoints, resuming, and the recursion limit.
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, Rig, body_with, text, words};
+use crate::rig::{FinishedRun, Rig, body_with, message_text, text};
 
 const CALL: &str =
     "[[tool:ls {\"description\": \"look\", \"path\": \"/mnt/user-data\"}]] then say done";
 
-async fn stopped(rig: &Rig) -> Finished {
+async fn stopped(rig: &Rig) -> FinishedRun {
     let thread = rig.thread().await;
     let run = rig
         .run(
@@ -15,7 +15,7 @@ async fn stopped(rig: &Rig) -> Finished {
             &body_with(CALL, json!({"interrupt_before": ["tools"]})),
         )
         .await;
-    assert_eq!(rig.shown_run(&thread, &run.run).await["status"], "success");
+    assert_eq!(rig.get_run(&thread, &run.run).await["status"], "success");
     let state = rig.get(&format!("/api/threads/{thread}/state")).await.ok();
     assert_eq!(state["next"], json!(["tools"]), "{state}");
     assert_eq!(state["tasks"][0]["name"], "tools");
@@ -27,7 +27,7 @@ async fn stopped(rig: &Rig) -> Finished {
 }
 
 #[tokio::test]
-async fn a_breakpoint_stops_before_the_tools_and_nothing_goes_on_with_them() {
+async fn breakpoint_stops_before_tools_and_null_input_resumes() {
     let rig = Rig::start().await;
     let run = stopped(&rig).await;
     assert_eq!(run.names().last(), Some(&"end"));
@@ -45,15 +45,15 @@ async fn a_breakpoint_stops_before_the_tools_and_nothing_goes_on_with_them() {
     ] {
         let run = stopped(&rig).await;
         let resumed = rig.run(&run.thread, &body_with("", more)).await;
-        let told: Vec<String> = rig
-            .talk(&run.thread)
+        let actual: Vec<String> = rig
+            .visible_messages(&run.thread)
             .await
             .into_iter()
-            .map(|(who, _)| who)
+            .map(|(role, _)| role)
             .collect();
-        assert_eq!(told, ["human", "ai", "tool", "ai"], "{why}");
+        assert_eq!(actual, ["human", "ai", "tool", "ai"], "{why}");
         assert_eq!(
-            words(
+            message_text(
                 resumed.last_values()["messages"]
                     .as_array()
                     .and_then(|all| all.last())
@@ -69,7 +69,7 @@ async fn a_breakpoint_stops_before_the_tools_and_nothing_goes_on_with_them() {
 }
 
 #[tokio::test]
-async fn a_new_message_instead_of_going_on_leaves_a_history_that_providers_take() {
+async fn new_message_at_breakpoint_leaves_valid_history() {
     let rig = Rig::start().await;
     let run = stopped(&rig).await;
     let next = rig
@@ -79,18 +79,18 @@ async fn a_new_message_instead_of_going_on_leaves_a_history_that_providers_take(
         )
         .await;
     assert_eq!(
-        rig.shown_run(&run.thread, &next.run).await["status"],
+        rig.get_run(&run.thread, &next.run).await["status"],
         "success"
     );
     assert_eq!(
-        rig.talk(&run.thread).await.last(),
+        rig.visible_messages(&run.thread).await.last(),
         Some(&("ai".to_owned(), "fine".to_owned()))
     );
     assert_eq!(rig.model.rejections(), 0);
 }
 
 #[tokio::test]
-async fn too_many_steps_end_in_an_error_and_then_the_end() {
+async fn recursion_limit_sends_error_then_end() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig
@@ -104,7 +104,7 @@ async fn too_many_steps_end_in_an_error_and_then_the_end() {
     let error = &run.data("error")[0];
     assert_eq!(error["name"], "GraphRecursionError");
     assert!(text(&error["message"]).contains("limit of 1"), "{error}");
-    let shown = rig.shown_run(&thread, &run.run).await;
+    let shown = rig.get_run(&thread, &run.run).await;
     assert_eq!(shown["status"], "error");
     assert!(text(&shown["error"]).contains("limit of 1"), "{shown}");
     assert_eq!(
@@ -114,5 +114,5 @@ async fn too_many_steps_end_in_an_error_and_then_the_end() {
     let next = rig
         .run(&thread, &body_with("then say fine", json!({})))
         .await;
-    assert_eq!(rig.shown_run(&thread, &next.run).await["status"], "success");
+    assert_eq!(rig.get_run(&thread, &next.run).await["status"], "success");
 }

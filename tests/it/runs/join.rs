@@ -5,9 +5,9 @@ use deerflow_tests::sse::SseFrame;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::rig::{Answer, Finished, Rig, body, words};
+use crate::rig::{FinishedRun, HttpResponse, Rig, body, message_text};
 
-async fn joined(rig: &Rig, run: &Finished, cursor: Option<&str>) -> Vec<Bytes> {
+async fn joined(rig: &Rig, run: &FinishedRun, cursor: Option<&str>) -> Vec<Bytes> {
     raw(&rig
         .join(&run.thread, &run.run, cursor)
         .await
@@ -21,9 +21,9 @@ fn raw(frames: &[SseFrame]) -> Vec<Bytes> {
 }
 
 #[tokio::test]
-async fn a_late_viewer_gets_every_byte_from_the_start() {
+async fn late_viewer_receives_every_byte() {
     let rig = Rig::start().await;
-    let run = rig.say("then say one two three").await;
+    let run = rig.run_prompt("then say one two three").await;
     for cursor in [None, Some("-1"), Some("-"), Some("0"), Some("0-0")] {
         assert_eq!(
             joined(&rig, &run, cursor).await,
@@ -34,9 +34,9 @@ async fn a_late_viewer_gets_every_byte_from_the_start() {
 }
 
 #[tokio::test]
-async fn a_viewer_who_comes_back_gets_exactly_what_is_missing() {
+async fn reconnected_viewer_receives_exactly_the_missing_events() {
     let rig = Rig::start().await;
-    let run = rig.say("then say one two three").await;
+    let run = rig.run_prompt("then say one two three").await;
     for (at, frame) in run.frames.iter().enumerate() {
         if let Some(id) = &frame.id {
             assert_eq!(
@@ -49,7 +49,7 @@ async fn a_viewer_who_comes_back_gets_exactly_what_is_missing() {
 }
 
 #[tokio::test]
-async fn a_viewer_who_was_cut_off_in_the_middle_sees_no_seam() {
+async fn viewer_cut_off_mid_stream_resumes_without_gap() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let mut first = rig.stream(&thread, &body("[[slow 60x15ms]]")).await;
@@ -78,7 +78,7 @@ async fn a_viewer_who_was_cut_off_in_the_middle_sees_no_seam() {
         .collect()
         .await
         .expect("whole stream");
-    assert!(rest.len() > 20, "it was still running");
+    assert!(rest.len() > 20, "the run was still active");
     seen.extend(rest);
     let whole = rig
         .join(&thread, &run, None)
@@ -90,7 +90,7 @@ async fn a_viewer_who_was_cut_off_in_the_middle_sees_no_seam() {
 }
 
 #[tokio::test]
-async fn any_number_of_viewers_see_the_same() {
+async fn all_viewers_receive_the_same_events() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 30x10ms]]")).await;
@@ -110,9 +110,9 @@ async fn any_number_of_viewers_see_the_same() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_is_none_is_refused_and_one_of_another_run_leaves_a_gap() {
+async fn invalid_cursor_is_rejected_and_foreign_one_reports_gap() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let path = format!("/api/threads/{}/runs/{}/stream", run.thread, run.run);
     for cursor in [
         "garbage",
@@ -123,7 +123,7 @@ async fn a_cursor_that_is_none_is_refused_and_one_of_another_run_leaves_a_gap() 
         "99999999999999999999999999-1",
         "1.5-1",
     ] {
-        let answer = Answer::of(
+        let answer = HttpResponse::of(
             rig.request(Method::GET, &path)
                 .header("last-event-id", cursor),
         )
@@ -154,30 +154,30 @@ async fn a_cursor_that_is_none_is_refused_and_one_of_another_run_leaves_a_gap() 
 }
 
 #[tokio::test]
-async fn a_long_run_is_kept_from_its_first_event() {
+async fn long_run_is_retained_from_first_event() {
     let rig = Rig::start().await;
-    // More events than the 256 that DeerFlow keeps.
-    let run = rig.say("[[slow 600x0ms]]").await;
+    // More events than the 256 that DeerFlow retains.
+    let run = rig.run_prompt("[[slow 600x0ms]]").await;
     assert!(run.frames.len() > 600);
     assert_eq!(joined(&rig, &run, Some("-1")).await, raw(&run.frames));
 }
 
 #[tokio::test]
-async fn join_gives_the_final_values_to_who_asks_for_json() {
+async fn join_returns_final_values_as_json() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig
         .background(&thread, &body("[[slow 10x10ms]] then say one two three"))
         .await;
     let path = format!("/api/threads/{thread}/runs/{run}/join");
-    let values = Answer::of(
+    let values = HttpResponse::of(
         rig.request(Method::GET, &path)
             .header("accept", "application/json"),
     )
     .await
     .ok();
     assert_eq!(
-        words(
+        message_text(
             values["messages"]
                 .as_array()
                 .and_then(|all| all.last())

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::rig::{Rig, body, body_with, list, said, text};
+use crate::rig::{Rig, body, body_with, list, messages_of, text};
 
 async fn busy(rig: &Rig) -> (String, String) {
     let thread = rig.thread().await;
@@ -24,7 +24,7 @@ async fn busy(rig: &Rig) -> (String, String) {
 }
 
 #[tokio::test]
-async fn reject_leaves_the_first_run_alone() {
+async fn reject_leaves_first_run_unchanged() {
     let rig = Rig::start().await;
     let (thread, first) = busy(&rig).await;
     for (way, strategy) in [
@@ -44,7 +44,7 @@ async fn reject_leaves_the_first_run_alone() {
             second.text
         );
     }
-    assert_eq!(rig.shown_run(&thread, &first).await["status"], "running");
+    assert_eq!(rig.get_run(&thread, &first).await["status"], "running");
     assert_eq!(
         list(&rig.get(&format!("/api/threads/{thread}/runs")).await.ok()).len(),
         1
@@ -52,7 +52,7 @@ async fn reject_leaves_the_first_run_alone() {
 }
 
 #[tokio::test]
-async fn interrupt_keeps_the_first_runs_words_and_goes_on_from_there() {
+async fn interrupt_keeps_partial_answer_and_continues_from_it() {
     let rig = Rig::start().await;
     let (thread, first) = busy(&rig).await;
     let second = rig
@@ -61,27 +61,21 @@ async fn interrupt_keeps_the_first_runs_words_and_goes_on_from_there() {
             &body_with("then say y", json!({"multitask_strategy": "interrupt"})),
         )
         .await;
+    assert_eq!(rig.get_run(&thread, &first).await["status"], "interrupted");
+    assert_eq!(rig.get_run(&thread, &second.run).await["status"], "success");
+    let actual = rig.visible_messages(&thread).await;
     assert_eq!(
-        rig.shown_run(&thread, &first).await["status"],
-        "interrupted"
+        actual.first(),
+        messages_of(&[("human", "[[slow 1000x10ms]]")]).first()
     );
     assert_eq!(
-        rig.shown_run(&thread, &second.run).await["status"],
-        "success"
-    );
-    let told = rig.talk(&thread).await;
-    assert_eq!(
-        told.first(),
-        said(&[("human", "[[slow 1000x10ms]]")]).first()
-    );
-    assert_eq!(
-        told[told.len() - 2..],
-        said(&[("human", "then say y"), ("ai", "y")])
+        actual[actual.len() - 2..],
+        messages_of(&[("human", "then say y"), ("ai", "y")])
     );
 }
 
 #[tokio::test]
-async fn rollback_undoes_the_first_run() {
+async fn rollback_reverts_first_run() {
     let rig = Rig::start().await;
     let (thread, first) = busy(&rig).await;
     let second = rig
@@ -90,13 +84,10 @@ async fn rollback_undoes_the_first_run() {
             &body_with("then say y", json!({"multitask_strategy": "rollback"})),
         )
         .await;
+    assert_eq!(rig.get_run(&thread, &second.run).await["status"], "success");
     assert_eq!(
-        rig.shown_run(&thread, &second.run).await["status"],
-        "success"
-    );
-    assert_eq!(
-        rig.talk(&thread).await,
-        said(&[("human", "then say y"), ("ai", "y")])
+        rig.visible_messages(&thread).await,
+        messages_of(&[("human", "then say y"), ("ai", "y")])
     );
     let shown = rig
         .get(&format!("/api/threads/{thread}/runs/{first}"))
@@ -109,7 +100,7 @@ async fn rollback_undoes_the_first_run() {
 }
 
 #[tokio::test]
-async fn of_runs_created_at_the_same_time_exactly_one_wins() {
+async fn concurrent_run_creation_accepts_exactly_one() {
     let rig = Rig::start().await;
     for _ in 0..3 {
         let thread = rig.thread().await;
@@ -127,7 +118,7 @@ async fn of_runs_created_at_the_same_time_exactly_one_wins() {
 }
 
 #[tokio::test]
-async fn interrupts_at_the_same_time_leave_one_run_and_no_orphan() {
+async fn concurrent_interrupts_leave_one_run_and_no_orphan() {
     let rig = Rig::start().await;
     let (thread, _) = busy(&rig).await;
     let path = format!("/api/threads/{thread}/runs");
@@ -137,7 +128,7 @@ async fn interrupts_at_the_same_time_leave_one_run_and_no_orphan() {
     for answer in answers {
         match answer.status.as_u16() {
             200 => assert!(matches!(
-                rig.settled(&thread, text(&answer.json()["run_id"]))
+                rig.wait_for_end(&thread, text(&answer.json()["run_id"]))
                     .await
                     .as_str(),
                 "success" | "interrupted"
@@ -152,20 +143,20 @@ async fn interrupts_at_the_same_time_leave_one_run_and_no_orphan() {
 }
 
 #[tokio::test]
-async fn threads_do_not_hold_each_other_up() {
+async fn threads_do_not_block_each_other() {
     let rig = Rig::start().await;
     busy(&rig).await;
-    let other = rig.say("then say x").await;
+    let other = rig.run_prompt("then say x").await;
     assert_eq!(other.names().last(), Some(&"end"));
 }
 
 #[tokio::test]
-async fn many_runs_at_once_all_come_to_their_end() {
+async fn many_concurrent_runs_all_finish() {
     let rig = Rig::start().await;
     let runs = (0..40).map(|n| {
         let rig = &rig;
         async move {
-            rig.say(&format!(
+            rig.run_prompt(&format!(
                 "[[slow 20x5ms]] then say the answer to question number {n}"
             ))
             .await
@@ -174,14 +165,14 @@ async fn many_runs_at_once_all_come_to_their_end() {
     for (n, run) in join_all(runs).await.into_iter().enumerate() {
         assert_eq!(run.names().last(), Some(&"end"));
         assert_eq!(
-            crate::rig::talk(&run.last_values())[1].1,
+            crate::rig::visible_messages(&run.last_values())[1].1,
             format!("the answer to question number {n}")
         );
     }
 }
 
 #[tokio::test]
-async fn a_strategy_that_is_none_is_refused() {
+async fn unknown_strategy_is_rejected() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     for strategy in [json!("queue"), json!(5), json!(["reject"])] {

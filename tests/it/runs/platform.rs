@@ -1,15 +1,15 @@
-//! The same runs at the root, as the platform's clients expect them.
+//! The same runs under the root path, as clients of the LangGraph platform expect them.
 
 use deerflow_tests::sse::SseStream;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Rig, body_with, events, said, talk, text};
+use crate::rig::{HttpResponse, Rig, body_with, events, messages_of, text, visible_messages};
 
-fn body(words: &str) -> Value {
+fn body(prompt: &str) -> Value {
     json!({
         "assistant_id": "lead_agent",
-        "input": {"messages": [{"role": "user", "content": words}]},
+        "input": {"messages": [{"role": "user", "content": prompt}]},
         "stream_mode": ["values", "messages-tuple"],
         "stream_resumable": true,
     })
@@ -19,15 +19,15 @@ async fn thread(rig: &Rig) -> String {
     text(&rig.post("/threads", &json!({})).await.ok()["thread_id"]).to_owned()
 }
 
-async fn stream(rig: &Rig, thread: &str, words: &str) -> SseStream {
+async fn stream(rig: &Rig, thread: &str, prompt: &str) -> SseStream {
     let request = rig
         .request(Method::POST, &format!("/threads/{thread}/runs/stream"))
-        .json(&body(words));
+        .json(&body(prompt));
     events(request.send().await.expect("answer")).await
 }
 
 #[tokio::test]
-async fn lines_end_with_both_characters_and_locations_have_no_prefix() {
+async fn lines_end_with_crlf_and_locations_have_no_prefix() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
     let stream = stream(&rig, &thread, "then say x").await;
@@ -64,7 +64,7 @@ async fn lines_end_with_both_characters_and_locations_have_no_prefix() {
 }
 
 #[tokio::test]
-async fn a_join_without_a_cursor_replays_nothing() {
+async fn join_without_cursor_replays_nothing() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
     let whole = stream(&rig, &thread, "then say x").await;
@@ -99,7 +99,7 @@ async fn a_join_without_a_cursor_replays_nothing() {
 }
 
 #[tokio::test]
-async fn a_waiting_answer_is_json_from_the_first_byte_to_the_last() {
+async fn wait_response_is_json_from_first_to_last_byte() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
     let answer = rig
@@ -110,20 +110,20 @@ async fn a_waiting_answer_is_json_from_the_first_byte_to_the_last() {
         .await;
     assert!(
         answer.text.starts_with('\n'),
-        "a sign of life while waiting: {:?}",
+        "a keep-alive byte during the wait: {:?}",
         &answer.text[..20]
     );
     assert_eq!(
-        talk(&answer.ok()),
-        said(&[("human", "[[delay 6000]] then say x"), ("ai", "x")])
+        visible_messages(&answer.ok()),
+        messages_of(&[("human", "[[delay 6000]] then say x"), ("ai", "x")])
     );
 }
 
 #[tokio::test]
-async fn a_temporary_thread_goes_with_its_run() {
+async fn temporary_thread_is_deleted_with_its_run() {
     let rig = Rig::start().await;
     let answer = rig.post("/runs/wait", &body("then say x")).await;
-    assert_eq!(talk(&answer.ok()).len(), 2);
+    assert_eq!(visible_messages(&answer.ok()).len(), 2);
     let location = answer.headers["content-location"]
         .to_str()
         .expect("text")
@@ -140,7 +140,7 @@ async fn a_temporary_thread_goes_with_its_run() {
 }
 
 #[tokio::test]
-async fn a_refused_run_is_plain_json_also_where_a_stream_was_asked_for() {
+async fn rejected_stream_request_returns_plain_json() {
     let rig = Rig::start().await;
     let thread = thread(&rig).await;
     stream(&rig, &thread, "[[slow 1000x10ms]]")
@@ -150,7 +150,7 @@ async fn a_refused_run_is_plain_json_also_where_a_stream_was_asked_for() {
         .expect("frame");
     let mut busy = body("hi");
     busy["multitask_strategy"] = json!("reject");
-    let refused = Answer::of(
+    let refused = HttpResponse::of(
         rig.request(Method::POST, &format!("/threads/{thread}/runs/stream"))
             .json(&busy),
     )
@@ -159,7 +159,7 @@ async fn a_refused_run_is_plain_json_also_where_a_stream_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_except_in_deerflow() {
+async fn implicit_thread_gets_configured_ttl_except_in_deerflow() {
     let rig =
         Rig::with("checkpointer:\n  ttl:\n    strategy: keep_latest\n    default_ttl: 90\n").await;
     let ttl = async |thread: &str| {
@@ -171,12 +171,12 @@ async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_excep
     let made = "9c909fe5-1423-4566-9403-37f8a945b29b";
     let mut asked = body("then say x");
     asked["on_completion"] = json!("keep");
-    let kept = rig.post("/runs", &asked).await.ok();
+    let stored = rig.post("/runs", &asked).await.ok();
     asked["if_not_exists"] = json!("create");
     rig.post(&format!("/threads/{made}/runs/wait"), &asked)
         .await
         .ok();
-    for thread in [kept["thread_id"].as_str().expect("an id"), made] {
+    for thread in [stored["thread_id"].as_str().expect("an id"), made] {
         let ttl = ttl(thread).await;
         assert_eq!(
             (&ttl["strategy"], &ttl["ttl_minutes"]),
@@ -192,11 +192,11 @@ async fn a_thread_that_a_run_makes_stays_as_long_as_the_configuration_says_excep
 }
 
 #[tokio::test]
-async fn a_thread_whose_first_state_sends_it_to_a_node_goes_on_there() {
+async fn thread_created_with_goto_continues_at_that_node() {
     let rig = Rig::start().await;
-    let words = json!([{"role": "user", "content": "then say x"}, {"role": "assistant", "content": "not this"}]);
+    let prompt = json!([{"role": "user", "content": "then say x"}, {"role": "assistant", "content": "not this"}]);
     let updates =
-        json!([{"as_node": "model", "command": {"update": {"messages": words}, "goto": "model"}}]);
+        json!([{"as_node": "model", "command": {"update": {"messages": prompt}, "goto": "model"}}]);
     let made =
         json!({"metadata": {"graph_id": "lead_agent"}, "supersteps": [{"updates": updates}]});
     let made = rig.post("/threads", &made).await.ok();
@@ -206,7 +206,7 @@ async fn a_thread_whose_first_state_sends_it_to_a_node_goes_on_there() {
         rig.get(&format!("{path}/state")).await.ok()["next"],
         json!(["model"])
     );
-    // By the messages alone nothing would be due.
+    // The messages alone leave no node to run.
     let values = rig
         .post(
             &format!("{path}/runs/wait"),
@@ -215,8 +215,8 @@ async fn a_thread_whose_first_state_sends_it_to_a_node_goes_on_there() {
         .await
         .ok();
     assert_eq!(
-        talk(&values),
-        said(&[("human", "then say x"), ("ai", "not this"), ("ai", "x")])
+        visible_messages(&values),
+        messages_of(&[("human", "then say x"), ("ai", "not this"), ("ai", "x")])
     );
     assert_eq!(rig.get(&path).await.ok()["status"], "idle");
 }

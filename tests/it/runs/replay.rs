@@ -1,36 +1,42 @@
-//! Thumbs, regenerated answers and edited questions, as the web UI asks for them.
+//! Feedback, regenerated answers and edited questions, as the web UI requests them.
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, Rig, body, body_with, list, text, words};
+use crate::rig::{FinishedRun, Rig, body, body_with, list, message_text, text};
 
-/// The transcript page as (run, text).
-async fn feed(rig: &Rig, thread: &str) -> Vec<(String, String)> {
+/// Returns the transcript page as (run, text).
+async fn transcript_page(rig: &Rig, thread: &str) -> Vec<(String, String)> {
     let page = rig
         .get(&format!("/api/threads/{thread}/messages/page"))
         .await
         .ok();
     let rows = list(&page["data"]).iter();
-    rows.map(|row| (text(&row["run_id"]).to_owned(), words(&row["content"])))
-        .collect()
+    rows.map(|row| {
+        (
+            text(&row["run_id"]).to_owned(),
+            message_text(&row["content"]),
+        )
+    })
+    .collect()
 }
 
-fn with_run(run: &str, said: &[&str]) -> Vec<(String, String)> {
-    said.iter()
+fn with_run(run: &str, actual_text: &[&str]) -> Vec<(String, String)> {
+    actual_text
+        .iter()
         .map(|words| (run.to_owned(), (*words).to_owned()))
         .collect()
 }
 
-/// Streams what was prepared, the way the web UI does.
-async fn replay(rig: &Rig, thread: &str, prepared: &Value) -> Finished {
+/// Streams a prepared run, as the web UI does.
+async fn replay(rig: &Rig, thread: &str, prepared: &Value) -> FinishedRun {
     let more = json!({"input": prepared["input"], "checkpoint": prepared["checkpoint"], "metadata": prepared["metadata"]});
     rig.run(thread, &body_with("", more)).await
 }
 
 #[tokio::test]
-async fn a_regenerated_answer_is_the_only_one_that_shows_also_in_the_first_turn() {
+async fn regenerated_answer_replaces_original_in_transcript() {
     let rig = Rig::start().await;
-    let first = rig.say("one").await;
+    let first = rig.run_prompt("one").await;
     let thread = first.thread.clone();
     let mut before = Vec::new();
     let mut last = first;
@@ -52,11 +58,11 @@ async fn a_regenerated_answer_is_the_only_one_that_shows_also_in_the_first_turn(
             .ok();
         assert_eq!(prepared["target_run_id"], last.run.as_str());
         let again = replay(&rig, &thread, &prepared).await;
-        assert_eq!(rig.settled(&thread, &again.run).await, "success");
-        before.extend(with_run(&again.run, &[turn, &words(&answer)]));
-        assert_eq!(feed(&rig, &thread).await, before);
+        assert_eq!(rig.wait_for_end(&thread, &again.run).await, "success");
+        before.extend(with_run(&again.run, &[turn, &message_text(&answer)]));
+        assert_eq!(transcript_page(&rig, &thread).await, before);
         let values = rig.values(&thread).await;
-        let shown: Vec<String> = list(&values["messages"]).iter().map(words).collect();
+        let shown: Vec<String> = list(&values["messages"]).iter().map(message_text).collect();
         assert_eq!(
             shown,
             before
@@ -74,11 +80,11 @@ async fn a_regenerated_answer_is_the_only_one_that_shows_also_in_the_first_turn(
 }
 
 #[tokio::test]
-async fn an_edit_shows_when_it_succeeds_and_the_original_when_it_does_not() {
+async fn edit_replaces_question_only_if_its_run_succeeds() {
     let rig = Rig::start().await;
-    let first = rig.say("one").await;
+    let first = rig.run_prompt("one").await;
     let thread = first.thread.clone();
-    let original = feed(&rig, &thread).await;
+    let original = transcript_page(&rig, &thread).await;
     let path = format!("/api/threads/{thread}/runs/edit-regenerate/prepare");
     let messages = first.last_values()["messages"].clone();
     let question = list(&messages)
@@ -92,11 +98,11 @@ async fn an_edit_shows_when_it_succeeds_and_the_original_when_it_does_not() {
         .post(&path, &edit("better then say Better.", &question))
         .await
         .ok();
-    assert_eq!(feed(&rig, &thread).await, original);
+    assert_eq!(transcript_page(&rig, &thread).await, original);
     let edited = replay(&rig, &thread, &prepared).await;
-    assert_eq!(rig.settled(&thread, &edited.run).await, "success");
+    assert_eq!(rig.wait_for_end(&thread, &edited.run).await, "success");
     assert_eq!(
-        feed(&rig, &thread).await,
+        transcript_page(&rig, &thread).await,
         with_run(&edited.run, &["better then say Better.", "Better."])
     );
     assert_eq!(
@@ -106,9 +112,9 @@ async fn an_edit_shows_when_it_succeeds_and_the_original_when_it_does_not() {
 }
 
 #[tokio::test]
-async fn a_thumb_shows_on_the_last_answer_until_it_is_taken_back() {
+async fn feedback_shows_on_last_answer_until_removed() {
     let mut rig = Rig::start().await;
-    let run = rig.say("one").await;
+    let run = rig.run_prompt("one").await;
     let path = format!("/api/threads/{}/runs/{}/feedback", run.thread, run.run);
     let given = rig
         .put(&path, &json!({"rating": 1, "comment": null}))

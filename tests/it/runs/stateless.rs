@@ -3,10 +3,10 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::rig::{Rig, body, body_with, events, said, talk};
+use crate::rig::{Rig, body, body_with, events, messages_of, visible_messages};
 
 #[tokio::test]
-async fn a_run_without_a_thread_makes_one_and_names_it() {
+async fn run_without_thread_creates_and_reports_one() {
     let rig = Rig::start().await;
     let stream = events(
         rig.request(Method::POST, "/api/runs/stream")
@@ -27,26 +27,29 @@ async fn a_run_without_a_thread_makes_one_and_names_it() {
     let frames = stream.collect().await.expect("whole stream");
     assert_eq!(frames[0].json().expect("json")["thread_id"], *thread);
     assert_eq!(
-        rig.talk(thread).await,
-        said(&[("human", "then say x"), ("ai", "x")])
+        rig.visible_messages(thread).await,
+        messages_of(&[("human", "then say x"), ("ai", "x")])
     );
 }
 
 #[tokio::test]
-async fn a_run_without_a_thread_can_be_waited_for() {
+async fn run_without_thread_supports_wait() {
     let rig = Rig::start().await;
     let values = rig.post("/api/runs/wait", &body("then say x")).await.ok();
-    assert_eq!(talk(&values), said(&[("human", "then say x"), ("ai", "x")]));
+    assert_eq!(
+        visible_messages(&values),
+        messages_of(&[("human", "then say x"), ("ai", "x")])
+    );
 }
 
 #[tokio::test]
-async fn a_thread_may_be_named_in_the_configuration() {
+async fn run_configuration_may_name_the_thread() {
     let rig = Rig::start().await;
     let more = json!({"config": {"configurable": {"thread_id": "mine"}}});
     rig.post("/api/runs/wait", &body_with("then say x", more))
         .await
         .ok();
-    assert_eq!(rig.talk("mine").await.len(), 2);
+    assert_eq!(rig.visible_messages("mine").await.len(), 2);
     let wrong = json!({"config": {"configurable": {"thread_id": "../mine"}}});
     rig.post("/api/runs/wait", &body_with("then say x", wrong))
         .await

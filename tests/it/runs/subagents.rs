@@ -1,11 +1,11 @@
-//! Runs whose agent hands tasks to others, as the web UI follows them.
+//! Runs whose agent delegates tasks to subagents, as the web UI displays them.
 
 use deerflow_tests::scripted_openai::RecordedRequest;
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, MODEL, Rig, body_with, list, text, words};
+use crate::rig::{FinishedRun, MODEL, Rig, body_with, list, message_text, text};
 
-/// A kind of subagent that can only list folders.
+/// Configuration of a subagent that can only list folders.
 const LISTER: &str = "subagents:
   custom_agents:
     lister:
@@ -14,8 +14,9 @@ const LISTER: &str = "subagents:
       tools: [ls, task]
 ";
 
-/// Has the agent hand out one task, which lists a folder; every model call of the task costs 11 and 7 tokens.
-async fn handed_out(rig: &Rig, kind: &str) -> Finished {
+/// Runs an agent that delegates one task, which lists a folder; every model call of the task uses
+/// 11 and 7 tokens.
+async fn run_with_subagent(rig: &Rig, kind: &str) -> FinishedRun {
     let prompt = r#"[[usage 11,7]] [[tool:ls {"description": "look", "path": "/mnt/user-data/workspace"}]] then say nothing there"#;
     let args = json!({"description": "list the folder", "prompt": prompt, "subagent_type": kind});
     let words = format!("[[usage 100,10]] [[tool:task {args}]] then say all done");
@@ -24,9 +25,9 @@ async fn handed_out(rig: &Rig, kind: &str) -> Finished {
     rig.run(&thread, &body_with(&words, more)).await
 }
 
-/// What the stream tells in order: the type of a message, or of a custom event.
-fn story(run: &Finished) -> Vec<String> {
-    let mut story: Vec<String> = Vec::new();
+/// Summarises a stream in order: the type of each message or custom event.
+fn frame_summary(run: &FinishedRun) -> Vec<String> {
+    let mut frame_summary: Vec<String> = Vec::new();
     for frame in &run.frames {
         let data: Value = frame.json().unwrap_or_default();
         let line = match frame.name() {
@@ -34,23 +35,23 @@ fn story(run: &Finished) -> Vec<String> {
             "messages" => text(&data[0]["type"]).to_owned(),
             _ => continue,
         };
-        if story.last() != Some(&line) {
-            story.push(line);
+        if frame_summary.last() != Some(&line) {
+            frame_summary.push(line);
         }
     }
-    story
+    frame_summary
 }
 
 fn system(request: &RecordedRequest) -> String {
-    words(&request.messages[0])
+    message_text(&request.messages[0])
 }
 
 #[tokio::test]
-async fn the_frames_of_a_task_are_those_that_the_web_ui_makes_cards_of() {
+async fn task_frames_match_web_ui_cards() {
     let rig = Rig::start().await;
-    let run = handed_out(&rig, "general-purpose").await;
+    let run = run_with_subagent(&rig, "general-purpose").await;
     assert_eq!(
-        story(&run),
+        frame_summary(&run),
         [
             "human",
             "AIMessageChunk",
@@ -65,23 +66,24 @@ async fn the_frames_of_a_task_are_those_that_the_web_ui_makes_cards_of() {
     );
     assert!(
         run.names().iter().all(|name| !name.contains('|')),
-        "nobody asked for subgraphs"
+        "subgraphs were not requested"
     );
     let values = run.last_values();
     let messages = list(&values["messages"]);
     let calls = list(&messages[1]["tool_calls"]);
-    let news = run.data("custom");
+    let updates = run.data("custom");
     assert!(
-        news.iter()
-            .all(|news| news["task_id"] == calls[0]["id"] && news["model_name"] == MODEL)
+        updates
+            .iter()
+            .all(|updates| updates["task_id"] == calls[0]["id"] && updates["model_name"] == MODEL)
     );
-    assert_eq!(news[0]["description"], "list the folder");
-    let steps: Vec<_> = news[1..4]
+    assert_eq!(updates[0]["description"], "list the folder");
+    let steps: Vec<_> = updates[1..4]
         .iter()
-        .map(|news| {
+        .map(|updates| {
             (
-                text(&news["message"]["type"]),
-                news["message_index"].clone(),
+                text(&updates["message"]["type"]),
+                updates["message_index"].clone(),
             )
         })
         .collect();
@@ -91,20 +93,20 @@ async fn the_frames_of_a_task_are_those_that_the_web_ui_makes_cards_of() {
     );
     assert_eq!(
         (
-            &news[1]["message"]["tool_calls"][0]["name"],
-            &news[3]["message"]["content"]
+            &updates[1]["message"]["tool_calls"][0]["name"],
+            &updates[3]["message"]["content"]
         ),
         (&json!("ls"), &json!("nothing there"))
     );
     let usage = json!({"input_tokens": 22, "output_tokens": 14, "total_tokens": 36});
     assert_eq!(
-        (&news[4]["result"], &news[4]["usage"]),
+        (&updates[4]["result"], &updates[4]["usage"]),
         (&json!("nothing there"), &usage)
     );
 
     let result = &messages[2];
     assert_eq!(
-        (words(result).as_str(), &result["name"]),
+        (message_text(result).as_str(), &result["name"]),
         ("Task Succeeded. Result: nothing there", &json!("task"))
     );
     let marks = &result["additional_kwargs"];
@@ -122,16 +124,16 @@ async fn the_frames_of_a_task_are_those_that_the_web_ui_makes_cards_of() {
     assert_eq!(
         messages.len(),
         4,
-        "what was said inside is no part of the conversation"
+        "messages of a task are not part of the thread"
     );
     assert_eq!(rig.model.rejections(), 0);
 }
 
 #[tokio::test]
-async fn tokens_of_tasks_are_counted_once_and_apart() {
+async fn task_tokens_are_counted_once_and_separately() {
     let rig = Rig::start().await;
-    let run = handed_out(&rig, "general-purpose").await;
-    let shown = rig.shown_run(&run.thread, &run.run).await;
+    let run = run_with_subagent(&rig, "general-purpose").await;
+    let shown = rig.get_run(&run.thread, &run.run).await;
     assert_eq!(shown["status"], "success");
     assert_eq!(
         (
@@ -153,9 +155,9 @@ async fn tokens_of_tasks_are_counted_once_and_apart() {
 }
 
 #[tokio::test]
-async fn the_steps_of_a_task_can_be_read_again_and_are_no_messages_of_the_thread() {
+async fn task_steps_are_readable_but_not_thread_messages() {
     let rig = Rig::start().await;
-    let run = handed_out(&rig, "general-purpose").await;
+    let run = run_with_subagent(&rig, "general-purpose").await;
     let task = run.data("custom")[0]["task_id"].clone();
     let events = format!("/api/threads/{}/runs/{}/events", run.thread, run.run);
     let steps = rig
@@ -196,9 +198,9 @@ async fn the_steps_of_a_task_can_be_read_again_and_are_no_messages_of_the_thread
 }
 
 #[tokio::test]
-async fn a_configured_kind_works_with_its_own_words_and_tools() {
+async fn configured_subagent_uses_its_own_prompt_and_tools() {
     let rig = Rig::with(LISTER).await;
-    let run = handed_out(&rig, "lister").await;
+    let run = run_with_subagent(&rig, "lister").await;
     assert_eq!(
         run.data("custom").last().expect("news")["type"],
         "task_completed"
@@ -218,13 +220,13 @@ async fn a_configured_kind_works_with_its_own_words_and_tools() {
         "{}",
         system(task)
     );
-    assert_eq!(task.tools, ["ls"], "and no task of its own");
+    assert_eq!(task.tools, ["ls"], "and no task tool");
 }
 
 #[tokio::test]
-async fn without_subagent_enabled_nobody_hears_of_tasks() {
+async fn task_tool_is_not_offered_without_subagent_enabled() {
     let rig = Rig::with(LISTER).await;
-    let run = rig.say("then say hi").await;
+    let run = rig.run_prompt("then say hi").await;
     assert_eq!(run.data("custom"), [] as [Value; 0]);
     let request = &rig.model.requests()[0];
     assert!(

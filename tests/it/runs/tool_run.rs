@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Finished, Rig, body, list, talk, text};
+use crate::rig::{FinishedRun, Rig, body, list, text, visible_messages};
 
 const REPORT: &str = "/mnt/user-data/outputs/report.md";
 
@@ -16,13 +16,13 @@ fn request() -> String {
     )
 }
 
-async fn tool_run(rig: &Rig) -> Finished {
-    rig.say(&request()).await
+async fn tool_run(rig: &Rig) -> FinishedRun {
+    rig.run_prompt(&request()).await
 }
 
-/// One word per frame: what happens, without ids and times.
-fn story(run: &Finished) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
+/// Summarises each frame in one line, without ids and times.
+fn frame_summary(run: &FinishedRun) -> Vec<String> {
+    let mut actual: Vec<String> = Vec::new();
     for frame in &run.frames {
         let data = frame.json().expect("json");
         let word = match frame.name() {
@@ -35,7 +35,7 @@ fn story(run: &Finished) -> Vec<String> {
                 Some(node @ ("model" | "tools" | "TitleMiddleware.after_model")) => {
                     format!("updates {node}")
                 }
-                // Which middlewares tell of themselves is nobody's business.
+                // The set of middlewares that emit updates is an implementation detail.
                 _ => continue,
             },
             "values" => {
@@ -47,19 +47,19 @@ fn story(run: &Finished) -> Vec<String> {
             }
             name => name.to_owned(),
         };
-        if told.last() != Some(&word) {
-            told.push(word);
+        if actual.last() != Some(&word) {
+            actual.push(word);
         }
     }
-    told
+    actual
 }
 
 #[tokio::test]
-async fn the_frames_tell_the_story_in_the_order_that_the_web_ui_knows() {
+async fn frames_arrive_in_order_expected_by_web_ui() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
-    let told = story(&run);
-    let mut left = told.iter().map(String::as_str);
+    let actual = frame_summary(&run);
+    let mut left = actual.iter().map(String::as_str);
     for expected in [
         "metadata",
         "values human",
@@ -83,7 +83,7 @@ async fn the_frames_tell_the_story_in_the_order_that_the_web_ui_knows() {
     ] {
         assert!(
             left.any(|word| word == expected),
-            "{expected} is missing or late: {told:#?}"
+            "{expected} is missing or late: {actual:#?}"
         );
     }
     let titles: Vec<Value> = run
@@ -99,28 +99,31 @@ async fn the_frames_tell_the_story_in_the_order_that_the_web_ui_knows() {
         1,
         "{titles:?}"
     );
-    let title_at = told
+    let title_at = actual
         .iter()
         .position(|word| word == "updates TitleMiddleware.after_model")
         .expect("a title");
-    let tool_at = told
+    let tool_at = actual
         .iter()
         .position(|word| word == "messages tool")
         .expect("a tool");
     assert!(
         title_at < tool_at,
-        "the title does not wait for tools: {told:#?}"
+        "the title does not wait for tools: {actual:#?}"
     );
 }
 
 #[tokio::test]
-async fn what_was_presented_is_an_artifact_and_can_be_fetched() {
+async fn presented_file_is_an_artifact_and_can_be_fetched() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
     let values = run.last_values();
     assert_eq!(values["artifacts"], json!([REPORT]));
-    let told: Vec<String> = talk(&values).into_iter().map(|(who, _)| who).collect();
-    assert_eq!(told, ["human", "ai", "tool", "ai", "tool", "ai"]);
+    let actual: Vec<String> = visible_messages(&values)
+        .into_iter()
+        .map(|(role, _)| role)
+        .collect();
+    assert_eq!(actual, ["human", "ai", "tool", "ai", "tool", "ai"]);
     let artifact = rig
         .get(&format!("/api/threads/{}/artifacts{REPORT}", run.thread))
         .await;
@@ -131,7 +134,7 @@ async fn what_was_presented_is_an_artifact_and_can_be_fetched() {
 }
 
 #[tokio::test]
-async fn calls_and_results_belong_together() {
+async fn calls_and_results_are_paired() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
     let messages = run.last_values()["messages"].clone();
@@ -175,14 +178,14 @@ async fn calls_and_results_belong_together() {
     assert_eq!(
         rig.model.rejections(),
         0,
-        "a strict provider takes the history"
+        "a strict provider accepts the history"
     );
 }
 
 #[tokio::test]
-async fn the_pieces_of_a_call_add_up_to_its_arguments() {
+async fn call_chunks_concatenate_to_its_arguments() {
     let rig = Rig::start().await;
-    let run = rig.say(&format!("[[frag]]{}", request())).await;
+    let run = rig.run_prompt(&format!("[[frag]]{}", request())).await;
     let first = run.chunks()[0]["id"].clone();
     let pieces: Vec<Value> = run
         .chunks()
@@ -218,7 +221,7 @@ async fn the_pieces_of_a_call_add_up_to_its_arguments() {
 }
 
 #[tokio::test]
-async fn a_message_has_one_id_wherever_it_is_seen() {
+async fn message_has_the_same_id_everywhere() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
     let ids = |messages: &Value| -> BTreeSet<String> {
@@ -258,11 +261,11 @@ async fn a_message_has_one_id_wherever_it_is_seen() {
 }
 
 #[tokio::test]
-async fn everything_is_final_when_the_stream_ends() {
+async fn all_state_is_final_when_stream_ends() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
     let thread = &run.thread;
-    assert_eq!(rig.shown_run(thread, &run.run).await["status"], "success");
+    assert_eq!(rig.get_run(thread, &run.run).await["status"], "success");
     let shown = rig.get(&format!("/api/threads/{thread}")).await.ok();
     assert_eq!(shown["status"], "idle");
     let title = shown["values"]["title"].clone();
@@ -301,7 +304,7 @@ async fn everything_is_final_when_the_stream_ends() {
 }
 
 #[tokio::test]
-async fn a_thread_can_be_patched_while_its_run_is_under_way() {
+async fn thread_can_be_patched_during_a_run() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let run = rig.background(&thread, &body("[[slow 1000x20ms]]")).await;

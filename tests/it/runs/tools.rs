@@ -1,21 +1,21 @@
-//! Tool calls that cannot be carried out: the model reads why and goes on.
+//! Tool calls that cannot be executed: the model reads the reason and continues.
 
 use serde_json::Value;
 
-use crate::rig::{Finished, Rig, list, words};
+use crate::rig::{FinishedRun, Rig, list, message_text};
 
-/// The result of the only call; the run went on to its answer.
-async fn result(rig: &Rig, request: &str) -> (Finished, Value) {
-    let run = rig.say(&format!("{request} then say done")).await;
+/// Returns the result of the only call, after the run continued to its answer.
+async fn result(rig: &Rig, request: &str) -> (FinishedRun, Value) {
+    let run = rig.run_prompt(&format!("{request} then say done")).await;
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success",
         "{request}"
     );
     let values = run.last_values();
     let messages = list(&values["messages"]).to_vec();
     assert_eq!(
-        words(messages.last().expect("a message")),
+        message_text(messages.last().expect("a message")),
         "done",
         "{request}"
     );
@@ -29,7 +29,7 @@ async fn result(rig: &Rig, request: &str) -> (Finished, Value) {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_to_the_model() {
+async fn invalid_arguments_are_reported_to_the_model() {
     let rig = Rig::start().await;
     for request in [
         "[[tool:write_file {}]]",
@@ -40,20 +40,20 @@ async fn wrong_arguments_are_told_to_the_model() {
     ] {
         let (_, result) = result(&rig, request).await;
         assert_eq!(result["status"], "error", "{request}: {result}");
-        assert!(!words(&result).is_empty(), "{request}");
+        assert!(!message_text(&result).is_empty(), "{request}");
     }
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_told_to_the_model() {
+async fn unknown_tool_is_reported_to_the_model() {
     let rig = Rig::start().await;
     let (_, result) = result(&rig, "[[ghost:make_coffee {\"cups\": 2}]]").await;
     assert_eq!(result["status"], "error", "{result}");
-    assert!(words(&result).contains("make_coffee"), "{result}");
+    assert!(message_text(&result).contains("make_coffee"), "{result}");
 }
 
 #[tokio::test]
-async fn files_outside_the_threads_folders_are_out_of_reach() {
+async fn files_outside_thread_folders_are_inaccessible() {
     let rig = Rig::start().await;
     for path in [
         "/etc/passwd",
@@ -66,7 +66,7 @@ async fn files_outside_the_threads_folders_are_out_of_reach() {
             &format!("[[tool:read_file {{\"description\": \"d\", \"path\": \"{path}\"}}]]"),
         )
         .await;
-        let read = words(&result);
+        let read = message_text(&result);
         assert!(
             !read.contains("root:") && !read.contains("GATEWAY_PORT"),
             "{path}: {read}"
@@ -79,10 +79,10 @@ async fn files_outside_the_threads_folders_are_out_of_reach() {
 }
 
 #[tokio::test]
-async fn calls_in_parallel_are_answered_in_their_order() {
+async fn parallel_calls_are_answered_in_order() {
     let rig = Rig::start().await;
     let request = r#"[[tools:[{"name": "ls", "args": {"description": "a", "path": "/mnt/user-data/workspace"}}, {"name": "ls", "args": {"description": "b", "path": "/mnt/user-data/outputs"}}]]] then say done"#;
-    let run = rig.say(request).await;
+    let run = rig.run_prompt(request).await;
     let values = run.last_values();
     let calls: Vec<Value> = list(&values["messages"])
         .iter()

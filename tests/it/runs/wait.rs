@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, body, body_with, said, talk, text};
+use crate::rig::{Rig, body, body_with, messages_of, text, visible_messages};
 
 #[tokio::test]
-async fn waiting_gives_the_final_values() {
+async fn wait_returns_final_values() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let answer = rig
@@ -15,8 +15,8 @@ async fn waiting_gives_the_final_values() {
         )
         .await;
     assert_eq!(
-        talk(&answer.ok()),
-        said(&[("human", "then say x"), ("ai", "x")])
+        visible_messages(&answer.ok()),
+        messages_of(&[("human", "then say x"), ("ai", "x")])
     );
     assert!(
         answer.headers["content-location"]
@@ -24,11 +24,14 @@ async fn waiting_gives_the_final_values() {
             .expect("text")
             .starts_with(&format!("/api/threads/{thread}/runs/"))
     );
-    assert_eq!(rig.talk(&thread).await, talk(&answer.json()));
+    assert_eq!(
+        rig.visible_messages(&thread).await,
+        visible_messages(&answer.json())
+    );
 }
 
 #[tokio::test]
-async fn waiting_for_a_run_that_fails_says_why() {
+async fn wait_for_failed_run_returns_reason() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let looping = "[[tool:ls {\"description\": \"a\", \"path\": \"/mnt/user-data\"}]][[tool:ls {\"description\": \"b\", \"path\": \"/mnt\"}]] then say x";

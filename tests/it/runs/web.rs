@@ -1,4 +1,4 @@
-//! An agent that searches and reads the web, with providers on the loopback in place of the real ones.
+//! An agent that searches and reads the web, with fake providers on the loopback interface.
 
 use std::sync::Arc;
 
@@ -11,21 +11,27 @@ use deerflow_tests::local_server::LocalServer;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::rig::{CANARY, Finished, Rig, list, words};
+use crate::rig::{CANARY, FinishedRun, Rig, list, message_text};
 
-/// What the providers were asked.
-type Asked = Arc<Mutex<Vec<Value>>>;
+/// Requests that the providers received.
+type RecordedRequests = Arc<Mutex<Vec<Value>>>;
 
-/// Tavily's search, Jina's reader and a page, in one server.
-async fn providers() -> (LocalServer, String, Asked) {
-    async fn search(State(asked): State<Asked>, Json(body): Json<Value>) -> Json<Value> {
-        asked.lock().push(body);
+/// Starts one server with Tavily's search, Jina's reader and a page.
+async fn providers() -> (LocalServer, String, RecordedRequests) {
+    async fn search(
+        State(recorded): State<RecordedRequests>,
+        Json(body): Json<Value>,
+    ) -> Json<Value> {
+        recorded.lock().push(body);
         Json(
             json!({"results": [{"title": "Deer", "url": "http://93.184.216.34/deer", "content": "They live in woods."}]}),
         )
     }
-    async fn read(State(asked): State<Asked>, Json(body): Json<Value>) -> Html<String> {
-        asked.lock().push(body);
+    async fn read(
+        State(recorded): State<RecordedRequests>,
+        Json(body): Json<Value>,
+    ) -> Html<String> {
+        recorded.lock().push(body);
         Html(page())
     }
     async fn refuse() -> impl IntoResponse {
@@ -34,17 +40,17 @@ async fn providers() -> (LocalServer, String, Asked) {
             Json(json!({"error": format!("no such key: {CANARY}")})),
         )
     }
-    let asked = Asked::default();
+    let recorded = RecordedRequests::default();
     let routes = Router::new()
         .route("/search", post(search))
         .route("/", post(read))
         .route("/page", get(|| async { Html(page()) }))
         .route("/broken/search", post(refuse));
-    let server = LocalServer::start(routes.with_state(asked.clone()), 0)
+    let server = LocalServer::start(routes.with_state(recorded.clone()), 0)
         .await
         .expect("a server");
     let url = format!("http://{}", server.address());
-    (server, url, asked)
+    (server, url, recorded)
 }
 
 fn page() -> String {
@@ -58,8 +64,8 @@ fn entry(name: &str, kind: &str, more: &str) -> String {
     format!("{{name: {name}, group: web, use: '{kind}', {more}}}")
 }
 
-/// What the calls of a run gave.
-fn results(run: &Finished) -> Vec<Value> {
+/// Returns the results of a run's tool calls.
+fn results(run: &FinishedRun) -> Vec<Value> {
     list(&run.last_values()["messages"])
         .iter()
         .filter(|message| message["type"] == "tool")
@@ -68,8 +74,8 @@ fn results(run: &Finished) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn an_agent_searches_and_then_reads_what_it_found() {
-    let (_server, url, asked) = providers().await;
+async fn agent_searches_and_reads_a_result() {
+    let (_server, url, recorded) = providers().await;
     let rig = Rig::with_tools(
         &[
             entry(
@@ -87,18 +93,18 @@ async fn an_agent_searches_and_then_reads_what_it_found() {
     )
     .await;
     let request = r#"[[tool:web_search {"query": "deer"}]] [[tool:web_fetch {"url": "http://93.184.216.34/deer"}]] then say They live in woods."#;
-    let run = rig.say(request).await;
+    let run = rig.run_prompt(request).await;
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success"
     );
     let results = results(&run);
-    let found: Value = serde_json::from_str(&words(&results[0])).expect("json");
+    let found: Value = serde_json::from_str(&message_text(&results[0])).expect("json");
     assert_eq!(
         found,
         json!([{"title": "Deer", "url": "http://93.184.216.34/deer", "snippet": "They live in woods."}])
     );
-    let read = words(&results[1]);
+    let read = message_text(&results[1]);
     assert!(
         read.starts_with("# Of deer\n\n")
             && read.contains("Homes")
@@ -111,7 +117,7 @@ async fn an_agent_searches_and_then_reads_what_it_found() {
         read.len()
     );
     assert_eq!(
-        *asked.lock(),
+        *recorded.lock(),
         [
             json!({"query": "deer", "max_results": 2}),
             json!({"url": "http://93.184.216.34/deer"})
@@ -121,7 +127,7 @@ async fn an_agent_searches_and_then_reads_what_it_found() {
 }
 
 #[tokio::test]
-async fn a_page_is_read_without_a_provider_and_private_ones_are_not() {
+async fn page_is_read_without_provider_but_not_private_ones() {
     let (_server, url, _) = providers().await;
     let strict =
         Rig::with_tools(&[entry("web_fetch", "direct.web_fetch", "timeout: 10")], "").await;
@@ -131,13 +137,13 @@ async fn a_page_is_read_without_a_provider_and_private_ones_are_not() {
         "http://169.254.169.254/latest/meta-data/".to_owned(),
     ] {
         let run = strict
-            .say(&format!(
+            .run_prompt(&format!(
                 "[[tool:web_fetch {{\"url\": \"{address}\"}}]] then say done"
             ))
             .await;
         let result = &results(&run)[0];
         assert!(
-            result["status"] == "error" && words(result).contains("private or reserved"),
+            result["status"] == "error" && message_text(result).contains("private or reserved"),
             "{address}: {result}"
         );
     }
@@ -151,32 +157,32 @@ async fn a_page_is_read_without_a_provider_and_private_ones_are_not() {
     )
     .await;
     let run = open
-        .say(&format!(
+        .run_prompt(&format!(
             "[[tool:web_fetch {{\"url\": \"{url}/page\"}}]] then say done"
         ))
         .await;
     assert!(
-        words(&results(&run)[0]).starts_with("# Of deer\n\n"),
+        message_text(&results(&run)[0]).starts_with("# Of deer\n\n"),
         "{:?}",
         results(&run)
     );
 }
 
 #[tokio::test]
-async fn a_provider_that_refuses_is_told_to_the_model_without_the_key() {
+async fn provider_refusal_is_reported_to_model_without_key() {
     let (_server, url, _) = providers().await;
     let settings = format!("api_key: {CANARY}, base_url: '{url}/broken'");
     let rig = Rig::with_tools(&[entry("web_search", "tavily.web_search", &settings)], "").await;
     let run = rig
-        .say(r#"[[tool:web_search {"query": "deer"}]] then say done"#)
+        .run_prompt(r#"[[tool:web_search {"query": "deer"}]] then say done"#)
         .await;
     assert_eq!(
-        rig.shown_run(&run.thread, &run.run).await["status"],
+        rig.get_run(&run.thread, &run.run).await["status"],
         "success"
     );
     let result = &results(&run)[0];
     assert_eq!(
-        (&result["status"], words(result)),
+        (&result["status"], message_text(result)),
         (
             &json!("error"),
             "Error: Tavily answered 401 Unauthorized: no such key: ***".to_owned()
@@ -186,7 +192,7 @@ async fn a_provider_that_refuses_is_told_to_the_model_without_the_key() {
 }
 
 #[tokio::test]
-async fn the_tools_of_deerflows_example_are_all_there() {
+async fn all_tools_of_deerflow_example_are_available() {
     let tools = [
         entry(
             "web_search",
@@ -213,7 +219,7 @@ async fn the_tools_of_deerflows_example_are_all_there() {
             "deerflow.sandbox.tools:grep_tool",
             "max_results: 100",
         ),
-        // Without its key it is left out, and the start succeeds.
+        // A tool without its key is omitted, and the start succeeds.
         entry(
             "web_search",
             "deerflow.community.exa.tools:web_search_tool",
@@ -221,7 +227,7 @@ async fn the_tools_of_deerflows_example_are_all_there() {
         ),
     ];
     let rig = Rig::with_tools(&tools, "").await;
-    rig.say("then say hello").await;
+    rig.run_prompt("then say hello").await;
     let requests = rig.model.requests();
     let offered = &requests
         .iter()

@@ -1,18 +1,18 @@
-//! What the artifact panel does with a file that a run handed out, and what the user hands in.
+//! The artifact panel's operations on a file that a run presented, and uploads of the user.
 
 use serde_json::json;
 
-use crate::rig::{Answer, Rig, text};
+use crate::rig::{HttpResponse, Rig, text};
 use reqwest::Method;
 
 const REPORT: &str = "/mnt/user-data/outputs/report.md";
 
 #[tokio::test]
-async fn a_report_is_read_saved_and_gone_with_its_thread() {
+async fn report_is_read_saved_and_deleted_with_its_thread() {
     let rig = Rig::start().await;
     let write = json!({"description": "write", "path": REPORT, "content": "# R\n"});
     let run = rig
-        .say(&format!(
+        .run_prompt(&format!(
             "Write a report [[tool:write_file {write}]] then say Done."
         ))
         .await;
@@ -26,7 +26,7 @@ async fn a_report_is_read_saved_and_gone_with_its_thread() {
             .expect("text")
             .starts_with("inline")
     );
-    let part = Answer::of(rig.request(Method::GET, &file).header("range", "bytes=0-0")).await;
+    let part = HttpResponse::of(rig.request(Method::GET, &file).header("range", "bytes=0-0")).await;
     assert_eq!((part.status.as_u16(), part.text.as_str()), (206, "#"));
 
     let seen = shown.headers["etag"]
@@ -50,11 +50,12 @@ async fn a_report_is_read_saved_and_gone_with_its_thread() {
         &crate::rig::body(&format!("Read it [[tool:read_file {read}]] then say Read.")),
     )
     .await;
-    let told = rig.talk(&run.thread).await;
+    let actual = rig.visible_messages(&run.thread).await;
     assert!(
-        told.iter()
-            .any(|(who, words)| who == "tool" && words.contains("# Mine")),
-        "the agent reads what was saved: {told:?}"
+        actual
+            .iter()
+            .any(|(role, words)| role == "tool" && words.contains("# Mine")),
+        "the agent reads what was saved: {actual:?}"
     );
 
     assert_eq!(
@@ -70,12 +71,12 @@ async fn a_report_is_read_saved_and_gone_with_its_thread() {
 }
 
 #[tokio::test]
-async fn an_upload_before_the_first_message_is_there_for_the_agent() {
+async fn upload_before_first_message_is_visible_to_agent() {
     let rig = Rig::start().await;
     let thread = "0c7e1f7a-6a0b-4a4e-8d61-1f2e3d4c5b6a";
     let form = "--X\r\ncontent-disposition: form-data; name=\"files\"; filename=\"a b.txt\"\r\n\r\nmy notes\r\n--X--\r\n";
     let request = rig.request(Method::POST, &format!("/api/threads/{thread}/uploads"));
-    let uploaded = Answer::of(
+    let uploaded = HttpResponse::of(
         request
             .header("content-type", "multipart/form-data; boundary=X")
             .body(form),
@@ -97,11 +98,12 @@ async fn an_upload_before_the_first_message_is_there_for_the_agent() {
         &crate::rig::body(&format!("Read it [[tool:read_file {read}]] then say Read.")),
     )
     .await;
-    let told = rig.talk(thread).await;
+    let actual = rig.visible_messages(thread).await;
     assert!(
-        told.iter()
-            .any(|(who, words)| who == "tool" && words.contains("my notes")),
-        "{told:?}"
+        actual
+            .iter()
+            .any(|(role, words)| role == "tool" && words.contains("my notes")),
+        "{actual:?}"
     );
     assert_eq!(
         rig.delete(&format!("/api/threads/{thread}/uploads/a%20b.txt"))

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::rig::{Rig, text};
 
 #[tokio::test]
-async fn a_new_thread_is_idle_and_empty() {
+async fn new_thread_is_idle_and_empty() {
     let rig = Rig::start().await;
     let thread = rig
         .post("/api/threads", &json!({"metadata": {"label": "a"}}))
@@ -26,7 +26,7 @@ async fn a_new_thread_is_idle_and_empty() {
 }
 
 #[tokio::test]
-async fn creating_a_thread_twice_gives_the_first_one_back() {
+async fn creating_a_thread_twice_returns_existing_one() {
     let rig = Rig::start().await;
     let id = "7a0d2b6e-0f04-4a4b-9d0c-3a1f0c6d1e11";
     let first = rig
@@ -49,7 +49,7 @@ async fn creating_a_thread_twice_gives_the_first_one_back() {
 }
 
 #[tokio::test]
-async fn keys_of_other_servers_and_claims_of_ownership_are_dropped() {
+async fn foreign_keys_and_ownership_claims_are_dropped() {
     let rig = Rig::start().await;
     let body = json!({
         "if_exists": "do_nothing", "ttl": 5, "supersteps": [],
@@ -62,7 +62,7 @@ async fn keys_of_other_servers_and_claims_of_ownership_are_dropped() {
 }
 
 #[tokio::test]
-async fn a_state_is_there_as_soon_as_the_thread_is() {
+async fn new_thread_has_a_state() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let state = rig.get(&format!("/api/threads/{thread}/state")).await.ok();
@@ -71,7 +71,7 @@ async fn a_state_is_there_as_soon_as_the_thread_is() {
 }
 
 #[tokio::test]
-async fn an_id_outside_the_alphabet_is_refused_with_its_place() {
+async fn id_with_invalid_characters_is_rejected_with_its_path() {
     let rig = Rig::start().await;
     let long = "x".repeat(65);
     for id in ["", "a b", "a/b", "../etc", "ü", "a\u{0}b", "a.b", &long] {

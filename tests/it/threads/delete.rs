@@ -3,12 +3,12 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::rig::{Answer, Rig, body};
+use crate::rig::{HttpResponse, Rig, body};
 
 #[tokio::test]
 async fn a_deleted_thread_is_gone_everywhere() {
     let rig = Rig::start().await;
-    let run = rig.say("a secret of mine then say x").await;
+    let run = rig.run_prompt("a secret of mine then say x").await;
     let (thread, run) = (run.thread, run.run);
     let deleted = rig.delete(&format!("/api/threads/{thread}")).await.ok();
     assert_eq!(deleted["success"], true);
@@ -47,7 +47,7 @@ async fn a_deleted_thread_is_gone_everywhere() {
         rig.post("/api/threads/search", &json!({})).await.ok(),
         json!([])
     );
-    // Nothing of the old one comes back with a new thread of the same id.
+    // A new thread with the same id contains nothing of the old one.
     let again = rig
         .post("/api/threads", &json!({"thread_id": thread}))
         .await;
@@ -64,10 +64,11 @@ async fn a_deleted_thread_is_gone_everywhere() {
 }
 
 #[tokio::test]
-async fn any_text_may_be_asked_to_be_deleted() {
+async fn delete_accepts_any_text_as_id() {
     let rig = Rig::start().await;
     for id in ["nobody", "a%20b", "%2e%2e%2fetc", "a.b"] {
-        let answer = Answer::of(rig.request(Method::DELETE, &format!("/api/threads/{id}"))).await;
+        let answer =
+            HttpResponse::of(rig.request(Method::DELETE, &format!("/api/threads/{id}"))).await;
         assert!(
             matches!(answer.status.as_u16(), 404 | 422),
             "{id}: {} {}",
@@ -79,10 +80,10 @@ async fn any_text_may_be_asked_to_be_deleted() {
 }
 
 #[tokio::test]
-async fn a_deleted_run_takes_its_history_along_wherever_that_is_kept() {
+async fn deleting_a_run_deletes_its_history_everywhere() {
     for backend in ["db", "jsonl", "memory"] {
         let rig = Rig::with(&format!("run_events: {{backend: {backend}}}")).await;
-        let run = rig.say("a secret of mine then say x").await;
+        let run = rig.run_prompt("a secret of mine then say x").await;
         let feed = format!("/api/threads/{}/messages", run.thread);
         assert!(
             rig.get(&feed).await.text.contains("a secret of mine"),

@@ -1,11 +1,11 @@
-//! Documents that become Markdown as they are uploaded.
+//! Documents that are converted to Markdown at upload.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::rig::{Answer, Rig, body, text, words};
+use crate::rig::{HttpResponse, Rig, body, message_text, text};
 
-/// A PDF of one page with one line.
+/// Builds a PDF of one page with one line.
 fn pdf(line: &str) -> String {
     let content = format!("BT /F1 24 Tf 72 700 Td ({line}) Tj ET");
     let objects = [
@@ -38,7 +38,7 @@ async fn upload(rig: &Rig, thread: &str, files: &[(&str, &str)]) -> Value {
         .map(|(name, content)| format!("--X\r\ncontent-disposition: form-data; name=\"files\"; filename=\"{name}\"\r\n\r\n{content}\r\n"));
     let form = format!("{}--X--\r\n", parts.collect::<String>());
     let request = rig.request(Method::POST, &format!("/api/threads/{thread}/uploads"));
-    Answer::of(
+    HttpResponse::of(
         request
             .header("content-type", "multipart/form-data; boundary=X")
             .body(form),
@@ -48,7 +48,7 @@ async fn upload(rig: &Rig, thread: &str, files: &[(&str, &str)]) -> Value {
 }
 
 #[tokio::test]
-async fn a_document_becomes_markdown_that_the_agent_is_told_of() {
+async fn document_is_converted_to_markdown_for_the_agent() {
     let rig = Rig::with("uploads: {auto_convert_documents: true}").await;
     let thread = rig.thread().await;
     let uploaded = upload(
@@ -72,17 +72,17 @@ async fn a_document_becomes_markdown_that_the_agent_is_told_of() {
             .contains("Deer live in woods")
     );
     assert_eq!(uploaded["files"][1]["markdown_file"], Value::Null);
-    let mut said = body("Look at it, then say done");
-    said["input"]["messages"][0]["additional_kwargs"]["files"] =
+    let mut actual_text = body("Look at it, then say done");
+    actual_text["input"]["messages"][0]["additional_kwargs"]["files"] =
         json!([{"filename": "plan.pdf", "size": 1}]);
-    rig.run(&thread, &said).await;
-    let told = words(&rig.values(&thread).await["messages"][0]);
+    rig.run(&thread, &actual_text).await;
+    let actual = message_text(&rig.values(&thread).await["messages"][0]);
     assert!(
-        told.contains("Markdown: /mnt/user-data/uploads/plan.md")
-            && told.contains("Deer live in woods"),
-        "{told}"
+        actual.contains("Markdown: /mnt/user-data/uploads/plan.md")
+            && actual.contains("Deer live in woods"),
+        "{actual}"
     );
-    // Made anew with its document, and gone with it.
+    // The text is replaced with its document and deleted with it.
     let again = upload(&rig, &thread, &[("plan.pdf", &pdf("Elk do so too"))]).await;
     assert!(
         rig.get(text(&again["files"][0]["markdown_artifact_url"]))
@@ -102,7 +102,7 @@ async fn a_document_becomes_markdown_that_the_agent_is_told_of() {
 }
 
 #[tokio::test]
-async fn a_document_that_cannot_be_read_is_uploaded_all_the_same() {
+async fn unreadable_document_is_uploaded_without_conversion() {
     let rig = Rig::with("uploads: {auto_convert_documents: true}").await;
     let thread = rig.thread().await;
     let hostile = [
@@ -127,7 +127,7 @@ async fn a_document_that_cannot_be_read_is_uploaded_all_the_same() {
             "{file}"
         );
     }
-    // A file of the user's own is never replaced by a text that was made.
+    // A converted text never replaces a file of the user.
     upload(&rig, &thread, &[("mine.pdf", &pdf("other"))]).await;
     let later = upload(&rig, &thread, &[("late.md", "my own")]).await;
     let beside = upload(&rig, &thread, &[("late.pdf", &pdf("other"))]).await;
@@ -139,7 +139,7 @@ async fn a_document_that_cannot_be_read_is_uploaded_all_the_same() {
 }
 
 #[tokio::test]
-async fn documents_stay_as_they_are_unless_the_configuration_says_otherwise() {
+async fn documents_are_not_converted_by_default() {
     let rig = Rig::start().await;
     let thread = rig.thread().await;
     let uploaded = upload(&rig, &thread, &[("plan.pdf", &pdf("Deer"))]).await;

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, body, list, said, talk, text};
+use crate::rig::{Rig, body, list, messages_of, text, visible_messages};
 
 #[tokio::test]
 async fn only_the_newest_entry_carries_the_messages() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let history = rig
         .post(
             &format!("/api/threads/{}/history", run.thread),
@@ -18,8 +18,8 @@ async fn only_the_newest_entry_carries_the_messages() {
     let entries = list(&history);
     assert!(entries.len() >= 2, "{history}");
     assert_eq!(
-        talk(&entries[0]["values"]),
-        said(&[("human", "then say x"), ("ai", "x")])
+        visible_messages(&entries[0]["values"]),
+        messages_of(&[("human", "then say x"), ("ai", "x")])
     );
     for message in list(&entries[0]["values"]["messages"])
         .iter()
@@ -31,7 +31,7 @@ async fn only_the_newest_entry_carries_the_messages() {
         assert_eq!(newer["parent_checkpoint_id"], older["checkpoint_id"]);
         assert!(older["values"].get("messages").is_none(), "{older}");
     }
-    // A `checkpoint` here would turn every message of the web UI into a fork.
+    // With a `checkpoint` here the web UI would turn every message into a fork.
     assert!(
         entries
             .iter()
@@ -41,9 +41,9 @@ async fn only_the_newest_entry_carries_the_messages() {
 }
 
 #[tokio::test]
-async fn a_page_begins_before_the_named_checkpoint_in_every_spelling() {
+async fn before_cursor_is_accepted_in_every_form() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     rig.run(&run.thread, &body("then say y")).await;
     let path = format!("/api/threads/{}/history", run.thread);
     let all = rig.post(&path, &json!({"limit": 100})).await.ok();
@@ -68,7 +68,7 @@ async fn a_page_begins_before_the_named_checkpoint_in_every_spelling() {
 }
 
 #[tokio::test]
-async fn a_thread_that_is_not_there_has_no_history() {
+async fn missing_thread_has_no_history() {
     let rig = Rig::start().await;
     assert_eq!(
         rig.post("/api/threads/nobody/history", &json!({}))
@@ -79,7 +79,7 @@ async fn a_thread_that_is_not_there_has_no_history() {
 }
 
 #[tokio::test]
-async fn limits_outside_one_to_a_hundred_are_refused() {
+async fn limits_outside_one_to_a_hundred_are_rejected() {
     let rig = Rig::start().await;
     let path = format!("/api/threads/{}/history", rig.thread().await);
     for limit in [

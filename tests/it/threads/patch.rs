@@ -21,7 +21,7 @@ async fn metadata_is_merged_key_by_key() {
 }
 
 #[tokio::test]
-async fn patches_at_the_same_time_all_survive() {
+async fn concurrent_patches_are_all_applied() {
     let rig = Rig::start().await;
     let path = format!("/api/threads/{}", rig.thread().await);
     let patches = (0..8).map(|n| {

@@ -14,7 +14,7 @@ async fn ids(rig: &Rig, query: Value) -> Vec<String> {
         .collect()
 }
 
-/// Three threads, oldest first, one metadata value each.
+/// Creates three threads, oldest first, with one metadata value each.
 async fn three(rig: &Rig) -> Vec<String> {
     for (id, value) in [
         ("one", json!(1)),
@@ -78,7 +78,7 @@ async fn metadata_is_matched_with_its_type() {
 }
 
 #[tokio::test]
-async fn what_the_sidebar_asks_for_is_understood() {
+async fn sidebar_request_is_supported() {
     let rig = Rig::start().await;
     three(&rig).await;
     let query = json!({
@@ -91,7 +91,7 @@ async fn what_the_sidebar_asks_for_is_understood() {
 }
 
 #[tokio::test]
-async fn filters_and_limits_that_make_no_sense_are_refused() {
+async fn invalid_filters_and_limits_are_rejected() {
     let rig = Rig::start().await;
     three(&rig).await;
     for query in [

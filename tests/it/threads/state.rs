@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::rig::{Rig, body, list, said, talk, text};
+use crate::rig::{Rig, body, list, messages_of, text, visible_messages};
 
 #[tokio::test]
-async fn a_finished_run_leaves_its_messages_and_title_in_the_state() {
+async fn finished_run_stores_messages_and_title_in_state() {
     let rig = Rig::start().await;
-    let run = rig.say("Good morning then say Hello").await;
+    let run = rig.run_prompt("Good morning then say Hello").await;
     let state = rig
         .get(&format!("/api/threads/{}/state", run.thread))
         .await
         .ok();
     assert_eq!(
-        talk(&state["values"]),
-        said(&[("human", "Good morning then say Hello"), ("ai", "Hello")])
+        visible_messages(&state["values"]),
+        messages_of(&[("human", "Good morning then say Hello"), ("ai", "Hello")])
     );
     assert_eq!(state["values"]["title"], "Good morning then say Hello");
     assert_eq!(state["next"], json!([]));
@@ -26,27 +26,31 @@ async fn a_finished_run_leaves_its_messages_and_title_in_the_state() {
 }
 
 #[tokio::test]
-async fn a_renamed_thread_is_found_under_its_new_name() {
+async fn renamed_thread_is_found_under_its_new_name() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let state = format!("/api/threads/{}/state", run.thread);
     rig.post(&state, &json!({"values": {"title": "A new name"}}))
         .await
         .ok();
     assert_eq!(rig.values(&run.thread).await["title"], "A new name");
-    assert_eq!(rig.talk(&run.thread).await.len(), 2, "messages stay");
+    assert_eq!(
+        rig.visible_messages(&run.thread).await.len(),
+        2,
+        "messages stay"
+    );
     let found = rig.post("/api/threads/search", &json!({})).await.ok();
     assert_eq!(found[0]["values"], json!({"title": "A new name"}));
 }
 
 #[tokio::test]
-async fn an_edit_of_an_old_checkpoint_starts_from_there() {
+async fn edit_of_old_checkpoint_starts_from_it() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let state = format!("/api/threads/{}/state", run.thread);
     let before = rig.get(&state).await.ok();
     rig.run(&run.thread, &body("then say y")).await;
-    assert_eq!(rig.talk(&run.thread).await.len(), 4);
+    assert_eq!(rig.visible_messages(&run.thread).await.len(), 4);
     rig.post(
         &state,
         &json!({"values": {"title": "Back"}, "checkpoint_id": before["checkpoint_id"]}),
@@ -55,14 +59,14 @@ async fn an_edit_of_an_old_checkpoint_starts_from_there() {
     .ok();
     let after = rig.get(&state).await.ok();
     assert_eq!(after["values"]["title"], "Back");
-    assert_eq!(talk(&after["values"]).len(), 2);
+    assert_eq!(visible_messages(&after["values"]).len(), 2);
     assert_eq!(after["parent_checkpoint_id"], before["checkpoint_id"]);
 }
 
 #[tokio::test]
-async fn an_edit_that_makes_no_sense_changes_nothing() {
+async fn invalid_edit_changes_nothing() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let state = format!("/api/threads/{}/state", run.thread);
     let before = rig.get(&state).await.ok();
     let unknown = rig
@@ -126,9 +130,9 @@ async fn a_busy_thread_is_not_edited() {
 }
 
 #[tokio::test]
-async fn edits_at_once_are_written_one_after_the_other_or_refused_cleanly() {
+async fn concurrent_edits_are_serialized_or_rejected() {
     let rig = Rig::start().await;
-    let run = rig.say("then say x").await;
+    let run = rig.run_prompt("then say x").await;
     let state = format!("/api/threads/{}/state", run.thread);
     let edit = |n: usize| json!({"values": {"messages": [{"type": "human", "content": format!("edit {n}")}]}});
     let edits: Vec<_> = (0..4).map(edit).collect();
@@ -149,13 +153,13 @@ async fn edits_at_once_are_written_one_after_the_other_or_refused_cleanly() {
     let written = accepted.len();
     assert!(written >= 1);
     assert_eq!(
-        rig.talk(&run.thread).await.len(),
+        rig.visible_messages(&run.thread).await.len(),
         1,
-        "an edit stands for the whole list"
+        "an edit replaces the whole list"
     );
     assert_eq!(
         rig.run(&run.thread, &body("then say y")).await.thread,
         run.thread
     );
-    assert_eq!(rig.talk(&run.thread).await.len(), 3);
+    assert_eq!(rig.visible_messages(&run.thread).await.len(), 3);
 }

@@ -1,4 +1,4 @@
-// A proxy that drops event streams in the middle, the hard way.
+// A proxy that resets event streams in the middle.
 
 import { once } from "node:events";
 import http from "node:http";
@@ -25,7 +25,7 @@ export async function startCutter(port, cuts) {
       answer.on("data", (bytes) => {
         if (budget === Infinity) return void response.write(bytes);
         rest += bytes.toString("latin1");
-        // However much arrives at once, nothing passes after the last event that may.
+        // Even if more arrives at once, nothing is forwarded after the last permitted event.
         for (let end = FRAME.exec(rest); end && budget > 0; end = FRAME.exec(rest)) {
           const frame = rest.slice(0, end.index + end[0].length);
           rest = rest.slice(frame.length);

@@ -41,9 +41,9 @@ export async function until(ask, what) {
 }
 
 /**
- * Starts model and gateway; `stop` ends both, `release` lets answers with a word go on that hold back: to their end, or as far as a piece.
- * @param config  the gateway's configuration, from the model's address
- * @param env     more environment for the gateway
+ * Starts model and gateway; `stop` ends both, `release` releases held answers with a word: to their end, or up to a piece.
+ * @param config  returns the gateway's configuration for the model's address
+ * @param env     additional environment variables of the gateway
  */
 export async function start({ config = webUi, env = {} } = {}) {
   const model = spawn(path.join(BINARIES, "scripted-openai"), ["--strict"], { stdio: ["ignore", "pipe", "inherit"] });

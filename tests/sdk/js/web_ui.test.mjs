@@ -1,4 +1,4 @@
-// What DeerFlow's web UI does with the SDK, through the address it uses.
+// The SDK calls of DeerFlow's web UI, through the URL it uses.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -55,7 +55,7 @@ before(async () => (gateway = await start()));
 after(() => gateway.stop());
 
 for (const version of ["1", "2", "newest"]) {
-  // Out here: a suite whose package is missing would pass as one without tests.
+  // At top level: a suite whose package is missing would pass as one without tests.
   const { Client } = await import(`langgraph-sdk-${version}`);
   describe(`JS SDK ${version}`, () => {
     const clientOf = (origin) => new Client({ apiUrl: `${origin}/api/langgraph`, apiKey: null });
@@ -90,7 +90,7 @@ for (const version of ["1", "2", "newest"]) {
       assert.deepEqual(values.artifacts, [REPORT]);
       const titles = parts.filter((part) => part.event === "updates").flatMap((part) => Object.values(part.data)).filter((update) => update?.title);
       assert.equal(titles.length, 1);
-      // What the web UI reads again when the stream has ended.
+      // The web UI reads these again when the stream has ended.
       const [head] = await client.threads.getHistory(id, { limit: 1 });
       assert.deepEqual(head.values.messages.map((m) => m.id), values.messages.map((m) => m.id));
       const [found] = await client.threads.search({ limit: 50, sortBy: "updated_at", sortOrder: "desc" });
@@ -139,7 +139,7 @@ for (const version of ["1", "2", "newest"]) {
       }
     });
 
-    // STREAMS says how many (20), SEED where they are cut.
+    // STREAMS is the number of streams (20), SEED determines the cuts.
     test("streams that are cut at random come whole", async (context) => {
       const streams = Number(process.env.STREAMS ?? 20);
       const below = dice(Number(process.env.SEED ?? 1));
@@ -166,7 +166,7 @@ for (const version of ["1", "2", "newest"]) {
       };
       await Promise.all(Array.from({ length: 16 }, work));
       context.diagnostic(`${streams} streams whole, cut ${cut} times`);
-      // Each at least once: the first cut comes long before the end.
+      // Each is cut at least once: the first cut is long before the end.
       assert.ok(cut >= streams, `cut ${cut} times`);
     });
 

@@ -1,4 +1,4 @@
-"""One gateway for all tests, and a client for each way into it."""
+"""One gateway for all tests, and a client for each of its path prefixes."""
 
 import pytest
 from langgraph_sdk import get_sync_client
@@ -26,7 +26,7 @@ def client(gateway, prefix):
 
 @pytest.fixture
 def resumable(prefix):
-    """The platform keeps the events of resumable runs only; DeerFlow keeps all, and refuses the word."""
+    """The platform retains the events of resumable runs only; DeerFlow retains all, and rejects the option."""
     return {} if prefix else {"stream_resumable": True}
 
 
@@ -37,7 +37,7 @@ def thread(client):
 
 @pytest.fixture
 def settled(client):
-    """Waits for a run's end and gives its status."""
+    """Waits for a run's end and returns its status."""
 
     def settled(thread, run):
         over = lambda: (status := client.runs.get(thread, run)["status"]) not in ("pending", "running") and status
@@ -48,7 +48,7 @@ def settled(client):
 
 @pytest.fixture
 def talking(client, thread, resumable):
-    """A run that has said a few words and would go on for long."""
+    """Starts a long run and waits until it has streamed some text."""
     run = client.runs.create(thread, "lead_agent", input=user("[[slow 1000x20ms]]"), stream_mode=["values", "messages-tuple"], **resumable)["run_id"]
     for part in client.runs.join_stream(thread, run, last_event_id="-1"):
         if part.event == "messages" and words(part.data[0]) == "tok3 ":

@@ -1,4 +1,4 @@
-"""A proxy that drops event streams in the middle, the hard way."""
+"""A proxy that resets event streams in the middle."""
 
 import re
 import socket
@@ -7,7 +7,7 @@ import threading
 
 
 class Cutter:
-    """Passes everything on, one request per connection; resets the n-th event stream after `cuts[n]` events."""
+    """Forwards everything, one request per connection; resets the n-th event stream after `cuts[n]` events."""
 
     def __init__(self, port: int, cuts: list[int]):
         self.upstream, self.cuts = ("127.0.0.1", port), list(cuts)
@@ -59,7 +59,7 @@ class Cutter:
         head, rest = read_head(server)
         streams = b"text/event-stream" in head
         left = self.cuts.pop(0) if streams and self.cuts else None
-        # Told `close`, a client may take a reset for the end.
+        # With `connection: close`, a client may take a reset for the end.
         if left is not None:
             head = re.sub(rb"(?i)\r\nconnection: close", b"", head)
         client.sendall(head + b"\r\n\r\n")
@@ -73,13 +73,13 @@ class Cutter:
             rest = server.recv(256)
 
     def streams(self) -> list[tuple[str, str | None]]:
-        """The stream requests so far: method and Last-Event-ID."""
+        """Returns the stream requests so far: method and Last-Event-ID."""
         asked = [request for request in self.requests if request[1].split("?")[0].endswith("/stream")]
         return [(method, headers.get("last-event-id")) for method, _, headers in asked]
 
 
 def read_head(source: socket.socket) -> tuple[bytes, bytes]:
-    """What stands before the blank line, and what came with it."""
+    """Reads up to the blank line; returns this part and the bytes received after it."""
     data = b""
     while b"\r\n\r\n" not in data:
         part = source.recv(4096)

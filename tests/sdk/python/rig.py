@@ -32,7 +32,7 @@ llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_dela
 
 
 class ScriptedModel:
-    """The model that does what the user's message says."""
+    """The model that follows the directives of the user's message."""
 
     def __enter__(self):
         program = [BINARIES / "scripted-openai", "--strict"]
@@ -85,7 +85,7 @@ class Gateway:
 
 
 def eventually(ask, what: str):
-    """Asks until the answer is true: another process can only be polled."""
+    """Polls until the result is true: another process can only be polled."""
     end = time.monotonic() + PATIENCE
     while not (answer := ask()):
         assert time.monotonic() < end, f"waited too long for {what}"

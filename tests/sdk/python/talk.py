@@ -1,4 +1,4 @@
-"""Messages, as tests speak of them."""
+"""Builders and readers of messages."""
 
 import json
 
@@ -28,17 +28,17 @@ def words(message: dict) -> str:
 
 
 def talk(values: dict) -> list[tuple[str, str]]:
-    """What a user sees."""
+    """Returns the messages that a user sees."""
     hidden = lambda message: message["type"] == "system" or message.get("additional_kwargs", {}).get("hide_from_ui")
     return [(message["type"], words(message)) for message in values.get("messages", []) if not hidden(message)]
 
 
 def tokens(parts) -> str:
-    """The text of all streamed pieces."""
+    """Returns the text of all streamed chunks."""
     pairs = [part.data for part in parts if part.event == "messages"]
     return "".join(words(message) for message, _ in pairs if message["type"] == "AIMessageChunk")
 
 
 def counted(pieces: int) -> str:
-    """What `[[slow {pieces}x..]]` says."""
+    """Returns the text that `[[slow {pieces}x..]]` streams."""
     return "".join(f"tok{n} " for n in range(pieces))

@@ -24,7 +24,7 @@ def test_an_interrupted_answer_keeps_its_text_where_the_web_ui_looks_for_it(clie
         ((answerer, answer),) = answers
         assert answerer == "ai" and answer.startswith("tok0 tok1 tok2 tok3 ")
     else:
-        # As on the platform, the step that was cut off leaves nothing in the state.
+        # As on the platform, the interrupted step writes nothing to the state.
         assert answers == []
     after = client.runs.wait(thread, "lead_agent", input=user("then say on"))
     assert talk(after)[-1] == ("ai", "on")

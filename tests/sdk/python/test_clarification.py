@@ -1,4 +1,4 @@
-"""The agent asks the user, as DeerFlow does it."""
+"""Clarifications, as DeerFlow does them."""
 
 from talk import call, talk, user
 

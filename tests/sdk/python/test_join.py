@@ -1,4 +1,4 @@
-"""Coming back to a run: client.runs.join, join_stream and the client's own reconnect."""
+"""Joining a run: client.runs.join, join_stream and the client's own reconnect."""
 
 import os
 import random
@@ -11,7 +11,7 @@ from talk import counted, talk, tokens, user
 
 
 def events(parts) -> list[tuple]:
-    """What was sent; the closing `end` has no id of its own, so the client shows the last one."""
+    """Returns the sent events; the final `end` has no id, so the client repeats the last one."""
     return [(part.id, part.event, part.data) for part in parts if part.event != "end"]
 
 
@@ -49,7 +49,7 @@ def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
             )
         )
         assert tokens(parts) == counted(40)
-        # How often it is cut depends on how many events arrive at once: a replay may come whole before the second cut.
+        # The number of cuts depends on how many events arrive at once: a replay may be complete before the second cut.
         first, *again = [method for method, _ in cutter.streams()]
         assert first == "POST" and again and set(again) == {"GET"}
         assert all(cursor for _, cursor in cutter.streams()[1:])
@@ -58,7 +58,7 @@ def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
 
 
 def test_streams_that_are_cut_at_random_come_whole(gateway, prefix, resumable):
-    """STREAMS says how many (20), SEED where they are cut."""
+    """STREAMS is the number of streams (20), SEED determines the cuts."""
     streams, dice = int(os.environ.get("STREAMS", 20)), random.Random(os.environ.get("SEED", "1"))
     places = [[dice.randrange(1, 30) for _ in range(dice.randrange(1, 4))] for _ in range(streams)]
 

@@ -1,4 +1,4 @@
-//! The engine's API, as far as containers need it.
+//! The container engine's API, as far as the backend uses it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use axum::routing::{delete, get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::{Container, Manner, State, inside};
+use super::{Behavior, Container, State, container_server};
 use crate::local_server::LocalServer;
 
 const PORT: &str = "8080/tcp";
@@ -40,10 +40,10 @@ fn refuse(status: u16, message: &str) -> Response {
 
 async fn fetch(Shared(state): Shared<Arc<State>>) -> Response {
     state.note("fetch");
-    if state.manner() == Manner::NoImageAnywhere {
+    if state.behavior() == Behavior::NoImageAnywhere {
         return "{\"status\":\"Pulling\"}\n{\"error\":\"manifest unknown\"}\n".into_response();
     }
-    state.behave(Manner::Good);
+    state.behave(Behavior::Good);
     "{\"status\":\"Pulling\"}\n".into_response()
 }
 
@@ -53,7 +53,10 @@ async fn create(
     Json(body): Json<Value>,
 ) -> Response {
     state.note("create");
-    if matches!(state.manner(), Manner::NoImage | Manner::NoImageAnywhere) {
+    if matches!(
+        state.behavior(),
+        Behavior::NoImage | Behavior::NoImageAnywhere
+    ) {
         return refuse(404, "No such image");
     }
     let name = query["name"].as_str().unwrap_or_default().to_owned();
@@ -83,7 +86,9 @@ async fn start(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) -> R
         .iter()
         .map(|mount| (text(mount, "Target"), text(mount, "Source")))
         .collect();
-    let Ok(server) = LocalServer::start(inside::router(state.clone(), mounts), port).await else {
+    let Ok(server) =
+        LocalServer::start(container_server::router(state.clone(), mounts), port).await
+    else {
         return refuse(500, "Bind failed: port is already allocated");
     };
     if let Some(container) = state.containers.lock().get_mut(&name) {
@@ -131,7 +136,7 @@ async fn list(Shared(state): Shared<Arc<State>>, Query(query): Query<Value>) -> 
 async fn remove(Shared(state): Shared<Arc<State>>, Path(name): Path<String>) -> Response {
     state.note("remove");
     let removed = state.containers.lock().remove(&name);
-    while state.manner() == Manner::SilentAboutRemovals {
+    while state.behavior() == Behavior::SilentAboutRemovals {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     match removed {

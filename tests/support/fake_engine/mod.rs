@@ -1,7 +1,8 @@
-//! A container engine that is none: its API on a socket, and "containers" that are HTTP servers running commands in this machine's shell.
+//! Fake container engine: its API on a socket, and "containers" that are HTTP servers running
+//! commands in this machine's shell.
 
+mod container_server;
 mod engine;
-mod inside;
 mod provisioner;
 
 use std::collections::BTreeMap;
@@ -17,55 +18,55 @@ use tokio::task::JoinSet;
 
 use crate::local_server::LocalServer;
 
-/// How the engine and what it makes behave.
+/// Behaviour of the engine and its containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
-    /// As they should.
+pub enum Behavior {
+    /// Everything works.
     Good,
-    /// As they should, with an image of the time before `/v1/bash`.
+    /// Everything works, with an old image that lacks `/v1/bash`.
     Old,
-    /// The image is not there yet.
+    /// The image must be pulled first.
     NoImage,
-    /// The image is nowhere.
+    /// The image does not exist.
     NoImageAnywhere,
     /// Containers never become ready.
     NeverReady,
-    /// Commands end in status 500.
+    /// Commands end with status 500.
     Failing,
-    /// Commands are answered with something else.
+    /// Commands get a malformed response.
     Garbage,
-    /// Commands are answered without end.
+    /// Commands get an endless response.
     Endless,
-    /// Answers to commands stop in their middle.
+    /// Responses to commands stop in the middle.
     BreakingOff,
-    /// Removes containers, and says so only when it behaves differently.
+    /// Removals of containers are executed, but not answered before the behaviour changes.
     SilentAboutRemovals,
 }
 
-/// An engine, or a provisioner, that lives exactly as long as its handle.
+/// Engine or provisioner with the lifetime of its handle.
 #[derive(Debug)]
 pub struct FakeEngine {
-    /// Where the engine listens.
+    /// Socket on which the engine listens.
     pub socket: PathBuf,
-    /// What it does and has done.
+    /// State of the engine.
     pub state: Arc<State>,
     _folder: TempDir,
     _serving: JoinSet<()>,
 }
 
-/// What an engine does and has done.
+/// State of an engine: its behaviour, its containers and the calls it received.
 #[derive(Debug)]
 pub struct State {
-    manner: Mutex<Manner>,
+    behavior: Mutex<Behavior>,
     containers: Mutex<BTreeMap<String, Container>>,
     calls: Mutex<Vec<String>>,
-    /// The key that calls to the provisioner have to have.
+    /// API key that calls to the provisioner need.
     key: Option<&'static str>,
-    /// The `/tmp` of all containers.
+    /// Host folder that is the `/tmp` of all containers.
     scratch: TempDir,
 }
 
-/// A container.
+/// Running container.
 #[derive(Debug)]
 struct Container {
     body: Value,
@@ -73,10 +74,10 @@ struct Container {
 }
 
 impl State {
-    fn new(manner: Manner, key: Option<&'static str>) -> io::Result<Arc<Self>> {
+    fn new(behavior: Behavior, key: Option<&'static str>) -> io::Result<Arc<Self>> {
         let scratch = tempfile::tempdir()?;
         Ok(Arc::new(Self {
-            manner: Mutex::new(manner),
+            behavior: Mutex::new(behavior),
             containers: Mutex::default(),
             calls: Mutex::default(),
             key,
@@ -84,22 +85,22 @@ impl State {
         }))
     }
 
-    /// How it behaves.
-    pub fn manner(&self) -> Manner {
-        *self.manner.lock()
+    /// Returns the current behaviour.
+    pub fn behavior(&self) -> Behavior {
+        *self.behavior.lock()
     }
 
-    /// Has it behave differently from now on.
-    pub fn behave(&self, manner: Manner) {
-        *self.manner.lock() = manner;
+    /// Changes the behaviour.
+    pub fn behave(&self, behavior: Behavior) {
+        *self.behavior.lock() = behavior;
     }
 
-    /// The names of the containers that are there.
+    /// Returns the names of the existing containers.
     pub fn names(&self) -> Vec<String> {
         self.containers.lock().keys().cloned().collect()
     }
 
-    /// What a container was ordered with.
+    /// Returns the body of a container's creation request.
     pub fn order(&self, name: &str) -> Option<Value> {
         self.containers
             .lock()
@@ -107,13 +108,13 @@ impl State {
             .map(|container| container.body.clone())
     }
 
-    /// Ends a container as if it had died.
+    /// Removes a container as if it had crashed.
     pub fn kill(&self, name: &str) {
         self.containers.lock().remove(name);
     }
 
-    /// Puts something under a name that nobody ordered.
-    pub fn squat(&self, name: &str) {
+    /// Puts a foreign container under this name.
+    pub fn occupy(&self, name: &str) {
         self.containers.lock().insert(
             name.to_owned(),
             Container {
@@ -123,7 +124,7 @@ impl State {
         );
     }
 
-    /// How often something was asked for.
+    /// Returns how often a call was received.
     pub fn count(&self, call: &str) -> usize {
         self.calls
             .lock()
@@ -138,15 +139,15 @@ impl State {
 }
 
 impl FakeEngine {
-    /// An engine at a socket.
+    /// Starts an engine on a socket.
     ///
     /// # Errors
-    /// When the socket cannot be made.
-    pub fn start(manner: Manner) -> io::Result<Self> {
+    /// Returns an error if the socket cannot be created.
+    pub fn start(behavior: Behavior) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let socket = folder.path().join("engine.sock");
         let listener = UnixListener::bind(&socket)?;
-        let state = State::new(manner, None)?;
+        let state = State::new(behavior, None)?;
         let router = engine::router(state.clone());
         let mut serving = JoinSet::new();
         serving.spawn(async move {
@@ -163,16 +164,17 @@ impl FakeEngine {
     }
 }
 
-/// A provisioner whose pods are such containers, for threads whose folders lie beneath `home`.
+/// Starts a provisioner whose pods are such containers, for threads whose folders are beneath
+/// `home`.
 ///
 /// # Errors
-/// When no port can be had.
+/// Returns an error if no port can be bound.
 pub async fn provisioner(
-    manner: Manner,
+    behavior: Behavior,
     key: &'static str,
     home: &Path,
 ) -> io::Result<(LocalServer, Arc<State>)> {
-    let state = State::new(manner, Some(key))?;
+    let state = State::new(behavior, Some(key))?;
     let server = LocalServer::start(provisioner::router(state.clone(), home.to_owned()), 0).await?;
     Ok((server, state))
 }

@@ -1,4 +1,5 @@
-//! The provisioner's API: pods that mount a thread's folders by what they know of the installation.
+//! The provisioner's API: pods that mount a thread's folders, derived from the layout of the
+//! installation.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::{Container, Manner, State, inside};
+use super::{Behavior, Container, State, container_server};
 use crate::local_server::LocalServer;
 
 type Known = (Arc<State>, Arc<PathBuf>);
@@ -37,7 +38,7 @@ async fn with_key(Shared(state): Shared<Arc<State>>, request: Request, next: Nex
     }
 }
 
-fn shown(id: &str, container: &Container) -> Json<Value> {
+fn pod_response(id: &str, container: &Container) -> Json<Value> {
     let url = container
         .server
         .as_ref()
@@ -55,7 +56,8 @@ async fn create(Shared((state, home)): Shared<Known>, Json(body): Json<Value>) -
         .join(text("thread_id"))
         .join("user-data");
     let mounts = vec![("/mnt/user-data".to_owned(), folder.display().to_string())];
-    let Ok(server) = LocalServer::start(inside::router(state.clone(), mounts), 0).await else {
+    let Ok(server) = LocalServer::start(container_server::router(state.clone(), mounts), 0).await
+    else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let id = text("sandbox_id");
@@ -63,17 +65,17 @@ async fn create(Shared((state, home)): Shared<Known>, Json(body): Json<Value>) -
         body,
         server: Some(server),
     };
-    let answer = shown(&id, &container).into_response();
+    let answer = pod_response(&id, &container).into_response();
     state.containers.lock().insert(id, container);
     answer
 }
 
 async fn show(Shared((state, _)): Shared<Known>, Path(id): Path<String>) -> Response {
-    if state.manner() == Manner::Failing {
+    if state.behavior() == Behavior::Failing {
         return (StatusCode::INTERNAL_SERVER_ERROR, "no cluster").into_response();
     }
     match state.containers.lock().get(&id) {
-        Some(container) => shown(&id, container).into_response(),
+        Some(container) => pod_response(&id, container).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }

@@ -1,16 +1,16 @@
-//! Strict mode: is every tool call of a history answered, once, right after it was made?
+//! Strict mode: checks that every tool call of a history has exactly one result directly after it.
 
 use serde_json::Value;
 
-/// Why a real provider would refuse this history.
+/// Reason for which a real provider would reject this history.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// No role, or one that does not exist.
+    /// The role is missing or unknown.
     #[error("messages[{at}]: unknown role {role:?}")]
     Role {
         /// Index of the message.
         at: usize,
-        /// The role it has.
+        /// The role.
         role: String,
     },
     /// A call without an id, a tool name or an argument text.
@@ -18,7 +18,7 @@ pub enum HistoryError {
     IncompleteCall {
         /// Index of the assistant message.
         at: usize,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
     /// Two calls of one turn share an id.
@@ -26,7 +26,7 @@ pub enum HistoryError {
     TwinCalls {
         /// Index of the assistant message.
         at: usize,
-        /// The id of both.
+        /// The shared id.
         id: String,
     },
     /// A tool result that names no call.
@@ -35,20 +35,20 @@ pub enum HistoryError {
         /// Index of the tool message.
         at: usize,
     },
-    /// A tool result for a call that nobody is waiting for.
+    /// A tool result for a call that has no pending result.
     #[error("messages[{at}]: tool result for {id:?}, {why}")]
     StrayResult {
         /// Index of the tool message.
         at: usize,
-        /// The call it names.
+        /// The call's id in the result.
         id: String,
-        /// How it went astray.
+        /// The mismatch.
         why: &'static str,
     },
-    /// The history goes on, or ends, before every call has its result.
+    /// A message, or the end of the history, comes before every call has its result.
     #[error("messages[{at}]: {role} before the results of {ids:?}")]
     Unanswered {
-        /// Index of the message that came too early; the length of the history when it just ends.
+        /// Index of the message that came too early; the length of the history at its end.
         at: usize,
         /// The role of that message, or `end of history`.
         role: String,
@@ -59,10 +59,11 @@ pub enum HistoryError {
 
 /// Checks the pairing of calls and results in `messages`.
 ///
-/// Results of parallel calls may come in any order, but nothing may stand between the calls and their results.
+/// Results of parallel calls may come in any order, but no other message may be between the calls
+/// and their results.
 ///
 /// # Errors
-/// The first thing that is wrong, with the index of its message.
+/// Returns the first violation with the index of its message.
 pub fn check(messages: &[Value]) -> Result<(), HistoryError> {
     let mut waiting: Vec<String> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -128,9 +129,9 @@ fn take_result(
     let (before, after) = messages.split_at(at);
     let why = if before.iter().any(|message| message["tool_call_id"] == id) {
         "which was answered already"
-    } else if before.iter().any(|message| makes(message, id)) {
+    } else if before.iter().any(|message| makes_call(message, id)) {
         "too long after the call"
-    } else if after.iter().any(|message| makes(message, id)) {
+    } else if after.iter().any(|message| makes_call(message, id)) {
         "before the call was made"
     } else {
         "a call that was never made"
@@ -142,7 +143,7 @@ fn take_result(
     })
 }
 
-fn makes(message: &Value, id: &str) -> bool {
+fn makes_call(message: &Value, id: &str) -> bool {
     message["tool_calls"]
         .as_array()
         .is_some_and(|calls| calls.iter().any(|call| call["id"] == id))

@@ -1,4 +1,4 @@
-//! Histories that providers take and histories that they refuse.
+//! Histories that providers accept and histories that they reject.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn refusal(messages: &[Value]) -> String {
 }
 
 #[test]
-fn paired_histories_pass_whatever_the_order_of_parallel_results() {
+fn paired_history_passes_in_any_order_of_parallel_results() {
     let text = json!({"role": "assistant", "content": "done"});
     let history = [
         user(),
@@ -40,7 +40,7 @@ fn paired_histories_pass_whatever_the_order_of_parallel_results() {
 }
 
 #[test]
-fn unanswered_calls_are_refused_where_the_history_goes_on() {
+fn unanswered_call_is_rejected_at_the_next_message() {
     assert_eq!(
         refusal(&[user(), calls(&["a", "b"]), result("a"), user()]),
         r#"messages[3]: user before the results of ["b"]"#
@@ -56,7 +56,7 @@ fn unanswered_calls_are_refused_where_the_history_goes_on() {
 }
 
 #[test]
-fn stray_results_are_refused_with_the_way_they_went_astray() {
+fn stray_result_is_rejected_with_its_reason() {
     assert_eq!(
         refusal(&[user(), result("a")]),
         r#"messages[1]: tool result for "a", a call that was never made"#
@@ -72,7 +72,7 @@ fn stray_results_are_refused_with_the_way_they_went_astray() {
 }
 
 #[test]
-fn empty_ids_names_and_roles_are_refused() {
+fn empty_ids_names_and_roles_are_rejected() {
     assert_eq!(
         refusal(&[calls(&[""])]),
         "messages[0]: tool call without an id"

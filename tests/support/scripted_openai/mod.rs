@@ -1,7 +1,7 @@
-//! A deterministic OpenAI-compatible model over real HTTP, told what to do by the newest user message.
+//! Deterministic OpenAI-compatible model over real HTTP, controlled by the newest user message.
 //!
-//! What the "model" does stands in that message, in double square brackets. Nothing else decides: how many
-//! assistant turns follow the message says which step is due, so retries and callers at the same time do not
+//! Directives in double square brackets in that message control the "model", and nothing else does: the number of
+//! assistant turns after the message is the index of the next step, so retries and concurrent callers do not
 //! disturb each other (the one exception is `[[error N times=K]]`).
 //!
 //! | directive | effect |
@@ -13,7 +13,7 @@
 //! | `[[frag]]` | tool-call arguments one character per chunk |
 //! | `[[slow 50x20ms]]` | final text in 50 pieces, 20 ms apart |
 //! | `[[hold 3]]` | the final text stops after 3 pieces until the test calls [`ScriptedOpenAi::release`] |
-//! | `[[hold 3 WORD]]` | the same, and `/__release?word=WORD` lets those with this word go on, `&to=5` as far as 5 pieces |
+//! | `[[hold 3 WORD]]` | the same; `/__release?word=WORD` releases answers with this word, with `&to=5` up to 5 pieces |
 //! | `[[delay 300]]` | 300 ms before the first byte of every turn |
 //! | `[[think some text]]` | `reasoning_content` before the final text |
 //! | `[[error 500]]`, `[[error 429 times=2]]` | HTTP error on the final turn, always or for the first 2 tries |
@@ -25,10 +25,10 @@
 //! | `[[usage 11,7]]`, `[[usage 11,7,4]]` | prompt and completion token counts, 4 of the prompt from the cache |
 //! | `... then say TEXT` | the final text |
 //!
-//! Tools count only when the request offers them (ghosts: when it offers any), so side prompts that quote the user get a text answer.
-//! Messages that are nothing but `<tag>...</tag>` blocks are passed over.
-//! A key that begins with `refused-` and a status, such as `refused-401`, is answered with that status.
-//! `/__log` lists what callers sent, `/__reset` forgets it, `/__release` without a word is [`ScriptedOpenAi::release`].
+//! Directives for tools count only if the request offers the tools (ghosts: if it offers any), so auxiliary prompts that quote the user get a text answer.
+//! Messages that consist of `<tag>...</tag>` blocks only are skipped.
+//! An API key that begins with `refused-` and a status, such as `refused-401`, is answered with that status.
+//! `/__log` lists received requests, `/__reset` clears the list, `/__release` without a word is [`ScriptedOpenAi::release`].
 
 mod history;
 mod request;
@@ -63,22 +63,22 @@ pub use self::{
     request::RecordedRequest,
 };
 
-/// How many requests are remembered.
+/// Maximum number of retained requests.
 const LOG_LENGTH: usize = 5000;
 
-/// How to run the model.
+/// Options of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Port on 127.0.0.1; 0 takes a free one.
+    /// Port on 127.0.0.1; 0 selects a free one.
     pub port: u16,
-    /// Answer 400 to every history whose tool calls and results do not pair up.
+    /// Answers 400 to every history whose tool calls and results are not paired.
     pub strict: bool,
 }
 
-/// A running scripted model; dropping it closes the port and every connection.
+/// Running scripted model; dropping it closes the port and every connection.
 #[derive(Debug)]
 pub struct ScriptedOpenAi {
-    /// What a model entry's `base_url` should say, `/v1` included.
+    /// Value for a model entry's `base_url`, `/v1` included.
     pub base_url: String,
     server: LocalServer,
     model: Arc<Model>,
@@ -88,7 +88,7 @@ impl ScriptedOpenAi {
     /// Starts the model.
     ///
     /// # Errors
-    /// When the port cannot be bound.
+    /// Returns an error if the port cannot be bound.
     pub async fn start(options: Options) -> io::Result<Self> {
         let model = Arc::new(Model {
             strict: options.strict,
@@ -103,24 +103,24 @@ impl ScriptedOpenAi {
         })
     }
 
-    /// Where it listens.
+    /// Returns the listener's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The calls so far, oldest first.
+    /// Returns the received requests, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.model.memory.lock().log.iter().cloned().collect()
     }
 
-    /// Lets every answer go on that holds back, and those that would.
+    /// Releases every held answer, now and later.
     pub fn release(&self) {
         self.model.release(None, None);
     }
 
-    /// How many calls strict mode refused.
+    /// Returns the number of requests that strict mode rejected.
     #[must_use]
     pub fn rejections(&self) -> usize {
         self.model.memory.lock().rejections
@@ -134,16 +134,16 @@ struct Model {
     released: watch::Sender<Released>,
 }
 
-/// Which answers that hold back may go on.
+/// Held answers that may continue.
 #[derive(Debug, Default)]
 struct Released {
     all: bool,
-    /// As far as this many pieces, by the word of the directive.
+    /// Maximum number of pieces by the word of the directive.
     words: HashMap<String, usize>,
 }
 
 impl Released {
-    /// Whether an answer with this word that has said so many pieces may say the next.
+    /// Reports whether an answer with this word may send the piece after `said` pieces.
     fn allows_more(&self, word: &str, said: usize) -> bool {
         self.all || self.words.get(word).is_some_and(|pieces| said < *pieces)
     }
@@ -153,7 +153,7 @@ impl Released {
 struct Memory {
     log: VecDeque<RecordedRequest>,
     rejections: usize,
-    /// How often a message that asks for an error was tried.
+    /// Number of tries of each message that requests an error.
     tries: HashMap<(String, usize), u32>,
 }
 
@@ -170,7 +170,7 @@ impl Model {
         } else {
             None
         };
-        self.remember(request.record(
+        self.record_request(request.record(
             &cue,
             authorization,
             refusal.as_ref().map(ToString::to_string),
@@ -193,7 +193,7 @@ impl Model {
         }
     }
 
-    fn remember(&self, request: RecordedRequest) {
+    fn record_request(&self, request: RecordedRequest) {
         let mut memory = self.memory.lock();
         memory.rejections += usize::from(request.rejected.is_some());
         if memory.log.len() == LOG_LENGTH {
@@ -219,7 +219,7 @@ impl Model {
     }
 }
 
-/// The status that a key asks for by its name.
+/// Returns the status that an API key requests by its name.
 fn refused_with(authorization: &str) -> Option<u16> {
     let (_, named) = authorization.split_once("refused-")?;
     named
@@ -252,7 +252,7 @@ async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) 
     let turn = model.answer(&body, authorization);
     tokio::time::sleep(turn.delay).await;
     let mut response = Response::new(Body::from_stream(turn::play(
-        turn.beats,
+        turn.body_steps,
         model.released.subscribe(),
     )));
     *response.status_mut() =

@@ -1,61 +1,61 @@
-//! What a caller sent, and which step of its script is due.
+//! A caller's request, and the next step of its script.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The body of a chat-completions call, as far as the scripted model reads it.
+/// Body of a chat-completions call, as far as the scripted model reads it.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ChatRequest {
-    /// The conversation.
+    /// The message history.
     #[serde(default)]
     pub(super) messages: Vec<Value>,
-    /// Whether to answer as a stream.
+    /// `true` for a streamed response.
     #[serde(default)]
     pub(super) stream: bool,
-    /// The model asked for.
+    /// The requested model.
     pub(super) model: Option<String>,
     /// Everything else: tools, stream options, temperature and so on.
     #[serde(flatten)]
     pub(super) parameters: Map<String, Value>,
 }
 
-/// One call as it is remembered.
+/// One recorded request.
 #[derive(Debug, Clone, Serialize)]
 pub struct RecordedRequest {
-    /// The user's words that were read as a script.
+    /// Text of the user that was parsed as a script.
     pub user: String,
-    /// Which turn after that message was asked for, from 0.
+    /// Index of the requested turn after that message, from 0.
     pub step: usize,
-    /// Whether a stream was asked for.
+    /// `true` if a stream was requested.
     pub stream: bool,
     /// Names of the offered tools, sorted.
     pub tools: Vec<String>,
-    /// Length of the conversation.
+    /// Number of messages in the history.
     pub n_messages: usize,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
-    /// Roles of the conversation, in order.
+    /// Roles of the messages, in order.
     pub roles: Vec<String>,
-    /// The conversation as sent.
+    /// The messages as sent.
     pub messages: Vec<Value>,
     /// The rest of the body as sent.
     pub parameters: Map<String, Value>,
     /// The first 12 characters of the Authorization header.
     pub auth: String,
-    /// Why strict mode refused it.
+    /// Reason of strict mode's rejection.
     pub rejected: Option<String>,
 }
 
-/// The newest words of the user and how far the conversation has come since.
+/// Newest text of the user, and the number of turns since.
 pub(super) struct Cue {
     pub(super) text: String,
     pub(super) step: usize,
 }
 
 impl ChatRequest {
-    /// Finds the newest user message that is more than `<tag>...</tag>` blocks.
+    /// Finds the newest user message with text outside of `<tag>...</tag>` blocks.
     pub(super) fn cue(&self) -> Cue {
         let mut cue: Option<(usize, String)> = None;
         for (at, message) in self.messages.iter().enumerate().rev() {
@@ -83,7 +83,7 @@ impl ChatRequest {
         Cue { text, step }
     }
 
-    /// Names of the tools the model may call.
+    /// Returns the names of the tools that the model may call.
     pub(super) fn offered_tools(&self) -> BTreeSet<&str> {
         let tools = self.parameters.get("tools").and_then(Value::as_array);
         tools
@@ -93,14 +93,14 @@ impl ChatRequest {
             .collect()
     }
 
-    /// Whether the stream should end with a chunk of token counts.
+    /// Reports whether the stream must end with a chunk of token counts.
     pub(super) fn wants_usage(&self) -> bool {
         self.parameters
             .get("stream_options")
             .is_some_and(|options| options["include_usage"] == true)
     }
 
-    /// What is remembered of this call.
+    /// Builds the record of this request.
     pub(super) fn record(
         &self,
         cue: &Cue,
@@ -130,7 +130,7 @@ impl ChatRequest {
         }
     }
 
-    /// A number that depends on the conversation only: the source of every id in the answer.
+    /// Returns a number that depends on the messages only: the source of every id in the response.
     pub(super) fn fingerprint(&self) -> u64 {
         let text = Value::Array(self.messages.clone()).to_string();
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -150,7 +150,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// `text` without its `<tag ...>...</tag>` blocks, trimmed.
+/// Returns `text` without its `<tag ...>...</tag>` blocks, trimmed.
 fn without_tag_blocks(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -167,14 +167,14 @@ fn without_tag_blocks(text: &str) -> String {
     }
     kept.push_str(rest);
     let bare = kept.trim();
-    // The marks that DeerFlow puts around a person's words.
+    // DeerFlow's markers around user input.
     let framed = bare
         .strip_prefix("--- BEGIN USER INPUT ---")
         .and_then(|text| text.strip_suffix("--- END USER INPUT ---"));
     framed.map_or(bare, str::trim).to_owned()
 }
 
-/// The length of the block that `text` starts with.
+/// Returns the length of the block at the beginning of `text`.
 fn tag_block(text: &str) -> Option<usize> {
     let inner = text.strip_prefix('<')?;
     let name_length = inner.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))?;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_user_message_with_words_of_its_own_is_the_cue() {
+    fn newest_user_message_with_own_text_is_the_cue() {
         let cue = request(json!([
             {"role": "user", "content": "old"},
             {"role": "assistant", "content": "x"},
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tag_blocks_of_the_same_name_are_passed_over() {
+    fn only_tag_blocks_with_matching_names_are_skipped() {
         assert_eq!(
             without_tag_blocks("a < b <x>1</x> <y>2</z> <1>no</1>"),
             "a < b  <y>2</z> <1>no</1>"

@@ -1,21 +1,21 @@
-//! The directive language: what one user message asks the scripted model to do.
+//! Directive language: instructions of one user message to the scripted model.
 
 use std::{str::FromStr, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-/// More pieces than this in one answer are a slip of the pen.
-const MOST_PIECES: usize = 100_000;
+/// Maximum number of pieces of one answer; more are a typing error.
+const MAX_PIECES: usize = 100_000;
 
-/// One tool call the model is told to make.
+/// Tool call that the model makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The tool's name.
     pub tool: String,
-    /// The argument text, sent as it was written; JSON unless the directive was `rawtool`.
+    /// The argument text, sent unchanged; JSON unless the directive was `rawtool`.
     pub arguments: String,
-    /// Whether it is called although nobody offers it.
+    /// `true` if the tool is called although it is not offered.
     pub ghost: bool,
 }
 
@@ -28,12 +28,12 @@ pub struct Pace {
     pub gap: Duration,
 }
 
-/// `[[hold 3 WORD]]`: the final text stops until the test lets it go on.
+/// `[[hold 3 WORD]]`: the final text stops until the test releases it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// Pieces that come before.
+    /// Number of pieces before the stop.
     pub after: usize,
-    /// What the test says to let it go on; empty when it says nothing.
+    /// Word that releases the answer; empty if it has none.
     pub word: String,
 }
 
@@ -42,46 +42,46 @@ pub struct Hold {
 pub struct Failure {
     /// The HTTP status.
     pub status: u16,
-    /// How many tries fail; `None` means all of them.
+    /// Number of failing tries; `None` for all.
     pub times: Option<u32>,
-    /// The seconds that `Retry-After` asks for; `None` means none where the status invites to come back, else no such header.
+    /// Seconds of `Retry-After`; `None` means 0 for statuses that permit a retry, else no header.
     pub after: Option<u32>,
 }
 
-/// `[[usage 11,7,4]]`: the token counts to report.
+/// `[[usage 11,7,4]]`: the reported token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Of the prompt.
+    /// Prompt tokens.
     pub prompt: u64,
-    /// Of the answer.
+    /// Completion tokens.
     pub completion: u64,
-    /// Those of the prompt that the provider still had.
+    /// Prompt tokens from the provider's cache.
     pub cached: Option<u64>,
 }
 
-/// The text of the final answer.
+/// Text of the final answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Say {
+pub enum FinalText {
     /// `then say TEXT`.
-    Told(String),
-    /// No text was told: the user's words come back.
+    Given(String),
+    /// No text was given: the user's text is echoed.
     Echo(String),
     /// The message held directives only.
     Done,
 }
 
-/// A user message, understood.
+/// Parsed user message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
     /// Assistant turns that call tools, in order; the final answer follows them.
     pub steps: Vec<Vec<Call>>,
     /// Text of the final answer.
-    pub say: Say,
+    pub say: FinalText,
     /// Reasoning sent before the final text.
     pub think: Option<String>,
     /// Pace of the final text.
     pub slow: Option<Pace>,
-    /// Where the final text stops until the test lets it go on.
+    /// Position where the final text stops until the test releases it.
     pub hold: Option<Hold>,
     /// Wait before the first byte of every turn.
     pub delay: Duration,
@@ -97,33 +97,33 @@ pub struct Script {
     pub frag: bool,
     /// `finish_reason` of the final turn.
     pub stop: Option<String>,
-    /// Tokens to report.
+    /// Reported token counts.
     pub usage: Option<Usage>,
 }
 
-/// A directive that cannot be understood.
+/// Invalid directive.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// No directive has this name.
+    /// The directive's name is unknown.
     #[error("unknown directive [[{0}]]")]
     Unknown(String),
-    /// The directive exists, its argument makes no sense.
+    /// The directive's argument is invalid.
     #[error("directive [[{directive}]] expects {expected}")]
     Argument {
         /// The directive as written.
         directive: String,
-        /// What would have been understood.
+        /// The expected form.
         expected: &'static str,
     },
 }
 
 impl Script {
-    /// Reads the directives of `text`.
+    /// Parses the directives of `text`.
     ///
-    /// A `[[` that never closes is plain text: side prompts quote the user's words cut short.
+    /// A `[[` without an end is plain text: auxiliary prompts quote truncated text of the user.
     ///
     /// # Errors
-    /// When a directive is unknown or its argument is malformed.
+    /// Returns an error if a directive is unknown or its argument is malformed.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::silent();
         let mut plain = String::new();
@@ -135,19 +135,19 @@ impl Script {
             };
             plain.push_str(&rest[..open]);
             plain.push(' ');
-            script.obey(directive)?;
+            script.apply(directive)?;
             rest = &body[length..];
         }
         plain.push_str(rest);
-        script.say = Say::from_words(&plain.split_whitespace().collect::<Vec<_>>().join(" "));
+        script.say = FinalText::from_words(&plain.split_whitespace().collect::<Vec<_>>().join(" "));
         Ok(script)
     }
 
-    /// The final text, cut as it will be streamed; never empty.
+    /// Returns the pieces of the final text as they are streamed; never empty.
     #[must_use]
     pub fn pieces(&self) -> Vec<String> {
         match (&self.say, self.slow) {
-            (Say::Told(text), Some(pace)) => {
+            (FinalText::Given(text), Some(pace)) => {
                 let letters: Vec<char> = text.chars().collect();
                 let size = letters.len().div_ceil(pace.pieces.max(1)).max(1);
                 letters
@@ -165,7 +165,7 @@ impl Script {
     fn silent() -> Self {
         Self {
             steps: Vec::new(),
-            say: Say::Done,
+            say: FinalText::Done,
             think: None,
             slow: None,
             hold: None,
@@ -180,7 +180,7 @@ impl Script {
         }
     }
 
-    fn obey(&mut self, directive: Directive<'_>) -> Result<(), ScriptError> {
+    fn apply(&mut self, directive: Directive<'_>) -> Result<(), ScriptError> {
         match directive {
             Directive::Calls(calls) => self.steps.push(calls),
             Directive::Word { word, argument } => {
@@ -232,31 +232,31 @@ impl Script {
     }
 }
 
-impl Say {
+impl FinalText {
     fn from_words(plain: &str) -> Self {
         const CUE: &str = "then say ";
         let cue = plain
             .match_indices(CUE)
             .find(|(at, _)| !plain[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
         match cue {
-            Some((at, _)) => Self::Told(plain[at + CUE.len()..].to_owned()),
+            Some((at, _)) => Self::Given(plain[at + CUE.len()..].to_owned()),
             None if plain.is_empty() => Self::Done,
             None => Self::Echo(plain.to_owned()),
         }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
-            Self::Told(text) => text.clone(),
+            Self::Given(text) => text.clone(),
             Self::Echo(words) => format!("Echo: {words}"),
             Self::Done => "done".to_owned(),
         }
     }
 }
 
-/// Words with the blanks that follow them.
+/// Splits a text into words with their following blanks.
 pub(super) fn words(text: &str) -> Vec<String> {
     text.split_inclusive(' ').map(str::to_owned).collect()
 }
@@ -273,7 +273,7 @@ struct ListedCall {
 }
 
 impl<'a> Directive<'a> {
-    /// Reads what stands after `[[` and how long it is with its `]]`; `None` when it never closes.
+    /// Parses the text after `[[` and returns its length including `]]`; `None` if it has no end.
     fn read(body: &'a str) -> Result<Option<(Self, usize)>, ScriptError> {
         if let Some(list) = body.strip_prefix("tools:") {
             let listed =
@@ -369,7 +369,8 @@ fn closed<'a>(directive: Directive<'a>, body: &str, from: usize) -> Option<(Dire
     Some((directive, from + end + 2))
 }
 
-/// The JSON value that `text` starts with and its length; `None` when the text ends inside it.
+/// Returns the JSON value at the beginning of `text` and its length; `None` if the text ends inside
+/// of it.
 fn json_prefix<T: for<'de> Deserialize<'de>>(
     text: &str,
     directive: &str,
@@ -386,7 +387,7 @@ fn json_prefix<T: for<'de> Deserialize<'de>>(
     }
 }
 
-/// The number a text such as `20ms` starts with.
+/// Returns the number at the beginning of a text such as `20ms`.
 fn leading_number<N: FromStr>(text: &str) -> Option<N> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit())
@@ -399,7 +400,7 @@ fn pace(argument: &str) -> Option<Pace> {
     let pieces = pieces
         .parse()
         .ok()
-        .filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
+        .filter(|pieces| (1..=MAX_PIECES).contains(pieces))?;
     Some(Pace {
         pieces,
         gap: Duration::from_millis(leading_number(gap)?),

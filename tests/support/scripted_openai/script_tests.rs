@@ -1,4 +1,4 @@
-//! The directive language, directive by directive.
+//! The directives of the scripted model.
 
 use super::*;
 
@@ -18,14 +18,14 @@ fn call(tool: &str, arguments: &str) -> Call {
 fn plain_words_are_echoed_with_blanks_collapsed() {
     assert_eq!(
         script(" hello \n there ").say,
-        Say::Echo("hello there".to_owned())
+        FinalText::Echo("hello there".to_owned())
     );
-    assert_eq!(script("").say, Say::Done);
+    assert_eq!(script("").say, FinalText::Done);
     assert_eq!(script("hi you").pieces(), ["Echo: ", "hi ", "you"]);
 }
 
 #[test]
-fn tool_calls_are_steps_in_order_and_the_told_text_ends_them() {
+fn tool_calls_are_steps_and_the_given_text_ends_them() {
     let script = script(
         r#"[[tool:bash {"command": "echo ]] x"}]] [[tools:[{"name":"a","args":{"k":[[1]]}},{"name":"b"}]]] [[rawtool:c "{oops"]] [[tool:d]] then say all good"#,
     );
@@ -38,11 +38,11 @@ fn tool_calls_are_steps_in_order_and_the_told_text_ends_them() {
             vec![call("d", "{}")],
         ]
     );
-    assert_eq!(script.say, Say::Told("all good".to_owned()));
+    assert_eq!(script.say, FinalText::Given("all good".to_owned()));
 }
 
 #[test]
-fn a_ghost_is_a_call_that_nobody_offers() {
+fn ghost_calls_a_tool_that_is_not_offered() {
     assert_eq!(
         script(r#"[[ghost:g {"a": 1}]]"#).steps,
         [vec![Call {
@@ -116,12 +116,12 @@ fn modifiers_are_understood() {
         })
     );
     assert!(script.hang && script.garbage && script.frag);
-    assert_eq!(script.say, Say::Done);
+    assert_eq!(script.say, FinalText::Done);
     assert_eq!(script.pieces(), ["tok0 ", "tok1 ", "tok2 ", "tok3 "]);
 }
 
 #[test]
-fn a_slow_told_text_is_cut_evenly() {
+fn slow_text_is_split_evenly() {
     assert_eq!(
         script("[[slow 3x1ms]] then say überall").pieces(),
         ["übe", "ral", "l"]
@@ -129,7 +129,7 @@ fn a_slow_told_text_is_cut_evenly() {
 }
 
 #[test]
-fn a_directive_cut_short_is_plain_text() {
+fn truncated_directive_is_plain_text() {
     for text in [
         "say [[",
         "say [[tool:bash",
@@ -141,13 +141,13 @@ fn a_directive_cut_short_is_plain_text() {
         let script = script(text);
         assert_eq!(
             (script.steps, script.say),
-            (vec![], Say::Echo(text.to_owned()))
+            (vec![], FinalText::Echo(text.to_owned()))
         );
     }
 }
 
 #[test]
-fn slips_of_the_pen_are_named() {
+fn malformed_directives_are_reported() {
     for (text, message) in [
         ("[[slwo 3x1]]", "unknown directive [[slwo]]"),
         (

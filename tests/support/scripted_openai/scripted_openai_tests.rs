@@ -41,7 +41,7 @@ async fn stream(model: &ScriptedOpenAi, text: &str) -> SseStream {
     SseStream::new(post(model, &body).await)
 }
 
-/// Everything up to the end or the first error.
+/// Reads all frames up to the end or the first error.
 async fn read(mut stream: SseStream) -> (Vec<SseFrame>, Option<SseError>) {
     let mut frames = Vec::new();
     loop {
@@ -64,7 +64,7 @@ fn texts(frames: &[SseFrame], field: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_stream_carries_thoughts_then_text_then_reason_usage_and_done() {
+async fn stream_has_reasoning_text_finish_reason_usage_and_done() {
     let model = model().await;
     let (frames, error) = read(
         stream(
@@ -133,7 +133,7 @@ async fn tool_turns_come_first_and_only_for_offered_tools() {
 }
 
 #[tokio::test]
-async fn fragmented_arguments_come_letter_by_letter_and_whole() {
+async fn fragmented_arguments_arrive_by_character_and_complete() {
     let model = model().await;
     let (frames, _) = read(stream(&model, r#"[[frag]][[tool:bash {"c":"ü"}]]"#).await).await;
     let parts: Vec<String> = frames
@@ -175,7 +175,7 @@ async fn scripted_errors_stop_after_their_tries() {
 }
 
 #[test]
-fn keys_are_refused_that_ask_for_it_by_their_name() {
+fn refused_key_prefix_selects_the_status() {
     for (header, status) in [
         ("Bearer refused-401", Some(401)),
         ("Bearer refused-429-b", Some(429)),
@@ -187,7 +187,7 @@ fn keys_are_refused_that_ask_for_it_by_their_name() {
 }
 
 #[tokio::test]
-async fn a_cut_stream_delivers_its_pieces_and_breaks_off() {
+async fn cut_stream_delivers_its_pieces_then_breaks() {
     let model = model().await;
     let (frames, error) = read(stream(&model, "[[cut 3]] then say a b c d e").await).await;
     assert_eq!(texts(&frames, "content"), ["a ", "b ", "c "]);
@@ -198,7 +198,7 @@ async fn a_cut_stream_delivers_its_pieces_and_breaks_off() {
 }
 
 #[tokio::test]
-async fn a_cut_behind_the_end_of_the_text_is_never_reached() {
+async fn cut_after_end_of_text_has_no_effect() {
     let model = model().await;
     let (frames, error) = read(stream(&model, "[[cut 3]] then say a b").await).await;
     assert!(error.is_none(), "{error:?}");
@@ -206,11 +206,11 @@ async fn a_cut_behind_the_end_of_the_text_is_never_reached() {
 }
 
 #[tokio::test]
-async fn a_hanging_stream_sends_headers_and_nothing_else() {
+async fn hanging_stream_sends_only_headers() {
     let model = model().await;
     let hanging = stream(&model, "[[hang]]")
         .await
-        .with_patience(Duration::from_millis(50));
+        .with_silence_limit(Duration::from_millis(50));
     assert_eq!(hanging.response().status(), 200);
     let (frames, error) = read(hanging).await;
     assert!(frames.is_empty());
@@ -218,7 +218,7 @@ async fn a_hanging_stream_sends_headers_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn an_answer_that_holds_back_goes_on_as_far_as_it_is_let() {
+async fn held_answer_continues_up_to_its_release() {
     let model = model().await;
     let release = async |query: &str| {
         let url = format!(
@@ -235,7 +235,7 @@ async fn an_answer_that_holds_back_goes_on_as_far_as_it_is_let() {
         let (frames, error) = read(
             stream(&model, text)
                 .await
-                .with_patience(Duration::from_millis(50)),
+                .with_silence_limit(Duration::from_millis(50)),
         )
         .await;
         assert!(matches!(error, Some(SseError::Silence(_))), "{error:?}");
@@ -272,7 +272,7 @@ async fn an_answer_that_holds_back_goes_on_as_far_as_it_is_let() {
 }
 
 #[tokio::test]
-async fn garbage_stands_in_the_middle_of_a_stream_that_goes_on() {
+async fn garbage_chunk_is_followed_by_the_rest_of_the_stream() {
     let model = model().await;
     let (frames, error) = read(stream(&model, "[[garbage]] then say a b c d").await).await;
     assert!(error.is_none(), "{error:?}");
@@ -292,7 +292,7 @@ async fn garbage_stands_in_the_middle_of_a_stream_that_goes_on() {
 }
 
 #[tokio::test]
-async fn strict_mode_refuses_unpaired_histories_and_counts_them() {
+async fn strict_mode_rejects_unpaired_histories_and_counts_them() {
     let model = ScriptedOpenAi::start(Options {
         strict: true,
         ..Options::default()
@@ -316,7 +316,7 @@ async fn strict_mode_refuses_unpaired_histories_and_counts_them() {
 }
 
 #[tokio::test]
-async fn malformed_requests_and_scripts_are_answered_with_their_fault() {
+async fn malformed_requests_and_scripts_are_rejected_with_reason() {
     let model = model().await;
     let fault = answer(&model, &ask("[[slwo 1x1]]")).await;
     assert_eq!(fault["error"]["message"], "unknown directive [[slwo]]");
@@ -325,7 +325,7 @@ async fn malformed_requests_and_scripts_are_answered_with_their_fault() {
 }
 
 #[tokio::test]
-async fn the_log_keeps_what_callers_sent_until_it_is_reset() {
+async fn log_retains_requests_until_reset() {
     let model = model().await;
     let mut body = ask("hi");
     body["temperature"] = json!(0.5);

@@ -1,4 +1,4 @@
-//! Decides one answer of the scripted model: status, and what goes over the wire in which order.
+//! Builds one response of the scripted model: its status, and the order of what is sent.
 
 use std::{io, time::Duration};
 
@@ -13,40 +13,40 @@ use super::{
     script::{Call, Script, Usage, words},
 };
 
-/// A fixed birthday: answers do not depend on the time.
+/// Fixed creation time: responses do not depend on the clock.
 const CREATED: u64 = 1_700_000_000;
 
-/// One HTTP answer, decided.
+/// One planned HTTP response.
 pub(super) struct Turn {
     /// HTTP status.
     pub(super) status: u16,
-    /// Server-sent events rather than one JSON document.
+    /// `true` for server-sent events, `false` for one JSON document.
     pub(super) events: bool,
-    /// After how many seconds the caller is told to try again.
+    /// Seconds of the `Retry-After` header.
     pub(super) retry_after: Option<u32>,
     /// Wait before the headers.
     pub(super) delay: Duration,
     /// The body.
-    pub(super) beats: Vec<Beat>,
+    pub(super) body_steps: Vec<BodyStep>,
 }
 
-/// One thing that happens to a body.
+/// One step of a response body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Beat {
-    /// These bytes are sent.
+pub(super) enum BodyStep {
+    /// Sends these bytes.
     Send(Bytes),
-    /// Nothing happens for a while.
+    /// Pauses.
     Wait(Duration),
-    /// Nothing happens until the test lets answers with this word say more than so many pieces.
+    /// Pauses until the test releases answers with this word beyond `said` pieces.
     Hold { word: String, said: usize },
-    /// The connection drops.
+    /// Drops the connection.
     Cut,
-    /// Nothing happens any more.
+    /// Sends nothing more.
     Hang,
 }
 
 impl Turn {
-    /// A failure as OpenAI words it.
+    /// Builds an error response in OpenAI's format.
     pub(super) fn failure(status: u16, message: &str) -> Self {
         let kind = match status {
             400 => "invalid_request_error",
@@ -61,11 +61,11 @@ impl Turn {
             events: false,
             retry_after: matches!(status, 429 | 503).then_some(0),
             delay: Duration::ZERO,
-            beats: vec![Beat::Send(body.to_string().into())],
+            body_steps: vec![BodyStep::Send(body.to_string().into())],
         }
     }
 
-    /// The answer to `request`; `failing` says whether a scripted error still has tries left.
+    /// Builds the response to `request`; `failing` is `true` if a scripted error has tries left.
     pub(super) fn compose(
         request: &ChatRequest,
         cue: &Cue,
@@ -97,7 +97,7 @@ impl Turn {
             };
         }
         let answer = Answer::new(request, script, calls);
-        let beats = if request.stream {
+        let body_steps = if request.stream {
             answer.streamed(request.wants_usage())
         } else {
             answer.whole()
@@ -107,7 +107,7 @@ impl Turn {
             events: request.stream,
             retry_after: None,
             delay: script.delay,
-            beats,
+            body_steps,
         }
     }
 }
@@ -116,7 +116,7 @@ struct Answer<'a> {
     script: &'a Script,
     model: &'a str,
     seed: String,
-    /// The calls of a tool turn; `None` on the final turn.
+    /// Calls of a tool turn; `None` on the final turn.
     calls: Option<Vec<&'a Call>>,
     pieces: Vec<String>,
     usage: Value,
@@ -152,7 +152,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether the text is long enough to be cut where the script says.
+    /// Reports whether the text is long enough to reach the script's cut.
     fn is_cut(&self) -> bool {
         self.script
             .cut
@@ -173,7 +173,7 @@ impl<'a> Answer<'a> {
         })
     }
 
-    fn whole(&self) -> Vec<Beat> {
+    fn whole(&self) -> Vec<BodyStep> {
         let mut message = json!({"role": "assistant", "content": null});
         if let Some(calls) = &self.calls {
             let calls = calls.iter().enumerate().map(|(index, call)| {
@@ -196,55 +196,59 @@ impl<'a> Answer<'a> {
         let body = Bytes::from(body.to_string());
         let half = body.slice(..body.len() / 2);
         if self.calls.is_some() {
-            return vec![Beat::Send(body)];
+            return vec![BodyStep::Send(body)];
         }
         if self.script.hang {
-            return vec![Beat::Hang];
+            return vec![BodyStep::Hang];
         }
         if self.is_cut() {
-            return vec![Beat::Send(half), Beat::Cut];
+            return vec![BodyStep::Send(half), BodyStep::Cut];
         }
         let pieces = u32::try_from(self.pieces.len()).unwrap_or(u32::MAX);
         let wait = self
             .script
             .slow
-            .map(|pace| Beat::Wait(pace.gap.saturating_mul(pieces)));
+            .map(|pace| BodyStep::Wait(pace.gap.saturating_mul(pieces)));
         let hold = self.hold_before(self.pieces.len().saturating_sub(1));
         hold.into_iter()
             .chain(wait)
-            .chain([Beat::Send(if self.script.garbage { half } else { body })])
+            .chain([BodyStep::Send(if self.script.garbage {
+                half
+            } else {
+                body
+            })])
             .collect()
     }
 
-    fn streamed(&self, with_usage: bool) -> Vec<Beat> {
+    fn streamed(&self, with_usage: bool) -> Vec<BodyStep> {
         if self.calls.is_none() && self.script.hang {
-            return vec![Beat::Hang];
+            return vec![BodyStep::Hang];
         }
-        let mut beats = vec![self.delta(&json!({"role": "assistant", "content": ""}))];
+        let mut body_steps = vec![self.delta(&json!({"role": "assistant", "content": ""}))];
         match &self.calls {
             Some(calls) => calls
                 .iter()
                 .enumerate()
-                .for_each(|(index, call)| self.stream_call(&mut beats, index, call)),
+                .for_each(|(index, call)| self.stream_call(&mut body_steps, index, call)),
             None => {
-                self.stream_text(&mut beats);
-                if beats.last() == Some(&Beat::Cut) {
-                    return beats;
+                self.stream_text(&mut body_steps);
+                if body_steps.last() == Some(&BodyStep::Cut) {
+                    return body_steps;
                 }
             }
         }
-        beats.push(self.choice(&json!({}), Some(self.finish_reason())));
+        body_steps.push(self.choice(&json!({}), Some(self.finish_reason())));
         if with_usage {
             let mut chunk = self.envelope("chat.completion.chunk", &json!([]));
             chunk["usage"] = self.usage.clone();
-            beats.push(event(&chunk.to_string()));
+            body_steps.push(event(&chunk.to_string()));
         }
-        beats.push(event("[DONE]"));
-        beats
+        body_steps.push(event("[DONE]"));
+        body_steps
     }
 
-    fn stream_call(&self, beats: &mut Vec<Beat>, index: usize, call: &Call) {
-        beats.push(self.delta(&json!({"tool_calls": [{
+    fn stream_call(&self, body_steps: &mut Vec<BodyStep>, index: usize, call: &Call) {
+        body_steps.push(self.delta(&json!({"tool_calls": [{
             "index": index,
             "id": self.call_id(index),
             "type": "function",
@@ -258,55 +262,55 @@ impl<'a> Answer<'a> {
         };
         for part in letters.chunks(size) {
             let part: String = part.iter().collect();
-            beats.push(self.delta(
+            body_steps.push(self.delta(
                 &json!({"tool_calls": [{"index": index, "function": {"arguments": part}}]}),
             ));
         }
     }
 
-    fn stream_text(&self, beats: &mut Vec<Beat>) {
+    fn stream_text(&self, body_steps: &mut Vec<BodyStep>) {
         for thought in self.script.think.as_deref().map(words).unwrap_or_default() {
-            beats.push(self.delta(&json!({"reasoning_content": thought})));
+            body_steps.push(self.delta(&json!({"reasoning_content": thought})));
         }
         let middle = self.pieces.len() / 2;
         for (at, piece) in self.pieces.iter().enumerate() {
             if self.script.cut == Some(at) {
                 break;
             }
-            beats.extend(self.hold_before(at));
+            body_steps.extend(self.hold_before(at));
             if self.script.garbage && at == middle {
-                beats.push(event(
+                body_steps.push(event(
                     r#"{"id": "chatcmpl-broken", "choices": [{"delta": {"content": "#,
                 ));
             }
-            beats.push(self.delta(&json!({"content": piece})));
+            body_steps.push(self.delta(&json!({"content": piece})));
             if let Some(pace) = self.script.slow {
-                beats.push(Beat::Wait(pace.gap));
+                body_steps.push(BodyStep::Wait(pace.gap));
             }
         }
         if self.is_cut() {
-            beats.push(Beat::Cut);
+            body_steps.push(BodyStep::Cut);
         }
     }
 
-    /// What keeps back the piece that comes after so many.
-    fn hold_before(&self, said: usize) -> Option<Beat> {
+    /// Returns the step that holds back the piece after `said` pieces.
+    fn hold_before(&self, said: usize) -> Option<BodyStep> {
         let hold = self
             .script
             .hold
             .as_ref()
             .filter(|hold| hold.after <= said)?;
-        Some(Beat::Hold {
+        Some(BodyStep::Hold {
             word: hold.word.clone(),
             said,
         })
     }
 
-    fn delta(&self, delta: &Value) -> Beat {
+    fn delta(&self, delta: &Value) -> BodyStep {
         self.choice(delta, None)
     }
 
-    fn choice(&self, delta: &Value, finish_reason: Option<&str>) -> Beat {
+    fn choice(&self, delta: &Value, finish_reason: Option<&str>) -> BodyStep {
         let choices =
             json!([{"index": 0, "delta": delta, "finish_reason": finish_reason, "logprobs": null}]);
         event(&self.envelope("chat.completion.chunk", &choices).to_string())
@@ -325,40 +329,40 @@ fn reported(usage: Usage) -> Value {
     said
 }
 
-fn event(data: &str) -> Beat {
-    Beat::Send(format!("data: {data}\n\n").into())
+fn event(data: &str) -> BodyStep {
+    BodyStep::Send(format!("data: {data}\n\n").into())
 }
 
-/// Plays beats as a response body.
+/// Streams the steps as a response body.
 pub(super) fn play(
-    beats: Vec<Beat>,
+    body_steps: Vec<BodyStep>,
     released: watch::Receiver<Released>,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::iter(beats).filter_map(move |beat| {
+    stream::iter(body_steps).filter_map(move |beat| {
         let mut released = released.clone();
         async move {
             match beat {
-                Beat::Send(bytes) => Some(Ok(bytes)),
-                Beat::Wait(pause) => {
+                BodyStep::Send(bytes) => Some(Ok(bytes)),
+                BodyStep::Wait(pause) => {
                     tokio::time::sleep(pause).await;
                     None
                 }
-                Beat::Hold { word, said } => {
-                    // The sender goes only with the server, and the answer with it.
+                BodyStep::Hold { word, said } => {
+                    // The sender is dropped only with the server, which also ends the response.
                     let _released = released
                         .wait_for(|released| released.allows_more(&word, said))
                         .await;
                     None
                 }
-                Beat::Cut => {
-                    // The connection writes out what it holds only when the body has nothing ready.
+                BodyStep::Cut => {
+                    // The connection flushes its buffer only when the body has nothing ready.
                     tokio::task::yield_now().await;
                     Some(Err(io::Error::new(
                         io::ErrorKind::ConnectionAborted,
                         "scripted cut",
                     )))
                 }
-                Beat::Hang => std::future::pending().await,
+                BodyStep::Hang => std::future::pending().await,
             }
         }
     })

@@ -1,4 +1,4 @@
-//! Which crate may depend on which: normal, dev- and build-dependencies alike.
+//! Checks dependencies between crates: normal, dev- and build-dependencies alike.
 
 use cargo_metadata::{Dependency, DependencyKind, Package};
 
@@ -18,7 +18,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Violation> {
             continue;
         };
         for dependency in &package.dependencies {
-            if let Some(problem) = judge(package, dependency, allowed) {
+            if let Some(problem) = check_dependency(package, dependency, allowed) {
                 let edge = format!(
                     "{} -> {} ({}, {manifest})",
                     package.name,
@@ -32,7 +32,11 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Violation> {
     violations
 }
 
-fn judge(package: &Package, dependency: &Dependency, allowed: &[&str]) -> Option<String> {
+fn check_dependency(
+    package: &Package,
+    dependency: &Dependency,
+    allowed: &[&str],
+) -> Option<String> {
     let (from, to) = (package.name.as_str(), dependency.name.as_str());
     let ours = dependency.path.is_some() || allowed_for(to).is_some();
     if ours {
@@ -79,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_is_the_name_and_what_extends_it_by_a_dash() {
+    fn family_covers_name_and_dashed_extensions() {
         assert!(is_of_family("axum", "axum"));
         assert!(is_of_family("sea-orm-migration", "sea-orm"));
         assert!(!is_of_family("axumatic", "axum"));

@@ -1,4 +1,4 @@
-//! The layers inside harness: a module names only its own layer and those below.
+//! Checks the layers inside harness: a module may name only its own layer and those below.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -50,14 +50,14 @@ fn check_file(file: &SourceFile, module: &[String], violations: &mut Vec<Violati
         }
     };
     for found in root_names(tokens, module, is_test_file(&file.path)) {
-        if let Some(problem) = judge(&found) {
+        if let Some(problem) = forbidden_reason(&found) {
             violations.push(Violation::at(&file.path, found.line, problem));
         }
     }
 }
 
-/// Why the path must not be there, if it must not.
-fn judge(found: &RootName) -> Option<String> {
+/// Returns why a path is not allowed; `None` if it is.
+fn forbidden_reason(found: &RootName) -> Option<String> {
     let RootName { from, name, .. } = found;
     if from == name || from == TESTKIT {
         return None;
@@ -80,8 +80,8 @@ fn judge(found: &RootName) -> Option<String> {
     })
 }
 
-/// The module path of a file below `harness/src`, from where it lies. `x_tests.rs` is the module `tests` of `x`, or
-/// of the enclosing folder when there is no `x` beside it.
+/// Returns the module path of a file below `harness/src`. `x_tests.rs` is the module `tests` of
+/// `x`, or of the enclosing folder if there is no `x` next to it.
 fn module_of(path: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> Vec<String> {
     let inside = path.strip_prefix(SOURCES).unwrap_or(path);
     let folder = inside.parent().unwrap_or(Utf8Path::new(""));
@@ -91,8 +91,8 @@ fn module_of(path: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> Vec<String> {
         "lib" if module.is_empty() => {}
         stem => match stem.strip_suffix("_tests") {
             Some(tested) => {
-                let beside = |name: String| files.contains(path.with_file_name(name).as_path());
-                if beside(format!("{tested}.rs")) && tested != "mod" && tested != "lib" {
+                let sibling = |name: String| files.contains(path.with_file_name(name).as_path());
+                if sibling(format!("{tested}.rs")) && tested != "mod" && tested != "lib" {
                     module.push(tested.to_owned());
                 }
                 module.push("tests".to_owned());
@@ -106,7 +106,7 @@ fn module_of(path: &Utf8Path, files: &BTreeSet<&Utf8Path>) -> Vec<String> {
     module
 }
 
-/// Told by the name: what tests share is called `test_server`, `test_support` or `wire_kit`.
+/// Recognised by name: shared test code is called `test_server`, `test_support` or `wire_kit`.
 fn is_test_file(path: &Utf8Path) -> bool {
     let stem = path.file_stem().unwrap_or_default();
     stem == "tests"

@@ -1,4 +1,4 @@
-//! Layer rules over small sources.
+//! Tests of the layer rules on small sources.
 
 use super::*;
 
@@ -29,13 +29,13 @@ fn a_module_may_use_its_own_layer_and_lower_ones() {
 }
 
 #[test]
-fn an_upward_path_is_told_with_its_line_and_both_layers() {
+fn upward_path_is_reported_with_line_and_layers() {
     let found = problems(MESSAGE, "//! Doc.\n\nfn f() { crate::agents::lead() }\n");
     assert_eq!(
         found,
         [
             "harness/src/messages/message.rs:3: `crate::agents` points up: messages is in layer 0 \
-          (messages, state, ids, clock, config, host_file, net, turns), agents in layer 3 (middlewares, agents, subagents)"
+          (messages, state, ids, clock, config, host_file, net, fair_limiter), agents in layer 3 (middlewares, agents, subagents)"
         ]
     );
 }
@@ -153,7 +153,7 @@ fn a_path_through_a_re_export_or_a_glob_hides_its_layer() {
 }
 
 #[test]
-fn what_is_not_rust_is_said() {
+fn invalid_rust_is_reported() {
     let found = problems(MESSAGE, "fn f() {\n");
     assert_eq!(found.len(), 1);
     assert!(found[0].contains("is not Rust"), "{found:?}");

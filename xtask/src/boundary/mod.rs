@@ -1,4 +1,4 @@
-//! `cargo xtask boundary`: dependencies point the way `ARCHITECTURE.md` says.
+//! `cargo xtask boundary`: checks dependencies against `ARCHITECTURE.md`.
 
 mod edges;
 mod layers;
@@ -10,7 +10,8 @@ use anyhow::Result;
 use crate::report::Violation;
 use crate::workspace::Workspace;
 
-/// Every dependency between crates, on a restricted library or between layers of harness that breaks a rule.
+/// Returns every dependency between crates, on a restricted library or between layers of harness
+/// that violates a rule.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Violation>> {
     let mut violations = edges::check(workspace);
     violations.extend(layers::check(workspace)?);

@@ -1,6 +1,8 @@
-//! The tables that `boundary` enforces. A new row is an architectural decision: give it its own commit.
+//! Tables that `boundary` enforces. A new row is an architectural decision and deserves its own
+//! commit.
 
-/// Our crates, and the crates of ours that each may depend on (itself always, for features of its tests).
+/// Crates of this workspace, and the workspace crates that each may depend on (itself always, for
+/// features of its tests).
 pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("deerflow-harness", &[]),
     ("deerflow-domain", &["deerflow-harness"]),
@@ -37,8 +39,8 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Libraries that decide an architecture, and the crates that may name them. A name stands for its family:
-/// `axum` is also `axum-extra`.
+/// Libraries that determine the architecture, and the crates that may use them. A name stands for
+/// its family: `axum` includes `axum-extra`.
 pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("sea-orm", &["deerflow-stores"]),
     ("sqlx", &["deerflow-stores"]),
@@ -50,7 +52,8 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("figment", &["deerflow-harness"]),
 ];
 
-/// The top modules of harness from the bottom up. A module may use its own layer and those before it.
+/// Top modules of harness, from the lowest layer up. A module may use its own layer and those
+/// below.
 pub(super) const LAYERS: &[&[&str]] = &[
     &[
         "messages",
@@ -60,16 +63,16 @@ pub(super) const LAYERS: &[&[&str]] = &[
         "config",
         "host_file",
         "net",
-        "turns",
+        "fair_limiter",
     ],
     &["runtime"],
     &[
         "models",
         "tools",
         "sandbox",
-        "memory",
+        "user_memory",
         "skills",
-        "programs",
+        "child_process",
         "mcp",
         "acp",
         "guardrails",
@@ -83,13 +86,13 @@ pub(super) const LAYERS: &[&[&str]] = &[
     &["client"],
 ];
 
-/// The module of harness that may use every layer, and that only test code may use.
+/// Module of harness that may use every layer, and that only test code may use.
 pub(super) const TESTKIT: &str = "testkit";
 
-/// Where these tables are, for messages.
+/// Path of these tables, for messages.
 pub(super) const HOME: &str = "xtask/src/boundary/rules.rs";
 
-/// The number of the layer that `module` is in.
+/// Returns the number of the layer that contains `module`.
 pub(super) fn layer_of(module: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&module))
 }

@@ -1,22 +1,23 @@
-//! Finds the paths in a source file that start at the crate root, however they are spelled.
+//! Finds the paths in a source file that start at the crate root, in any notation.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::tokens::{is_attribute_for_tests, is_punct, is_separator};
 
-/// A name directly below the crate root, as some module uses it.
+/// Use of a name directly below the crate root.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RootName {
-    /// The top module that uses it.
+    /// Top module that uses it.
     pub(super) from: String,
     pub(super) name: String,
-    /// Counted from one.
+    /// Line, counted from one.
     pub(super) line: usize,
     pub(super) in_test: bool,
 }
 
-/// All root names that `tokens`, the text of `module`, uses in code. Comments, documentation and strings do not count,
-/// nor does the root module itself: it declares and re-exports everything. Macros live at the root and are free.
+/// Returns all root names that `tokens`, the text of `module`, uses in code. Skips comments,
+/// documentation and strings, the root module itself, because it declares and re-exports
+/// everything, and macros, because they live at the root.
 pub(super) fn root_names(tokens: TokenStream, module: &[String], in_test: bool) -> Vec<RootName> {
     let mut scan = Scan { found: Vec::new() };
     scan.stream(tokens, module, in_test);
@@ -30,7 +31,7 @@ struct Scan {
 impl Scan {
     fn stream(&mut self, tokens: TokenStream, module: &[String], in_test: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        // Whether the item being read is gated by an attribute such as `#[cfg(test)]`.
+        // `true` if the current item has an attribute such as `#[cfg(test)]`.
         let mut gated = false;
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
@@ -62,7 +63,8 @@ impl Scan {
         }
     }
 
-    /// Reads the leading `crate::`, `self::` and `super::` of a path, if one starts here, and returns where to go on.
+    /// Reads the leading `crate::`, `self::` and `super::` of a path, if one starts here, and
+    /// returns the position after it.
     fn path(
         &mut self,
         tokens: &[TokenTree],
@@ -90,7 +92,7 @@ impl Scan {
         at
     }
 
-    /// Notes the names at the head of `tokens`: one, or each branch of a `{..}` group.
+    /// Collects the names at the start of `tokens`: one, or one per branch of a `{..}` group.
     fn names(&mut self, tokens: &[TokenTree], module: &[String], in_test: bool) {
         let Some(from) = module.first() else { return };
         match tokens.first() {

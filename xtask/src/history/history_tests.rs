@@ -1,8 +1,8 @@
-//! Histories in which everything is well, and some in which one thing is not.
+//! Tests with a valid history and variants with one error each.
 
 use super::*;
 
-/// A run that is asked for, followed over two connections, and read.
+/// Run that is requested, followed over two connections, and read.
 const GOOD: &str = r#"
 {"at":1,"op":"asked","call":"c1","thread":"t","input":"hi"}
 {"at":2,"op":"accepted","call":"c1","run":"r"}
@@ -22,12 +22,12 @@ const GOOD: &str = r#"
 {"at":13,"op":"read_thread","thread":"t","messages":[{"type":"human","text":"hi"},{"type":"ai","id":"m1","text":"hello there"}]}
 "#;
 
-/// What is found once `old` is replaced by `new`.
+/// Returns the violations after replacing `old` by `new`.
 fn found(old: &str, new: &str) -> Vec<String> {
     assert!(GOOD.contains(old), "{old}");
-    judge(&GOOD.replacen(old, new, 1))
+    analyze(&GOOD.replacen(old, new, 1))
         .into_iter()
-        .map(|broken| format!("{}: {}", broken.line, broken.promise))
+        .map(|finding| format!("{}: {}", finding.line, finding.promise))
         .collect()
 }
 
@@ -37,8 +37,8 @@ fn without(line: &str) -> Vec<String> {
 
 #[test]
 fn a_good_history_has_no_violations() {
-    assert_eq!(judge(GOOD), []);
-    assert_eq!(judge(""), []);
+    assert_eq!(analyze(GOOD), []);
+    assert_eq!(analyze(""), []);
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn an_accepted_input_has_to_be_in_its_thread_once() {
 }
 
 #[test]
-fn an_input_whose_run_was_stopped_or_undone_need_not_be_there() {
+fn input_of_cancelled_run_may_be_missing() {
     for status in ["interrupted", "gone"] {
         let stopped = GOOD.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
         assert_eq!(
-            judge(&stopped.replace(r#"{"type":"human","text":"hi"},"#, "")),
+            analyze(&stopped.replace(r#"{"type":"human","text":"hi"},"#, "")),
             [],
             "{status}"
         );
@@ -72,7 +72,7 @@ fn an_input_whose_run_was_stopped_or_undone_need_not_be_there() {
 }
 
 #[test]
-fn a_run_is_accepted_once_and_stays_as_it_ended() {
+fn run_is_accepted_once_and_keeps_final_status() {
     let accepted = r#"{"at":2,"op":"accepted","call":"c1","run":"r"}"#;
     assert_eq!(
         found(accepted, &format!("{accepted}\n{accepted}")),
@@ -87,16 +87,16 @@ fn a_run_is_accepted_once_and_stays_as_it_ended() {
 }
 
 #[test]
-fn nobody_is_told_of_an_end_before_it_is_so() {
+fn end_is_not_reported_before_run_ends() {
     let expected = [
-        "14: run r is running after a viewer was told of its end",
+        "14: run r is running after a viewer received its end",
         "14: run r was accepted, and is running when it is last read",
     ];
     assert_eq!(found("success", "running"), expected);
 }
 
 #[test]
-fn a_stream_has_no_holes_and_no_repeats() {
+fn stream_has_no_gaps_and_no_repeats() {
     let first = r#"{"at":3,"op":"event","viewer":"v","id":"1-1","event":"metadata"}"#;
     assert_eq!(
         without(first),
@@ -124,28 +124,28 @@ fn a_stream_has_no_holes_and_no_repeats() {
 }
 
 #[test]
-fn another_attempt_may_take_back_what_the_lost_one_said() {
+fn new_attempt_may_replace_lost_events() {
     let resumed = [("3-2", "2-2"), ("4-2", "3-2"), ("5-2", "4-2")];
     let history = resumed.iter().fold(GOOD.to_owned(), |history, (old, new)| {
         history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
     });
-    assert_eq!(judge(&history), []);
+    assert_eq!(analyze(&history), []);
 }
 
 #[test]
-fn a_stream_that_was_lost_with_its_server_begins_anew_with_the_state() {
+fn lost_stream_restarts_with_state() {
     let anew = [("3-2", "1-2"), ("4-2", "2-2"), ("5-2", "3-2")];
     let history = anew.iter().fold(GOOD.to_owned(), |history, (old, new)| {
         history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
     });
-    assert_eq!(judge(&history), []);
-    let told = r#""id":"3-2","event":"metadata""#;
+    assert_eq!(analyze(&history), []);
+    let ended_at = r#""id":"3-2","event":"metadata""#;
     assert_eq!(
-        found(told, r#""id":"3-2","event":"messages""#),
+        found(ended_at, r#""id":"3-2","event":"messages""#),
         ["9: a hole in run r: viewer v gets 3-2 after 2-1"]
     );
     assert_eq!(
-        found(told, r#""id":"1-2","event":"messages""#)[0],
+        found(ended_at, r#""id":"1-2","event":"messages""#)[0],
         "9: a repeat in run r: viewer v gets 1-2 after 2-1"
     );
 }
@@ -155,11 +155,11 @@ fn an_end_comes_once_and_last() {
     let ended = r#"{"at":9,"op":"ended","viewer":"v"}"#;
     assert_eq!(
         without(ended),
-        ["17: viewer v of run r never hears of its end"]
+        ["17: viewer v of run r never receives its end"]
     );
     assert_eq!(
         found(ended, &format!("{ended}\n{ended}")),
-        ["14: viewer v is told of the end of r twice"]
+        ["14: viewer v receives the end of r twice"]
     );
     let after = r#"{"at":9,"op":"event","viewer":"v","id":"6-2","event":"values"}"#;
     assert_eq!(
@@ -169,14 +169,14 @@ fn an_end_comes_once_and_last() {
 }
 
 #[test]
-fn who_is_told_of_a_gap_knows_that_something_is_missing() {
+fn viewer_notified_of_gap_may_miss_events() {
     let hole = r#"{"at":8,"op":"event","viewer":"v","id":"4-2","event":"messages","message":"m1","text":"hello "}"#;
     assert_eq!(without(hole).len(), 2);
     assert_eq!(found(hole, r#"{"at":8,"op":"gap","viewer":"v"}"#), [""; 0]);
 }
 
 #[test]
-fn an_answer_is_what_was_said_and_read() {
+fn answer_matches_model_output_and_viewers() {
     assert_eq!(
         found(r#""text":"there"}"#, r#""text":"her"}"#),
         [r#"17: thread t has "hello there", viewer v read "hello her""#]
@@ -186,16 +186,16 @@ fn an_answer_is_what_was_said_and_read() {
             r#""op":"said","text":"hello there""#,
             r#""op":"said","text":"bye""#
         ),
-        [r#"17: thread t has "hello there", which nobody said"#]
+        [r#"17: thread t has "hello there", which the model did not return"#]
     );
 }
 
 #[test]
-fn what_is_no_history_is_told() {
-    let broken = judge(
+fn invalid_history_is_reported() {
+    let findings = analyze(
         "{\"at\":5,\"op\":\"ended\",\"viewer\":\"v\"}\n{\"at\":4,\"op\":\"ended\",\"viewer\":\"v\"}\nnonsense\n{\"at\":6,\"op\":\"danced\"}",
     );
-    let lines: Vec<_> = broken.iter().map(|broken| broken.line).collect();
+    let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);
-    assert_eq!(broken[1].promise, "time goes back from 5 to 4");
+    assert_eq!(findings[1].promise, "time goes back from 5 to 4");
 }

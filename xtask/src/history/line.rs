@@ -1,39 +1,39 @@
-//! One line of a history.
+//! Format of one history line.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// When something happened, and what.
+/// Time and operation.
 #[derive(Debug, Deserialize)]
 pub(super) struct Line {
-    /// Microseconds since the history began, by a clock that only goes on.
+    /// Microseconds since the start of the history, by a monotonic clock.
     pub(super) at: u64,
     #[serde(flatten)]
     pub(super) operation: Operation,
 }
 
-/// What a client did or saw.
+/// Operation or observation of a client.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub(super) enum Operation {
-    /// It asks for a run.
+    /// Requests a run.
     Asked {
         call: String,
         thread: String,
         input: String,
     },
-    /// It is told that the run is accepted.
+    /// The run was accepted.
     Accepted { call: String, run: String },
-    /// It is told that there will be no such run.
+    /// The run was rejected.
     Refused { call: String },
-    /// It follows a run, from behind an event or from the beginning.
+    /// Starts to follow a run, after an event or from the beginning.
     Opened {
         viewer: String,
         run: String,
         after: Option<EventId>,
     },
-    /// It gets an event, and with it perhaps a piece of a message.
+    /// Receives an event, possibly with a fragment of a message.
     Event {
         viewer: String,
         id: EventId,
@@ -41,24 +41,24 @@ pub(super) enum Operation {
         message: Option<String>,
         text: Option<String>,
     },
-    /// It is told that the run has ended.
+    /// Receives the end of the run.
     Ended { viewer: String },
-    /// It is told that events are missing.
+    /// Receives a notice that events are missing.
     Gap { viewer: String },
-    /// Its connection breaks.
+    /// The connection breaks.
     Broke { viewer: String },
-    /// It reads how a run stands; `gone` when there is none.
+    /// Reads the status of a run; `gone` if it does not exist.
     ReadRun { run: String, status: String },
-    /// It reads what was said in a thread.
+    /// Reads the messages of a thread.
     ReadThread {
         thread: String,
         messages: Vec<Message>,
     },
-    /// The model gave a whole answer.
+    /// The model returned a complete answer.
     Said { text: String },
 }
 
-/// A message of a thread.
+/// Message of a thread.
 #[derive(Debug, Deserialize)]
 pub(super) struct Message {
     /// `human`, `ai` or `tool`.
@@ -68,7 +68,7 @@ pub(super) struct Message {
     pub(super) text: String,
 }
 
-/// An event's id as it stands on the wire, `number-attempt`.
+/// Event id as on the wire, `number-attempt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct EventId {

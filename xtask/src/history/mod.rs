@@ -1,7 +1,8 @@
-//! `cargo xtask check-history FILE...`: holds what clients saw of a cluster against what they were promised.
+//! `cargo xtask check-history FILE...`: checks recorded client observations of a cluster for
+//! consistency.
 //!
-//! `docs/histories.md` says what a history is. Only what can be seen from outside is checked, so a history may come from any
-//! client and any server that speaks the wire.
+//! `docs/histories.md` defines the format. Only externally visible behaviour is checked, so a
+//! history may come from any client and any server that implements the wire protocol.
 
 mod line;
 mod runs;
@@ -16,29 +17,29 @@ use anyhow::{Context, Result};
 use self::line::{Line, Operation};
 use crate::report::Violation;
 
-/// Every broken promise in the files, in their order.
+/// Returns all violations in the files, in order.
 pub(crate) fn check(files: &[PathBuf]) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for file in files {
         let text =
             fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
         violations.extend(
-            judge(&text)
+            analyze(&text)
                 .into_iter()
-                .map(|Broken { line, promise }| Violation::at(file.display(), line, promise)),
+                .map(|Finding { line, promise }| Violation::at(file.display(), line, promise)),
         );
     }
     Ok(violations)
 }
 
-/// A promise that was not kept, and the line that shows it.
+/// Violation, and the line that shows it.
 #[derive(Debug, PartialEq, Eq)]
-struct Broken {
+struct Finding {
     line: usize,
     promise: String,
 }
 
-impl Broken {
+impl Finding {
     fn at(line: usize, promise: impl Into<String>) -> Self {
         Self {
             line,
@@ -47,18 +48,18 @@ impl Broken {
     }
 }
 
-/// An operation and the line it stands in.
+/// Operation and its line number.
 type Numbered = (usize, Operation);
 
-fn judge(text: &str) -> Vec<Broken> {
-    let (mut history, mut broken): (Vec<Numbered>, _) = (Vec::new(), Vec::new());
+fn analyze(text: &str) -> Vec<Finding> {
+    let (mut history, mut findings): (Vec<Numbered>, _) = (Vec::new(), Vec::new());
     let mut last = 0;
     for (number, line) in (1..)
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
     {
         match serde_json::from_str::<Line>(line) {
-            Ok(Line { at, .. }) if at < last => broken.push(Broken::at(
+            Ok(Line { at, .. }) if at < last => findings.push(Finding::at(
                 number,
                 format!("time goes back from {last} to {at}"),
             )),
@@ -66,17 +67,17 @@ fn judge(text: &str) -> Vec<Broken> {
                 last = at;
                 history.push((number, operation));
             }
-            Err(error) => broken.push(Broken::at(
+            Err(error) => findings.push(Finding::at(
                 number,
                 format!("is no line of a history: {error}"),
             )),
         }
     }
-    runs::judge(&history, &mut broken);
-    streams::judge(&history, &mut broken);
-    threads::judge(&history, &mut broken);
-    broken.sort_by_key(|broken| broken.line);
-    broken
+    runs::analyze(&history, &mut findings);
+    streams::analyze(&history, &mut findings);
+    threads::analyze(&history, &mut findings);
+    findings.sort_by_key(|finding| finding.line);
+    findings
 }
 
 #[cfg(test)]

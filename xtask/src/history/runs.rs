@@ -1,21 +1,22 @@
-//! A run is accepted once, ends once, and stays as it ended; nobody is told of its end before that is so.
+//! Checks that a run is accepted once, ends once and keeps its final status, and that its end is
+//! not reported early.
 
 use std::collections::BTreeMap;
 
 use super::line::Operation;
-use super::{Broken, Numbered};
+use super::{Finding, Numbered};
 
-/// What is known of a run at some line.
+/// Known state of a run at some line.
 #[derive(Debug, Default)]
 struct Known {
     accepted: bool,
-    /// The line that told of its end.
-    told: Option<usize>,
-    /// How it stood when it was last read.
+    /// Line that reported its end.
+    ended_at: Option<usize>,
+    /// Status when it was last read.
     status: Option<(usize, String)>,
 }
 
-pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
+pub(super) fn analyze(history: &[Numbered], findings: &mut Vec<Finding>) {
     let mut runs: BTreeMap<&str, Known> = BTreeMap::new();
     let mut follows: BTreeMap<&str, &str> = BTreeMap::new();
     for (line, operation) in history {
@@ -23,13 +24,13 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
             Operation::Accepted { run, .. } => {
                 let known = runs.entry(run).or_default();
                 if std::mem::replace(&mut known.accepted, true) {
-                    broken.push(Broken::at(*line, format!("run {run} is accepted twice")));
+                    findings.push(Finding::at(*line, format!("run {run} is accepted twice")));
                 }
             }
             Operation::Opened { viewer, run, .. } => drop(follows.insert(viewer, run)),
             Operation::Ended { viewer } => {
                 if let Some(run) = follows.get(viewer.as_str()) {
-                    runs.entry(run).or_default().told.get_or_insert(*line);
+                    runs.entry(run).or_default().ended_at.get_or_insert(*line);
                 }
             }
             Operation::ReadRun { run, status } => {
@@ -39,15 +40,15 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                     .as_ref()
                     .filter(|(_, before)| is_terminal(before) && before != status)
                 {
-                    broken.push(Broken::at(
+                    findings.push(Finding::at(
                         *line,
                         format!("run {run} ended in {before} and is {status} now"),
                     ));
                 }
-                if known.told.is_some() && !is_terminal(status) {
-                    broken.push(Broken::at(
+                if known.ended_at.is_some() && !is_terminal(status) {
+                    findings.push(Finding::at(
                         *line,
-                        format!("run {run} is {status} after a viewer was told of its end"),
+                        format!("run {run} is {status} after a viewer received its end"),
                     ));
                 }
                 known.status = Some((*line, status.clone()));
@@ -60,7 +61,7 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
             .status
             .filter(|(_, status)| known.accepted && !is_terminal(status))
         {
-            broken.push(Broken::at(
+            findings.push(Finding::at(
                 line,
                 format!("run {run} was accepted, and is {status} when it is last read"),
             ));
@@ -68,7 +69,8 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
     }
 }
 
-/// Whether a run that is read so is over; one that is gone was undone or deleted.
+/// Reports whether this status means that the run has ended; a missing run was rolled back or
+/// deleted.
 pub(super) fn is_terminal(status: &str) -> bool {
     !matches!(status, "pending" | "running")
 }

@@ -1,11 +1,12 @@
-//! A viewer sees every event of its run once and in order, over all of its connections, and nothing after the end.
+//! Checks that a viewer receives every event of its run once and in order, over all of its
+//! connections, and nothing after the end.
 
 use std::collections::BTreeMap;
 
 use super::line::{EventId, Operation};
-use super::{Broken, Numbered};
+use super::{Finding, Numbered};
 
-/// A viewer on its way.
+/// State of a viewer.
 #[derive(Debug, Default)]
 struct Viewer {
     run: String,
@@ -16,8 +17,9 @@ struct Viewer {
 }
 
 impl Viewer {
-    /// Whether the event may come next. Another attempt tells the state first, so it may take back what only viewers of the lost
-    /// one had seen, or begin with 1 where the stream was lost with its server.
+    /// Reports whether the event may come next. A new attempt sends the state first, so it may
+    /// replace events that only viewers of the lost attempt received, or restart at 1 if the stream
+    /// was lost with its server.
     fn expects(&self, id: EventId, event: &str) -> bool {
         match self.last {
             None => id.number == 1,
@@ -29,10 +31,10 @@ impl Viewer {
     }
 }
 
-pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
+pub(super) fn analyze(history: &[Numbered], findings: &mut Vec<Finding>) {
     let mut viewers: BTreeMap<&str, Viewer> = BTreeMap::new();
     for (line, operation) in history {
-        let mut say = |what: String| broken.push(Broken::at(*line, what));
+        let mut say = |what: String| findings.push(Finding::at(*line, what));
         match operation {
             Operation::Opened {
                 viewer: name,
@@ -82,15 +84,13 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
             },
             Operation::Ended { viewer: name } => match viewers.get_mut(name.as_str()) {
                 Some(viewer) if viewer.over => say(format!(
-                    "viewer {name} is told of the end of {} twice",
+                    "viewer {name} receives the end of {} twice",
                     viewer.run
                 )),
                 Some(viewer) => viewer.over = true,
-                None => say(format!(
-                    "viewer {name} is told of an end and follows nothing"
-                )),
+                None => say(format!("viewer {name} receives an end but follows no run")),
             },
-            // It knows that it misses some.
+            // The viewer was notified of the gap.
             Operation::Gap { viewer: name } => {
                 if let Some(viewer) = viewers.get_mut(name.as_str()) {
                     viewer.gapped = true;
@@ -109,9 +109,9 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
         .into_iter()
         .filter(|(_, viewer)| !viewer.over && !viewer.gapped)
     {
-        broken.push(Broken::at(
+        findings.push(Finding::at(
             end,
-            format!("viewer {name} of run {} never hears of its end", viewer.run),
+            format!("viewer {name} of run {} never receives its end", viewer.run),
         ));
     }
 }

@@ -1,12 +1,13 @@
-//! What was accepted is in its thread, once; what was refused is not; and an answer is what the model said and viewers read.
+//! Checks that accepted input is in its thread once, that rejected input is not, and that an answer
+//! matches the model's output and what viewers read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::line::{Message, Operation};
 use super::runs::is_terminal;
-use super::{Broken, Numbered};
+use super::{Finding, Numbered};
 
-/// What became of something that was asked.
+/// State of a request.
 #[derive(Debug)]
 struct Asked<'a> {
     thread: &'a str,
@@ -15,21 +16,21 @@ struct Asked<'a> {
     refused: bool,
 }
 
-/// The last words on everything.
+/// Final state of all requests, threads and viewers.
 #[derive(Debug, Default)]
-struct Last<'a> {
+struct FinalState<'a> {
     asked: BTreeMap<&'a str, Asked<'a>>,
     threads: BTreeMap<&'a str, (usize, &'a [Message])>,
     statuses: BTreeMap<&'a str, (usize, &'a str)>,
-    said: BTreeSet<&'a str>,
-    /// The pieces that each viewer read of each message, and whether it came to the end.
+    model_answers: BTreeSet<&'a str>,
+    /// Message fragments that each viewer received, and whether it received the end.
     pieces: BTreeMap<(&'a str, &'a str), String>,
     ended: BTreeSet<&'a str>,
     gapped: BTreeSet<&'a str>,
 }
 
-pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
-    let mut last = Last::default();
+pub(super) fn analyze(history: &[Numbered], findings: &mut Vec<Finding>) {
+    let mut state = FinalState::default();
     for (line, operation) in history {
         match operation {
             Operation::Asked {
@@ -37,7 +38,7 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                 thread,
                 input,
             } => {
-                last.asked.insert(
+                state.asked.insert(
                     call,
                     Asked {
                         thread,
@@ -47,46 +48,47 @@ pub(super) fn judge(history: &[Numbered], broken: &mut Vec<Broken>) {
                     },
                 );
             }
-            Operation::Accepted { call, run } => match last.asked.get_mut(call.as_str()) {
+            Operation::Accepted { call, run } => match state.asked.get_mut(call.as_str()) {
                 Some(asked) => asked.run = Some(run),
-                None => broken.push(Broken::at(
+                None => findings.push(Finding::at(
                     *line,
                     format!("call {call} is accepted and was never made"),
                 )),
             },
             Operation::Refused { call } => {
-                if let Some(asked) = last.asked.get_mut(call.as_str()) {
+                if let Some(asked) = state.asked.get_mut(call.as_str()) {
                     asked.refused = true;
                 }
             }
             Operation::ReadThread { thread, messages } => {
-                drop(last.threads.insert(thread, (*line, messages)))
+                state.threads.insert(thread, (*line, messages));
             }
-            Operation::ReadRun { run, status } => drop(last.statuses.insert(run, (*line, status))),
-            Operation::Said { text } => drop(last.said.insert(text)),
+            Operation::ReadRun { run, status } => drop(state.statuses.insert(run, (*line, status))),
+            Operation::Said { text } => drop(state.model_answers.insert(text)),
             Operation::Event {
                 viewer,
                 message: Some(message),
                 text: Some(text),
                 ..
             } => {
-                last.pieces
+                state
+                    .pieces
                     .entry((viewer, message))
                     .or_default()
                     .push_str(text);
             }
-            Operation::Ended { viewer } => drop(last.ended.insert(viewer)),
-            // What it read is no whole any more.
-            Operation::Gap { viewer } => drop(last.gapped.insert(viewer)),
+            Operation::Ended { viewer } => drop(state.ended.insert(viewer)),
+            // Its message is no longer complete.
+            Operation::Gap { viewer } => drop(state.gapped.insert(viewer)),
             _ => {}
         }
     }
-    last.inputs(broken);
-    last.answers(broken);
+    state.inputs(findings);
+    state.answers(findings);
 }
 
-impl Last<'_> {
-    fn inputs(&self, broken: &mut Vec<Broken>) {
+impl FinalState<'_> {
+    fn inputs(&self, findings: &mut Vec<Finding>) {
         for (call, asked) in &self.asked {
             let Some((line, messages)) = self.threads.get(asked.thread) else {
                 continue;
@@ -106,7 +108,7 @@ impl Last<'_> {
             }
             let (thread, input) = (asked.thread, asked.input);
             if there < least {
-                broken.push(Broken::at(
+                findings.push(Finding::at(
                     *line,
                     format!("call {call} was accepted, and {input:?} is not in thread {thread}"),
                 ));
@@ -116,7 +118,7 @@ impl Last<'_> {
                 } else {
                     "was made once"
                 };
-                broken.push(Broken::at(
+                findings.push(Finding::at(
                     *line,
                     format!("call {call} {why}, and {input:?} is {there} times in thread {thread}"),
                 ));
@@ -124,8 +126,9 @@ impl Last<'_> {
         }
     }
 
-    /// Whether the input of a run had to be in its thread when that was read: the run was over by then, was not undone, and was
-    /// not told to stop, perhaps before it began.
+    /// Reports whether the input of a run had to be in its thread at the time of the read: the run
+    /// had ended, was not rolled back, and was not cancelled, which may have happened before its
+    /// start.
     fn stays(&self, run: &str, read: usize) -> bool {
         let over = self
             .statuses
@@ -134,18 +137,18 @@ impl Last<'_> {
         over.is_some_and(|(_, status)| !matches!(*status, "interrupted" | "gone"))
     }
 
-    fn answers(&self, broken: &mut Vec<Broken>) {
+    fn answers(&self, findings: &mut Vec<Finding>) {
         for (thread, (line, messages)) in &self.threads {
             for message in messages
                 .iter()
                 .filter(|message| message.kind == "ai" && !message.text.is_empty())
             {
                 let text = message.text.as_str();
-                let begins = |said: &&str| said.starts_with(text);
-                if !self.said.is_empty() && !self.said.iter().any(begins) {
-                    broken.push(Broken::at(
+                let begins = |answer: &&str| answer.starts_with(text);
+                if !self.model_answers.is_empty() && !self.model_answers.iter().any(begins) {
+                    findings.push(Finding::at(
                         *line,
-                        format!("thread {thread} has {text:?}, which nobody said"),
+                        format!("thread {thread} has {text:?}, which the model did not return"),
                     ));
                 }
                 let Some(id) = message.id.as_deref() else {
@@ -162,7 +165,7 @@ impl Last<'_> {
                         text.starts_with(read.as_str())
                     };
                     if !fits {
-                        broken.push(Broken::at(
+                        findings.push(Finding::at(
                             *line,
                             format!("thread {thread} has {text:?}, viewer {viewer} read {read:?}"),
                         ));

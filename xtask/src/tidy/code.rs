@@ -1,4 +1,4 @@
-//! Token by token: silenced lints, unfinished code, and tests that have outgrown their file.
+//! Token checks: suppressed lints, unfinished code, and long inline test modules.
 
 use std::str::FromStr;
 
@@ -8,10 +8,10 @@ use crate::report::Violation;
 use crate::tokens::{is_attribute_for_tests, is_ident, is_punct};
 use crate::workspace::SourceFile;
 
-/// The lines that a test module may have before it moves to a file beside.
+/// Maximum lines of an inline test module; longer ones move to a separate file.
 const INLINE_TESTS: usize = 80;
 
-/// Macros that stand for code that is not there.
+/// Macros that mark missing code.
 const UNFINISHED: [&str; 2] = ["todo", "unimplemented"];
 
 pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
@@ -43,7 +43,7 @@ impl Check<'_> {
                 }
                 TokenTree::Ident(ident) if is_punct(tokens.get(at + 1), '!') => {
                     if let Some(name) = UNFINISHED.iter().find(|name| ident == *name) {
-                        self.tell(
+                        self.report(
                             token,
                             format!("`{name}!` stands for code that is not there"),
                         );
@@ -55,7 +55,7 @@ impl Check<'_> {
         }
     }
 
-    /// Looks at an attribute and the item behind it; `rest` begins after the `#`.
+    /// Checks an attribute and the item after it; `rest` begins after the `#`.
     fn attribute(&mut self, rest: &[TokenTree]) {
         let rest = if is_punct(rest.first(), '!') {
             &rest[1..]
@@ -81,7 +81,7 @@ impl Check<'_> {
             if is_ident(Some(token), "allow")
                 && matches!(tokens.get(at + 1), Some(TokenTree::Group(_)))
             {
-                self.tell(
+                self.report(
                     token,
                     "silences a lint for good: write `#[expect(.., reason = \"..\")]`",
                 );
@@ -106,14 +106,14 @@ impl Check<'_> {
         }
     }
 
-    fn tell(&mut self, token: &TokenTree, problem: impl Into<String>) {
+    fn report(&mut self, token: &TokenTree, problem: impl Into<String>) {
         let line = token.span().start().line;
         self.violations
             .push(Violation::at(&self.file.path, line, problem));
     }
 }
 
-/// The braces of the module that `item` declares, past further attributes and visibility.
+/// Returns the body of the module that `item` declares, after further attributes and visibility.
 fn module_body(item: &[TokenTree]) -> Option<&Group> {
     let item = match item {
         [TokenTree::Punct(hash), TokenTree::Group(_), rest @ ..] if hash.as_char() == '#' => {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn long_inline_tests_move_to_a_file_beside() {
+    fn long_inline_tests_are_reported() {
         let module =
             |lines: usize| format!("#[cfg(test)]\nmod tests {{{}}}\n", "\n".repeat(lines - 1));
         assert_eq!(problems(&module(INLINE_TESTS)), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! The length of files, and the list of those that may be longer for now.
+//! Limit of file lengths, and the list of exceptions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,21 +9,21 @@ use cargo_metadata::camino::{Utf8Path, Utf8PathBuf};
 use crate::report::Violation;
 use crate::workspace::{SourceFile, Workspace};
 
-/// The lines that a file may have.
+/// Maximum number of lines of a file.
 const LIMIT: usize = 400;
 
 /// One `path cap reason` per line; `#` starts a comment line.
 const LIST: &str = "xtask/src/tidy/oversize.txt";
 
-/// The files that may be longer than the limit, each up to a cap of its own. A cap may only shrink: it equals the
-/// length of its file, and goes when the file fits.
+/// Files that may exceed the limit, each with its own cap. A cap may only shrink: it equals the
+/// length of its file, and is removed when the file fits.
 #[derive(Debug)]
 pub(super) struct Oversize {
     caps: BTreeMap<Utf8PathBuf, usize>,
 }
 
 impl Oversize {
-    /// Reads the list; a workspace without one makes no exceptions.
+    /// Reads the list; without a file there are no exceptions.
     pub(super) fn load(workspace: &Workspace) -> Result<Self> {
         let path = workspace.root().join(LIST);
         if !path.exists() {
@@ -55,14 +55,14 @@ impl Oversize {
         Ok(Self { caps })
     }
 
-    /// Judges the length of a file and crosses it off the list.
+    /// Checks the length of a file and removes it from the list.
     pub(super) fn check(&mut self, file: &SourceFile) -> Option<Violation> {
         let lines = file.text.lines().count();
         let cap = self.caps.remove(&file.path);
         let fits = lines <= LIMIT || is_free(&file.path);
         let problem = match cap {
             None if fits => return None,
-            None => format!("{lines} lines, more than {LIMIT}: cut it in two along a seam"),
+            None => format!("{lines} lines, more than {LIMIT}: split it along a seam"),
             Some(_) if fits => format!("fits again: take it off {LIST}"),
             Some(cap) if lines > cap => {
                 format!("{lines} lines, more than its cap of {cap} in {LIST}")
@@ -73,15 +73,15 @@ impl Oversize {
         Some(Violation::new(file.path.as_str(), problem))
     }
 
-    /// A violation for each listed file that was not seen.
-    pub(super) fn leftovers(self) -> impl Iterator<Item = Violation> {
+    /// Returns a violation for each listed file that does not exist.
+    pub(super) fn missing_files(self) -> impl Iterator<Item = Violation> {
         self.caps
             .into_keys()
             .map(|path| Violation::new(LIST, format!("{path} is gone: take it off the list")))
     }
 }
 
-/// Tests and migrations may be as long as they need: the first are read one at a time, the second never change.
+/// Tests and migrations have no limit: tests are read one at a time, and migrations never change.
 fn is_free(path: &Utf8Path) -> bool {
     let in_free_folder = path
         .components()

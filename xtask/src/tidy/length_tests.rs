@@ -1,4 +1,4 @@
-//! The limit, the list of caps, and what is refused.
+//! Tests of the limit, the list of caps, and their violations.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn tests_and_migrations_are_as_long_as_they_need() {
     for path in [
         "app/a_tests.rs",
         "tests/it/a.rs",
-        "app/stores/src/migration/m1.rs",
+        "app/stores/src/db/migration/m1.rs",
     ] {
         assert_eq!(problem("", path, 5 * LIMIT), None, "{path}");
     }
@@ -59,10 +59,10 @@ fn a_cap_only_shrinks() {
 }
 
 #[test]
-fn a_listed_file_that_is_gone_is_told() {
+fn missing_listed_file_is_reported() {
     let left: Vec<_> = Oversize::parse("app/a.rs 500 why")
         .unwrap()
-        .leftovers()
+        .missing_files()
         .collect();
     assert_eq!(left.len(), 1);
     assert!(left[0].to_string().contains("app/a.rs is gone"));

@@ -1,6 +1,8 @@
-//! `cargo xtask tidy`: the shape of the source files that rustfmt and clippy do not look at.
+//! `cargo xtask tidy`: checks of source files that rustfmt and clippy do not cover.
 
 mod code;
+mod household;
+mod language;
 mod length;
 mod text;
 
@@ -9,20 +11,23 @@ use anyhow::Result;
 use crate::report::Violation;
 use crate::workspace::Workspace;
 
-/// The folders whose `.rs` files are ours to keep tidy.
+/// Folders whose `.rs` files are checked.
 const FOLDERS: [&str; 4] = ["harness", "app", "xtask", "tests"];
 
-/// Everything untidy, in the order of the files.
+/// Returns all violations, in order of files.
 pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Violation>> {
     let mut oversize = length::Oversize::load(workspace)?;
     let mut violations = Vec::new();
+    let mut openings = language::Openings::default();
     for folder in FOLDERS {
         for file in workspace.rust_files(folder)? {
             text::check(&file, &mut violations);
             code::check(&file, &mut violations);
+            language::check(&file, &mut openings, &mut violations);
             violations.extend(oversize.check(&file));
         }
     }
-    violations.extend(oversize.leftovers());
+    violations.extend(openings.violation());
+    violations.extend(oversize.missing_files());
     Ok(violations)
 }

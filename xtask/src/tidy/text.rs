@@ -1,9 +1,9 @@
-//! Line by line: the opening sentence, stray whitespace, and notes to self.
+//! Line checks: opening sentence, whitespace, and notes to self.
 
 use crate::report::Violation;
 use crate::workspace::SourceFile;
 
-/// Marks of unfinished work, put together so that this file does not hold them.
+/// Marks of unfinished work, concatenated so that this file does not contain them.
 const MARKS: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 
 pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn stray_whitespace_is_told_with_its_line() {
+    fn stray_whitespace_is_reported_with_line() {
         let found = problems("//! A.\nlet a = 1; \n\tlet b;\n");
         assert_eq!(found, ["a.rs:2: ends in whitespace", "a.rs:3: holds a tab"]);
     }

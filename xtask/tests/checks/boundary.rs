@@ -1,4 +1,4 @@
-//! `cargo xtask boundary` over a copy of this workspace: clean as it is, and caught when an edge is planted.
+//! Tests of `cargo xtask boundary` on a copy of this workspace, clean and with planted violations.
 
 use anyhow::Result;
 

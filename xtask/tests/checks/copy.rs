@@ -1,4 +1,4 @@
-//! A copy of this workspace's manifests and sources in a folder of its own, to plant mistakes in.
+//! Copy of this workspace's manifests and sources in a temporary folder, for planted violations.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ impl Copy {
         Ok(Self { folder })
     }
 
-    /// Runs a check over the copy: whether it passed, and what it said.
+    /// Runs a check on the copy. Returns whether it passed, and its output.
     pub(crate) fn check(&self, check: &str) -> Result<(bool, String)> {
         let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args([check, "--root"])

@@ -1,4 +1,4 @@
-//! The checks, run as a person runs them over a copy of this workspace.
+//! Tests of the checks through the command line, on a copy of this workspace.
 
 mod boundary;
 mod copy;

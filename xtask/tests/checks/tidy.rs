@@ -1,11 +1,11 @@
-//! `cargo xtask tidy` over a copy of this workspace: untidy files are caught where they are.
+//! Tests of `cargo xtask tidy` on a copy of this workspace with planted violations.
 
 use anyhow::Result;
 
 use crate::copy::Copy;
 
 #[test]
-fn untidy_files_are_caught_in_every_folder_of_ours() -> Result<()> {
+fn untidy_files_are_reported_in_every_folder() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     for folder in ["harness/src", "app/stores/src", "xtask/src", "tests/it"] {
         copy.write(&format!("{folder}/planted.rs"), "fn f() { todo!() } \n")?;

@@ -1,5 +1,5 @@
--- Appends to a run's stream, or says why not. KEYS: the stream, its outline. ARGV: see `append` in link.rs.
-local stream, outline = KEYS[1], KEYS[2]
+-- Appends to a run's stream, or returns the reason for the refusal. KEYS: the stream, its head. ARGV: see `append` in client.rs.
+local stream, head = KEYS[1], KEYS[2]
 local attempt, before, remake, waiting, kind = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], ARGV[5]
 local live_ms, waiting_ms, retention_ms = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local max_events, max_bytes, channel, run = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11], ARGV[12]
@@ -8,32 +8,32 @@ local most_events, most_bytes = tonumber(ARGV[15]), tonumber(ARGV[16])
 local events_from, overhead = 17, 64
 
 local function number(field, otherwise)
-  return tonumber(redis.call('HGET', outline, field)) or otherwise
+  return tonumber(redis.call('HGET', head, field)) or otherwise
 end
 local function set(field, value)
-  redis.call('HSET', outline, field, string.format('%d', value))
+  redis.call('HSET', head, field, string.format('%d', value))
 end
 local function keep_for(ms)
   redis.call('PEXPIRE', stream, string.format('%d', ms))
-  redis.call('PEXPIRE', outline, string.format('%d', ms))
+  redis.call('PEXPIRE', head, string.format('%d', ms))
 end
 local function answer(verdict)
-  return {verdict, redis.call('HGETALL', outline)}
+  return {verdict, redis.call('HGETALL', head)}
 end
 
 local owner = number('attempt', 0)
 attempt = attempt or owner
 if attempt < owner then return answer('fenced') end
-if redis.call('HEXISTS', outline, 'ended') == 1 then return answer('ended') end
+if redis.call('HEXISTS', head, 'ended') == 1 then return answer('ended') end
 
 local tail = number('tail', 0)
 local newest = redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1]
 local stored = newest and tonumber(string.match(newest[1], '^%d+')) or 0
 if remake or stored ~= tail then
-  -- One key without the other is no stream. What it was to be forgotten at still holds.
-  local forget = redis.call('HGET', outline, 'forget')
-  redis.call('DEL', stream, outline)
-  if forget then redis.call('HSET', outline, 'forget', forget) end
+  -- A stream needs both keys. The requested deletion time stays in force.
+  local forget = redis.call('HGET', head, 'forget')
+  redis.call('DEL', stream, head)
+  if forget then redis.call('HSET', head, 'forget', forget) end
   tail = 0
   if remake then
     tail = before
@@ -55,7 +55,7 @@ for i = events_from, #ARGV, 3 do
   local id = string.format('%d-%s', seq, ARGV[i])
   if seq > tail then
     redis.call('XADD', stream, id, 'e', ARGV[i + 1], 'd', ARGV[i + 2])
-    redis.call('HSETNX', outline, 'from:' .. ARGV[i], string.format('%d', seq))
+    redis.call('HSETNX', head, 'from:' .. ARGV[i], string.format('%d', seq))
     bytes = bytes + #ARGV[i + 1] + #ARGV[i + 2] + overhead
   elseif seq >= first then
     local there = redis.call('XRANGE', stream, id, id)[1]
@@ -63,7 +63,7 @@ for i = events_from, #ARGV, 3 do
   end
 end
 tail = math.max(tail, seq)
--- What is in the durable log goes first; what is on its way there stays as long as there is room.
+-- Trims events that are in the durable log first; events not logged yet stay up to the larger limit.
 while tail > first and (tail - first + 1 > max_events or bytes > max_bytes) do
   if first > spilled and tail - first + 1 <= most_events and bytes <= most_bytes then break end
   local oldest = redis.call('XRANGE', stream, '-', '+', 'COUNT', 1)[1]
@@ -76,16 +76,16 @@ set('first', first)
 set('bytes', bytes)
 
 if waiting == '1' then
-  redis.call('HSET', outline, 'waiting', '1')
+  redis.call('HSET', head, 'waiting', '1')
 elseif #ARGV >= events_from then
-  redis.call('HDEL', outline, 'waiting')
+  redis.call('HDEL', head, 'waiting')
 end
 if kind ~= '' then
-  redis.call('HSET', outline, 'ended', kind)
+  redis.call('HSET', head, 'ended', kind)
   local time = redis.call('TIME')
   local left = number('forget', math.huge) - (time[1] * 1000 + math.floor(time[2] / 1000))
   keep_for(math.max(math.min(retention_ms, left), 1))
-elseif redis.call('HEXISTS', outline, 'waiting') == 1 then
+elseif redis.call('HEXISTS', head, 'waiting') == 1 then
   keep_for(waiting_ms)
 else
   keep_for(live_ms)

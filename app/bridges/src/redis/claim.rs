@@ -1,66 +1,74 @@
-//! How a log becomes its run's owner: what it publishes is numbered after what the server and the durable log have.
+//! Makes a log the publisher of its run. New events are numbered after those that the server and
+//! the durable log have.
 
 use harness::runtime::stream_bridge::LogOutline;
 use tokio::time::Instant;
 
-use super::log::State;
-use super::outline::Outline;
-use super::owner::Owner;
-use super::spill::Spilling;
+use super::publisher::Publisher;
+use super::spill::SpillState;
+use super::stream_head::StreamHead;
+use super::stream_state::StreamState;
 
-impl State {
-    pub(super) fn own(&mut self, attempt: u32, known: Option<Outline>, logged: &LogOutline) {
+impl StreamState {
+    pub(super) fn become_publisher(
+        &mut self,
+        attempt: u32,
+        known: Option<StreamHead>,
+        logged: &LogOutline,
+    ) {
         self.changed_at = Instant::now();
-        if let Some(owner) = &mut self.owner {
+        if let Some(publisher) = &mut self.publisher {
             if known
                 .as_ref()
-                .is_none_or(|outline| outline.tail.max(logged.tail()) <= self.outline.tail)
+                .is_none_or(|head| head.tail.max(logged.tail()) <= self.head.tail)
             {
-                // What the lower attempt published here goes on its way first.
-                owner.attempt = owner.attempt.max(attempt);
+                // Events that the lower attempt published on this node are sent first.
+                publisher.attempt = publisher.attempt.max(attempt);
                 return;
             }
             self.generation += 1;
         }
         let claimed = known.is_some();
-        let mut acked = self.outline.tail;
-        if let Some(outline) = known {
-            acked = outline.tail;
-            let outline = outline.with(logged);
-            // Who saw more than is left of the stream comes back.
-            self.generation += u32::from(!outline.continues(&self.outline));
-            self.adopt(outline);
+        let mut acked = self.head.tail;
+        if let Some(head) = known {
+            acked = head.tail;
+            let head = head.with(logged);
+            // Viewers that saw more than the stream still has must reconnect.
+            self.generation += u32::from(!head.continues(&self.head));
+            self.adopt(head);
         }
-        self.gone = false;
+        self.lost = false;
         self.lost_since = None;
-        self.owner = Some(Owner::of(
+        self.publisher = Some(Publisher::of(
             attempt,
             claimed,
             acked,
-            Spilling::beside(self.durable, &self.outline),
+            SpillState::at(self.durable, &self.head),
         ));
     }
 
-    /// The server has said where an unclaimed stream stands: what waits is numbered after that.
-    pub(super) fn resolve(&mut self, outline: Outline, logged: &LogOutline) {
-        let Some(owner) = &mut self.owner else { return };
-        owner.claimed = true;
-        let acked = outline.tail;
-        let outline = if owner.spilling.logged > 0 {
-            outline
-        } else {
-            outline.with(logged)
+    /// Applies the server's reply to a claim: renumbers unsent events after the stream's tail.
+    pub(super) fn resolve(&mut self, head: StreamHead, logged: &LogOutline) {
+        let Some(publisher) = &mut self.publisher else {
+            return;
         };
-        if outline.tail <= owner.acked {
-            owner.acked = acked;
+        publisher.claimed = true;
+        let acked = head.tail;
+        let head = if publisher.spilling.logged > 0 {
+            head
+        } else {
+            head.with(logged)
+        };
+        if head.tail <= publisher.acked {
+            publisher.acked = acked;
             return;
         }
         tracing::warn!(
-            tail = outline.tail,
-            "the stream had more events than was known while the server was out of order"
+            tail = head.tail,
+            "the stream had more events than this node knew while redis was unavailable"
         );
-        let known = std::mem::replace(&mut owner.acked, acked);
-        owner.spilling = Spilling::beside(self.durable, &outline);
+        let known = std::mem::replace(&mut publisher.acked, acked);
+        publisher.spilling = SpillState::at(self.durable, &head);
         while self
             .entries
             .front()
@@ -69,9 +77,9 @@ impl State {
             self.drop_oldest();
         }
         self.generation += 1;
-        self.outline = outline;
+        self.head = head;
         for entry in &mut self.entries {
-            entry.event.id = self.outline.append(entry.event.id.attempt);
+            entry.event.id = self.head.append(entry.event.id.attempt);
         }
     }
 }

@@ -1,24 +1,31 @@
-//! The stream bridge of several processes: a Redis stream per run, appended by its owner, shared by every node's viewers.
+//! Stream bridge for several processes: one Redis stream per run, appended by its publisher, read
+//! by the viewers of all nodes.
 //!
-//! The owner numbers events in memory and sends them in batches; nobody sees one before the server has it. The server's log is a
-//! copy: its owner makes it anew when it is lost, and while the server is out of order events go to a durable log, from which viewers
-//! on any node read them. Without one, or while it is out of order too, an owner serves its own viewers from memory.
+//! The publisher numbers events in memory and sends them in batches; no viewer sees an event before
+//! the server has it. The server's stream is a copy: the publisher rebuilds it when it is lost.
+//! While the server is unavailable, events go to a durable log, from which viewers on any node read
+//! them. Without a durable log, or while that is unavailable too, a publisher serves the viewers of
+//! its own node from memory.
 
 mod claim;
-mod find;
-mod follow;
-mod inner;
-mod lane;
-mod link;
-mod log;
-mod node_bell;
+mod client;
+mod connection;
+mod follower;
+mod locate;
+mod node_notifier;
 mod options;
-mod outline;
-mod owner;
-mod pulse;
-mod runs;
+mod poller;
+mod protocol;
+mod publish;
+mod publisher;
+mod run_log;
+mod run_logs;
 mod sender;
+mod shared;
 mod spill;
+mod spill_writer;
+mod stream_head;
+mod stream_state;
 mod viewer;
 
 use std::collections::HashSet;
@@ -40,103 +47,111 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
-use self::inner::Inner;
-use self::link::Link;
-use self::log::{Located, RunLog};
-pub use self::node_bell::RedisNodeBell;
+use self::client::StreamClient;
+pub use self::node_notifier::RedisNodeNotifier;
 pub use self::options::RedisOptions;
-use self::owner::Refused;
-use self::runs::Runs;
-use self::viewer::{Surroundings, Viewer};
+use self::publisher::PushRefusal;
+use self::run_log::{Located, RunLog};
+use self::run_logs::RunLogs;
+use self::shared::BridgeShared;
+use self::viewer::{StreamSources, Viewer};
 
 /// The `maxmemory-policy` under which a full server refuses events instead of dropping whole streams.
 pub const SAFE_POLICY: &str = "noeviction";
-/// Writes to the durable log that a node has under way.
-const SPILLS_AT_ONCE: usize = 4;
-/// Runs that a node reads on of in the durable log at a time.
-const LOG_READS_AT_ONCE: usize = 8;
-/// On closing, what waits gets so long to reach the server.
-const LAST_APPENDS: Duration = Duration::from_secs(2);
+/// Maximum number of concurrent writes to the durable log per node.
+const MAX_CONCURRENT_SPILLS: usize = 4;
+/// Maximum number of runs that a node reads from the durable log concurrently.
+const MAX_CONCURRENT_LOG_READS: usize = 8;
+/// Time limit for sending unsent events when the bridge closes.
+const CLOSE_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The address is none.
+/// The Redis URL is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "stream_bridge.redis_url is no address: expected redis://[user:password@]host[:port][/db], or rediss:// for TLS"
+    "stream_bridge.redis_url is not valid: expected redis://[user:password@]host[:port][/db], or rediss:// for TLS"
 )]
-pub struct BadAddress;
+pub struct InvalidAddress;
 
-/// The Redis bridge. It uses three connections and the bell two, whatever the number of runs and viewers.
+/// Stream bridge over Redis. It uses three connections and the notifier two, independent of the
+/// number of runs and viewers.
 pub struct RedisStreamBridge {
-    inner: Arc<Inner>,
+    shared: Arc<BridgeShared>,
     started: AtomicBool,
 }
 
 impl RedisStreamBridge {
-    /// A bridge that has not spoken to its server yet.
-    pub fn new(options: RedisOptions) -> Result<Self, BadAddress> {
-        Self::over(options, None)
+    /// Creates a bridge that has not connected yet.
+    pub fn new(options: RedisOptions) -> Result<Self, InvalidAddress> {
+        Self::build(options, None)
     }
 
-    /// The same beside `log`, which takes what the server cannot.
-    pub fn with_log(options: RedisOptions, log: Arc<dyn StreamLog>) -> Result<Self, BadAddress> {
-        Self::over(options, Some(log))
+    /// Creates a bridge with a durable log for events that the server cannot take.
+    pub fn with_log(
+        options: RedisOptions,
+        log: Arc<dyn StreamLog>,
+    ) -> Result<Self, InvalidAddress> {
+        Self::build(options, Some(log))
     }
 
-    fn over(
+    fn build(
         options: RedisOptions,
         durable: Option<Arc<dyn StreamLog>>,
-    ) -> Result<Self, BadAddress> {
-        let link = Arc::new(Link::new(options.clone(), durable.is_some()).map_err(|_| BadAddress)?);
+    ) -> Result<Self, InvalidAddress> {
+        let client = Arc::new(
+            StreamClient::new(options.clone(), durable.is_some()).map_err(|_| InvalidAddress)?,
+        );
         let tasks = Tasks::new();
-        let inner = Inner {
-            runs: Runs::beside(durable.is_some(), tasks.clone()),
-            around: Surroundings {
-                link,
+        let shared = BridgeShared {
+            runs: RunLogs::new(durable.is_some(), tasks.clone()),
+            sources: StreamSources {
+                client,
                 options: Arc::new(options),
                 closed: Arc::default(),
                 durable,
             },
             tasks,
-            bells: Mutex::new(HashSet::new()),
-            rang: Notify::new(),
-            policy_judged: AtomicBool::new(false),
-            spills: Semaphore::new(SPILLS_AT_ONCE),
-            log_reads: Semaphore::new(LOG_READS_AT_ONCE),
+            woken_runs: Mutex::new(HashSet::new()),
+            wakeup: Notify::new(),
+            policy_checked: AtomicBool::new(false),
+            spills: Semaphore::new(MAX_CONCURRENT_SPILLS),
+            log_reads: Semaphore::new(MAX_CONCURRENT_LOG_READS),
         };
         Ok(Self {
-            inner: Arc::new(inner),
+            shared: Arc::new(shared),
             started: AtomicBool::new(false),
         })
     }
 
-    /// The `maxmemory-policy` of the server, or why it does not answer: for who examines a configuration.
+    /// Returns the server's `maxmemory-policy`, or the reason why it does not answer. Used by
+    /// configuration checks.
     pub async fn probe(options: RedisOptions) -> Result<String, String> {
-        let link = Link::new(options, false).map_err(|_| BadAddress.to_string())?;
-        link.eviction_policy()
+        let client = StreamClient::new(options, false).map_err(|_| InvalidAddress.to_string())?;
+        client
+            .eviction_policy()
             .await
             .map_err(|outage| outage.to_string())
     }
 
-    async fn with_owned<T>(
+    async fn with_publisher<T>(
         &self,
         key: &StreamKey,
-        act: impl Fn(&RunLog) -> Result<T, Refused>,
+        act: impl Fn(&RunLog) -> Result<T, PushRefusal>,
     ) -> Result<(Arc<RunLog>, T), BridgeError> {
-        let inner = &self.inner;
-        inner.refuse_if_closed()?;
-        let mut log = inner.runs.get(&key.run_id);
+        let shared = &self.shared;
+        shared.refuse_if_closed()?;
+        let mut log = shared.runs.get(&key.run_id);
         loop {
-            let owned = match log {
+            let published = match log {
                 Some(log) => log,
-                None => inner.claim(key).await?,
+                None => shared.claim(key).await?,
             };
-            match act(&owned) {
-                Ok(done) => {
-                    inner.work_on(&owned);
-                    return Ok((owned, done));
+            match act(&published) {
+                Ok(result) => {
+                    shared.ensure_sender(&published);
+                    return Ok((published, result));
                 }
-                Err(Refused::Bridge(error)) => return Err(error),
-                Err(Refused::NotOwner) => log = None,
+                Err(PushRefusal::Bridge(error)) => return Err(error),
+                Err(PushRefusal::NotPublisher) => log = None,
             }
         }
     }
@@ -145,7 +160,7 @@ impl RedisStreamBridge {
 impl fmt::Debug for RedisStreamBridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisStreamBridge")
-            .field("options", &self.inner.around.options)
+            .field("options", &self.shared.sources.options)
             .finish_non_exhaustive()
     }
 }
@@ -158,28 +173,29 @@ impl StreamBridge for RedisStreamBridge {
         event: EventName,
         data: EventData,
     ) -> Result<EventId, BridgeError> {
-        let options = &self.inner.around.options;
+        let options = &self.shared.sources.options;
         let (_, id) = self
-            .with_owned(key, |log| {
+            .with_publisher(key, |log| {
                 log.push(key.attempt, event.clone(), data.clone(), options)
             })
             .await?;
-        self.inner.runs.keep_within(options.max_owned_bytes);
+        self.shared.runs.evict_to(options.max_owned_bytes);
         Ok(id)
     }
 
-    /// Waits until the server has the end, but not for a server that is out of order: then the end waits here.
+    /// Waits until the server has the end. If the server is unavailable, returns at once, and the
+    /// end is sent later.
     async fn publish_terminal(
         &self,
         key: &StreamKey,
         kind: TerminalKind,
         data: Option<Bytes>,
     ) -> Result<(), BridgeError> {
-        let options = &self.inner.around.options;
+        let options = &self.shared.sources.options;
         let (log, ()) = self
-            .with_owned(key, |log| log.end(key.attempt, kind, data.clone(), options))
+            .with_publisher(key, |log| log.end(key.attempt, kind, data.clone(), options))
             .await?;
-        self.inner.settled(&log).await;
+        self.shared.wait_settled(&log).await;
         log.ended_by(key.attempt, kind)
     }
 
@@ -189,8 +205,8 @@ impl StreamBridge for RedisStreamBridge {
         from: ResumeFrom,
         heartbeat: Duration,
     ) -> Result<Subscription, BridgeError> {
-        self.inner.refuse_if_closed()?;
-        Ok(match self.inner.find(run_id, from).await? {
+        self.shared.refuse_if_closed()?;
+        Ok(match self.shared.locate_run(run_id, from).await? {
             None => Subscription {
                 resume: ResumeResult::Unknown,
                 items: stream::empty().boxed(),
@@ -199,110 +215,112 @@ impl StreamBridge for RedisStreamBridge {
                 resume: ResumeResult::Gap,
                 items: stream::iter([StreamItem::Gap(gap)]).boxed(),
             },
-            Some((log, Located::At(place))) => {
-                let resume = place
+            Some((log, Located::At(position))) => {
+                let resume = position
                     .ended
-                    .map_or(ResumeResult::From(place.next), ResumeResult::Ended);
+                    .map_or(ResumeResult::From(position.next), ResumeResult::Ended);
                 let items =
-                    Viewer::new(self.inner.around.clone(), log, from, &place, heartbeat).boxed();
+                    Viewer::new(self.shared.sources.clone(), log, from, &position, heartbeat)
+                        .boxed();
                 Subscription { resume, items }
             }
         })
     }
 
     async fn cleanup(&self, run_id: &RunId, delay: Duration) {
-        let inner = &self.inner;
-        if inner.refuse_if_closed().is_err() {
+        let shared = &self.shared;
+        if shared.refuse_if_closed().is_err() {
             return;
         }
-        if let Some(log) = inner.runs.get(run_id) {
-            inner.settled(&log).await;
+        if let Some(log) = shared.runs.get(run_id) {
+            shared.wait_settled(&log).await;
         }
-        if let Err(outage) = inner.around.link.forget(run_id, delay).await {
-            tracing::debug!(%run_id, %outage, "a stream is kept for the usual time, its clean-up did not reach redis");
+        if let Err(outage) = shared.sources.client.forget(run_id, delay).await {
+            tracing::debug!(%run_id, %outage, "cannot shorten the retention of a stream in redis, it is kept for the default time");
         }
     }
 
     async fn cancel(&self, run_id: &RunId) {
-        let inner = &self.inner;
-        if inner.refuse_if_closed().is_err() {
+        let shared = &self.shared;
+        if shared.refuse_if_closed().is_err() {
             return;
         }
-        match inner.runs.get(run_id) {
+        match shared.runs.get(run_id) {
             Some(log) if log.cancel() => {
-                inner.work_on(&log);
-                inner.settled(&log).await;
+                shared.ensure_sender(&log);
+                shared.wait_settled(&log).await;
             }
-            _ => inner.cancel_elsewhere(run_id).await,
+            _ => shared.cancel_elsewhere(run_id).await,
         }
     }
 
     async fn mark_awaiting_input(&self, run_id: &RunId) {
-        if let Some(log) = self.inner.runs.get(run_id)
+        if let Some(log) = self.shared.runs.get(run_id)
             && log.await_input()
         {
-            self.inner.work_on(&log);
+            self.shared.ensure_sender(&log);
         }
     }
 
     async fn ping(&self) -> Result<(), BridgeError> {
-        self.inner
-            .around
-            .link
+        self.shared
+            .sources
+            .client
             .ping()
             .await
             .map_err(|outage| BridgeError::Transport(outage.to_string()))
     }
 
     async fn start(&self) -> Result<(), BridgeError> {
-        let inner = &self.inner;
-        inner.refuse_if_closed()?;
-        match inner.around.link.eviction_policy().await {
-            Ok(policy) if policy != SAFE_POLICY && inner.around.options.refuse_eviction => {
-                let why = format!(
-                    "redis has maxmemory-policy {policy} and may drop streams: set it to {SAFE_POLICY}"
+        let shared = &self.shared;
+        shared.refuse_if_closed()?;
+        match shared.sources.client.eviction_policy().await {
+            Ok(policy) if policy != SAFE_POLICY && shared.sources.options.refuse_eviction => {
+                let reason = format!(
+                    "redis has maxmemory-policy {policy} and may evict streams: set it to {SAFE_POLICY}"
                 );
-                return Err(BridgeError::Transport(why));
+                return Err(BridgeError::Transport(reason));
             }
             Err(outage) if outage.denied => {
                 return Err(BridgeError::Transport(format!(
-                    "redis refuses the user of redis_url: {outage}"
+                    "redis rejects the user of redis_url: {outage}"
                 )));
             }
             Ok(policy) if policy == SAFE_POLICY => {
-                inner.policy_judged.store(true, Ordering::Release)
+                shared.policy_checked.store(true, Ordering::Release)
             }
-            // Said by the reader: of an unsafe policy now, of an unreachable server once it answers.
+            // The poller logs these: an unsafe policy on its first check, an unreachable server
+            // once it answers.
             Ok(_) | Err(_) => {}
         }
         if !self.started.swap(true, Ordering::AcqRel) {
-            inner.tasks.spawn(
+            shared.tasks.spawn(
                 TaskKind::Service,
-                "stream doorbell",
-                inner.clone().keep_listening(),
+                "stream signal listener",
+                shared.clone().listen_loop(),
             );
-            inner.tasks.spawn(
+            shared.tasks.spawn(
                 TaskKind::Service,
-                "stream reader",
-                inner.clone().keep_looking(),
+                "stream poller",
+                shared.clone().poll_loop(),
             );
         }
         Ok(())
     }
 
     async fn close(&self) {
-        let inner = &self.inner;
-        if inner.around.closed.swap(true, Ordering::AcqRel) {
+        let shared = &self.shared;
+        if shared.sources.closed.swap(true, Ordering::AcqRel) {
             return;
         }
-        let logs = inner.runs.all();
-        logs.iter().for_each(|log| log.ring());
+        let logs = shared.runs.all();
+        logs.iter().for_each(|log| log.notify_viewers());
         _ = tokio::time::timeout(
-            LAST_APPENDS,
-            join_all(logs.iter().map(|log| inner.settled(log))),
+            CLOSE_FLUSH_TIMEOUT,
+            join_all(logs.iter().map(|log| shared.wait_settled(log))),
         )
         .await;
-        inner.runs.clear();
-        inner.tasks.shut_down().await;
+        shared.runs.clear();
+        shared.tasks.shut_down().await;
     }
 }

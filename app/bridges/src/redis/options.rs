@@ -1,37 +1,42 @@
-//! What the Redis bridge keeps, for how long, and how patient it is.
+//! Limits and timeouts of the Redis bridge.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Limits of a [`RedisStreamBridge`](super::RedisStreamBridge). Build it from [`RedisOptions::at`] and change what differs.
+/// Limits of a [`RedisStreamBridge`](super::RedisStreamBridge). Start from [`RedisOptions::at`] and
+/// change single fields.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// `redis://` or `rediss://`, with user and password where the server asks for them.
+    /// `redis://` or `rediss://`, with user and password if the server requires them.
     pub url: String,
-    /// Goes before every key and channel, for several systems on one server.
+    /// Prefix of every key and channel, so that several systems can share a server.
     pub key_prefix: String,
-    /// Whether a server that may evict streams is refused, rather than warned of.
+    /// If `true`, a server that may evict streams is an error at start; otherwise it is logged.
     pub refuse_eviction: bool,
-    /// Events kept per run; beyond it the oldest go and their readers get a gap. The newest is always kept.
+    /// Maximum number of events stored per run. The oldest are dropped first, and their readers get
+    /// a gap. The newest is always stored.
     pub max_events: usize,
-    /// Bytes of events kept per run; beyond it the oldest go.
+    /// Maximum bytes of events stored per run. The oldest are dropped first.
     pub max_bytes: usize,
-    /// How long a run can be replayed after its end.
+    /// Time for which a run can be replayed after its end.
     pub retention_after_end: Duration,
-    /// Bytes of events that this node holds of the runs it owns, to make their streams anew when the server lost them.
+    /// Maximum bytes of events that this node holds in memory for the runs it publishes, to rebuild
+    /// their streams if the server loses them.
     pub max_owned_bytes: usize,
-    /// A viewer that leaves events waiting for so long without asking for one is cut.
+    /// A viewer that does not read available events for this time is disconnected.
     pub stalled_subscriber_timeout: Duration,
-    /// An open stream without a publish for so long has lost its producer: its viewers are aborted. Does not count while the run
-    /// waits for a person.
+    /// Time without a new event after which an open stream counts as abandoned by its publisher:
+    /// its viewers are aborted. The time does not run while the run waits for user input.
     pub idle_stream_ttl: Duration,
-    /// How often every followed run is looked at, bell or no bell. Bounds what a lost bell costs.
+    /// Interval at which every followed run is polled, in addition to signals. Bounds the delay of
+    /// a lost signal.
     pub poll_interval: Duration,
-    /// For so long the server is asked again before viewers are told that a stream it lost will not come back.
-    pub loss_patience: Duration,
-    /// The first event of a producer waits no longer than this to learn where its stream stands.
-    pub claim_patience: Duration,
-    /// A server that takes longer to answer may be out of order; what waits goes to the durable log meanwhile.
+    /// Time for the publisher to rebuild a lost stream. After it, viewers get a gap.
+    pub loss_timeout: Duration,
+    /// Maximum time that the first event of a publisher waits until the stream's position is known.
+    pub claim_timeout: Duration,
+    /// Time after which a server that does not answer counts as unavailable. While it does, unsent
+    /// events go to the durable log.
     pub slow_after: Duration,
 }
 
@@ -39,7 +44,7 @@ const MIB: usize = 1024 * 1024;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl RedisOptions {
-    /// The usual limits, for the server at `url`.
+    /// Returns the default limits for the server at `url`.
     pub fn at(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -52,53 +57,53 @@ impl RedisOptions {
             stalled_subscriber_timeout: Duration::from_secs(30),
             idle_stream_ttl: DAY,
             poll_interval: Duration::from_secs(1),
-            loss_patience: Duration::from_secs(10),
-            claim_patience: Duration::from_millis(250),
+            loss_timeout: Duration::from_secs(10),
+            claim_timeout: Duration::from_millis(250),
             slow_after: Duration::from_secs(1),
         }
     }
 }
 
-/// Beyond the limits of a run so much may wait for the durable log, if there is one.
-const WAITING_EVENTS: usize = 16 * 1024;
-const WAITING_BYTES: usize = 16 * MIB;
+/// Allowance beyond the limits of a run for events that wait for the durable log.
+const MAX_PENDING_EVENTS: usize = 16 * 1024;
+const MAX_PENDING_BYTES: usize = 16 * MIB;
 
-/// What is kept of a run.
+/// Size limit of one run's events.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct LogLimit {
     events: usize,
     bytes: usize,
 }
 
-impl Room {
-    /// Whether so much is too much.
+impl LogLimit {
+    /// Returns `true` if this size exceeds the limit.
     pub(super) fn is_exceeded_by(self, events: usize, bytes: usize) -> bool {
         events > self.events || bytes > self.bytes
     }
 
-    /// Its limits.
+    /// Returns the maximum number of events and of bytes.
     pub(super) fn limits(self) -> (usize, usize) {
         (self.events, self.bytes)
     }
 }
 
 impl RedisOptions {
-    /// What is kept of a run.
-    pub(super) fn room(&self) -> Room {
-        Room {
+    /// Returns the limit of the events stored per run.
+    pub(super) fn retention_limit(&self) -> LogLimit {
+        LogLimit {
             events: self.max_events,
             bytes: self.max_bytes,
         }
     }
 
-    /// The same, with what waits for the durable log.
-    pub(super) fn waiting_room(&self, durable: bool) -> Room {
+    /// Returns the limit including events that wait for the durable log.
+    pub(super) fn pending_limit(&self, durable: bool) -> LogLimit {
         let (events, bytes) = if durable {
-            (WAITING_EVENTS, WAITING_BYTES)
+            (MAX_PENDING_EVENTS, MAX_PENDING_BYTES)
         } else {
             (0, 0)
         };
-        Room {
+        LogLimit {
             events: self.max_events.saturating_add(events),
             bytes: self.max_bytes.saturating_add(bytes),
         }
@@ -106,7 +111,7 @@ impl RedisOptions {
 }
 
 impl fmt::Debug for RedisOptions {
-    /// Without the address, which may hold a password.
+    /// Omits the address, which may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisOptions")
             .field("key_prefix", &self.key_prefix)

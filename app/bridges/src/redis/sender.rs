@@ -1,4 +1,4 @@
-//! Brings what an owner published to the server: one sender per run, while there is something to send.
+//! Sends published events to the server: one sender task per run, while there are unsent events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,18 +9,19 @@ use harness::runtime::stream_bridge::LogOutline;
 use metrics::histogram;
 use tokio::time::{Instant, timeout};
 
-use super::inner::Inner;
-use super::lane::Outage;
-use super::link::{Append, Reply};
-use super::log::RunLog;
+use super::connection::Outage;
+use super::protocol::{Append, Reply};
+use super::run_log::RunLog;
+use super::shared::BridgeShared;
 
-/// Events that come within this of the last append go together.
-const GATHER_FOR: Duration = Duration::from_millis(10);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// Events that arrive within this time after the last append are sent together.
+const BATCH_WINDOW: Duration = Duration::from_millis(10);
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_millis(500);
 
-impl Inner {
-    /// Sends until nothing is left. A server out of order is asked again and again; the run does not notice.
+impl BridgeShared {
+    /// Sends until all events are sent. Retries while the server is unavailable; the run is not
+    /// affected.
     pub(super) async fn send(self: Arc<Self>, log: Arc<RunLog>) {
         if self
             .tasks
@@ -29,14 +30,15 @@ impl Inner {
             .await
             .is_none()
         {
-            log.stop_work();
-        } else if !log.is_owned() {
-            // It ended, or another node has it: the server answers for it from now on.
-            self.runs.forget(&log);
+            log.release_sending();
+        } else if !log.is_publisher() {
+            // The stream ended, or another node publishes it: from now on the server has the state.
+            self.runs.remove(&log);
         }
     }
 
-    /// The next thing to send. What this node does not hold, and the server not either, comes from the durable log.
+    /// Returns the next append. Events that neither this node nor the server has are read from the
+    /// durable log.
     async fn next_append(&self, log: &RunLog) -> Option<Append> {
         while let Some(from) = log.refill() {
             if let Some(append) = self.refilled(log, from).await {
@@ -47,7 +49,7 @@ impl Inner {
     }
 
     async fn send_all(self: &Arc<Self>, log: &Arc<RunLog>) {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = MIN_BACKOFF;
         while let Some(append) = self.next_append(log).await {
             let began = Instant::now();
             fail_points::pass("stream.gathered");
@@ -55,32 +57,32 @@ impl Inner {
                 Ok(reply) => {
                     fail_points::pass("stream.appended");
                     histogram!("deerflow_publish_seconds").record(began.elapsed());
-                    pause = FIRST_PAUSE;
-                    log.settle(&append, reply);
-                    log.ring();
+                    backoff = MIN_BACKOFF;
+                    log.apply_reply(&append, reply);
+                    log.notify_viewers();
                     self.spill_for(log);
-                    gather(log, began).await;
+                    wait_for_batch(log, began).await;
                 }
                 Err(outage) => {
-                    tracing::debug!(run_id = %log.run_id(), %outage, "events wait for redis");
+                    tracing::debug!(run_id = %log.run_id(), %outage, "redis is unavailable, events are queued");
                     self.note_outage(log);
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    tokio::time::sleep(backoff).await;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
             }
         }
     }
 }
 
-impl Inner {
+impl BridgeShared {
     async fn append(self: &Arc<Self>, log: &Arc<RunLog>, append: &Append) -> Result<Reply, Outage> {
         let logged = match append.attempt.filter(|_| append.before.is_none()) {
             Some(attempt) => self.logged(log.run_id(), attempt).await?,
             None => LogOutline::default(),
         };
-        let answer = self.around.link.append(log.run_id(), append);
+        let answer = self.sources.client.append(log.run_id(), append);
         tokio::pin!(answer);
-        let reply = match timeout(self.around.options.slow_after, &mut answer).await {
+        let reply = match timeout(self.sources.options.slow_after, &mut answer).await {
             Ok(reply) => reply?,
             Err(_) => {
                 self.note_outage(log);
@@ -90,33 +92,34 @@ impl Inner {
         Ok(Reply { logged, ..reply })
     }
 
-    /// What the durable log has of a stream that `attempt` is about to claim: the first one begins it, and to later ones nobody adds.
+    /// Returns the outline of a stream that `attempt` is about to claim, as the durable log has it.
+    /// The outline is empty for the first attempt.
     pub(super) async fn logged(&self, run_id: &RunId, attempt: u32) -> Result<LogOutline, Outage> {
         match attempt {
             0..=1 => Ok(LogOutline::default()),
             _ => self
-                .around
+                .sources
                 .logged(run_id)
                 .await
-                .map_err(|error| Outage::because(error.to_string())),
+                .map_err(|error| Outage::new(error.to_string())),
         }
     }
 
     fn note_outage(self: &Arc<Self>, log: &Arc<RunLog>) {
-        log.fail();
-        log.ring();
+        log.note_failure();
+        log.notify_viewers();
         self.spill_for(log);
     }
 }
 
-/// Waits for company, unless a batch is full or somebody waits.
-async fn gather(log: &RunLog, began: Instant) {
-    let deadline = tokio::time::sleep_until(began + GATHER_FOR);
+/// Waits for more events, unless a batch is full or a caller waits.
+async fn wait_for_batch(log: &RunLog, began: Instant) {
+    let deadline = tokio::time::sleep_until(began + BATCH_WINDOW);
     tokio::pin!(deadline);
-    while log.may_gather() {
+    while log.may_batch() {
         tokio::select! {
             () = &mut deadline => return,
-            () = log.urge.notified() => {}
+            () = log.sender_wakeup.notified() => {}
         }
     }
 }

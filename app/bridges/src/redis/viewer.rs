@@ -1,4 +1,5 @@
-//! One viewer's way through a run's stream: from the server where it is behind, from the log that its node shares where not.
+//! A viewer of one run's stream: reads old events from the server, and newer ones from the log that
+//! its node shares.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -17,63 +18,68 @@ use harness::runtime::stream_bridge::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::lane::Outage;
-use super::link::{Link, Look, Wanted};
-use super::log::{Entry, Place, Read, RunLog, cursor_of};
+use super::client::StreamClient;
+use super::connection::Outage;
 use super::options::RedisOptions;
-use super::outline::Outline;
+use super::protocol::{ReadRequest, StreamSnapshot};
+use super::run_log::{ReadOutcome, RunLog, StreamPosition, cursor_of};
+use super::stream_head::StreamHead;
+use super::stream_state::Entry;
 
-/// A server or a log that takes longer to answer is out of order for who looks.
-const LOOK_LIMIT: Duration = Duration::from_secs(2);
-/// Between two tries to read a page.
-const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// Time after which a server or log that does not answer counts as unavailable for readers.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Delay between two attempts to read a page.
+const RETRY_DELAY: Duration = Duration::from_millis(250);
 
-/// What all viewers of a node share.
+/// Sources of events: the server and the durable log. Shared by all viewers of a node.
 #[derive(Clone)]
-pub(super) struct Surroundings {
-    pub(super) link: Arc<Link>,
+pub(super) struct StreamSources {
+    pub(super) client: Arc<StreamClient>,
     pub(super) options: Arc<RedisOptions>,
     pub(super) closed: Arc<AtomicBool>,
-    /// Where events are that the server does not have.
+    /// Log of the events that the server does not have.
     pub(super) durable: Option<Arc<dyn StreamLog>>,
 }
 
-impl Surroundings {
-    /// Looks at streams of the server. Who has a durable log waits less long for it.
-    pub(super) async fn look(&self, wanted: &[Wanted]) -> Result<Vec<Look>, Outage> {
-        let look = self.link.look(wanted);
+impl StreamSources {
+    /// Reads streams from the server, with a shorter timeout if there is a durable log.
+    pub(super) async fn read_streams(
+        &self,
+        requests: &[ReadRequest],
+    ) -> Result<Vec<StreamSnapshot>, Outage> {
+        let snapshot = self.client.read_streams(requests);
         match &self.durable {
-            Some(_) => timeout(LOOK_LIMIT, look)
+            Some(_) => timeout(READ_TIMEOUT, snapshot)
                 .await
-                .unwrap_or_else(|_| Err(Outage::because("no answer in time"))),
-            None => look.await,
+                .unwrap_or_else(|_| Err(Outage::new("no answer in time"))),
+            None => snapshot.await,
         }
     }
 
-    /// Looks at one stream.
-    pub(super) async fn look_at(
+    /// Reads one stream.
+    pub(super) async fn read_stream(
         &self,
         run_id: &RunId,
         events: Option<(u64, usize)>,
-    ) -> Result<Look, Outage> {
+    ) -> Result<StreamSnapshot, Outage> {
         Ok(self
-            .look(&[(run_id.clone(), events)])
+            .read_streams(&[(run_id.clone(), events)])
             .await?
             .pop()
             .unwrap_or_default())
     }
 
-    /// What the durable log has of a run; nothing without one.
+    /// Returns the outline of a run in the durable log; empty without a log.
     pub(super) async fn logged(&self, run_id: &RunId) -> Result<LogOutline, StoreError> {
         let Some(durable) = &self.durable else {
             return Ok(LogOutline::default());
         };
-        timeout(LOOK_LIMIT, durable.outline(run_id))
+        timeout(READ_TIMEOUT, durable.outline(run_id))
             .await
-            .unwrap_or_else(|_| Err(late()))
+            .unwrap_or_else(|_| Err(timed_out()))
     }
 
-    /// Events of the durable log; none without one.
+    /// Returns events of the durable log; none without a log.
     pub(super) async fn logged_page(
         &self,
         run_id: &RunId,
@@ -83,65 +89,67 @@ impl Surroundings {
         let Some(durable) = &self.durable else {
             return Ok(LogPage::default());
         };
-        timeout(LOOK_LIMIT, durable.read(run_id, next, count))
+        timeout(READ_TIMEOUT, durable.read(run_id, next, count))
             .await
-            .unwrap_or_else(|_| Err(late()))
+            .unwrap_or_else(|_| Err(timed_out()))
     }
 }
 
-fn late() -> StoreError {
+fn timed_out() -> StoreError {
     StoreError::Unavailable("the durable log does not answer".to_owned())
 }
 
-/// Replays a stream from a place in it, then follows it. Holds no connection and at most one page of events.
+/// Replays a stream from a position, then follows it. Holds no connection and at most one page of
+/// events.
 pub(super) struct Viewer {
-    around: Surroundings,
+    sources: StreamSources,
     log: Arc<RunLog>,
     changes: Listener,
-    /// Read, not yet given.
+    /// Events that were read and not returned yet.
     batch: VecDeque<Entry>,
     page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
-    /// What the next batch begins with.
+    /// Sequence number of the next event to read.
     next_seq: u64,
     generation: u32,
     last: Option<EventId>,
     polled_at: Instant,
     heartbeat: Option<Heartbeat>,
-    done: bool,
+    finished: bool,
 }
 
 impl Viewer {
-    /// A viewer that begins at `place`. A heartbeat of zero means none.
+    /// Creates a viewer that starts at `position`. A heartbeat of zero means none.
     pub(super) fn new(
-        around: Surroundings,
+        sources: StreamSources,
         log: Arc<RunLog>,
         from: ResumeFrom,
-        place: &Place,
+        position: &StreamPosition,
         heartbeat: Duration,
     ) -> Self {
         Self {
-            around,
-            changes: log.listen(),
+            sources,
+            changes: log.subscribe_changes(),
             log,
             batch: VecDeque::new(),
             page: None,
-            next_seq: place.next,
-            generation: place.generation,
+            next_seq: position.next,
+            generation: position.generation,
             last: cursor_of(from),
             polled_at: Instant::now(),
             heartbeat: Heartbeat::every(heartbeat),
-            done: false,
+            finished: false,
         }
     }
 
-    /// Whether `event` comes after what this viewer saw. Another attempt's does if it is the first of them.
-    fn goes_on_with(&self, event: EventId) -> bool {
+    /// Returns `true` if `event` continues what this viewer saw: it has the same attempt, or is the
+    /// first of a later one.
+    fn continues_from_last(&self, event: EventId) -> bool {
         self.last.is_none_or(|last| {
             last.attempt == event.attempt || last.seq == 0 || self.log.begins_with(event)
         })
     }
 
-    fn give(&mut self, entry: Entry, now: Instant) -> StreamItem {
+    fn emit(&mut self, entry: Entry, now: Instant) -> StreamItem {
         self.last = Some(entry.event.id);
         if let Some(heartbeat) = &mut self.heartbeat {
             heartbeat.put_off(now);
@@ -150,7 +158,7 @@ impl Viewer {
     }
 
     fn finish(&mut self, item: StreamItem) -> Poll<Option<StreamItem>> {
-        self.done = true;
+        self.finished = true;
         self.batch.clear();
         self.page = None;
         Poll::Ready(Some(item))
@@ -169,26 +177,28 @@ impl Stream for Viewer {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
         let this = &mut *self;
-        if this.done {
+        if this.finished {
             return Poll::Ready(None);
         }
         let now = Instant::now();
         let polled_before = std::mem::replace(&mut this.polled_at, now);
         loop {
-            if this.around.closed.load(Ordering::Acquire) {
+            if this.sources.closed.load(Ordering::Acquire) {
                 return this.finish(StreamItem::Aborted);
             }
             if let Some(entry) = this.batch.pop_front() {
                 if now.saturating_duration_since(polled_before.max(entry.at))
-                    >= this.around.options.stalled_subscriber_timeout
+                    >= this.sources.options.stalled_subscriber_timeout
                 {
                     return this.finish(StreamItem::Aborted);
                 }
-                if !this.goes_on_with(entry.event.id) {
-                    // The stream was lost, and a later attempt went on from before what was seen here: who comes back gets that.
+                if !this.continues_from_last(entry.event.id) {
+                    // The stream was lost, and a later attempt continued from an earlier position
+                    // than this viewer's. After a reconnect the viewer gets the events of that
+                    // attempt.
                     return this.finish(StreamItem::Aborted);
                 }
-                return Poll::Ready(Some(this.give(entry, now)));
+                return Poll::Ready(Some(this.emit(entry, now)));
             }
             if let Some(page) = &mut this.page {
                 match page.as_mut().poll(cx) {
@@ -208,35 +218,37 @@ impl Stream for Viewer {
                 .log
                 .read(this.next_seq, this.generation, this.last, &mut this.batch)
             {
-                Read::Events => {
+                ReadOutcome::Events => {
                     this.page = None;
                     this.next_seq += this.batch.len() as u64;
                 }
-                Read::AtTheServer(count) if this.page.is_none() => {
-                    let (around, run_id) = (this.around.clone(), this.log.run_id().clone());
+                ReadOutcome::Remote(count) if this.page.is_none() => {
+                    let (sources, run_id) = (this.sources.clone(), this.log.run_id().clone());
                     this.page = Some(Box::pin(page(
-                        around,
+                        sources,
                         run_id,
                         this.next_seq,
                         this.last,
                         count,
                     )));
                 }
-                Read::Ended(kind) => return this.finish(StreamItem::End(kind)),
-                Read::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
-                Read::Abandoned => return this.finish(StreamItem::Aborted),
-                // Heard of since before the log was read, so no change is missed in between.
-                Read::Nothing | Read::AtTheServer(_) if this.changes.poll_change(cx).is_ready() => {
-                }
-                Read::Nothing | Read::AtTheServer(_) => return this.wait(cx),
+                ReadOutcome::Ended(kind) => return this.finish(StreamItem::End(kind)),
+                ReadOutcome::Gap(gap) => return this.finish(StreamItem::Gap(gap)),
+                ReadOutcome::Abandoned => return this.finish(StreamItem::Aborted),
+                // The subscription started before the log was read, so no change between the two is
+                // missed.
+                ReadOutcome::Nothing | ReadOutcome::Remote(_)
+                    if this.changes.poll_change(cx).is_ready() => {}
+                ReadOutcome::Nothing | ReadOutcome::Remote(_) => return this.wait(cx),
             }
         }
     }
 }
 
-/// Events from `next` on, of the server or the durable log, however long they take; a gap when they are gone for good.
+/// Reads events from `next` on, from the server or the durable log, and retries until they are
+/// available; returns a gap when they are lost.
 async fn page(
-    around: Surroundings,
+    sources: StreamSources,
     run_id: RunId,
     next: u64,
     last: Option<EventId>,
@@ -244,10 +256,10 @@ async fn page(
 ) -> Result<Vec<StreamEvent>, Gap> {
     let mut missing_since = None;
     loop {
-        let look = around.look_at(&run_id, Some((next, count))).await;
-        if let Ok(look) = &look {
+        let snapshot = sources.read_stream(&run_id, Some((next, count))).await;
+        if let Ok(snapshot) = &snapshot {
             let follow: Vec<_> = (next..)
-                .zip(&look.events)
+                .zip(&snapshot.events)
                 .take_while(|(seq, event)| event.id.seq == *seq)
                 .map(|(_, event)| event.clone())
                 .collect();
@@ -255,27 +267,24 @@ async fn page(
                 return Ok(follow);
             }
         }
-        let logged = around.logged_page(&run_id, next, count).await;
+        let logged = sources.logged_page(&run_id, next, count).await;
         if let Ok(page) = &logged
             && !page.events.is_empty()
         {
             return Ok(page.events.clone());
         }
-        if let Ok(look) = look {
-            let trimmed = logged.is_ok()
-                && look
-                    .outline
-                    .as_ref()
-                    .is_some_and(|outline| next < outline.first);
+        if let Ok(snapshot) = snapshot {
+            let trimmed =
+                logged.is_ok() && snapshot.head.as_ref().is_some_and(|head| next < head.first);
             let since = *missing_since.get_or_insert_with(Instant::now);
-            if trimmed || since.elapsed() >= around.options.loss_patience {
-                return Err(look
-                    .outline
+            if trimmed || since.elapsed() >= sources.options.loss_timeout {
+                return Err(snapshot
+                    .head
                     .as_ref()
-                    .unwrap_or(&Outline::default())
+                    .unwrap_or(&StreamHead::default())
                     .gap(&run_id, last));
             }
         }
-        tokio::time::sleep(TRY_AGAIN_AFTER).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
 }

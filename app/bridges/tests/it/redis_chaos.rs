@@ -1,4 +1,4 @@
-//! Everything at once, in an order that a seed decides.
+//! Random failures of the server, in an order that a seed decides.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use harness::ids::RunId;
 use harness::runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamItem};
 use tokio::time::{sleep, timeout};
 
-use crate::rig::{PATIENCE, Proxy, Server, end, fresh_prefix, node, publish, run, view};
+use crate::rig::{Proxy, Server, WAIT_TIMEOUT, end, fresh_prefix, node, publish, run, view};
 
 const EVENTS: u64 = 1_500;
 
-/// A small generator of numbers, the same for the same seed.
-struct Dice(u64);
+/// Small random number generator with a seed.
+struct SeededRng(u64);
 
-impl Dice {
+impl SeededRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -24,10 +24,10 @@ impl Dice {
     }
 }
 
-/// Follows a run to its end, coming back whenever it is sent away, as a client does.
+/// Follows a run to its end, and reconnects when disconnected, as a client does.
 async fn follow(url: &str, prefix: &str, run: &RunId, seed: u64) -> Result<(), String> {
     let bridge = node(url, prefix).await;
-    let mut dice = Dice(seed);
+    let mut rng = SeededRng(seed);
     let mut seen = 0;
     loop {
         let from = if seen == 0 {
@@ -49,12 +49,12 @@ async fn follow(url: &str, prefix: &str, run: &RunId, seed: u64) -> Result<(), S
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let mut left = 20 + dice.below(400);
-        while left > 0 {
-            left -= 1;
-            match timeout(PATIENCE, view.items.next())
+        let mut remaining = 20 + rng.below(400);
+        while remaining > 0 {
+            remaining -= 1;
+            match timeout(WAIT_TIMEOUT, view.items.next())
                 .await
-                .map_err(|_| format!("silence after {seen}"))?
+                .map_err(|_| format!("no event after {seen}"))?
             {
                 Some(StreamItem::Event(event))
                     if event.id.seq == seen + 1
@@ -71,36 +71,44 @@ async fn follow(url: &str, prefix: &str, run: &RunId, seed: u64) -> Result<(), S
     }
 }
 
-async fn survives(seed: u64) {
+async fn run_survives_failures(seed: u64) {
     let mut server = Server::start(false).await;
     let proxy = Proxy::before(server.port).await;
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let owner = node(&proxy.url(), &prefix).await;
-    publish(&owner, &run, 1, 1..=1).await;
-    drop(view(&owner, &run, ResumeFrom::Start).await);
+    let publisher = node(&proxy.url(), &prefix).await;
+    publish(&publisher, &run, 1, 1..=1).await;
+    drop(view(&publisher, &run, ResumeFrom::Start).await);
     let producer = async {
-        let mut dice = Dice(seed);
+        let mut rng = SeededRng(seed);
         let mut next = 2;
         while next <= EVENTS {
-            let count = (1 + dice.below(40)).min(EVENTS + 1 - next);
-            publish(&owner, &run, 1, next..=next + count - 1).await;
+            let count = (1 + rng.below(40)).min(EVENTS + 1 - next);
+            publish(&publisher, &run, 1, next..=next + count - 1).await;
             next += count;
-            match dice.below(20) {
-                0 => _ = server.tell(&["FLUSHALL"]).await,
+            match rng.below(20) {
+                0 => _ = server.send_command(&["FLUSHALL"]).await,
                 1 => {
                     _ = server
-                        .tell(&["DEL", &format!("{prefix}r:{{run-1}}:s")])
+                        .send_command(&["DEL", &format!("{prefix}r:{{run-1}}:s")])
                         .await
                 }
-                2 => _ = server.tell(&["SCRIPT", "FLUSH"]).await,
-                3 => _ = server.tell(&["CLIENT", "KILL", "TYPE", "normal"]).await,
-                4 => _ = server.tell(&["CLIENT", "KILL", "TYPE", "pubsub"]).await,
+                2 => _ = server.send_command(&["SCRIPT", "FLUSH"]).await,
+                3 => {
+                    _ = server
+                        .send_command(&["CLIENT", "KILL", "TYPE", "normal"])
+                        .await
+                }
+                4 => {
+                    _ = server
+                        .send_command(&["CLIENT", "KILL", "TYPE", "pubsub"])
+                        .await
+                }
                 5 => server.restart().await,
-                6..10 => proxy.loses_answers.store(true, Ordering::Release),
-                _ => sleep(Duration::from_millis(dice.below(15))).await,
+                6..10 => proxy.drop_replies.store(true, Ordering::Release),
+                _ => sleep(Duration::from_millis(rng.below(15))).await,
             }
         }
-        end(&owner, &run, 1).await;
+        end(&publisher, &run, 1).await;
     };
     let url = format!("redis://127.0.0.1:{}", proxy.address.port());
     let followers = futures_util::future::join_all(
@@ -114,9 +122,9 @@ async fn survives(seed: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn viewers_on_many_nodes_see_every_event_once_whatever_happens_to_the_server() {
+async fn viewers_see_each_event_once_despite_server_failures() {
     for seed in 1..=5 {
-        timeout(Duration::from_secs(90), survives(seed))
+        timeout(Duration::from_secs(90), run_survives_failures(seed))
             .await
             .unwrap_or_else(|_| panic!("seed {seed} did not end"));
     }

@@ -1,4 +1,4 @@
-//! The Redis bridge keeps the contract.
+//! The Redis bridge meets the stream bridge contract.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use deerflow_bridges::redis::RedisOptions;
 use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
 use harness::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 
-use crate::rig::{fresh_prefix, node_beside, node_with, shared_url};
+use crate::rig::{fresh_prefix, node_with, node_with_log, shared_url};
 
 #[derive(Debug)]
 struct Redis;
@@ -24,7 +24,7 @@ impl StreamBridgeFactory for Redis {
         limits: TestLimits,
         log: Arc<dyn StreamLog>,
     ) -> Arc<dyn StreamBridge> {
-        node_beside(options(limits), log).await
+        node_with_log(options(limits), log).await
     }
 
     fn unit(&self) -> Duration {

@@ -1,4 +1,4 @@
-//! The server answers, but no longer has what it was given.
+//! The server answers, but has lost data.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use harness::runtime::stream_bridge::{
 
 use crate::rig::{Proxy, Server, end, expect, node, node_with, publish, rest, run, until, view};
 
-async fn loses(words: &[&str]) {
+async fn recovers_from(words: &[&str]) {
     let server = Server::start(false).await;
-    let (owner, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
+    let (publisher, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
     let run = run("run-1");
-    publish(&owner, &run, 1, 1..=40).await;
-    let (mut near, mut far) = (
-        view(&owner, &run, ResumeFrom::Start).await,
+    publish(&publisher, &run, 1, 1..=40).await;
+    let (mut local, mut remote) = (
+        view(&publisher, &run, ResumeFrom::Start).await,
         view(&other, &run, ResumeFrom::Start).await,
     );
-    expect(&mut near, 1..=40).await;
-    expect(&mut far, 1..=20).await;
-    server.tell(words).await;
-    // Nothing more is published: the owner finds out by itself.
-    expect(&mut far, 21..=40).await;
-    publish(&owner, &run, 1, 41..=50).await;
-    end(&owner, &run, 1).await;
-    for view in [&mut near, &mut far] {
+    expect(&mut local, 1..=40).await;
+    expect(&mut remote, 1..=20).await;
+    server.send_command(words).await;
+    // No new event is published: the publisher detects the loss by polling.
+    expect(&mut remote, 21..=40).await;
+    publish(&publisher, &run, 1, 41..=50).await;
+    end(&publisher, &run, 1).await;
+    for view in [&mut local, &mut remote] {
         expect(view, 41..=50).await;
         assert_eq!(rest(view).await, [END_SENTINEL]);
     }
@@ -36,43 +36,43 @@ async fn loses(words: &[&str]) {
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn after_a_flushall_the_owner_makes_its_streams_anew() {
-    loses(&["FLUSHALL"]).await;
+async fn publisher_rebuilds_streams_after_flushall() {
+    recovers_from(&["FLUSHALL"]).await;
 }
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn a_deleted_or_evicted_stream_is_made_anew() {
-    loses(&["DEL", "r:{run-1}:s"]).await;
+async fn deleted_stream_is_rebuilt() {
+    recovers_from(&["DEL", "r:{run-1}:s"]).await;
 }
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn a_deleted_outline_is_made_anew() {
-    loses(&["DEL", "r:{run-1}:m"]).await;
+async fn deleted_stream_head_is_rebuilt() {
+    recovers_from(&["DEL", "r:{run-1}:m"]).await;
 }
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn a_lost_beginning_that_the_owner_no_longer_holds_is_a_gap_and_the_rest_goes_on() {
+async fn lost_evicted_start_is_a_gap_and_later_events_continue() {
     let server = Server::start(false).await;
-    let owner = node_with(RedisOptions {
+    let publisher = node_with(RedisOptions {
         max_owned_bytes: 8 * 1024,
         ..RedisOptions::at(server.url())
     })
     .await;
     let other = node(&server.url(), "").await;
     let run = run("run-1");
-    publish(&owner, &run, 1, 1..=1).await;
-    let mut near = view(&owner, &run, ResumeFrom::Start).await;
-    expect(&mut near, 1..=1).await;
+    publish(&publisher, &run, 1, 1..=1).await;
+    let mut local = view(&publisher, &run, ResumeFrom::Start).await;
+    expect(&mut local, 1..=1).await;
     for number in 2..=500 {
-        publish(&owner, &run, 1, number..=number).await;
-        expect(&mut near, number..=number).await;
+        publish(&publisher, &run, 1, number..=number).await;
+        expect(&mut local, number..=number).await;
     }
-    server.tell(&["FLUSHALL"]).await;
-    publish(&owner, &run, 1, 501..=501).await;
-    end(&owner, &run, 1).await;
+    server.send_command(&["FLUSHALL"]).await;
+    publish(&publisher, &run, 1, 501..=501).await;
+    end(&publisher, &run, 1).await;
     let mut tail = view(
         &other,
         &run,
@@ -85,7 +85,7 @@ async fn a_lost_beginning_that_the_owner_no_longer_holds_is_a_gap_and_the_rest_g
     expect(&mut tail, 501..=501).await;
     let mut start = view(&other, &run, ResumeFrom::Start).await;
     let [StreamItem::Gap(gap)] = &rest(&mut start).await[..] else {
-        panic!("the beginning is gone")
+        panic!("the first events are gone")
     };
     assert_eq!(
         (
@@ -98,22 +98,22 @@ async fn a_lost_beginning_that_the_owner_no_longer_holds_is_a_gap_and_the_rest_g
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn a_lost_stream_whose_owner_is_gone_is_a_gap_and_never_silence() {
+async fn lost_stream_without_publisher_is_a_gap() {
     let server = Server::start(false).await;
-    let owner = node(&server.url(), "").await;
-    let patience = RedisOptions {
-        loss_patience: Duration::from_secs(2),
+    let publisher = node(&server.url(), "").await;
+    let options = RedisOptions {
+        loss_timeout: Duration::from_secs(2),
         ..RedisOptions::at(server.url())
     };
-    let other = node_with(patience).await;
+    let other = node_with(options).await;
     let run = run("run-1");
-    publish(&owner, &run, 1, 1..=200).await;
+    publish(&publisher, &run, 1, 1..=200).await;
     let mut caught_up = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut caught_up, 1..=200).await;
     let mut behind = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut behind, 1..=10).await;
-    owner.close().await;
-    server.tell(&["FLUSHALL"]).await;
+    publisher.close().await;
+    server.send_command(&["FLUSHALL"]).await;
     let last = rest(&mut caught_up).await;
     let gap = |seq| matches!(&last[..], [StreamItem::Gap(Gap { requested_event_id: Some(id), .. })] if *id == format!("{seq}-1"));
     assert!(gap(200), "{last:?}");
@@ -125,19 +125,18 @@ async fn a_lost_stream_whose_owner_is_gone_is_a_gap_and_never_silence() {
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_attempt_from_its_beginning()
- {
+async fn viewer_of_lost_events_replays_later_attempt_from_its_start() {
     let server = Server::start(false).await;
-    let (owner, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
+    let (publisher, other) = (node(&server.url(), "").await, node(&server.url(), "").await);
     let run = run("run-1");
-    publish(&owner, &run, 1, 1..=20).await;
-    let mut far = view(&other, &run, ResumeFrom::Start).await;
-    expect(&mut far, 1..=20).await;
-    owner.close().await;
-    server.tell(&["FLUSHALL"]).await;
+    publish(&publisher, &run, 1, 1..=20).await;
+    let mut remote = view(&other, &run, ResumeFrom::Start).await;
+    expect(&mut remote, 1..=20).await;
+    publisher.close().await;
+    server.send_command(&["FLUSHALL"]).await;
     let new = node(&server.url(), "").await;
     publish(&new, &run, 2, 1..=30).await;
-    assert_eq!(rest(&mut far).await, [StreamItem::Aborted]);
+    assert_eq!(rest(&mut remote).await, [StreamItem::Aborted]);
     let mut back = view(
         &other,
         &run,
@@ -154,32 +153,32 @@ async fn who_saw_events_that_are_lost_with_their_owner_comes_back_for_the_later_
 
 #[tokio::test]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn a_replica_that_is_promoted_with_a_shorter_tail_gets_what_it_missed() {
+async fn promoted_replica_gets_missing_events() {
     let (mut primary, replica) = (Server::start(false).await, Server::start(false).await);
     replica
-        .tell(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()])
+        .send_command(&["REPLICAOF", "127.0.0.1", &primary.port.to_string()])
         .await;
     let proxy = Proxy::before(primary.port).await;
-    let (owner, other) = (node(&proxy.url(), "").await, node(&proxy.url(), "").await);
+    let (publisher, other) = (node(&proxy.url(), "").await, node(&proxy.url(), "").await);
     let run = run("run-1");
-    publish(&owner, &run, 1, 1..=20).await;
+    publish(&publisher, &run, 1, 1..=20).await;
     until("the replica has it", async || {
-        replica.tell(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(20)
+        replica.send_command(&["XLEN", "r:{run-1}:s"]).await == redis::Value::Int(20)
     })
     .await;
-    replica.tell(&["REPLICAOF", "NO", "ONE"]).await;
-    publish(&owner, &run, 1, 21..=40).await;
-    let (mut near, mut far) = (
-        view(&owner, &run, ResumeFrom::Start).await,
+    replica.send_command(&["REPLICAOF", "NO", "ONE"]).await;
+    publish(&publisher, &run, 1, 21..=40).await;
+    let (mut local, mut remote) = (
+        view(&publisher, &run, ResumeFrom::Start).await,
         view(&other, &run, ResumeFrom::Start).await,
     );
-    expect(&mut near, 1..=40).await;
-    expect(&mut far, 1..=40).await;
-    proxy.leads_to.store(replica.port, Ordering::Release);
+    expect(&mut local, 1..=40).await;
+    expect(&mut remote, 1..=40).await;
+    proxy.target_port.store(replica.port, Ordering::Release);
     primary.kill();
-    publish(&owner, &run, 1, 41..=50).await;
-    end(&owner, &run, 1).await;
-    for view in [&mut near, &mut far] {
+    publish(&publisher, &run, 1, 41..=50).await;
+    end(&publisher, &run, 1).await;
+    for view in [&mut local, &mut remote] {
         expect(view, 41..=50).await;
         assert_eq!(rest(view).await, [END_SENTINEL]);
     }

@@ -1,4 +1,4 @@
-//! Two nodes on one server.
+//! Two nodes with one server.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use harness::runtime::stream_bridge::{
 };
 
 use crate::rig::{
-    Server, ask, end, expect, fresh_prefix, next, node, node_with, publish, rest, run, shared_url,
-    until, view,
+    Server, command, end, expect, fresh_prefix, next, node, node_with, publish, rest, run,
+    shared_url, until, view,
 };
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn what_one_node_publishes_viewers_of_another_see_at_once_and_in_order() {
+async fn viewers_on_other_node_see_events_promptly_in_order() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    // Nobody looks without being rung for.
+    // Polling is effectively off: only signals trigger reads.
     let options = RedisOptions {
         key_prefix: prefix.clone(),
         poll_interval: Duration::from_secs(60 * 60),
         ..RedisOptions::at(shared_url())
     };
     let (one, other) = (node_with(options.clone()).await, node_with(options).await);
-    let bell = format!("{prefix}r:bell");
-    let heard_by_two = redis::Value::Array(vec![
-        redis::Value::BulkString(bell.clone().into_bytes()),
+    let channel = format!("{prefix}r:bell");
+    let two_subscribers = redis::Value::Array(vec![
+        redis::Value::BulkString(channel.clone().into_bytes()),
         redis::Value::Int(2),
     ]);
-    until("both listen", async || {
-        ask(&shared_url(), &["PUBSUB", "NUMSUB", &bell]).await == heard_by_two
+    until("both nodes listen", async || {
+        command(&shared_url(), &["PUBSUB", "NUMSUB", &channel]).await == two_subscribers
     })
     .await;
     publish(&one, &run, 1, 1..=1).await;
@@ -69,7 +69,7 @@ async fn what_one_node_publishes_viewers_of_another_see_at_once_and_in_order() {
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn a_node_that_takes_over_goes_on_counting_and_fences_the_other_off() {
+async fn takeover_continues_numbering_and_fences_old_publisher() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
     let (old, new) = (
         node(&shared_url(), &prefix).await,
@@ -91,7 +91,7 @@ async fn a_node_that_takes_over_goes_on_counting_and_fences_the_other_off() {
         run_id: run.clone(),
         attempt: 1,
     };
-    until("the old owner learns it", async || {
+    until("the old publisher is fenced off", async || {
         old.publish(
             &key,
             EventName::Borrowed("values"),
@@ -105,7 +105,7 @@ async fn a_node_that_takes_over_goes_on_counting_and_fences_the_other_off() {
     assert_eq!(
         rest(&mut on_old).await,
         [StreamItem::Aborted],
-        "viewers of the old owner come back"
+        "viewers of the old publisher reconnect"
     );
     let mut back = view(
         &old,
@@ -120,7 +120,7 @@ async fn a_node_that_takes_over_goes_on_counting_and_fences_the_other_off() {
     assert_eq!(
         rest(&mut on_new).await,
         [expected_event(6, 2), END_SENTINEL],
-        "nothing of what the old owner tried"
+        "no event of the old publisher"
     );
 }
 
@@ -134,19 +134,19 @@ fn expected_event(seq: u64, attempt: u32) -> StreamItem {
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn a_cancel_on_another_node_ends_the_stream_for_its_owner_too() {
+async fn remote_cancel_ends_stream_for_publisher() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let (owner, other) = (
+    let (publisher, other) = (
         node(&shared_url(), &prefix).await,
         node(&shared_url(), &prefix).await,
     );
-    publish(&owner, &run, 1, 1..=2).await;
-    let mut on_owner = view(&owner, &run, ResumeFrom::Start).await;
+    publish(&publisher, &run, 1, 1..=2).await;
+    let mut on_owner = view(&publisher, &run, ResumeFrom::Start).await;
     expect(&mut on_owner, 1..=2).await;
     other.cancel(&run).await;
     assert_eq!(rest(&mut on_owner).await, [CANCELLED_SENTINEL]);
     assert_eq!(
-        owner
+        publisher
             .publish_end(&StreamKey {
                 run_id: run.clone(),
                 attempt: 1
@@ -158,16 +158,16 @@ async fn a_cancel_on_another_node_ends_the_stream_for_its_owner_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs redis-server; make test-external runs it"]
-async fn five_hundred_viewers_cost_a_node_no_more_than_eight_connections() {
+async fn five_hundred_viewers_use_at_most_eight_connections() {
     let server = Server::start(false).await;
     let prefix = fresh_prefix();
-    let (owner, other) = (
+    let (publisher, other) = (
         node(&server.url(), &prefix).await,
         node(&server.url(), &prefix).await,
     );
     let runs: Vec<_> = (0..50).map(|n| run(&format!("run-{n}"))).collect();
     for run in &runs {
-        publish(&owner, run, 1, 1..=20).await;
+        publish(&publisher, run, 1, 1..=20).await;
     }
     let mut views = Vec::new();
     for run in runs.iter().cycle().take(500) {
@@ -175,14 +175,14 @@ async fn five_hundred_viewers_cost_a_node_no_more_than_eight_connections() {
     }
     let read = join_all(views.iter_mut().map(|view| expect(view, 1..=20)));
     read.await;
-    let redis::Value::BulkString(clients) = server.tell(&["CLIENT", "LIST"]).await else {
+    let redis::Value::BulkString(clients) = server.send_command(&["CLIENT", "LIST"]).await else {
         panic!("a list of clients")
     };
     let clients = String::from_utf8(clients).expect("text").lines().count();
-    // Two nodes, and the one that asks.
+    // The connections of two nodes, and the one of this test.
     assert!(clients <= 2 * 8 + 1, "{clients} connections");
     for run in &runs {
-        end(&owner, run, 1).await;
+        end(&publisher, run, 1).await;
     }
     for view in &mut views {
         assert_eq!(next(view).await, Some(END_SENTINEL));
@@ -191,7 +191,7 @@ async fn five_hundred_viewers_cost_a_node_no_more_than_eight_connections() {
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn a_closed_node_leaves_the_stream_to_others() {
+async fn closed_node_releases_stream_to_others() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
     let (old, new) = (
         node(&shared_url(), &prefix).await,
@@ -207,13 +207,13 @@ async fn a_closed_node_leaves_the_stream_to_others() {
 
 #[tokio::test]
 #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]
-async fn a_node_whose_claim_is_refused_can_still_follow_the_run() {
+async fn node_with_refused_claim_can_follow_run() {
     let (prefix, run) = (fresh_prefix(), run("run-1"));
-    let (owner, other) = (
+    let (publisher, other) = (
         node(&shared_url(), &prefix).await,
         node(&shared_url(), &prefix).await,
     );
-    publish(&owner, &run, 2, 1..=500).await;
+    publish(&publisher, &run, 2, 1..=500).await;
     let refused = other
         .publish(
             &StreamKey {
@@ -234,6 +234,6 @@ async fn a_node_whose_claim_is_refused_can_still_follow_the_run() {
     );
     let mut view = view(&other, &run, ResumeFrom::Start).await;
     expect(&mut view, 1..=500).await;
-    publish(&owner, &run, 2, 501..=501).await;
+    publish(&publisher, &run, 2, 501..=501).await;
     expect(&mut view, 501..=501).await;
 }

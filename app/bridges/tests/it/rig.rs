@@ -1,4 +1,5 @@
-//! Servers to start and kill, a proxy that loses answers, and bridges on them.
+//! Test servers that can be started and killed, a proxy that drops replies, and bridges connected
+//! to them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use bytes::Bytes;
 use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
 use futures_util::StreamExt;
 use harness::ids::RunId;
-use harness::runtime::memory::MemoryStores;
+use harness::runtime::in_memory::InMemoryStores;
 use harness::runtime::runs::store::RunCreateStore;
 use harness::runtime::stream_bridge::{
     EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription,
@@ -22,19 +23,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
-/// The longest wait for something that should come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest wait of a producer for where its stream stands: what it numbers without knowing may get other numbers.
-const CLAIM_PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum time to wait for an expected event.
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum time that a publisher waits for the stream's position. Long, because provisional numbers
+/// may change.
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The server that all tests share which neither stop nor empty it.
+/// URL of the server shared by all tests that neither stop nor flush it.
 pub(crate) fn shared_url() -> String {
-    #[expect(clippy::disallowed_methods, reason = "the test's own setting")]
+    #[expect(clippy::disallowed_methods, reason = "the setting of the test")]
     let url = std::env::var("DEERFLOW_TEST_REDIS_URL");
     url.expect("set DEERFLOW_TEST_REDIS_URL to a scratch server such as redis://127.0.0.1:6379; the tests make keys in it")
 }
 
-/// A place of their own for the keys of one test.
+/// Returns a key prefix that no other test uses.
 pub(crate) fn fresh_prefix() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!(
@@ -44,7 +46,7 @@ pub(crate) fn fresh_prefix() -> String {
     )
 }
 
-/// A node: a started bridge.
+/// Starts a bridge: one node.
 pub(crate) async fn node(url: &str, prefix: &str) -> Arc<RedisStreamBridge> {
     node_with(RedisOptions {
         key_prefix: prefix.to_owned(),
@@ -55,7 +57,7 @@ pub(crate) async fn node(url: &str, prefix: &str) -> Arc<RedisStreamBridge> {
 
 pub(crate) async fn node_with(options: RedisOptions) -> Arc<RedisStreamBridge> {
     let bridge = RedisStreamBridge::new(RedisOptions {
-        claim_patience: CLAIM_PATIENCE,
+        claim_timeout: CLAIM_TIMEOUT,
         ..options
     })
     .expect("an address");
@@ -63,13 +65,13 @@ pub(crate) async fn node_with(options: RedisOptions) -> Arc<RedisStreamBridge> {
     Arc::new(bridge)
 }
 
-/// A node beside a durable log.
-pub(crate) async fn node_beside(
+/// Starts a bridge with a durable log.
+pub(crate) async fn node_with_log(
     options: RedisOptions,
     log: Arc<dyn StreamLog>,
 ) -> Arc<RedisStreamBridge> {
     let options = RedisOptions {
-        claim_patience: CLAIM_PATIENCE,
+        claim_timeout: CLAIM_TIMEOUT,
         ..options
     };
     let bridge = RedisStreamBridge::with_log(options, log).expect("an address");
@@ -77,9 +79,9 @@ pub(crate) async fn node_beside(
     Arc::new(bridge)
 }
 
-/// A durable log that knows a run.
-pub(crate) async fn log_of(run: &RunId) -> Arc<MemoryStores> {
-    let log = Arc::new(MemoryStores::shared());
+/// Creates a durable log that knows a run.
+pub(crate) async fn log_of(run: &RunId) -> Arc<InMemoryStores> {
+    let log = Arc::new(InMemoryStores::shared());
     log.admit(new_run(run.as_str(), "thread-1"))
         .await
         .expect("admitted");
@@ -90,7 +92,7 @@ pub(crate) fn run(text: &str) -> RunId {
     RunId::parse(text).expect("a valid id")
 }
 
-/// Publishes the events `from..=to` of a run, whose data are their numbers.
+/// Publishes the events `from..=to` of a run, with their numbers as data.
 pub(crate) async fn publish(
     bridge: &RedisStreamBridge,
     run_id: &RunId,
@@ -141,16 +143,16 @@ pub(crate) async fn view(
 }
 
 pub(crate) async fn next(view: &mut Subscription) -> Option<StreamItem> {
-    timeout(PATIENCE, view.items.next())
+    timeout(WAIT_TIMEOUT, view.items.next())
         .await
-        .expect("an item or the end should have come")
+        .expect("expected an item or the end")
 }
 
-/// Takes the next events, which must carry these numbers in their ids and data.
+/// Asserts that the next events have these numbers in their ids and data.
 pub(crate) async fn expect(view: &mut Subscription, numbers: std::ops::RangeInclusive<u64>) {
     for number in numbers {
-        let item = timeout(PATIENCE, view.items.next()).await;
-        match item.unwrap_or_else(|_| panic!("event {number} should have come")) {
+        let item = timeout(WAIT_TIMEOUT, view.items.next()).await;
+        match item.unwrap_or_else(|_| panic!("expected event {number}")) {
             Some(StreamItem::Event(event)) => {
                 assert_eq!(event.id.seq, number);
                 assert_eq!(event.data.into_bytes(), number.to_string());
@@ -160,7 +162,7 @@ pub(crate) async fn expect(view: &mut Subscription, numbers: std::ops::RangeIncl
     }
 }
 
-/// Everything up to the end.
+/// Returns all remaining items up to the end.
 pub(crate) async fn rest(view: &mut Subscription) -> Vec<StreamItem> {
     let mut items = Vec::new();
     while let Some(item) = next(view).await {
@@ -169,22 +171,22 @@ pub(crate) async fn rest(view: &mut Subscription) -> Vec<StreamItem> {
     items
 }
 
-/// Asks until `holds`.
+/// Calls `holds` repeatedly until it returns `true`; panics with `what` after a timeout.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
     let wait = async {
         while !holds().await {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, wait)
+    timeout(WAIT_TIMEOUT, wait)
         .await
-        .unwrap_or_else(|_| panic!("waited in vain: {what}"));
+        .unwrap_or_else(|_| panic!("timed out waiting: {what}"));
 }
 
-/// A server of a test's own.
+/// A Redis server of one test.
 pub(crate) struct Server {
     pub(crate) port: u16,
-    /// Bound and never listening: nobody else gets the port, also while the server is away.
+    /// Bound but never listening: reserves the port while the server is down.
     _reserved: TcpSocket,
     data: tempfile::TempDir,
     persists: bool,
@@ -192,7 +194,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that keeps its data over restarts only if it `persists`.
+    /// Starts a server that retains its data over restarts only if it `persists`.
     pub(crate) async fn start(persists: bool) -> Self {
         let reserved = TcpSocket::new_v4().expect("a socket");
         reserved
@@ -241,7 +243,7 @@ impl Server {
         .await;
     }
 
-    /// As `kill -9` does.
+    /// Kills the process like `kill -9`.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("killed");
@@ -253,14 +255,14 @@ impl Server {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Says something to the server.
-    pub(crate) async fn tell(&self, words: &[&str]) -> redis::Value {
-        ask(&self.url(), words).await
+    /// Sends a command to the server.
+    pub(crate) async fn send_command(&self, words: &[&str]) -> redis::Value {
+        command(&self.url(), words).await
     }
 }
 
 async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
-    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(WAIT_TIMEOUT));
     let mut connection = redis::Client::open(url)?
         .get_multiplexed_async_connection_with_config(&config)
         .await?;
@@ -270,8 +272,8 @@ async fn connect(url: &str) -> redis::RedisResult<MultiplexedConnection> {
         .map(|()| connection)
 }
 
-/// What a server answers to these words.
-pub(crate) async fn ask(url: &str, words: &[&str]) -> redis::Value {
+/// Returns the server's reply to a command.
+pub(crate) async fn command(url: &str, words: &[&str]) -> redis::Value {
     let mut connection = connect(url).await.expect("the server answers");
     let mut command = redis::cmd(words[0]);
     words[1..].iter().for_each(|word| _ = command.arg(word));
@@ -287,15 +289,15 @@ impl Drop for Server {
     }
 }
 
-/// Passes bytes on, and when told to, cuts the connection once something was asked and before the answer.
+/// Forwards bytes. On request it closes a connection after a request and before the reply.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
-    /// Where new connections lead.
-    pub(crate) leads_to: Arc<AtomicU16>,
-    /// Every connection loses its next answer while this is set.
-    pub(crate) loses_answers: Arc<AtomicBool>,
-    /// Answers lost so far.
-    pub(crate) lost: Arc<AtomicU32>,
+    /// Port that new connections are forwarded to.
+    pub(crate) target_port: Arc<AtomicU16>,
+    /// While set, every connection loses its next reply.
+    pub(crate) drop_replies: Arc<AtomicBool>,
+    /// Number of lost replies so far.
+    pub(crate) dropped_replies: Arc<AtomicU32>,
     tasks: Tasks,
 }
 
@@ -305,17 +307,17 @@ impl Proxy {
             .await
             .expect("a port");
         let address = listener.local_addr().expect("an address");
-        let (loses_answers, lost, tasks) = (
+        let (drop_replies, dropped_replies, tasks) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicU32::new(0)),
             Tasks::new(),
         );
-        let leads_to = Arc::new(AtomicU16::new(port));
+        let target_port = Arc::new(AtomicU16::new(port));
         let (cuts, count, pipes, target) = (
-            loses_answers.clone(),
-            lost.clone(),
+            drop_replies.clone(),
+            dropped_replies.clone(),
             tasks.clone(),
-            leads_to.clone(),
+            target_port.clone(),
         );
         let stop = tasks.token().clone();
         tasks.spawn(
@@ -341,14 +343,14 @@ impl Proxy {
         );
         Self {
             address,
-            leads_to,
-            loses_answers,
-            lost,
+            target_port,
+            drop_replies,
+            dropped_replies,
             tasks,
         }
     }
 
-    /// Ends every connection, and takes no more.
+    /// Closes all connections and accepts no more.
     pub(crate) async fn close(&self) {
         self.tasks.shut_down().await;
     }
@@ -359,19 +361,19 @@ impl Proxy {
 }
 
 async fn pipe(mut client: TcpStream, mut server: TcpStream, cuts: &AtomicBool, count: &AtomicU32) {
-    let (mut asked, mut answered) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    let (mut request_bytes, mut reply_bytes) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     loop {
         tokio::select! {
-            read = client.read(&mut asked) => match read {
-                Ok(n) if n > 0 && server.write_all(&asked[..n]).await.is_ok() => {}
+            read = client.read(&mut request_bytes) => match read {
+                Ok(n) if n > 0 && server.write_all(&request_bytes[..n]).await.is_ok() => {}
                 _ => return,
             },
-            read = server.read(&mut answered) => match read {
+            read = server.read(&mut reply_bytes) => match read {
                 Ok(_) if cuts.swap(false, Ordering::AcqRel) => {
                     count.fetch_add(1, Ordering::AcqRel);
                     return;
                 }
-                Ok(n) if n > 0 && client.write_all(&answered[..n]).await.is_ok() => {}
+                Ok(n) if n > 0 && client.write_all(&reply_bytes[..n]).await.is_ok() => {}
                 _ => return,
             },
         }

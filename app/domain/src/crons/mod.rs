@@ -1,31 +1,31 @@
-//! Runs by the clock: when they are due, and who starts them.
+//! Scheduled runs: crons, their store, and the scheduler.
 
-mod memory;
+mod in_memory;
 mod schedule;
 mod scheduler;
 
-pub use memory::MemoryCronStore;
+pub use in_memory::InMemoryCronStore;
 pub use schedule::{Schedule, ScheduleError};
 pub use scheduler::{CronRunner, Scheduler, StartError};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use harness::ids::ThreadId;
-use harness::runtime::runs::store::{Known, RequestKey, StoreError};
+use harness::runtime::runs::store::{KeyState, RequestKey, StoreError};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// What becomes of the thread that a firing was given.
+/// Action on the thread of a firing after its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterRun {
-    /// It goes with its run.
+    /// Deletes the thread after the run.
     Delete,
-    /// It stays.
+    /// Keeps the thread.
     Keep,
 }
 
 impl AfterRun {
-    /// The word on the wire and in the store.
+    /// Returns the value used on the wire and in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delete => "delete",
@@ -33,7 +33,7 @@ impl AfterRun {
         }
     }
 
-    /// Reads the word.
+    /// Parses the value used on the wire and in the store.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Delete, Self::Keep]
             .into_iter()
@@ -41,82 +41,82 @@ impl AfterRun {
     }
 }
 
-/// A run request that is repeated by the clock.
+/// Run request that is repeated on a schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cron {
-    /// Its id.
+    /// Id.
     pub cron_id: Uuid,
-    /// Whose it is; its runs are theirs.
+    /// Owner of the cron and of its runs.
     pub user_id: String,
-    /// The assistant's id on the wire.
+    /// Assistant id as clients see it.
     pub assistant_id: String,
-    /// The thread of its runs; without one every firing gets a thread of its own.
+    /// Thread of its runs; without one, each firing creates a thread.
     pub thread_id: Option<ThreadId>,
-    /// Minute, hour, day of the month, month, day of the week.
+    /// Cron expression: minute, hour, day of month, month, day of week.
     pub schedule: String,
-    /// Where the clock hangs that the schedule means; UTC without.
+    /// IANA time zone of the schedule; UTC if absent.
     pub timezone: Option<String>,
-    /// It does not fire later.
+    /// Time after which it does not fire.
     pub end_time: Option<DateTime<Utc>>,
-    /// For crons without a thread.
+    /// Action on the created thread; only for crons without a thread.
     pub on_run_completed: Option<AfterRun>,
-    /// Whether it fires at all.
+    /// `false` if the cron is switched off.
     pub enabled: bool,
-    /// For people and filters.
+    /// Metadata for display and filters.
     pub metadata: Map<String, Value>,
-    /// The request as it came.
+    /// Run request as received.
     pub payload: Map<String, Value>,
-    /// When it fires next; never again without.
+    /// Next firing; `None` means never.
     pub next_run_date: Option<DateTime<Utc>>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When its owner last changed it.
+    /// Time of the owner's last change.
     pub updated_at: DateTime<Utc>,
 }
 
-/// What to sort by.
+/// Sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CronSort {
-    /// The making.
+    /// Creation time.
     #[default]
     CreatedAt,
-    /// The last change.
+    /// Time of the last change.
     UpdatedAt,
-    /// The id.
+    /// Id.
     CronId,
-    /// The assistant.
+    /// Assistant id.
     AssistantId,
-    /// The thread.
+    /// Thread id.
     ThreadId,
-    /// The next firing.
+    /// Time of the next firing.
     NextRunDate,
-    /// The end.
+    /// End time.
     EndTime,
 }
 
-/// Which of a user's crons.
+/// Filters, order and page of a search for one user's crons.
 #[derive(Debug, Clone, Default)]
 pub struct CronSearch {
-    /// Of this assistant.
+    /// Returns only crons of this assistant.
     pub assistant_id: Option<String>,
-    /// On this thread.
+    /// Returns only crons on this thread.
     pub thread_id: Option<ThreadId>,
-    /// Switched on, or off.
+    /// Returns only crons that are enabled, or only disabled ones.
     pub enabled: Option<bool>,
-    /// Whose metadata holds at least this.
+    /// Returns only crons whose metadata contains this.
     pub metadata: Map<String, Value>,
-    /// What to sort by; ties go to the greater id.
+    /// Sort key; ties are ordered by id, descending.
     pub sort_by: CronSort,
-    /// Smallest first.
+    /// Ascending order instead of descending.
     pub ascending: bool,
-    /// At most so many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// After so many others.
+    /// Number of results to skip.
     pub offset: usize,
 }
 
 impl CronSearch {
-    /// Whether a cron fits.
+    /// Reports whether a cron passes the filters.
     pub fn matches(&self, cron: &Cron) -> bool {
         self.assistant_id
             .as_ref()
@@ -126,23 +126,25 @@ impl CronSearch {
                 .as_ref()
                 .is_none_or(|thread| cron.thread_id.as_ref() == Some(thread))
             && self.enabled.is_none_or(|enabled| enabled == cron.enabled)
-            && self.describes(&cron.metadata)
+            && self.metadata_matches(&cron.metadata)
     }
 
-    /// Whether metadata holds what is wanted of it.
-    pub fn describes(&self, metadata: &Map<String, Value>) -> bool {
-        self.metadata
-            .iter()
-            .all(|(key, wanted)| metadata.get(key).is_some_and(|found| holds(found, wanted)))
+    /// Reports whether metadata passes the metadata filter.
+    pub fn metadata_matches(&self, metadata: &Map<String, Value>) -> bool {
+        self.metadata.iter().all(|(key, pattern)| {
+            metadata
+                .get(key)
+                .is_some_and(|value| contains_at_least(value, pattern))
+        })
     }
 
-    /// The wanted part of a user's crons.
-    pub fn answer(&self, crons: Vec<Cron>) -> Vec<Cron> {
-        let mut found: Vec<Cron> = crons
+    /// Filters, sorts and pages the crons of a user.
+    pub fn apply(&self, crons: Vec<Cron>) -> Vec<Cron> {
+        let mut matching: Vec<Cron> = crons
             .into_iter()
             .filter(|cron| self.matches(cron))
             .collect();
-        found.sort_by(|one, other| {
+        matching.sort_by(|one, other| {
             let order = match self.sort_by {
                 CronSort::CreatedAt => one.created_at.cmp(&other.created_at),
                 CronSort::UpdatedAt => one.updated_at.cmp(&other.updated_at),
@@ -159,7 +161,7 @@ impl CronSearch {
             };
             order.then_with(|| other.cron_id.cmp(&one.cron_id))
         });
-        found
+        matching
             .into_iter()
             .skip(self.offset)
             .take(self.limit)
@@ -167,72 +169,78 @@ impl CronSearch {
     }
 }
 
-/// Whether JSON holds at least the wanted: objects key by key, anything else as it is.
-fn holds(found: &Value, wanted: &Value) -> bool {
-    match (found, wanted) {
-        (Value::Object(found), Value::Object(wanted)) => wanted
-            .iter()
-            .all(|(key, wanted)| found.get(key).is_some_and(|found| holds(found, wanted))),
-        _ => found == wanted,
+/// Compares objects key by key, where `value` may have more keys, and any other value for equality.
+fn contains_at_least(value: &Value, pattern: &Value) -> bool {
+    match (value, pattern) {
+        (Value::Object(value), Value::Object(pattern)) => pattern.iter().all(|(key, pattern)| {
+            value
+                .get(key)
+                .is_some_and(|value| contains_at_least(value, pattern))
+        }),
+        _ => value == pattern,
     }
 }
 
-/// A firing that waits for somebody to see to it.
+/// Firing that is ready to be claimed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Due {
-    /// What fires.
+pub struct DueFiring {
+    /// Cron that fires.
     pub cron: Cron,
-    /// The time it fires for.
+    /// Scheduled time.
     pub fires_for: DateTime<Utc>,
-    /// When somebody took it who has not been heard of since.
-    pub taken_at: Option<DateTime<Utc>>,
+    /// Time of an earlier claim that was not finished.
+    pub claimed_at: Option<DateTime<Utc>>,
 }
 
-/// What a create found.
+/// Result of a create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Created {
-    /// It is new.
+    /// Created.
     New,
-    /// Its thread does not exist or is not its user's; nothing was written.
+    /// The thread does not exist or belongs to another user; nothing was written.
     NoThread,
-    /// The request's key is known; nothing was looked at besides.
-    Known(Known),
+    /// The idempotency key is known; nothing else was checked.
+    Known(KeyState),
 }
 
-/// Keeps crons. Calls that name a user mean that user's; another user's cron is as if it did not exist. A cron goes with its thread.
+/// Stores crons. Crons of other users are treated as nonexistent. A cron is deleted with its
+/// thread.
 #[async_trait]
 pub trait CronStore: Send + Sync + std::fmt::Debug {
-    /// Writes a new one, and the key of the request for it, if that is not known.
+    /// Stores a new cron with the idempotency key of its request, unless that key is known.
     async fn create(&self, cron: Cron, request: Option<RequestKey>) -> Result<Created, StoreError>;
-    /// One.
+    /// Returns one cron.
     async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError>;
-    /// Those that fit.
+    /// Returns the crons that match.
     async fn search(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError>;
-    /// How many fit, limit and offset aside.
+    /// Counts all matches, ignoring limit and offset.
     async fn count(&self, user: &str, search: &CronSearch) -> Result<u64, StoreError>;
-    /// Writes a changed one, if nobody changed it since `seen`. Its next firing moves only with `reschedule`.
+    /// Replaces a cron unless it has changed since `seen`. The next firing changes only with
+    /// `reschedule`.
     async fn update(
         &self,
         cron: Cron,
         seen: DateTime<Utc>,
         reschedule: bool,
     ) -> Result<bool, StoreError>;
-    /// Removes one; `false` when there was none.
+    /// Deletes a cron; returns `false` if it did not exist.
     async fn delete(&self, user: &str, cron: Uuid) -> Result<bool, StoreError>;
-    /// What has to fire at `at`, and what was taken before `lost` and not finished; the longest due first.
+    /// Returns firings due at `at`, and firings claimed before `claimed_before` and not finished,
+    /// in order of their scheduled time.
     async fn due(
         &self,
         at: DateTime<Utc>,
-        lost: DateTime<Utc>,
+        claimed_before: DateTime<Utc>,
         limit: usize,
-    ) -> Result<Vec<Due>, StoreError>;
-    /// Takes a firing, and moves the cron on to `next` in the same statement. Of all who try only one is told `true`.
-    async fn take(
+    ) -> Result<Vec<DueFiring>, StoreError>;
+    /// Claims a firing and sets the cron's next firing to `next`, atomically. Of concurrent callers
+    /// only one gets `true`.
+    async fn claim(
         &self,
-        due: &Due,
+        due: &DueFiring,
         next: Option<DateTime<Utc>>,
         at: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
-    /// A taken firing was seen to.
+    /// Marks a claimed firing as finished.
     async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError>;
 }

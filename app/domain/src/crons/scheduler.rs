@@ -1,4 +1,5 @@
-//! The service that starts what is due. Any number of nodes may run it over one store: the store gives each firing to one of them.
+//! Starts due crons. Any number of nodes may run a scheduler over one store: each firing is claimed
+//! by one of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,38 +13,38 @@ use harness::runtime::runs::store::StoreError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Cron, CronStore, Due, Schedule};
+use super::{Cron, CronStore, DueFiring, Schedule};
 
-/// Why a firing made no run.
+/// Reason why a firing created no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
-    /// It cannot be made, now or later.
+    /// The run cannot be created, and a retry would not help.
     #[error("{0}")]
     Refused(String),
-    /// Something did not answer; a later try may succeed.
+    /// A dependency was unavailable; a retry may succeed.
     #[error("{0}")]
     Unavailable(String),
 }
 
-/// Makes the run of a firing.
+/// Creates the run of a firing.
 #[async_trait]
 pub trait CronRunner: Send + Sync + std::fmt::Debug {
-    /// Makes a run of this id for the cron's user. A run that is there already is a success.
+    /// Creates a run with this id for the cron's user. Succeeds if the run already exists.
     async fn start(&self, cron: &Cron, run: RunId) -> Result<(), StartError>;
 }
 
-/// How often the store is asked.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many firings are seen to at once, and how many are asked for.
-const AT_ONCE: usize = 16;
+/// Interval between polls of the store.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum number of firings handled concurrently, and fetched per poll.
+const MAX_CONCURRENT_STARTS: usize = 16;
 const BATCH: usize = 200;
-/// How long a start may take, and when one that was never finished is taken over.
-const START_LIMIT: Duration = Duration::from_secs(30);
-const LOST_AFTER: TimeDelta = TimeDelta::seconds(60);
-/// After a cron's end a firing of before may be so late: enough for another node to take it over.
-const TOO_LATE: TimeDelta = TimeDelta::minutes(5);
+/// Timeout of one start, and the age at which an unfinished claim may be taken over.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const CLAIM_TIMEOUT: TimeDelta = TimeDelta::seconds(60);
+/// Maximum delay of a firing after the cron's end; it leaves time for a takeover by another node.
+const MAX_LATENESS: TimeDelta = TimeDelta::minutes(5);
 
-/// Starts what is due.
+/// Polls the store and starts due crons.
 #[derive(Debug)]
 pub struct Scheduler {
     store: Arc<dyn CronStore>,
@@ -52,7 +53,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler of the crons in `store`.
+    /// Creates a scheduler for the crons in `store`.
     pub fn new(
         store: Arc<dyn CronStore>,
         runner: Arc<dyn CronRunner>,
@@ -65,81 +66,87 @@ impl Scheduler {
         }
     }
 
-    /// Looks at the store again and again until `stop`. What was taken by then is seen to its end.
+    /// Polls the store until `stop`. Firings claimed before that are completed.
     pub async fn run(self, stop: CancellationToken) {
         while !stop.is_cancelled() {
-            if let Err(error) = self.look().await {
-                tracing::warn!(%error, "due crons cannot be read");
+            if let Err(error) = self.poll().await {
+                tracing::warn!(%error, "cannot read due crons");
             }
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }
 
-    /// Sees to everything that is due now.
-    pub async fn look(&self) -> Result<(), StoreError> {
+    /// Handles all firings that are due now.
+    pub async fn poll(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let due = self.store.due(now, now - LOST_AFTER, BATCH).await?;
+        let due = self.store.due(now, now - CLAIM_TIMEOUT, BATCH).await?;
         futures_util::stream::iter(due)
-            .for_each_concurrent(AT_ONCE, |due| self.fire(due, now))
+            .for_each_concurrent(MAX_CONCURRENT_STARTS, |due| self.fire(due, now))
             .await;
         Ok(())
     }
 
-    async fn fire(&self, due: Due, now: DateTime<Utc>) {
+    async fn fire(&self, due: DueFiring, now: DateTime<Utc>) {
         let cron = &due.cron;
-        // However many times were missed, the next one lies ahead.
+        // Missed firings are skipped: the next one is always in the future.
         let schedule = Schedule::parse(&cron.schedule, cron.timezone.as_deref());
         let next = schedule
             .ok()
             .and_then(|schedule| schedule.next(now.max(due.fires_for), cron.end_time));
-        match self.store.take(&due, next, now).await {
+        match self.store.claim(&due, next, now).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => {
-                return tracing::warn!(%error, cron = %cron.cron_id, "a due cron could not be taken");
+                return tracing::warn!(%error, cron = %cron.cron_id, "cannot claim a due cron");
             }
         }
-        let run = run_of(cron.cron_id, due.fires_for);
+        let run = run_id_of(cron.cron_id, due.fires_for);
         if !may_fire(&due, now) {
-            tracing::info!(cron = %cron.cron_id, fires_for = %due.fires_for, "a firing that nobody saw to in time is dropped");
+            tracing::info!(cron = %cron.cron_id, fires_for = %due.fires_for, "dropped an expired firing");
             return self.finish(&due).await;
         }
-        let started = tokio::time::timeout(START_LIMIT, self.runner.start(cron, run.clone())).await;
-        let late =
-            || StartError::Unavailable(format!("it took longer than {} s", START_LIMIT.as_secs()));
+        let started =
+            tokio::time::timeout(START_TIMEOUT, self.runner.start(cron, run.clone())).await;
+        let late = || {
+            StartError::Unavailable(format!(
+                "the start timed out after {} s",
+                START_TIMEOUT.as_secs()
+            ))
+        };
         match started.unwrap_or_else(|_| Err(late())) {
             Ok(()) => {
-                tracing::info!(cron = %cron.cron_id, %run, fires_for = %due.fires_for, "a cron started its run")
+                tracing::info!(cron = %cron.cron_id, %run, fires_for = %due.fires_for, "cron started its run")
             }
             Err(error @ StartError::Refused(_)) => {
-                tracing::warn!(%error, cron = %cron.cron_id, fires_for = %due.fires_for, "a cron could not start its run");
+                tracing::warn!(%error, cron = %cron.cron_id, fires_for = %due.fires_for, "cron run was refused");
             }
             Err(error @ StartError::Unavailable(_)) => {
-                return tracing::warn!(%error, cron = %cron.cron_id, "a cron could not start its run yet; it is tried again");
+                return tracing::warn!(%error, cron = %cron.cron_id, "cron run could not start yet, retrying");
             }
         }
         self.finish(&due).await;
     }
 
-    async fn finish(&self, due: &Due) {
+    async fn finish(&self, due: &DueFiring) {
         let cron = due.cron.cron_id;
         if let Err(error) = self.store.finish(cron, due.fires_for).await {
-            tracing::warn!(%error, %cron, "a firing could not be marked as done; it is tried again");
+            tracing::warn!(%error, %cron, "cannot mark a firing as finished, it will be retried");
         }
     }
 }
 
-/// Whether a firing still means something: not of a cron that was switched off since, and not long after the cron's end.
-fn may_fire(due: &Due, now: DateTime<Utc>) -> bool {
+/// Reports whether a firing is still valid: its cron is enabled, and it is not long past the cron's
+/// end.
+fn may_fire(due: &DueFiring, now: DateTime<Utc>) -> bool {
     let is_over = due.cron.end_time.is_some_and(|end| end < now);
-    due.cron.enabled && !(is_over && now - due.fires_for > TOO_LATE)
+    due.cron.enabled && !(is_over && now - due.fires_for > MAX_LATENESS)
 }
 
-/// The id of a firing's run: whoever fires it, and however often, it is the same run.
-fn run_of(cron: Uuid, fires_for: DateTime<Utc>) -> RunId {
+/// Derives the run id of a firing, so a repeated start creates the same run.
+fn run_id_of(cron: Uuid, fires_for: DateTime<Utc>) -> RunId {
     Uuid::new_v5(
         &cron,
         fires_for

@@ -1,13 +1,13 @@
-//! Firings over a clock that tests move.
+//! Tests of firings with a manual clock.
 
 use harness::clock::ManualClock;
 use parking_lot::Mutex;
 use serde_json::Map;
 
 use super::*;
-use crate::crons::{Created, MemoryCronStore};
+use crate::crons::{Created, InMemoryCronStore};
 
-/// Remembers what was started, and refuses as it is told.
+/// Records started crons, and fails if the test requests it.
 #[derive(Debug, Default)]
 struct Started {
     runs: Mutex<Vec<(Uuid, RunId)>>,
@@ -23,7 +23,7 @@ impl CronRunner for Started {
 }
 
 struct Rig {
-    store: Arc<MemoryCronStore>,
+    store: Arc<InMemoryCronStore>,
     started: Arc<Started>,
     clock: ManualClock,
 }
@@ -33,7 +33,7 @@ fn moment(text: &str) -> DateTime<Utc> {
 }
 
 impl Rig {
-    /// It is ten past eight, and the cron fires at every full hour.
+    /// It is 08:10, and the cron fires at every full hour.
     async fn new() -> (Self, Uuid) {
         let now = moment("2026-11-21T08:10:00Z");
         let clock = ManualClock::starting_at(now);
@@ -70,8 +70,8 @@ impl Rig {
         )
     }
 
-    async fn look(&self) -> usize {
-        self.node().look().await.unwrap();
+    async fn poll(&self) -> usize {
+        self.node().poll().await.unwrap();
         self.started.runs.lock().len()
     }
 
@@ -86,41 +86,41 @@ impl Rig {
 }
 
 #[tokio::test]
-async fn a_cron_fires_when_its_time_has_come_and_once() {
+async fn due_cron_fires_once() {
     let (rig, cron) = Rig::new().await;
-    assert_eq!(rig.look().await, 0);
+    assert_eq!(rig.poll().await, 0);
     rig.clock.advance(TimeDelta::minutes(50));
     for _ in 0..3 {
-        assert_eq!(rig.look().await, 1);
+        assert_eq!(rig.poll().await, 1);
     }
     assert_eq!(rig.next(cron).await, Some(moment("2026-11-21T10:00:00Z")));
 }
 
 #[tokio::test]
-async fn times_that_were_missed_fire_once_and_the_end_ends_it() {
+async fn missed_times_fire_once_and_stop_at_end() {
     let (rig, cron) = Rig::new().await;
     rig.clock.advance(TimeDelta::hours(5));
-    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.poll().await, 1);
     assert_eq!(rig.next(cron).await, Some(moment("2026-11-21T14:00:00Z")));
     rig.clock.advance(TimeDelta::days(30));
-    assert_eq!((rig.look().await, rig.next(cron).await), (1, None));
-    assert_eq!(rig.look().await, 1);
+    assert_eq!((rig.poll().await, rig.next(cron).await), (1, None));
+    assert_eq!(rig.poll().await, 1);
 }
 
 #[tokio::test]
-async fn the_last_time_is_the_end_itself_though_nobody_looks_at_that_very_moment() {
+async fn firing_at_end_time_runs_after_late_poll() {
     let (rig, cron) = Rig::new().await;
     rig.clock.advance(TimeDelta::hours(11));
     assert_eq!(
-        (rig.look().await, rig.next(cron).await),
+        (rig.poll().await, rig.next(cron).await),
         (1, Some(moment("2026-11-21T20:00:00Z")))
     );
     rig.clock.advance(TimeDelta::minutes(51));
-    assert_eq!((rig.look().await, rig.next(cron).await), (2, None));
+    assert_eq!((rig.poll().await, rig.next(cron).await), (2, None));
 }
 
 #[tokio::test]
-async fn a_lost_firing_is_dropped_when_its_cron_was_switched_off_meanwhile() {
+async fn lost_firing_of_disabled_cron_is_dropped() {
     let (rig, cron) = Rig::new().await;
     rig.clock.advance(TimeDelta::minutes(50));
     let due = rig
@@ -129,7 +129,7 @@ async fn a_lost_firing_is_dropped_when_its_cron_was_switched_off_meanwhile() {
         .await
         .unwrap()
         .remove(0);
-    assert_eq!(rig.store.take(&due, None, rig.clock.now()).await, Ok(true));
+    assert_eq!(rig.store.claim(&due, None, rig.clock.now()).await, Ok(true));
     let held = rig.store.get("ann", cron).await.unwrap().unwrap();
     let seen = held.updated_at;
     assert_eq!(
@@ -147,7 +147,7 @@ async fn a_lost_firing_is_dropped_when_its_cron_was_switched_off_meanwhile() {
     );
     for _ in 0..2 {
         rig.clock.advance(TimeDelta::minutes(2));
-        assert_eq!(rig.look().await, 0);
+        assert_eq!(rig.poll().await, 0);
     }
     assert_eq!(
         rig.store.due(rig.clock.now(), rig.clock.now(), 9).await,
@@ -156,47 +156,47 @@ async fn a_lost_firing_is_dropped_when_its_cron_was_switched_off_meanwhile() {
 }
 
 #[tokio::test]
-async fn many_nodes_start_one_run() {
+async fn concurrent_nodes_start_one_run() {
     let (rig, _) = Rig::new().await;
     rig.clock.advance(TimeDelta::hours(1));
     let nodes: Vec<Scheduler> = (0..8).map(|_| rig.node()).collect();
-    for looked in futures_util::future::join_all(nodes.iter().map(Scheduler::look)).await {
-        looked.unwrap();
+    for polled in futures_util::future::join_all(nodes.iter().map(Scheduler::poll)).await {
+        polled.unwrap();
     }
     assert_eq!(rig.started.runs.lock().len(), 1);
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_made_is_not_tried_again_but_the_cron_goes_on() {
+async fn refused_start_is_not_retried_and_cron_continues() {
     let (rig, _) = Rig::new().await;
     *rig.started.refusal.lock() = Some(StartError::Refused("no such assistant".to_owned()));
     rig.clock.advance(TimeDelta::hours(1));
-    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.poll().await, 1);
     rig.clock.advance(TimeDelta::minutes(30));
-    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.poll().await, 1);
     rig.clock.advance(TimeDelta::minutes(30));
-    assert_eq!(rig.look().await, 2);
+    assert_eq!(rig.poll().await, 2);
 }
 
 #[tokio::test]
-async fn a_firing_that_nobody_finished_is_taken_over_as_the_same_run() {
+async fn unfinished_firing_is_taken_over_as_same_run() {
     let (rig, _) = Rig::new().await;
     *rig.started.refusal.lock() = Some(StartError::Unavailable("the store is away".to_owned()));
     rig.clock.advance(TimeDelta::hours(1));
-    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.poll().await, 1);
     *rig.started.refusal.lock() = None;
     rig.clock.advance(TimeDelta::seconds(30));
-    assert_eq!(rig.look().await, 1);
+    assert_eq!(rig.poll().await, 1);
     rig.clock.advance(TimeDelta::seconds(40));
     for _ in 0..2 {
-        assert_eq!(rig.look().await, 2);
+        assert_eq!(rig.poll().await, 2);
     }
     let runs = rig.started.runs.lock().clone();
     assert_eq!(runs[0], runs[1]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_service_looks_again_and_again_until_it_is_stopped() {
+async fn scheduler_polls_until_stopped() {
     let (rig, _) = Rig::new().await;
     let stop = CancellationToken::new();
     let running = rig.node().run(stop.clone());

@@ -1,25 +1,26 @@
-//! Which texts of a value carry its meaning: `$` for all of it, else a path such as `notes[*].text`.
+//! Selects the texts of an item that are embedded: `$` for the whole value, or a path such as
+//! `notes[*].text`.
 
 use serde_json::{Map, Value};
 
-/// The most texts of one item that are given a meaning.
-pub const MOST_TEXTS: usize = 64;
+/// Maximum number of embedded texts per item.
+pub const MAX_TEXTS: usize = 64;
 
-/// A path into a value.
+/// Path into a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPath(Vec<Step>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Key(String),
-    /// An element of a list; counted from the end when negative.
+    /// Element of a list; a negative index counts from the end.
     At(i64),
     /// Every element of a list, or every field of an object.
     All,
 }
 
 impl FieldPath {
-    /// Reads a path. What stands in brackets and is no number and no `*` is a key.
+    /// Parses a path. Text in brackets that is neither a number nor `*` is a key.
     pub fn parse(text: &str) -> Self {
         if text == "$" {
             return Self(Vec::new());
@@ -50,7 +51,8 @@ impl FieldPath {
         Self(steps.collect())
     }
 
-    /// The texts at the path: strings as they are, other values as JSON, null and what is not there not at all.
+    /// Returns the texts at the path: strings unchanged, other values as JSON; null and absent
+    /// values are skipped.
     pub fn texts(&self, value: &Map<String, Value>) -> Vec<String> {
         let Some((Step::Key(first), rest)) = self.0.split_first() else {
             let whole = Value::Object(value.clone());
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_to_the_texts_they_name() {
+    fn paths_select_their_texts() {
         let value = json!({
             "title": "t", "n": 5, "none": null, "blank": " ",
             "notes": [{"text": "a"}, {"text": "b"}, {"other": 1}], "deep": {"x": {"y": "z"}},

@@ -1,14 +1,14 @@
-//! What an item's value must hold: equality, comparisons, and both inside of objects and lists.
+//! Filters on an item's value: equality and comparisons, also inside objects and lists.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
-/// Conditions on the fields of a value; all of them must hold.
+/// Conditions on the fields of a value; all must hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter(Map<String, Value>);
 
-/// A condition asks for a comparison that does not exist.
+/// A condition uses an unknown comparison operator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Unsupported operator: {0}")]
 pub struct UnknownOperator(pub String);
@@ -16,23 +16,24 @@ pub struct UnknownOperator(pub String);
 const OPERATORS: [&str; 6] = ["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"];
 
 impl Filter {
-    /// Reads conditions. An object with a key that begins with `$` is a set of comparisons; other objects and lists are compared
-    /// part by part, where an object need not name every part.
+    /// Parses conditions. An object with a key that begins with `$` is a set of comparisons. Other
+    /// objects and lists are compared element by element; an object in a condition need not name
+    /// every field.
     pub fn parse(conditions: Map<String, Value>) -> Result<Self, UnknownOperator> {
         conditions.values().try_for_each(check)?;
         Ok(Self(conditions))
     }
 
-    /// Whether everything passes.
+    /// Reports whether the filter has no conditions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a value fits. What is absent is as null.
+    /// Reports whether a value passes the filter. An absent field counts as null.
     pub fn matches(&self, value: &Map<String, Value>) -> bool {
         self.0
             .iter()
-            .all(|(key, wanted)| fits(value.get(key).unwrap_or(&Value::Null), wanted))
+            .all(|(key, condition)| passes(value.get(key).unwrap_or(&Value::Null), condition))
     }
 }
 
@@ -40,8 +41,8 @@ fn is_comparison(map: &Map<String, Value>) -> bool {
     map.keys().any(|key| key.starts_with('$'))
 }
 
-fn check(wanted: &Value) -> Result<(), UnknownOperator> {
-    match wanted {
+fn check(condition: &Value) -> Result<(), UnknownOperator> {
+    match condition {
         Value::Object(map) if is_comparison(map) => {
             match map.keys().find(|key| !OPERATORS.contains(&key.as_str())) {
                 Some(unknown) => Err(UnknownOperator(unknown.chars().take(80).collect())),
@@ -54,8 +55,8 @@ fn check(wanted: &Value) -> Result<(), UnknownOperator> {
     }
 }
 
-fn fits(found: &Value, wanted: &Value) -> bool {
-    match wanted {
+fn passes(found: &Value, condition: &Value) -> bool {
+    match condition {
         Value::Object(map) if is_comparison(map) => map
             .iter()
             .all(|(operator, operand)| compares(found, operator, operand)),
@@ -64,17 +65,17 @@ fn fits(found: &Value, wanted: &Value) -> bool {
                 return false;
             };
             map.iter()
-                .all(|(key, wanted)| fits(found.get(key).unwrap_or(&Value::Null), wanted))
+                .all(|(key, condition)| passes(found.get(key).unwrap_or(&Value::Null), condition))
         }
-        Value::Array(wanted) => {
+        Value::Array(condition) => {
             let Value::Array(found) = found else {
                 return false;
             };
-            found.len() == wanted.len()
+            found.len() == condition.len()
                 && found
                     .iter()
-                    .zip(wanted)
-                    .all(|(found, wanted)| fits(found, wanted))
+                    .zip(condition)
+                    .all(|(found, condition)| passes(found, condition))
         }
         other => equal(found, other),
     }
@@ -93,7 +94,7 @@ fn compares(found: &Value, operator: &str, operand: &Value) -> bool {
     }
 }
 
-/// Numbers are equal by value, however they are written.
+/// Compares numbers by value, regardless of their notation.
 fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(_), Value::Number(_)) => order(one, other) == Some(Ordering::Equal),
@@ -110,7 +111,7 @@ fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Numbers go by size and texts by their characters; nothing else has an order.
+/// Orders numbers by value and strings by their characters; other values are not ordered.
 fn order(one: &Value, other: &Value) -> Option<Ordering> {
     match (one, other) {
         (Value::Number(a), Value::Number(b)) => {
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn equality_knows_types_but_not_spellings_of_numbers() {
+    fn equality_respects_types_but_not_number_notation() {
         assert!(matches(json!({"x": 1, "y": "a"}), json!({"x": 1.0})));
         assert!(matches(
             json!({"x": [1, {"k": null}]}),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_hold_for_numbers_and_texts_only() {
+    fn comparisons_apply_to_numbers_and_strings_only() {
         let value = || json!({"n": 5, "t": "2026-01-02"});
         for (filter, expected) in [
             (json!({"n": {"$gt": 4, "$lte": 5.0}}), true),
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_compared_by_the_parts_that_are_named() {
+    fn objects_are_compared_by_named_fields() {
         let value = || json!({"a": {"b": {"c": 3}, "d": 4}, "l": [{"n": 1}, {"n": 2}]});
         assert!(matches(value(), json!({"a": {"b": {"c": {"$gt": 2}}}})));
         assert!(!matches(value(), json!({"a": {"b": {"c": 4}}})));
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_that_does_not_exist_is_refused_wherever_it_stands() {
+    fn unknown_operator_is_rejected_at_any_depth() {
         for filter in [
             json!({"a": {"$in": [1]}}),
             json!({"a": {"b": [{"$gt": 1, "$regex": "x"}]}}),

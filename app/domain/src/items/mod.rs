@@ -1,119 +1,123 @@
-//! Long-term memory: JSON items under a namespace and a key, per user, found by place, by content, or by meaning.
+//! Item store (LangGraph Store): JSON items per user under a namespace and a key, found by key, by
+//! filter or by semantic search.
 
-mod best;
 mod fields;
 mod filter;
-mod library;
-mod memory;
+mod in_memory;
 mod namespace;
+mod service;
 mod similarity;
+mod top_k;
 
-pub use best::Best;
-pub use fields::{FieldPath, MOST_TEXTS};
+pub use fields::{FieldPath, MAX_TEXTS};
 pub use filter::{Filter, UnknownOperator};
-pub use library::{Indexing, ItemError, Items, MeaningIndex, PutRequest, SearchRequest, TtlPolicy};
-pub use memory::MemoryItemStore;
-pub use namespace::{InvalidPlace, MOST_PLACE_BYTES, Namespace, NamespaceQuery, checked_key};
+pub use in_memory::InMemoryItemStore;
+pub use namespace::{InvalidItemPath, MAX_PATH_BYTES, Namespace, NamespaceQuery, validate_key};
+pub use service::{
+    EmbeddingIndex, Indexing, ItemError, ItemService, PutRequest, SearchRequest, TtlPolicy,
+};
 pub use similarity::cosine;
+pub use top_k::TopK;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use harness::runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 
-/// What is kept.
+/// Stored item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Where it stands.
+    /// Namespace of the item.
     pub namespace: Namespace,
-    /// Its name there.
+    /// Key within the namespace.
     pub key: String,
-    /// What it says.
+    /// JSON value.
     pub value: Map<String, Value>,
-    /// When its place was first taken.
+    /// Creation time.
     pub created_at: DateTime<Utc>,
-    /// When it was last written.
+    /// Time of the last write.
     pub updated_at: DateTime<Utc>,
 }
 
-/// An item to be written in the place of whatever is there.
+/// Item to write, replacing an existing one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewItem {
-    /// Whose it is.
+    /// Owner.
     pub user_id: String,
-    /// Where it stands.
+    /// Namespace of the item.
     pub namespace: Namespace,
-    /// Its name there.
+    /// Key within the namespace.
     pub key: String,
-    /// What it says.
+    /// JSON value.
     pub value: Map<String, Value>,
-    /// What parts of it mean, each as a vector.
+    /// Embeddings of the selected texts.
     pub vectors: Vec<Vec<f32>>,
-    /// How long it lives after the last write, or read that refreshes it; for ever without.
+    /// Lifetime after the last write or refreshing read; unlimited if absent.
     pub ttl: Option<TimeDelta>,
-    /// Now.
+    /// Current time.
     pub at: DateTime<Utc>,
 }
 
-/// How a read treats the time of an item's life.
+/// Expiry handling of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
-    /// Now: what ended before is not there any more.
+pub struct ReadOptions {
+    /// Current time; items that expired before it are not returned.
     pub at: DateTime<Utc>,
-    /// Whether what is read begins its life anew.
+    /// `true` if the read restarts the lifetime of the items it returns.
     pub refresh: bool,
 }
 
-/// Which items, in which part of the order.
+/// Filters, order and page of an item search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemSearch {
-    /// Only those in this namespace and below it.
+    /// Searches this namespace and those below it.
     pub prefix: Namespace,
-    /// Only those whose value fits.
+    /// Returns only items whose value passes this filter.
     pub filter: Filter,
-    /// The nearest to this meaning first, and only those that have one; without it the last written first.
+    /// Query embedding: returns only items with embeddings, most similar first. Without it, the
+    /// most recently written come first.
     pub nearest: Option<Vec<f32>>,
-    /// At most so many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// After so many others.
+    /// Number of results to skip.
     pub offset: usize,
-    /// How the time of their lives is treated.
-    pub reading: Reading,
+    /// Expiry handling.
+    pub read_options: ReadOptions,
 }
 
-/// An item that was found.
+/// Search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The item.
+    /// Item.
     pub item: Item,
-    /// The cosine of its nearest vector and the wanted one.
+    /// Cosine similarity of the query and the item's best vector.
     pub score: Option<f64>,
 }
 
-/// Keeps items. Every call means the items of one user; other users' are not touched by it.
+/// Stores items. Every call applies to the items of one user.
 #[async_trait]
 pub trait ItemStore: Send + Sync + std::fmt::Debug {
-    /// Writes the item whole. One that is replaced leaves nothing but the time it was made.
+    /// Writes a whole item. A replaced item keeps only its creation time.
     async fn put(&self, item: NewItem) -> Result<(), StoreError>;
-    /// The item in a place.
+    /// Returns one item.
     async fn get(
         &self,
         user: &str,
         namespace: &Namespace,
         key: &str,
-        reading: Reading,
+        read_options: ReadOptions,
     ) -> Result<Option<Item>, StoreError>;
-    /// Removes the item in a place, if there is one.
+    /// Deletes an item if it exists.
     async fn delete(&self, user: &str, namespace: &Namespace, key: &str) -> Result<(), StoreError>;
-    /// The items that fit, best first; ties in the order of their places.
+    /// Returns the items that match, best first; ties are ordered by namespace and key.
     async fn search(&self, user: &str, search: &ItemSearch) -> Result<Vec<Hit>, StoreError>;
-    /// The namespaces that hold items, in the order of their labels.
+    /// Returns the namespaces that contain items, ordered by their labels.
     async fn namespaces(
         &self,
         user: &str,
         query: &NamespaceQuery,
         at: DateTime<Utc>,
     ) -> Result<Vec<Namespace>, StoreError>;
-    /// Removes, of all users, what ended before `at`. Gives the number of items.
+    /// Deletes the items of all users that expired before `at`. Returns their number.
     async fn sweep(&self, at: DateTime<Utc>) -> Result<u64, StoreError>;
 }

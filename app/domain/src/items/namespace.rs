@@ -1,65 +1,65 @@
-//! Namespaces: where items stand, as labels and as the text that stores sort by.
+//! Namespaces of items, as labels and as the text that stores sort by.
 
-/// What a store's index holds of a namespace's text, and of a key, in bytes.
-pub const MOST_PLACE_BYTES: usize = 1024;
+/// Maximum length of a namespace's text, and of a key, in bytes: the limit of the stores' indexes.
+pub const MAX_PATH_BYTES: usize = 1024;
 
-/// A path of labels. As text every label is followed by a dot, which no label holds: what is below a namespace is exactly what
-/// its text begins.
+/// Path of labels. As text, each label is followed by a dot, and labels contain no dots: a
+/// namespace is below another if its text begins with the text of the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Namespace(Vec<String>);
 
-/// Labels or keys that no item can have.
+/// Reason why labels or a key are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum InvalidPlace {
-    /// The text of labels would be ambiguous.
+pub enum InvalidItemPath {
+    /// The label is empty or contains a dot, so its text would be ambiguous.
     #[error("Namespace label '{0}' must be a non-empty string without periods")]
     Label(String),
-    /// No store can hold it.
-    #[error("Namespace and key must not be longer than {MOST_PLACE_BYTES} bytes each")]
+    /// Stores cannot hold it.
+    #[error("Namespace and key must not be longer than {MAX_PATH_BYTES} bytes each")]
     TooLong,
-    /// No store can hold it.
+    /// Stores cannot hold it.
     #[error("Namespace and key must not contain NUL characters")]
     Nul,
-    /// An item stands somewhere.
+    /// An item needs a namespace with at least one label.
     #[error("Namespace cannot be empty")]
     Empty,
 }
 
 impl Namespace {
-    /// A namespace of these labels. No labels at all are the place above all others.
-    pub fn new(labels: Vec<String>) -> Result<Self, InvalidPlace> {
+    /// Creates a namespace. Without labels it is the root of all namespaces.
+    pub fn new(labels: Vec<String>) -> Result<Self, InvalidItemPath> {
         if let Some(label) = labels
             .iter()
             .find(|label| label.is_empty() || label.contains('.'))
         {
-            return Err(InvalidPlace::Label(label.chars().take(80).collect()));
+            return Err(InvalidItemPath::Label(label.chars().take(80).collect()));
         }
         if labels.iter().any(|label| label.contains('\0')) {
-            return Err(InvalidPlace::Nul);
+            return Err(InvalidItemPath::Nul);
         }
-        if labels.iter().map(|label| label.len() + 1).sum::<usize>() > MOST_PLACE_BYTES {
-            return Err(InvalidPlace::TooLong);
+        if labels.iter().map(|label| label.len() + 1).sum::<usize>() > MAX_PATH_BYTES {
+            return Err(InvalidItemPath::TooLong);
         }
         Ok(Self(labels))
     }
 
-    /// The labels, outermost first.
+    /// Returns the labels, outermost first.
     pub fn labels(&self) -> &[String] {
         &self.0
     }
 
-    /// Whether it has no labels.
+    /// Reports whether it has no labels.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it is `prefix` or below it.
+    /// Reports whether it equals `prefix` or is below it.
     pub fn is_within(&self, prefix: &Self) -> bool {
         self.0.starts_with(&prefix.0)
     }
 
-    /// The text that stores keep.
+    /// Returns the text that stores use.
     pub fn to_text(&self) -> String {
         self.0
             .iter()
@@ -67,47 +67,48 @@ impl Namespace {
             .collect()
     }
 
-    /// Reads the text that a store kept.
+    /// Parses the text from a store.
     pub fn from_text(text: &str) -> Self {
         Self(text.split_terminator('.').map(str::to_owned).collect())
     }
 
-    /// The texts of everything within: from the first, up to but not including the second, if that is given.
+    /// Returns the text range of all namespaces within this one: start (inclusive) and end
+    /// (exclusive), if there is an end.
     pub fn range(&self) -> (String, Option<String>) {
         let first = self.to_text();
-        // The character after the dot.
+        // `/` is the character after the dot.
         let end = first.strip_suffix('.').map(|stem| format!("{stem}/"));
         (first, end)
     }
 }
 
-/// A key that stores can keep.
-pub fn checked_key(key: String) -> Result<String, InvalidPlace> {
+/// Checks that stores can hold a key.
+pub fn validate_key(key: String) -> Result<String, InvalidItemPath> {
     match key {
-        key if key.contains('\0') => Err(InvalidPlace::Nul),
-        key if key.len() > MOST_PLACE_BYTES => Err(InvalidPlace::TooLong),
+        key if key.contains('\0') => Err(InvalidItemPath::Nul),
+        key if key.len() > MAX_PATH_BYTES => Err(InvalidItemPath::TooLong),
         key => Ok(key),
     }
 }
 
-/// Which namespaces are wanted. `*` as a label of a pattern stands for any label.
+/// Filters and page of a namespace list. The label `*` in a pattern matches any label.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamespaceQuery {
-    /// How they begin.
+    /// Pattern for the first labels.
     pub prefix: Vec<String>,
-    /// How they end.
+    /// Pattern for the last labels.
     pub suffix: Vec<String>,
-    /// Cut to so many labels; what becomes equal is shown once.
+    /// Truncates namespaces to this number of labels; duplicates are merged.
     pub max_depth: Option<usize>,
-    /// At most so many.
+    /// Maximum number of results.
     pub limit: usize,
-    /// After so many others.
+    /// Number of results to skip.
     pub offset: usize,
 }
 
 impl NamespaceQuery {
-    /// The namespace that all wanted ones are within.
-    pub fn head(&self) -> Namespace {
+    /// Returns the namespace that contains all matches.
+    pub fn common_prefix(&self) -> Namespace {
         Namespace(
             self.prefix
                 .iter()
@@ -117,14 +118,14 @@ impl NamespaceQuery {
         )
     }
 
-    /// Whether a namespace is wanted.
+    /// Reports whether a namespace matches.
     pub fn matches(&self, namespace: &Namespace) -> bool {
         let labels = namespace.labels();
         let fits = |pattern: &[String], part: &[String]| {
             pattern
                 .iter()
                 .zip(part)
-                .all(|(wanted, label)| wanted == "*" || wanted == label)
+                .all(|(expected, label)| expected == "*" || expected == label)
         };
         let (front, back) = (self.prefix.len(), self.suffix.len());
         front <= labels.len()
@@ -133,16 +134,17 @@ impl NamespaceQuery {
             && fits(&self.suffix, &labels[labels.len() - back..])
     }
 
-    /// The answer, from all namespaces within [`NamespaceQuery::head`] in the order of their texts.
-    pub fn answer(&self, namespaces: impl Iterator<Item = Namespace>) -> Vec<Namespace> {
+    /// Filters, truncates and pages all namespaces within [`NamespaceQuery::common_prefix`], which
+    /// must be in order of their texts.
+    pub fn apply(&self, namespaces: impl Iterator<Item = Namespace>) -> Vec<Namespace> {
         let depth = self.max_depth.unwrap_or(usize::MAX);
-        let mut shown: Vec<Namespace> = namespaces
+        let mut results: Vec<Namespace> = namespaces
             .filter(|namespace| self.matches(namespace))
             .map(|namespace| Namespace(namespace.0.into_iter().take(depth).collect()))
             .collect();
-        // What was cut alike stands together: texts of one beginning sort side by side.
-        shown.dedup();
-        shown
+        // Truncated duplicates are adjacent, because texts with a common prefix sort together.
+        results.dedup();
+        results
             .into_iter()
             .skip(self.offset)
             .take(self.limit)
@@ -151,94 +153,5 @@ impl NamespaceQuery {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn labels(text: &str) -> Vec<String> {
-        text.split_whitespace().map(str::to_owned).collect()
-    }
-
-    fn space(text: &str) -> Namespace {
-        Namespace::new(labels(text)).unwrap()
-    }
-
-    #[test]
-    fn the_text_comes_back_and_its_range_holds_what_is_within() {
-        for text in ["", "a", "a b", "a.".trim_end_matches('.'), "ü 😀"] {
-            assert_eq!(Namespace::from_text(&space(text).to_text()), space(text));
-        }
-        let (from, to) = space("a b").range();
-        let to = to.unwrap();
-        for within in ["a b", "a b c", "a b ~ z", "a b !"] {
-            let text = space(within).to_text();
-            assert!(
-                from <= text && text < to && space(within).is_within(&space("a b")),
-                "{within}"
-            );
-        }
-        for without in ["a", "a b! c", "a bc", "a a", "b", "a b/"] {
-            let text = space(without).to_text();
-            let is_in_range = from <= text && text < to;
-            assert!(
-                !is_in_range && !space(without).is_within(&space("a b")),
-                "{without}"
-            );
-        }
-        assert_eq!(space("").range(), (String::new(), None));
-    }
-
-    #[test]
-    fn labels_are_never_empty_and_hold_no_dots() {
-        let refused = |label: &str| Namespace::new(vec![label.to_owned()]).unwrap_err();
-        assert_eq!(
-            refused("a.b").to_string(),
-            "Namespace label 'a.b' must be a non-empty string without periods"
-        );
-        assert_eq!(refused(""), InvalidPlace::Label(String::new()));
-        assert_eq!(refused("\0"), InvalidPlace::Nul);
-        assert_eq!(
-            refused(&"x".repeat(MOST_PLACE_BYTES)),
-            InvalidPlace::TooLong
-        );
-        assert_eq!(checked_key("\0".to_owned()), Err(InvalidPlace::Nul));
-    }
-
-    #[test]
-    fn stars_stand_for_any_label_and_depth_cuts() {
-        let all = ["a b c", "a b d", "a x c", "b b c"].map(space);
-        let shown = |query: NamespaceQuery| {
-            let query = NamespaceQuery { limit: 10, ..query };
-            query
-                .answer(
-                    all.iter()
-                        .filter(|one| one.is_within(&query.head()))
-                        .cloned(),
-                )
-                .iter()
-                .map(|one| one.labels().join(" "))
-                .collect::<Vec<_>>()
-        };
-        let query = |prefix, suffix| NamespaceQuery {
-            prefix: labels(prefix),
-            suffix: labels(suffix),
-            ..NamespaceQuery::default()
-        };
-        assert_eq!(shown(query("a * c", "")), ["a b c", "a x c"]);
-        assert_eq!(shown(query("* b", "c")), ["a b c", "b b c"]);
-        assert_eq!(shown(query("a b c d", "")), [""; 0]);
-        assert_eq!(
-            shown(NamespaceQuery {
-                max_depth: Some(2),
-                ..query("a", "")
-            }),
-            ["a b", "a x"]
-        );
-        assert_eq!(
-            shown(NamespaceQuery {
-                offset: 1,
-                ..query("a", "")
-            }),
-            ["a b d", "a x c"]
-        );
-    }
-}
+#[path = "namespace_tests.rs"]
+mod tests;

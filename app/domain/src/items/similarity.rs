@@ -1,6 +1,7 @@
-//! How near two meanings are.
+//! Cosine similarity of embeddings.
 
-/// The cosine of the angle between two vectors; `None` when they have no angle: other lengths, or no direction.
+/// Returns the cosine of the angle between two vectors; `None` if their lengths differ or one of
+/// them is zero.
 pub fn cosine(one: &[f32], other: &[f32]) -> Option<f64> {
     if one.len() != other.len() {
         return None;
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_angle_counts_and_the_length_does_not() {
+    fn cosine_ignores_vector_length() {
         assert_eq!(cosine(&[1.0, 0.0], &[5.0, 0.0]), Some(1.0));
         assert_eq!(cosine(&[1.0, 0.0], &[0.0, 2.0]), Some(0.0));
         assert_eq!(cosine(&[1.0, 0.0], &[-3.0, 0.0]), Some(-1.0));

@@ -1,4 +1,4 @@
-//! What stores of API keys promise.
+//! Contract suite of API key stores.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use harness::testkit::{Keep, at};
 
 use crate::api_keys::{ApiKey, ApiKeyStore, KeyHash};
 
-/// One test per promise of stores of API keys.
+/// Generates one test per requirement of API key stores.
 #[macro_export]
 macro_rules! api_key_store_suite {
     ($attrs:tt $open:expr) => {
         harness::promises! { $attrs $open, [$crate::testkit::api_keys]
-            a_key_is_there_as_it_was_made
-            keys_are_listed_as_they_were_made
-            a_key_is_taken_back_once
+            created_key_is_returned_unchanged
+            keys_are_listed_in_creation_order
+            key_is_revoked_once
         }
     };
 }
 
-/// A store of keys, opened fresh for one promise.
+/// API key store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct KeyStores {
-    /// The store.
+    /// Store under test.
     pub keys: Arc<dyn ApiKeyStore>,
-    /// What lives as long as it.
+    /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }
 
@@ -48,8 +48,8 @@ async fn create(stores: &KeyStores, key: ApiKey) {
         .expect("written");
 }
 
-/// Every field.
-pub async fn a_key_is_there_as_it_was_made(open: impl AsyncFn() -> KeyStores) {
+/// All fields are returned unchanged.
+pub async fn created_key_is_returned_unchanged(open: impl AsyncFn() -> KeyStores) {
     let stores = open().await;
     let full = ApiKey {
         name: Some("ci ü".to_owned()),
@@ -65,8 +65,8 @@ pub async fn a_key_is_there_as_it_was_made(open: impl AsyncFn() -> KeyStores) {
     assert_eq!(stores.keys.find("0").await, Ok(None));
 }
 
-/// All of them, or those of one user.
-pub async fn keys_are_listed_as_they_were_made(open: impl AsyncFn() -> KeyStores) {
+/// Lists all keys, or those of one user.
+pub async fn keys_are_listed_in_creation_order(open: impl AsyncFn() -> KeyStores) {
     let stores = open().await;
     for (n, user) in [(2, "ann"), (1, "bob"), (3, "ann")] {
         create(&stores, key(n, user)).await;
@@ -79,8 +79,8 @@ pub async fn keys_are_listed_as_they_were_made(open: impl AsyncFn() -> KeyStores
     assert_eq!(stores.keys.list(Some("eve")).await, Ok(vec![]));
 }
 
-/// And stays in the list.
-pub async fn a_key_is_taken_back_once(open: impl AsyncFn() -> KeyStores) {
+/// A revoked key stays in the list.
+pub async fn key_is_revoked_once(open: impl AsyncFn() -> KeyStores) {
     let stores = open().await;
     create(&stores, key(1, "ann")).await;
     assert_eq!(stores.keys.revoke("0", at(5)).await, Ok(false));

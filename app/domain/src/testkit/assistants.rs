@@ -1,4 +1,6 @@
-//! What assistant stores promise.
+//! Contract suite of assistant stores.
+
+mod search;
 
 use std::sync::Arc;
 
@@ -10,33 +12,37 @@ use uuid::Uuid;
 
 use super::{ann, bob};
 use crate::assistants::{
-    Assistant, AssistantContent, AssistantPatch, AssistantSearch, AssistantSort, AssistantStore,
-    CreatedAssistant, NewAssistant, VersionQuery,
+    Assistant, AssistantContent, AssistantPatch, AssistantSearch, AssistantStore, CreatedAssistant,
+    NewAssistant, VersionQuery,
 };
 
-/// One test per promise of assistant stores.
+pub use search::{
+    assistant_search_applies_requested_sort, assistant_search_combines_filters_and_count_agrees,
+};
+
+/// Generates one test per requirement of assistant stores.
 #[macro_export]
 macro_rules! assistant_store_suite {
     ($attrs:tt $open:expr) => {
         harness::promises! { $attrs $open, [$crate::testkit::assistants]
-            a_made_assistant_is_there_as_it_was_asked_for
-            one_of_many_makers_wins
-            another_users_assistant_is_as_if_it_did_not_exist
-            a_search_combines_its_filters_and_count_agrees_with_it
-            a_search_sorts_by_what_was_asked_for
-            every_change_is_a_version_and_any_can_be_in_force_again
-            changes_at_once_are_versions_of_their_own
-            a_deleted_assistant_leaves_no_versions
+            created_assistant_is_returned_unchanged
+            concurrent_create_has_one_winner
+            assistant_of_other_user_is_hidden
+            assistant_search_combines_filters_and_count_agrees
+            assistant_search_applies_requested_sort
+            each_change_adds_version_and_any_can_be_activated
+            concurrent_changes_add_separate_versions
+            deleted_assistant_leaves_no_versions
         }
     };
 }
 
-/// The port, opened fresh for one promise.
+/// Assistant store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct AssistantStores {
     /// Assistants.
     pub assistants: Arc<dyn AssistantStore>,
-    /// What lives as long as the store.
+    /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }
 
@@ -93,17 +99,15 @@ async fn found(stores: &AssistantStores, search: AssistantSearch) -> Vec<u128> {
         .collect()
 }
 
-fn many() -> AssistantSearch {
+fn unlimited_search() -> AssistantSearch {
     AssistantSearch {
         limit: 100,
         ..AssistantSearch::default()
     }
 }
 
-/// Version 1, with all it was given.
-pub async fn a_made_assistant_is_there_as_it_was_asked_for(
-    open: impl AsyncFn() -> AssistantStores,
-) {
+/// It is stored as version 1 with all its content.
+pub async fn created_assistant_is_returned_unchanged(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
     let asked = AssistantContent {
         graph: "lead_agent".to_owned(),
@@ -127,8 +131,8 @@ pub async fn a_made_assistant_is_there_as_it_was_asked_for(
     assert_eq!(stores.assistants.get(id(2), &Owner::None).await, Ok(None));
 }
 
-/// And the others of the same user find what it made; another user gets nothing.
-pub async fn one_of_many_makers_wins(open: impl AsyncFn() -> AssistantStores) {
+/// The other callers of the same user get the created assistant; another user gets nothing.
+pub async fn concurrent_create_has_one_winner(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
     let new = |user: Option<&str>, name: String| NewAssistant {
         id: id(1),
@@ -161,16 +165,14 @@ pub async fn one_of_many_makers_wins(open: impl AsyncFn() -> AssistantStores) {
     assert_eq!(get(&stores, 1).await, held);
 }
 
-/// Not read, found, counted, changed or deleted; without an actor nothing is asked.
-pub async fn another_users_assistant_is_as_if_it_did_not_exist(
-    open: impl AsyncFn() -> AssistantStores,
-) {
+/// Neither reads, searches, counts, changes nor deletes reach it; without an actor the call fails.
+pub async fn assistant_of_other_user_is_hidden(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
     let made = make(&stores, 1, content("g", "n", json!({}))).await;
     let store = &stores.assistants;
     assert_eq!(store.get(id(1), &bob()).await, Ok(None));
-    assert_eq!(store.search(&many(), &bob()).await, Ok(vec![]));
-    assert_eq!(store.count(&many(), &bob()).await, Ok(0));
+    assert_eq!(store.search(&unlimited_search(), &bob()).await, Ok(vec![]));
+    assert_eq!(store.count(&unlimited_search(), &bob()).await, Ok(0));
     assert_eq!(
         store
             .patch(id(1), AssistantPatch::default(), &bob(), at(5))
@@ -199,181 +201,8 @@ pub async fn another_users_assistant_is_as_if_it_did_not_exist(
     );
 }
 
-/// Graph, name and metadata; limit and offset do not change the count.
-pub async fn a_search_combines_its_filters_and_count_agrees_with_it(
-    open: impl AsyncFn() -> AssistantStores,
-) {
-    let stores = open().await;
-    for (n, graph, name) in [
-        (1, "g", "Alpha"),
-        (2, "g", "alphabet"),
-        (3, "h", "ALPHA"),
-        (4, "g", "100%_sure"),
-    ] {
-        make(
-            &stores,
-            n,
-            content(graph, name, json!({"n": n, "of": {"kind": ["x", n]}})),
-        )
-        .await;
-    }
-    let by = |search: AssistantSearch| AssistantSearch {
-        ascending: true,
-        ..search
-    };
-    assert_eq!(found(&stores, many()).await, [4, 3, 2, 1]);
-    let others = AssistantSearch {
-        except: vec![id(3), id(9)],
-        ..many()
-    };
-    assert_eq!(
-        (
-            found(&stores, others.clone()).await,
-            stores.assistants.count(&others, &ann()).await
-        ),
-        (vec![4, 2, 1], Ok(3))
-    );
-    let named = AssistantSearch {
-        name: Some("alpha".to_owned()),
-        ..others
-    };
-    assert_eq!(
-        (
-            found(&stores, named.clone()).await,
-            stores.assistants.count(&named, &ann()).await
-        ),
-        (vec![2, 1], Ok(2))
-    );
-    let named = by(AssistantSearch {
-        name: Some("alpha".to_owned()),
-        ..many()
-    });
-    assert_eq!(found(&stores, named.clone()).await, [1, 2, 3]);
-    assert_eq!(
-        found(
-            &stores,
-            AssistantSearch {
-                graph: Some("g".to_owned()),
-                ..named.clone()
-            }
-        )
-        .await,
-        [1, 2]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            AssistantSearch {
-                name: Some("%".to_owned()),
-                ..many()
-            }
-        )
-        .await,
-        [4]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            by(AssistantSearch {
-                metadata: object(json!({"of": {"kind": ["x"]}})),
-                ..many()
-            })
-        )
-        .await,
-        [1, 2, 3, 4]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            AssistantSearch {
-                metadata: object(json!({"of": {"kind": [3]}})),
-                ..many()
-            }
-        )
-        .await,
-        [3]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            AssistantSearch {
-                metadata: object(json!({"n": "1"})),
-                ..many()
-            }
-        )
-        .await,
-        [0; 0]
-    );
-    let page = AssistantSearch {
-        limit: 1,
-        offset: 1,
-        ..named
-    };
-    assert_eq!(found(&stores, page.clone()).await, [2]);
-    assert_eq!(stores.assistants.count(&page, &ann()).await, Ok(3));
-    assert_eq!(
-        stores
-            .assistants
-            .count(
-                &AssistantSearch {
-                    graph: Some("h".to_owned()),
-                    ..many()
-                },
-                &ann()
-            )
-            .await,
-        Ok(1)
-    );
-}
-
-/// Text by its bytes; ties by id.
-pub async fn a_search_sorts_by_what_was_asked_for(open: impl AsyncFn() -> AssistantStores) {
-    let stores = open().await;
-    for (n, graph, name) in [
-        (1, "b", "zeta"),
-        (2, "a", "Zeta"),
-        (3, "b", "éta"),
-        (4, "a", "alpha"),
-    ] {
-        make(&stores, n, content(graph, name, json!({}))).await;
-    }
-    stores
-        .assistants
-        .patch(id(2), AssistantPatch::default(), &ann(), at(50))
-        .await
-        .expect("written");
-    for (sort_by, ascending) in [
-        (AssistantSort::CreatedAt, [1, 2, 3, 4]),
-        (AssistantSort::UpdatedAt, [1, 3, 4, 2]),
-        (AssistantSort::Name, [2, 4, 1, 3]),
-        (AssistantSort::Graph, [2, 4, 1, 3]),
-        (AssistantSort::Id, [1, 2, 3, 4]),
-    ] {
-        let up = AssistantSearch {
-            sort_by,
-            ascending: true,
-            ..many()
-        };
-        assert_eq!(found(&stores, up.clone()).await, ascending, "{sort_by:?}");
-        let mut descending = ascending;
-        descending.reverse();
-        assert_eq!(
-            found(
-                &stores,
-                AssistantSearch {
-                    ascending: false,
-                    ..up
-                }
-            )
-            .await,
-            descending,
-            "{sort_by:?}"
-        );
-    }
-}
-
-/// Metadata merges one level deep, everything else replaces; numbers are not given twice.
-pub async fn every_change_is_a_version_and_any_can_be_in_force_again(
+/// Metadata merges one level deep, other fields are replaced, and version numbers are not reused.
+pub async fn each_change_adds_version_and_any_can_be_activated(
     open: impl AsyncFn() -> AssistantStores,
 ) {
     let stores = open().await;
@@ -473,8 +302,8 @@ pub async fn every_change_is_a_version_and_any_can_be_in_force_again(
     );
 }
 
-/// None is lost.
-pub async fn changes_at_once_are_versions_of_their_own(open: impl AsyncFn() -> AssistantStores) {
+/// No change is lost.
+pub async fn concurrent_changes_add_separate_versions(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
     make(&stores, 1, content("g", "n", json!({}))).await;
     at_once((0..12).map(|n| {
@@ -496,8 +325,8 @@ pub async fn changes_at_once_are_versions_of_their_own(open: impl AsyncFn() -> A
     assert_eq!((now.version, now.content.metadata.len()), (13, 12));
 }
 
-/// An assistant made later under its id begins anew.
-pub async fn a_deleted_assistant_leaves_no_versions(open: impl AsyncFn() -> AssistantStores) {
+/// An assistant created later under the same id starts at version 1.
+pub async fn deleted_assistant_leaves_no_versions(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
     make(&stores, 1, content("g", "n", json!({}))).await;
     stores

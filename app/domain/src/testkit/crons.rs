@@ -1,44 +1,53 @@
-//! What cron stores promise.
+//! Contract suite of cron stores.
+
+mod firing;
+mod search;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{Known, Made, RequestKey};
+use harness::runtime::runs::store::{CreatedResource, KeyState, RequestKey};
 use harness::testkit::requests::key;
 use harness::testkit::{Keep, USER, at, at_once, object, thread};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
-use crate::crons::{AfterRun, Created, Cron, CronSearch, CronSort, CronStore, Due};
+use crate::crons::{AfterRun, Created, Cron, CronSearch, CronStore, DueFiring};
 use crate::threads::{Deleted, NewThread, ThreadStore};
 
-/// One test per promise of cron stores.
+pub use firing::{
+    disabled_or_unscheduled_cron_is_not_due, due_firing_is_claimed_by_one_of_many,
+    unfinished_firing_becomes_due_again,
+};
+pub use search::cron_search_applies_all_filters;
+
+/// Generates one test per requirement of cron stores.
 #[macro_export]
 macro_rules! cron_store_suite {
     ($attrs:tt $open:expr) => {
         harness::promises! { $attrs $open, [$crate::testkit::crons]
-            a_cron_is_there_as_it_was_made
-            another_users_crons_are_as_if_they_did_not_exist
-            crons_are_found_by_what_they_are_about
-            a_change_of_somebody_else_in_between_is_seen
-            what_is_due_is_given_to_one_of_many
-            a_firing_that_was_not_finished_comes_back
-            what_is_switched_off_or_has_no_next_time_is_not_due
-            crons_go_with_their_thread
-            a_request_that_comes_again_makes_no_other_cron
+            created_cron_is_returned_unchanged
+            crons_of_other_user_are_hidden
+            cron_search_applies_all_filters
+            concurrent_cron_update_is_detected
+            due_firing_is_claimed_by_one_of_many
+            unfinished_firing_becomes_due_again
+            disabled_or_unscheduled_cron_is_not_due
+            crons_are_deleted_with_thread
+            repeated_cron_request_creates_no_second_cron
         }
     };
 }
 
-/// A cron store, opened fresh for one promise.
+/// Cron store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct CronStores {
-    /// The store.
+    /// Store under test.
     pub crons: Arc<dyn CronStore>,
-    /// The threads beside it, where it knows any.
+    /// Thread store over the same database, if there is one.
     pub threads: Option<Arc<dyn ThreadStore>>,
-    /// What lives as long as it.
+    /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }
 
@@ -65,7 +74,7 @@ async fn create(stores: &CronStores, cron: Cron) {
     assert_eq!(stores.crons.create(cron, None).await, Ok(Created::New));
 }
 
-async fn due(stores: &CronStores, now: DateTime<Utc>, lost: DateTime<Utc>) -> Vec<Due> {
+async fn due(stores: &CronStores, now: DateTime<Utc>, lost: DateTime<Utc>) -> Vec<DueFiring> {
     stores.crons.due(now, lost, 10).await.expect("read")
 }
 
@@ -95,8 +104,8 @@ async fn found(stores: &CronStores, search: CronSearch) -> Vec<u128> {
         .collect()
 }
 
-/// Every field.
-pub async fn a_cron_is_there_as_it_was_made(open: impl AsyncFn() -> CronStores) {
+/// All fields are returned unchanged.
+pub async fn created_cron_is_returned_unchanged(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
     let full = Cron {
         timezone: Some("Europe/Paris".to_owned()),
@@ -118,8 +127,8 @@ pub async fn a_cron_is_there_as_it_was_made(open: impl AsyncFn() -> CronStores) 
     assert_eq!(stores.crons.get(USER, cron(3).cron_id).await, Ok(None));
 }
 
-/// Not read, found, counted, changed or removed.
-pub async fn another_users_crons_are_as_if_they_did_not_exist(open: impl AsyncFn() -> CronStores) {
+/// Neither reads, searches, counts, changes nor deletes reach it.
+pub async fn crons_of_other_user_are_hidden(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
     create(&stores, cron(1)).await;
     let (id, all) = (
@@ -152,160 +161,8 @@ pub async fn another_users_crons_are_as_if_they_did_not_exist(open: impl AsyncFn
     assert_eq!(stores.crons.delete(USER, id).await, Ok(false));
 }
 
-/// Filters, order, pages and counts agree.
-pub async fn crons_are_found_by_what_they_are_about(open: impl AsyncFn() -> CronStores) {
-    let stores = open().await;
-    create(
-        &stores,
-        Cron {
-            metadata: object(json!({"m": {"x": 1, "y": 2}})),
-            next_run_date: Some(at(300)),
-            ..cron(1)
-        },
-    )
-    .await;
-    create(
-        &stores,
-        Cron {
-            assistant_id: "a2".to_owned(),
-            next_run_date: None,
-            ..cron(2)
-        },
-    )
-    .await;
-    create(
-        &stores,
-        Cron {
-            enabled: false,
-            metadata: object(json!({"m": {"x": 1}, "k": null})),
-            ..cron(3)
-        },
-    )
-    .await;
-    let all = CronSearch::default;
-    let all_of = || CronSearch { limit: 10, ..all() };
-    assert_eq!(found(&stores, all()).await, [3, 2, 1]);
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                ascending: true,
-                offset: 1,
-                ..all()
-            }
-        )
-        .await,
-        [2, 3]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                sort_by: CronSort::NextRunDate,
-                ..all()
-            }
-        )
-        .await,
-        [1, 3, 2]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                assistant_id: Some("a2".to_owned()),
-                ..all()
-            }
-        )
-        .await,
-        [2]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                enabled: Some(true),
-                ..all()
-            }
-        )
-        .await,
-        [2, 1]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                metadata: object(json!({"m": {"x": 1}})),
-                ..all()
-            }
-        )
-        .await,
-        [3, 1]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                metadata: object(json!({"k": null})),
-                ..all()
-            }
-        )
-        .await,
-        [3]
-    );
-    assert_eq!(
-        found(
-            &stores,
-            CronSearch {
-                thread_id: Some(thread("t1")),
-                ..all()
-            }
-        )
-        .await,
-        [0_u128; 0]
-    );
-    for sort_by in [
-        CronSort::UpdatedAt,
-        CronSort::CronId,
-        CronSort::AssistantId,
-        CronSort::ThreadId,
-        CronSort::EndTime,
-    ] {
-        for ascending in [false, true] {
-            let search = CronSearch {
-                sort_by,
-                ascending,
-                limit: 10,
-                ..all()
-            };
-            let everything = stores.crons.search(USER, &all_of()).await.expect("read");
-            assert_eq!(
-                stores.crons.search(USER, &search).await,
-                Ok(search.answer(everything)),
-                "{sort_by:?} {ascending}"
-            );
-        }
-    }
-    let described = CronSearch {
-        metadata: object(json!({"m": {"x": 1}})),
-        limit: 1,
-        offset: 1,
-        ..all()
-    };
-    assert_eq!(
-        stores
-            .crons
-            .search(USER, &described)
-            .await
-            .map(|found| found.len()),
-        Ok(1)
-    );
-    assert_eq!(stores.crons.count(USER, &described).await, Ok(2));
-    let page = CronSearch { limit: 1, ..all() };
-    assert_eq!(stores.crons.count(USER, &page).await, Ok(3));
-}
-
-/// And a change that is not about time leaves the next firing alone.
-pub async fn a_change_of_somebody_else_in_between_is_seen(open: impl AsyncFn() -> CronStores) {
+/// An update without `reschedule` does not change the next firing.
+pub async fn concurrent_cron_update_is_detected(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
     create(&stores, cron(1)).await;
     let renamed = Cron {
@@ -326,14 +183,14 @@ pub async fn a_change_of_somebody_else_in_between_is_seen(open: impl AsyncFn() -
     }))
     .await;
     assert_eq!(changed.iter().filter(|changed| **changed).count(), 1);
-    let kept = stores
+    let stored = stores
         .crons
         .get(USER, cron(1).cron_id)
         .await
         .expect("read")
         .expect("there");
     assert_eq!(
-        kept,
+        stored,
         Cron {
             next_run_date: Some(at(100)),
             ..renamed.clone()
@@ -354,141 +211,8 @@ pub async fn a_change_of_somebody_else_in_between_is_seen(open: impl AsyncFn() -
     );
 }
 
-/// Who takes it moves the cron on, so that nobody else can.
-pub async fn what_is_due_is_given_to_one_of_many(open: impl AsyncFn() -> CronStores) {
-    let stores = open().await;
-    create(&stores, cron(1)).await;
-    create(
-        &stores,
-        Cron {
-            next_run_date: Some(at(90)),
-            ..cron(2)
-        },
-    )
-    .await;
-    assert_eq!(due(&stores, at(89), at(0)).await, []);
-    let waiting = due(&stores, at(100), at(0)).await;
-    let times: Vec<_> = waiting
-        .iter()
-        .map(|due| (due.cron.cron_id.as_u128(), due.fires_for, due.taken_at))
-        .collect();
-    assert_eq!(times, [(2, at(90), None), (1, at(100), None)]);
-    let taken = at_once((0..8).map(|_| {
-        let (stores, due) = (stores.clone(), waiting[1].clone());
-        async move {
-            stores
-                .crons
-                .take(&due, Some(at(200)), at(101))
-                .await
-                .expect("written")
-        }
-    }))
-    .await;
-    assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
-    let kept = stores
-        .crons
-        .get(USER, cron(1).cron_id)
-        .await
-        .expect("read")
-        .expect("there");
-    assert_eq!(
-        kept,
-        Cron {
-            next_run_date: Some(at(200)),
-            ..cron(1)
-        }
-    );
-    assert_eq!(due(&stores, at(150), at(0)).await.len(), 1);
-}
-
-/// To one of many as well, until it is finished.
-pub async fn a_firing_that_was_not_finished_comes_back(open: impl AsyncFn() -> CronStores) {
-    let stores = open().await;
-    create(&stores, cron(1)).await;
-    let first = due(&stores, at(100), at(0)).await.remove(0);
-    assert_eq!(stores.crons.take(&first, None, at(101)).await, Ok(true));
-    assert_eq!(due(&stores, at(110), at(101)).await, []);
-    let lost = due(&stores, at(200), at(102)).await.remove(0);
-    assert_eq!((lost.fires_for, lost.taken_at), (at(100), Some(at(101))));
-    assert_eq!(
-        stores.crons.take(&lost, Some(at(999)), at(200)).await,
-        Ok(true)
-    );
-    assert_eq!(
-        stores.crons.take(&lost, Some(at(999)), at(200)).await,
-        Ok(false)
-    );
-    let kept = stores
-        .crons
-        .get(USER, cron(1).cron_id)
-        .await
-        .expect("read")
-        .expect("there");
-    assert_eq!(kept.next_run_date, None);
-    assert_eq!(stores.crons.finish(kept.cron_id, at(99)).await, Ok(()));
-    assert_eq!(due(&stores, at(300), at(300)).await.len(), 1);
-    assert_eq!(stores.crons.finish(kept.cron_id, at(100)).await, Ok(()));
-    assert_eq!(due(&stores, at(300), at(300)).await, []);
-}
-
-/// Not even to somebody who saw it before.
-pub async fn what_is_switched_off_or_has_no_next_time_is_not_due(
-    open: impl AsyncFn() -> CronStores,
-) {
-    let stores = open().await;
-    create(
-        &stores,
-        Cron {
-            enabled: false,
-            ..cron(1)
-        },
-    )
-    .await;
-    create(
-        &stores,
-        Cron {
-            next_run_date: None,
-            ..cron(2)
-        },
-    )
-    .await;
-    create(&stores, cron(3)).await;
-    let waiting = due(&stores, at(500), at(0)).await;
-    assert_eq!(
-        waiting
-            .iter()
-            .map(|due| due.cron.cron_id.as_u128())
-            .collect::<Vec<_>>(),
-        [3]
-    );
-    assert_eq!(
-        stores
-            .crons
-            .update(
-                Cron {
-                    enabled: false,
-                    updated_at: at(60),
-                    ..cron(3)
-                },
-                at(3),
-                false
-            )
-            .await,
-        Ok(true)
-    );
-    assert_eq!(
-        stores.crons.take(&waiting[0], None, at(500)).await,
-        Ok(false)
-    );
-    assert_eq!(stores.crons.delete(USER, cron(3).cron_id).await, Ok(true));
-    assert_eq!(
-        stores.crons.take(&waiting[0], None, at(500)).await,
-        Ok(false)
-    );
-}
-
-/// And none is made on a thread that is not there, or not the user's.
-pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
+/// No cron is created on a thread that does not exist or belongs to another user.
+pub async fn crons_are_deleted_with_thread(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
     let Some(threads) = &stores.threads else {
         return;
@@ -518,7 +242,7 @@ pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
         stores.crons.create(on(1, "t2"), Some(key("k"))).await,
         Ok(Created::NoThread)
     );
-    // What was refused left its key free.
+    // A rejected request leaves its key unused.
     assert_eq!(
         stores.crons.create(on(1, "t1"), Some(key("k"))).await,
         Ok(Created::New)
@@ -539,13 +263,13 @@ pub async fn crons_go_with_their_thread(open: impl AsyncFn() -> CronStores) {
         threads
             .delete(&thread("t1"), &Owner::User(USER.to_owned()))
             .await,
-        Ok(Deleted::Done)
+        Ok(Deleted::Removed)
     );
     assert_eq!(found(&stores, CronSearch::default()).await, [2]);
 }
 
-/// Of many twins at once one makes it, and the others get to know which.
-pub async fn a_request_that_comes_again_makes_no_other_cron(open: impl AsyncFn() -> CronStores) {
+/// Of concurrent requests with one key, one creates the cron, and the others get its id.
+pub async fn repeated_cron_request_creates_no_second_cron(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
     let made = at_once((1..9).map(|n| {
         let crons = stores.crons.clone();
@@ -560,7 +284,11 @@ pub async fn a_request_that_comes_again_makes_no_other_cron(open: impl AsyncFn()
     assert_eq!(made.iter().filter(|made| **made == Created::New).count(), 1);
     let only = found(&stores, CronSearch::default()).await;
     let [only] = only[..] else { panic!("{only:?}") };
-    let known = || Created::Known(Known::Again(Made::Cron(Uuid::from_u128(only))));
+    let known = || {
+        Created::Known(KeyState::Again(CreatedResource::Cron(Uuid::from_u128(
+            only,
+        ))))
+    };
     assert!(
         made.iter()
             .all(|made| *made == Created::New || *made == known()),
@@ -577,9 +305,9 @@ pub async fn a_request_that_comes_again_makes_no_other_cron(open: impl AsyncFn()
                 })
             )
             .await,
-        Ok(Created::Known(Known::Other))
+        Ok(Created::Known(KeyState::Other))
     );
-    // The key outlives its cron.
+    // The key remains after the cron is deleted.
     assert_eq!(
         stores.crons.delete(USER, Uuid::from_u128(only)).await,
         Ok(true)

@@ -1,4 +1,4 @@
-//! What feedback stores promise.
+//! Contract suite of feedback stores.
 
 use harness::runtime::actor_context::{NoActor, Owner};
 use harness::runtime::runs::RunStatus;
@@ -9,22 +9,22 @@ use super::{ThreadStores, ann, bob};
 use crate::feedback::{Feedback, Rating};
 use crate::threads::Deleted;
 
-/// One test per promise of feedback stores.
+/// Generates one test per requirement of feedback stores.
 #[macro_export]
 macro_rules! feedback_store_suite {
     ($attrs:tt $open:expr) => {
         harness::promises! { $attrs $open, [$crate::testkit::feedback]
-            feedback_is_there_as_it_was_given
-            thinking_again_replaces_and_keeps_the_id
-            users_who_think_at_once_have_one_row_each
-            another_users_feedback_is_as_if_it_did_not_exist
-            a_run_that_does_not_exist_gets_no_feedback
-            feedback_goes_with_its_run_and_its_thread
+            feedback_is_returned_unchanged
+            second_feedback_replaces_and_keeps_id
+            concurrent_feedback_leaves_one_row_per_user
+            feedback_of_other_user_is_hidden
+            feedback_on_missing_run_is_rejected
+            feedback_is_deleted_with_run_and_thread
         }
     };
 }
 
-/// A finished run of [`USER`].
+/// Creates a finished run of [`USER`].
 async fn finished(stores: &ThreadStores, id: &str, on: &str) {
     let record = stores
         .runs
@@ -70,8 +70,8 @@ async fn all(stores: &ThreadStores, on: &str) -> Vec<Feedback> {
         .expect("read")
 }
 
-/// Per run and per thread, oldest first.
-pub async fn feedback_is_there_as_it_was_given(open: impl AsyncFn() -> ThreadStores) {
+/// Lists per run and per thread, oldest first.
+pub async fn feedback_is_returned_unchanged(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     for id in ["r1", "r2"] {
         finished(&stores, id, "t1").await;
@@ -98,8 +98,8 @@ pub async fn feedback_is_there_as_it_was_given(open: impl AsyncFn() -> ThreadSto
     assert_eq!(all(&stores, "t2").await, []);
 }
 
-/// Rating, comment, message and time are the new ones.
-pub async fn thinking_again_replaces_and_keeps_the_id(open: impl AsyncFn() -> ThreadStores) {
+/// Rating, comment, message and time are replaced.
+pub async fn second_feedback_replaces_and_keeps_id(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
     put(
@@ -123,8 +123,8 @@ pub async fn thinking_again_replaces_and_keeps_the_id(open: impl AsyncFn() -> Th
     assert_eq!(all(&stores, "t1").await, [expected]);
 }
 
-/// However often each of them clicks.
-pub async fn users_who_think_at_once_have_one_row_each(open: impl AsyncFn() -> ThreadStores) {
+/// Concurrent submissions of a user result in one row.
+pub async fn concurrent_feedback_leaves_one_row_per_user(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
     let written = at_once((0..20).map(|n| {
@@ -142,18 +142,17 @@ pub async fn users_who_think_at_once_have_one_row_each(open: impl AsyncFn() -> T
         }
     }))
     .await;
-    let kept = all(&stores, "t1").await;
-    assert_eq!(kept.len(), 2);
+    let stored = all(&stores, "t1").await;
+    assert_eq!(stored.len(), 2);
     assert!(written.iter().all(|row| {
-        kept.iter()
-            .any(|kept| (&kept.feedback_id, &kept.user_id) == (&row.feedback_id, &row.user_id))
+        stored.iter().any(|stored| {
+            (&stored.feedback_id, &stored.user_id) == (&row.feedback_id, &row.user_id)
+        })
     }));
 }
 
-/// Not read and not removed; without an actor nothing is asked.
-pub async fn another_users_feedback_is_as_if_it_did_not_exist(
-    open: impl AsyncFn() -> ThreadStores,
-) {
+/// Neither reads nor deletes reach it; without an actor the call fails.
+pub async fn feedback_of_other_user_is_hidden(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
     let mine = put(&stores, thumbs("f1", "t1", "r1", Rating::Up)).await;
@@ -182,8 +181,8 @@ pub async fn another_users_feedback_is_as_if_it_did_not_exist(
     );
 }
 
-/// Neither does one of another thread.
-pub async fn a_run_that_does_not_exist_gets_no_feedback(open: impl AsyncFn() -> ThreadStores) {
+/// A run of another thread gets no feedback either.
+pub async fn feedback_on_missing_run_is_rejected(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
     for (on, of) in [("t1", "r2"), ("t2", "r1")] {
@@ -195,8 +194,8 @@ pub async fn a_run_that_does_not_exist_gets_no_feedback(open: impl AsyncFn() -> 
     }
 }
 
-/// And that of other runs and threads stays.
-pub async fn feedback_goes_with_its_run_and_its_thread(open: impl AsyncFn() -> ThreadStores) {
+/// Feedback of other runs and threads stays.
+pub async fn feedback_is_deleted_with_run_and_thread(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     for (id, on) in [("r1", "t1"), ("r2", "t1"), ("r3", "t2")] {
         finished(&stores, id, on).await;
@@ -213,7 +212,7 @@ pub async fn feedback_goes_with_its_run_and_its_thread(open: impl AsyncFn() -> T
     assert_eq!(ids("t1").await, ["of-r2"]);
     assert_eq!(
         stores.threads.delete(&thread("t1"), &ann()).await,
-        Ok(Deleted::Done)
+        Ok(Deleted::Removed)
     );
     assert_eq!(
         (ids("t1").await, ids("t2").await),

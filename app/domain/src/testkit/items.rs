@@ -1,4 +1,6 @@
-//! What item stores promise.
+//! Contract suite of item stores.
+
+mod search;
 
 use std::sync::Arc;
 
@@ -7,35 +9,41 @@ use harness::testkit::{Keep, USER, at, at_once, object};
 use serde_json::{Value, json};
 
 use crate::items::{
-    Filter, Item, ItemSearch, ItemStore, Namespace, NamespaceQuery, NewItem, Reading,
+    Filter, Item, ItemSearch, ItemStore, Namespace, NamespaceQuery, NewItem, ReadOptions,
 };
 
-/// One test per promise of item stores.
+pub use search::{
+    embeddings_are_deleted_with_item, filter_scans_many_pages, most_similar_item_comes_first,
+    namespaces_are_listed_once_in_order, pages_list_last_written_first,
+    search_covers_namespace_and_descendants,
+};
+
+/// Generates one test per requirement of item stores.
 #[macro_export]
 macro_rules! item_store_suite {
     ($attrs:tt $open:expr) => {
         harness::promises! { $attrs $open, [$crate::testkit::items]
-            an_item_is_there_as_it_was_written
-            writing_again_replaces_all_but_the_time_of_making
-            writers_at_once_leave_one_whole_item
-            another_users_items_are_as_if_they_did_not_exist
-            search_covers_a_namespace_and_what_is_below
-            the_last_written_come_first_in_pages
-            a_filter_looks_through_many_pages
-            the_nearest_meaning_comes_first
-            meaning_goes_with_its_item
-            items_end_and_reading_renews_them
+            written_item_is_returned_unchanged
+            second_put_replaces_all_but_creation_time
+            concurrent_writers_leave_one_complete_item
+            items_of_other_user_are_hidden
+            search_covers_namespace_and_descendants
+            pages_list_last_written_first
+            filter_scans_many_pages
+            most_similar_item_comes_first
+            embeddings_are_deleted_with_item
+            items_expire_and_reads_renew_them
             namespaces_are_listed_once_in_order
         }
     };
 }
 
-/// An item store, opened fresh for one promise.
+/// Item store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct ItemStores {
-    /// The store.
+    /// Store under test.
     pub items: Arc<dyn ItemStore>,
-    /// What lives as long as it.
+    /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }
 
@@ -55,21 +63,21 @@ fn new(namespace: &str, key: &str, value: Value, n: i64) -> NewItem {
     }
 }
 
-fn reading(n: i64) -> Reading {
-    Reading {
+fn read_options(n: i64) -> ReadOptions {
+    ReadOptions {
         at: at(n),
         refresh: false,
     }
 }
 
-fn within(prefix: &str) -> ItemSearch {
+fn search_in(prefix: &str) -> ItemSearch {
     ItemSearch {
         prefix: space(prefix),
         filter: Filter::default(),
         nearest: None,
         limit: 10,
         offset: 0,
-        reading: reading(100),
+        read_options: read_options(100),
     }
 }
 
@@ -80,7 +88,7 @@ async fn put(stores: &ItemStores, item: NewItem) {
 async fn get(stores: &ItemStores, namespace: &str, key: &str) -> Option<Item> {
     stores
         .items
-        .get(USER, &space(namespace), key, reading(100))
+        .get(USER, &space(namespace), key, read_options(100))
         .await
         .expect("read")
 }
@@ -96,8 +104,8 @@ async fn keys(stores: &ItemStores, search: &ItemSearch) -> Vec<String> {
         .collect()
 }
 
-/// Any JSON, any characters.
-pub async fn an_item_is_there_as_it_was_written(open: impl AsyncFn() -> ItemStores) {
+/// Any JSON value with any characters is returned unchanged.
+pub async fn written_item_is_returned_unchanged(open: impl AsyncFn() -> ItemStores) {
     let stores = open().await;
     let value = json!({"z": null, "l": [1, {"ü": "😀 \u{0}"}], "f": 1.5, "b": true, "n": u64::MAX});
     put(&stores, new("a ü", "k 'q' %", value.clone(), 1)).await;
@@ -113,8 +121,8 @@ pub async fn an_item_is_there_as_it_was_written(open: impl AsyncFn() -> ItemStor
     }
 }
 
-/// Deleting is whole as well, and may be done twice.
-pub async fn writing_again_replaces_all_but_the_time_of_making(open: impl AsyncFn() -> ItemStores) {
+/// Deleting removes the whole item and is idempotent.
+pub async fn second_put_replaces_all_but_creation_time(open: impl AsyncFn() -> ItemStores) {
     let stores = open().await;
     put(&stores, new("a", "k", json!({"x": 1, "y": 2}), 1)).await;
     put(&stores, new("a", "k", json!({"x": 3}), 5)).await;
@@ -138,8 +146,8 @@ pub async fn writing_again_replaces_all_but_the_time_of_making(open: impl AsyncF
     );
 }
 
-/// One of the values, with its vectors and no others.
-pub async fn writers_at_once_leave_one_whole_item(open: impl AsyncFn() -> ItemStores) {
+/// The result is one of the values with its own vectors.
+pub async fn concurrent_writers_leave_one_complete_item(open: impl AsyncFn() -> ItemStores) {
     let stores = open().await;
     at_once((0..20).map(|n| {
         let stores = stores.clone();
@@ -161,7 +169,7 @@ pub async fn writers_at_once_leave_one_whole_item(open: impl AsyncFn() -> ItemSt
             USER,
             &ItemSearch {
                 nearest: Some(vec![1.0, 0.0]),
-                ..within("a")
+                ..search_in("a")
             },
         )
         .await
@@ -170,8 +178,8 @@ pub async fn writers_at_once_leave_one_whole_item(open: impl AsyncFn() -> ItemSt
     assert_eq!(Some(hits[0].item.clone()), get(&stores, "a", "k").await);
 }
 
-/// The same place of two users holds two items.
-pub async fn another_users_items_are_as_if_they_did_not_exist(open: impl AsyncFn() -> ItemStores) {
+/// The same namespace and key of two users are two items.
+pub async fn items_of_other_user_are_hidden(open: impl AsyncFn() -> ItemStores) {
     let stores = open().await;
     put(
         &stores,
@@ -182,7 +190,10 @@ pub async fn another_users_items_are_as_if_they_did_not_exist(open: impl AsyncFn
     )
     .await;
     assert_eq!(
-        stores.items.get("bob", &space("a"), "k", reading(1)).await,
+        stores
+            .items
+            .get("bob", &space("a"), "k", read_options(1))
+            .await,
         Ok(None)
     );
     for nearest in [None, Some(vec![1.0])] {
@@ -193,7 +204,7 @@ pub async fn another_users_items_are_as_if_they_did_not_exist(open: impl AsyncFn
                     "bob",
                     &ItemSearch {
                         nearest,
-                        ..within("")
+                        ..search_in("")
                     }
                 )
                 .await,
@@ -225,253 +236,8 @@ pub async fn another_users_items_are_as_if_they_did_not_exist(open: impl AsyncFn
     );
 }
 
-/// Labels are compared whole.
-pub async fn search_covers_a_namespace_and_what_is_below(open: impl AsyncFn() -> ItemStores) {
-    let stores = open().await;
-    for (n, namespace) in [
-        "a b", "a b c", "a b c d", "a bc", "a b! c", "a", "A b", "b a b", "a b~",
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        put(
-            &stores,
-            new(
-                namespace,
-                &format!("k{n}"),
-                json!({}),
-                i64::try_from(n).expect("small"),
-            ),
-        )
-        .await;
-    }
-    assert_eq!(keys(&stores, &within("a b")).await, ["k2", "k1", "k0"]);
-    assert_eq!(keys(&stores, &within("a")).await.len(), 7);
-    assert_eq!(keys(&stores, &within("")).await.len(), 9);
-    assert_eq!(keys(&stores, &within("a b c d e")).await, [""; 0]);
-}
-
-/// Ties go to the smaller place.
-pub async fn the_last_written_come_first_in_pages(open: impl AsyncFn() -> ItemStores) {
-    let stores = open().await;
-    for n in 0..6 {
-        put(&stores, new("a", &format!("k{n}"), json!({"n": n}), n / 2)).await;
-    }
-    put(&stores, new("a", "k0", json!({"n": 0}), 9)).await;
-    let filter = Filter::parse(object(json!({"n": {"$gte": 0}}))).expect("known");
-    for filter in [Filter::default(), filter] {
-        let search = ItemSearch {
-            filter,
-            ..within("a")
-        };
-        assert_eq!(
-            keys(&stores, &search).await,
-            ["k0", "k4", "k5", "k2", "k3", "k1"]
-        );
-        assert_eq!(
-            keys(
-                &stores,
-                &ItemSearch {
-                    limit: 2,
-                    offset: 1,
-                    ..search.clone()
-                }
-            )
-            .await,
-            ["k4", "k5"]
-        );
-        assert_eq!(
-            keys(
-                &stores,
-                &ItemSearch {
-                    offset: 6,
-                    ..search
-                }
-            )
-            .await,
-            [""; 0]
-        );
-    }
-}
-
-/// However rare what fits is.
-pub async fn a_filter_looks_through_many_pages(open: impl AsyncFn() -> ItemStores) {
-    let stores = open().await;
-    // In portions: a pool has few connections, and whoever waits too long for one is refused.
-    for portion in 0..12 {
-        at_once((portion * 50..(portion + 1) * 50).map(|n| {
-            let stores = stores.clone();
-            async move {
-                let vectors = vec![vec![n as f32, 1.0], vec![0.0, 1.0]];
-                put(
-                    &stores,
-                    NewItem {
-                        vectors,
-                        ..new(
-                            "a b",
-                            &format!("k{n:03}"),
-                            json!({"n": n, "even": n % 2 == 0}),
-                            n,
-                        )
-                    },
-                )
-                .await;
-            }
-        }))
-        .await;
-    }
-    let filter = Filter::parse(object(json!({"even": true, "n": {"$lt": 5}}))).expect("known");
-    let search = ItemSearch {
-        filter,
-        ..within("a")
-    };
-    assert_eq!(keys(&stores, &search).await, ["k004", "k002", "k000"]);
-    let nearest = ItemSearch {
-        nearest: Some(vec![1.0, 0.0]),
-        ..search.clone()
-    };
-    assert_eq!(
-        keys(
-            &stores,
-            &ItemSearch {
-                limit: 2,
-                ..nearest.clone()
-            }
-        )
-        .await,
-        ["k004", "k002"]
-    );
-    let all = ItemSearch {
-        filter: Filter::default(),
-        limit: 3,
-        offset: 595,
-        ..nearest
-    };
-    assert_eq!(keys(&stores, &all).await, ["k004", "k003", "k002"]);
-}
-
-/// An item counts by the nearest of its vectors, and not at all without one of the wanted length.
-pub async fn the_nearest_meaning_comes_first(open: impl AsyncFn() -> ItemStores) {
-    let stores = open().await;
-    for (key, vectors) in [
-        ("same", vec![vec![2.0, 0.0]]),
-        (
-            "parts",
-            vec![vec![0.0, 1.0], vec![3.0, 3.0], vec![-1.0, 0.0]],
-        ),
-        ("across", vec![vec![0.0, 5.0]]),
-        ("against", vec![vec![-1.0, 0.0]]),
-        ("other length", vec![vec![1.0, 0.0, 0.0]]),
-        ("no direction", vec![vec![0.0, 0.0]]),
-        ("none", vec![]),
-    ] {
-        put(
-            &stores,
-            NewItem {
-                vectors,
-                ..new("a", key, json!({"even": true}), 1)
-            },
-        )
-        .await;
-    }
-    let search = ItemSearch {
-        nearest: Some(vec![7.0, 0.0]),
-        ..within("a")
-    };
-    let hits = stores.items.search(USER, &search).await.expect("read");
-    let scores: Vec<(&str, f64)> = hits
-        .iter()
-        .map(|hit| (hit.item.key.as_str(), hit.score.expect("a score")))
-        .collect();
-    let expected = [
-        ("same", 1.0),
-        ("parts", 0.5_f64.sqrt()),
-        ("across", 0.0),
-        ("against", -1.0),
-    ];
-    assert_eq!(scores.len(), expected.len(), "{scores:?}");
-    for ((key, score), (expected_key, expected)) in scores.into_iter().zip(expected) {
-        assert!(
-            key == expected_key && (score - expected).abs() < 1e-6,
-            "{key} {score}"
-        );
-    }
-    assert_eq!(
-        keys(
-            &stores,
-            &ItemSearch {
-                limit: 1,
-                offset: 1,
-                ..search
-            }
-        )
-        .await,
-        ["parts"]
-    );
-    assert!(
-        stores
-            .items
-            .search(USER, &within("a"))
-            .await
-            .expect("read")
-            .iter()
-            .all(|hit| hit.score.is_none())
-    );
-}
-
-/// What is replaced or removed is not found by what it meant.
-pub async fn meaning_goes_with_its_item(open: impl AsyncFn() -> ItemStores) {
-    let stores = open().await;
-    let search = ItemSearch {
-        nearest: Some(vec![1.0]),
-        ..within("a")
-    };
-    put(
-        &stores,
-        NewItem {
-            vectors: vec![vec![1.0]; 3],
-            ..new("a", "k", json!({}), 1)
-        },
-    )
-    .await;
-    put(
-        &stores,
-        NewItem {
-            vectors: vec![vec![-1.0]],
-            ..new("a", "k", json!({}), 2)
-        },
-    )
-    .await;
-    let scores: Vec<_> = stores
-        .items
-        .search(USER, &search)
-        .await
-        .expect("read")
-        .into_iter()
-        .map(|hit| hit.score)
-        .collect();
-    assert_eq!(scores, [Some(-1.0)]);
-    put(&stores, new("a", "k", json!({}), 3)).await;
-    assert_eq!(keys(&stores, &search).await, [""; 0]);
-    put(
-        &stores,
-        NewItem {
-            vectors: vec![vec![1.0]],
-            ..new("a", "k", json!({}), 4)
-        },
-    )
-    .await;
-    stores
-        .items
-        .delete(USER, &space("a"), "k")
-        .await
-        .expect("removed");
-    put(&stores, new("a", "k", json!({}), 5)).await;
-    assert_eq!(keys(&stores, &search).await, [""; 0]);
-}
-
-/// What has ended is gone at once, whether it was swept away or not.
-pub async fn items_end_and_reading_renews_them(open: impl AsyncFn() -> ItemStores) {
+/// Expired items are invisible even before a sweep deletes them.
+pub async fn items_expire_and_reads_renew_them(open: impl AsyncFn() -> ItemStores) {
     let stores = open().await;
     let ttl = Some(at(10) - at(0));
     for key in ["read", "found", "left"] {
@@ -486,7 +252,7 @@ pub async fn items_end_and_reading_renews_them(open: impl AsyncFn() -> ItemStore
         .await;
     }
     put(&stores, new("b", "ever", json!({}), 0)).await;
-    let renew = Reading {
+    let renew = ReadOptions {
         at: at(9),
         refresh: true,
     };
@@ -501,23 +267,23 @@ pub async fn items_end_and_reading_renews_them(open: impl AsyncFn() -> ItemStore
     let filter = Filter::parse(object(json!({"key": "found"}))).expect("known");
     let found = ItemSearch {
         filter,
-        reading: renew,
-        ..within("a")
+        read_options: renew,
+        ..search_in("a")
     };
     assert_eq!(keys(&stores, &found).await, ["found"]);
     assert!(
         stores
             .items
-            .get(USER, &space("a"), "left", reading(9))
+            .get(USER, &space("a"), "left", read_options(9))
             .await
             .expect("read")
             .is_some()
     );
     for nearest in [None, Some(vec![1.0])] {
         let later = |n| ItemSearch {
-            reading: reading(n),
+            read_options: read_options(n),
             nearest: nearest.clone(),
-            ..within("a")
+            ..search_in("a")
         };
         assert_eq!(keys(&stores, &later(10)).await, ["found", "read"]);
         assert_eq!(keys(&stores, &later(19)).await, [""; 0]);
@@ -533,7 +299,7 @@ pub async fn items_end_and_reading_renews_them(open: impl AsyncFn() -> ItemStore
     assert_eq!(
         stores
             .items
-            .get(USER, &space("a"), "left", reading(19))
+            .get(USER, &space("a"), "left", read_options(19))
             .await,
         Ok(None)
     );
@@ -559,82 +325,4 @@ pub async fn items_end_and_reading_renews_them(open: impl AsyncFn() -> ItemStore
     );
     assert_eq!(stores.items.sweep(at(20)).await, Ok(2));
     assert_eq!(stores.items.sweep(at(20)).await, Ok(0));
-}
-
-/// With wildcards, cut to a depth, in pages.
-pub async fn namespaces_are_listed_once_in_order(open: impl AsyncFn() -> ItemStores) {
-    let stores = open().await;
-    for (n, namespace) in ["a b c", "a b", "a b c", "a x c", "b b c", "a b d"]
-        .into_iter()
-        .enumerate()
-    {
-        put(&stores, new(namespace, &format!("k{n}"), json!({}), 1)).await;
-    }
-    let labels = |text: &str| {
-        text.split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let list = async |query: NamespaceQuery| {
-        let query = NamespaceQuery {
-            limit: if query.limit == 0 { 10 } else { query.limit },
-            ..query
-        };
-        let found = stores
-            .items
-            .namespaces(USER, &query, at(9))
-            .await
-            .expect("read");
-        found
-            .iter()
-            .map(|namespace| namespace.labels().join(" "))
-            .collect::<Vec<_>>()
-    };
-    let all = NamespaceQuery::default;
-    assert_eq!(
-        list(all()).await,
-        ["a b", "a b c", "a b d", "a x c", "b b c"]
-    );
-    assert_eq!(
-        list(NamespaceQuery {
-            prefix: labels("a b"),
-            ..all()
-        })
-        .await,
-        ["a b", "a b c", "a b d"]
-    );
-    assert_eq!(
-        list(NamespaceQuery {
-            prefix: labels("a *"),
-            suffix: labels("c"),
-            ..all()
-        })
-        .await,
-        ["a b c", "a x c"]
-    );
-    assert_eq!(
-        list(NamespaceQuery {
-            max_depth: Some(1),
-            ..all()
-        })
-        .await,
-        ["a", "b"]
-    );
-    assert_eq!(
-        list(NamespaceQuery {
-            limit: 2,
-            offset: 1,
-            ..all()
-        })
-        .await,
-        ["a b c", "a b d"]
-    );
-    assert_eq!(
-        list(NamespaceQuery {
-            prefix: labels("c"),
-            ..all()
-        })
-        .await,
-        [""; 0]
-    );
 }

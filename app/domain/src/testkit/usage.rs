@@ -1,4 +1,4 @@
-//! What sums of usage promise.
+//! Contract suite of usage statistics.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use harness::messages::UsageMetadata;
 use harness::runtime::actor_context::Owner;
 use harness::runtime::runs::store::{
-    AsideCost, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
+    AuxiliaryUsage, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
     RunListQuery,
 };
 use harness::runtime::runs::{RunCompletionData, RunStatus};
@@ -14,40 +14,40 @@ use harness::testkit::{Keep, USER, at, commit_of, end_in, new_run, object, run, 
 use serde_json::json;
 
 use super::{ann, bob};
-use crate::usage::{RunCounts, Spent, UsageStore, Window};
+use crate::usage::{ModelUsage, RunCounts, UsageStore, UsageWindow};
 
-/// One test per promise of sums of usage.
+/// Generates one test per requirement of usage statistics.
 #[macro_export]
 macro_rules! usage_store_suite {
     ($attrs:tt $open:expr) => {
         harness::promises! { $attrs $open, [$crate::testkit::usage]
-            runs_are_counted_by_how_they_stand
-            each_model_has_what_runs_and_asides_spent_on_it
-            days_begin_by_the_clock_that_is_asked_for
-            a_page_of_runs_goes_over_all_threads
-            what_a_deleted_thread_spent_goes_with_it
-            a_count_that_nobody_can_mean_hides_no_other
+            runs_are_counted_by_status
+            model_usage_sums_runs_and_auxiliary_calls
+            days_start_in_requested_time_zone
+            run_page_covers_all_threads
+            usage_is_deleted_with_thread
+            implausible_token_count_hides_no_other
         }
     };
 }
 
-/// The ports that sums are made over.
+/// Ports that usage tests need.
 #[derive(Debug, Clone)]
 pub struct UsageStores {
-    /// The sums.
+    /// Usage statistics.
     pub usage: Arc<dyn UsageStore>,
-    /// Admission.
+    /// Admission of runs.
     pub create: Arc<dyn RunCreateStore>,
-    /// Writes of runs.
+    /// Commits of runs.
     pub commit: Arc<dyn RunCommitStore>,
-    /// Deletes of runs.
+    /// Deletion of runs.
     pub delete: Arc<dyn RunDeleteStore>,
-    /// What lives as long as the stores.
+    /// Resources that must live as long as the stores.
     pub keep: Arc<dyn Keep>,
 }
 
 impl UsageStores {
-    /// A run of somebody that ended after spending input, output and cached tokens of a model.
+    /// Stores a finished run of a user with input, output and cached tokens of a model.
     async fn ended(&self, new: NewRun, status: RunStatus, model: &str, tokens: [u64; 3]) {
         let made = self.create.admit(new).await.expect("admitted").run;
         let [input, output, cached] = tokens;
@@ -71,9 +71,9 @@ impl UsageStores {
         self.commit.commit(end).await.expect("ended");
     }
 
-    async fn spent(&self, owner: &Owner) -> Vec<(String, u64, [u64; 4])> {
+    async fn model_usage(&self, owner: &Owner) -> Vec<(String, u64, [u64; 4])> {
         self.usage
-            .spent(owner)
+            .model_usage(owner)
             .await
             .expect("read")
             .iter()
@@ -82,11 +82,11 @@ impl UsageStores {
     }
 }
 
-fn counted(spent: &Spent) -> (String, u64, [u64; 4]) {
-    let usage = &spent.usage;
+fn counted(model_usage: &ModelUsage) -> (String, u64, [u64; 4]) {
+    let usage = &model_usage.usage;
     (
-        spent.model.clone(),
-        spent.runs,
+        model_usage.model.clone(),
+        model_usage.runs,
         [
             usage.input_tokens,
             usage.output_tokens,
@@ -96,14 +96,14 @@ fn counted(spent: &Spent) -> (String, u64, [u64; 4]) {
     )
 }
 
-fn aside(id: &str, user: &str, model: &str, seconds: i64) -> AsideCost {
+fn aside(id: &str, user: &str, model: &str, seconds: i64) -> AuxiliaryUsage {
     let usage = UsageMetadata {
         input_tokens: 3,
         output_tokens: 4,
         total_tokens: 7,
         ..UsageMetadata::default()
     };
-    AsideCost {
+    AuxiliaryUsage {
         id: id.to_owned(),
         user_id: Some(user.to_owned()),
         model: model.to_owned(),
@@ -119,8 +119,9 @@ fn of_bob(id: &str, on: &str) -> NewRun {
     }
 }
 
-/// Each user's apart; a waiting one is at work, one that somebody stopped has not failed.
-pub async fn runs_are_counted_by_how_they_stand(open: impl AsyncFn() -> UsageStores) {
+/// Counts are per user; a queued run counts as active, and a cancelled run does not count as
+/// failed.
+pub async fn runs_are_counted_by_status(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     assert_eq!(stores.usage.counts(&ann()).await, Ok(RunCounts::default()));
     for (id, status) in [("r1", RunStatus::Error), ("r2", RunStatus::Interrupted)] {
@@ -154,8 +155,8 @@ pub async fn runs_are_counted_by_how_they_stand(open: impl AsyncFn() -> UsageSto
     );
 }
 
-/// An aside is booked once by its id, and counts no run.
-pub async fn each_model_has_what_runs_and_asides_spent_on_it(open: impl AsyncFn() -> UsageStores) {
+/// An auxiliary call is recorded once per id, and counts as no run.
+pub async fn model_usage_sums_runs_and_auxiliary_calls(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     stores
         .ended(new_run("r1", "t1"), RunStatus::Error, "b", [10, 5, 4])
@@ -178,22 +179,22 @@ pub async fn each_model_has_what_runs_and_asides_spent_on_it(open: impl AsyncFn(
             .expect("booked");
     }
     assert_eq!(
-        stores.spent(&ann()).await,
+        stores.model_usage(&ann()).await,
         [
             ("a".to_owned(), 0, [3, 4, 7, 0]),
             ("b".to_owned(), 2, [14, 10, 24, 4])
         ]
     );
     assert_eq!(
-        stores.spent(&bob()).await,
+        stores.model_usage(&bob()).await,
         [("b".to_owned(), 1, [103, 104, 207, 0])]
     );
 }
 
-/// [`at`] begins at 22:13:20 UTC.
-pub async fn days_begin_by_the_clock_that_is_asked_for(open: impl AsyncFn() -> UsageStores) {
+/// [`at`] starts at 22:13:20 UTC.
+pub async fn days_start_in_requested_time_zone(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
-    // The last one is to begin when nobody looks yet.
+    // The last run starts after the end of the window.
     for (id, hours) in [("r1", 0), ("r2", 2), ("r3", -48), ("r4", 48)] {
         let created_at = at(0) + TimeDelta::hours(hours);
         stores
@@ -214,40 +215,40 @@ pub async fn days_begin_by_the_clock_that_is_asked_for(open: impl AsyncFn() -> U
         .book(vec![aside("x", USER, "a", 0)])
         .await
         .expect("booked");
-    let look = async |ahead: TimeDelta| {
-        let window = Window::of_days(2, at(0) + TimeDelta::hours(3), ahead);
+    let query = async |utc_offset: TimeDelta| {
+        let window = UsageWindow::last_days(2, at(0) + TimeDelta::hours(3), utc_offset);
         let days = stores.usage.days(&window, &ann()).await.expect("read");
-        let day = |day: &crate::usage::Day| {
+        let day = |day: &crate::usage::DailyUsage| {
             (
                 day.date.to_string(),
                 day.runs,
-                day.spent
+                day.model_usage
                     .iter()
-                    .map(|spent| spent.usage.total())
+                    .map(|model_usage| model_usage.usage.total())
                     .sum::<u64>(),
             )
         };
         days.iter().map(day).collect::<Vec<_>>()
     };
     assert_eq!(
-        look(TimeDelta::zero()).await,
+        query(TimeDelta::zero()).await,
         [
             ("2023-11-14".to_owned(), 1, 10),
             ("2023-11-15".to_owned(), 1, 3)
         ]
     );
     assert_eq!(
-        look(TimeDelta::hours(2)).await,
+        query(TimeDelta::hours(2)).await,
         [("2023-11-15".to_owned(), 2, 13)]
     );
     assert_eq!(
-        look(TimeDelta::hours(-4)).await,
+        query(TimeDelta::hours(-4)).await,
         [("2023-11-14".to_owned(), 2, 13)]
     );
 }
 
-/// Newest first.
-pub async fn a_page_of_runs_goes_over_all_threads(open: impl AsyncFn() -> UsageStores) {
+/// Lists newest first.
+pub async fn run_page_covers_all_threads(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     for n in 0..4 {
         let name = format!("r{n}");
@@ -323,8 +324,8 @@ pub async fn a_page_of_runs_goes_over_all_threads(open: impl AsyncFn() -> UsageS
     );
 }
 
-/// An aside has no thread to go with.
-pub async fn what_a_deleted_thread_spent_goes_with_it(open: impl AsyncFn() -> UsageStores) {
+/// An auxiliary call belongs to no thread, so it remains.
+pub async fn usage_is_deleted_with_thread(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     for (id, on) in [("r1", "t1"), ("r2", "t1"), ("r3", "t2")] {
         stores
@@ -338,7 +339,7 @@ pub async fn what_a_deleted_thread_spent_goes_with_it(open: impl AsyncFn() -> Us
         .expect("booked");
     assert!(stores.delete.delete(&run("r1")).await.expect("deleted"));
     assert_eq!(
-        stores.spent(&ann()).await,
+        stores.model_usage(&ann()).await,
         [("a".to_owned(), 2, [5, 6, 11, 0])]
     );
     stores
@@ -352,13 +353,13 @@ pub async fn what_a_deleted_thread_spent_goes_with_it(open: impl AsyncFn() -> Us
         .await
         .expect("deleted");
     assert_eq!(
-        stores.spent(&ann()).await,
+        stores.model_usage(&ann()).await,
         [("a".to_owned(), 0, [3, 4, 7, 0])]
     );
 }
 
-/// A provider may say anything.
-pub async fn a_count_that_nobody_can_mean_hides_no_other(open: impl AsyncFn() -> UsageStores) {
+/// Providers may report any number.
+pub async fn implausible_token_count_hides_no_other(open: impl AsyncFn() -> UsageStores) {
     let stores = open().await;
     for id in ["r1", "r2", "r3"] {
         stores
@@ -378,10 +379,13 @@ pub async fn a_count_that_nobody_can_mean_hides_no_other(open: impl AsyncFn() ->
             [1, 1, 0],
         )
         .await;
-    let spent = stores.spent(&ann()).await;
+    let model_usage = stores.model_usage(&ann()).await;
     assert_eq!(
-        spent.iter().map(|(_, runs, _)| *runs).collect::<Vec<_>>(),
+        model_usage
+            .iter()
+            .map(|(_, runs, _)| *runs)
+            .collect::<Vec<_>>(),
         [1, 3]
     );
-    assert_eq!(spent[0].2, [1, 1, 2, 0]);
+    assert_eq!(model_usage[0].2, [1, 1, 2, 0]);
 }

@@ -1,4 +1,5 @@
-//! Reads the fields of a JSON object one by one and remembers everything that was wrong, so that one answer names it all.
+//! Reads the fields of a JSON object one by one and collects all issues, so that one error response
+//! names them all.
 
 use std::ops::RangeInclusive;
 
@@ -6,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, Issue};
 
-/// An object being read. Null counts as absent: where the platform refuses it, the body was refused before. Fields nobody asks for
-/// are ignored.
+/// A JSON object whose fields are read one by one. Null counts as absent: where the platform
+/// rejects null, the body was rejected before. Fields that are never read are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct Fields {
     source: &'static str,
@@ -16,7 +17,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Begins to read `map`, which came as `source` (`body`, `query`).
+    /// Begins to read `map` from `source` (`body` or `query`).
     pub fn new(source: &'static str, map: Map<String, Value>) -> Self {
         Self {
             source,
@@ -25,22 +26,22 @@ impl Fields {
         }
     }
 
-    /// The object as it came.
+    /// Returns the object unchanged.
     pub fn into_map(self) -> Map<String, Value> {
         self.map
     }
 
-    /// The object as it came, to look at.
+    /// The unchanged object.
     pub fn map(&self) -> &Map<String, Value> {
         &self.map
     }
 
-    /// A field, unless it is absent or null.
+    /// Returns a field, unless it is absent or null.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
-    /// Refuses null for each of `keys`: to leave a field out is something else.
+    /// Rejects null for each of `keys`; a missing field is allowed.
     pub fn refuse_nulls(&mut self, keys: &[&str]) {
         for key in keys {
             if self.map.get(*key).is_some_and(Value::is_null) {
@@ -50,7 +51,7 @@ impl Fields {
         }
     }
 
-    /// A text.
+    /// Reads a string.
     pub fn text(&mut self, key: &str) -> Option<String> {
         let value = self.value(key)?.clone();
         match value {
@@ -59,7 +60,7 @@ impl Fields {
         }
     }
 
-    /// A text that must be there; empty when it is not.
+    /// Reads a required string; empty if it is missing.
     pub fn required_text(&mut self, key: &str) -> String {
         if self.value(key).is_none() {
             self.missing(key);
@@ -67,7 +68,7 @@ impl Fields {
         self.text(key).unwrap_or_default()
     }
 
-    /// A truth value.
+    /// Reads a boolean.
     pub fn flag(&mut self, key: &str) -> Option<bool> {
         let value = self.value(key)?.clone();
         match value {
@@ -76,7 +77,7 @@ impl Fields {
         }
     }
 
-    /// An object.
+    /// Reads an object.
     pub fn object(&mut self, key: &str) -> Option<Map<String, Value>> {
         let value = self.value(key)?.clone();
         match value {
@@ -90,7 +91,7 @@ impl Fields {
         }
     }
 
-    /// A list of texts.
+    /// Reads a list of strings.
     pub fn texts(&mut self, key: &str) -> Option<Vec<String>> {
         let value = self.value(key)?.clone();
         let texts = value.as_array().and_then(|items| {
@@ -110,7 +111,7 @@ impl Fields {
         texts
     }
 
-    /// A list of some of these words.
+    /// Reads a list of strings, each of which must be in `words`.
     pub fn names(&mut self, key: &str, words: &[&str]) -> Option<Vec<String>> {
         let names = self.texts(key)?;
         match names.iter().find(|name| !words.contains(&name.as_str())) {
@@ -124,7 +125,7 @@ impl Fields {
         }
     }
 
-    /// A whole number within `range`.
+    /// Reads an integer within `range`.
     pub fn number(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<u64> {
         let value = self.value(key)?.clone();
         match value.as_u64() {
@@ -137,7 +138,7 @@ impl Fields {
         }
     }
 
-    /// One of some words.
+    /// Reads a string that must be in `words`, and returns its value.
     pub fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let value = self.value(key)?.clone();
         let known = value
@@ -163,7 +164,8 @@ impl Fields {
         None
     }
 
-    /// Remembers that a field is wrong. Always `None`, to be returned as the field's value.
+    /// Adds an issue for a field. Always returns `None`, so that the caller can return it as the
+    /// field's value.
     pub fn refuse<T>(
         &mut self,
         kind: &'static str,
@@ -180,12 +182,12 @@ impl Fields {
         None
     }
 
-    /// Remembers an issue made elsewhere.
+    /// Adds an issue.
     pub fn push(&mut self, issue: Issue) {
         self.issues.push(issue);
     }
 
-    /// Remembers that a required field is absent.
+    /// Adds an issue for a missing field.
     pub fn missing(&mut self, key: &str) {
         let input = Value::Object(self.map.clone());
         self.issues.push(Issue::new(
@@ -196,7 +198,7 @@ impl Fields {
         ));
     }
 
-    /// Everything read so far was fine, or all that was not.
+    /// Returns all issues collected so far as an error.
     pub fn check(&mut self) -> Result<(), ApiError> {
         if self.issues.is_empty() {
             Ok(())
@@ -205,13 +207,13 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::check`], at the end of reading.
+    /// Ends reading; as [`Fields::check`].
     pub fn finish(mut self) -> Result<(), ApiError> {
         self.check()
     }
 }
 
-/// The issue of a value that is not a whole number within `range`.
+/// Returns the issue of a value that is not an integer within `range`.
 pub(crate) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive<u64>) -> Issue {
     match value
         .as_i64()
@@ -223,7 +225,7 @@ pub(crate) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive
     }
 }
 
-/// The issue of a whole number outside of `range`, which came as `input`.
+/// Returns the issue of the integer `input` outside of `range`.
 pub(super) fn range_issue(
     loc: Vec<Value>,
     number: i128,
@@ -267,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_field_is_named_in_one_answer() {
+    fn all_wrong_fields_are_reported_together() {
         let mut body = fields(json!({ "a": 1, "n": 0, "w": "x", "l": [1], "o": "y" }));
         assert_eq!(body.text("a"), None);
         assert_eq!(body.number("n", 1..=10), None);

@@ -1,4 +1,4 @@
-//! Reads the body of a request as JSON, within the limits of size and time.
+//! Reads a request's body as JSON, with limits of size and time.
 
 use std::time::Duration;
 
@@ -8,18 +8,19 @@ use futures_util::StreamExt;
 use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::Value;
 
-use super::unfit::{may_hold_unfit_integer, unfit_number};
+use super::number_range::{may_hold_out_of_range_integer, out_of_range_number};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::openapi::Shape;
 
-/// The largest body that is read, uploads aside.
+/// Maximum size of a body, except uploads.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 
-/// The longest time in which a client may send it.
+/// Timeout for receiving a body.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The body, empty or JSON. For the platform null stands only where the route's component takes it.
+/// Reads an empty or a JSON body. On the platform's routes, null is allowed only where the route's
+/// schema allows it.
 #[tracing::instrument(name = "extract", skip_all)]
 pub(super) async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
     let platform = request
@@ -49,7 +50,7 @@ pub(super) async fn read_json(request: Request) -> Result<Option<Value>, ApiErro
     }
 }
 
-/// Refuses a body whose declared length is above `limit` bytes before any of it is read.
+/// Rejects a body whose declared length exceeds `limit` bytes before any of it is read.
 ///
 /// # Errors
 /// [`ApiError::TooLarge`].
@@ -61,35 +62,36 @@ pub(crate) fn refuse_declared(request: &Request, limit: u64) -> Result<(), ApiEr
     }
 }
 
-/// The whole body, up to [`BODY_LIMIT`].
+/// Reads the whole body, up to [`BODY_LIMIT`].
 async fn read_body(body: axum::body::Body) -> Result<Vec<u8>, ApiError> {
-    let mut pieces = body.into_data_stream();
+    let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
-    while let Some(piece) = pieces.next().await {
-        let piece =
-            piece.map_err(|_| ApiError::BadRequest("the request body ended early".to_owned()))?;
-        if bytes.len() + piece.len() > BODY_LIMIT {
+    while let Some(chunk) = chunks.next().await {
+        let chunk =
+            chunk.map_err(|_| ApiError::BadRequest("the request body ended early".to_owned()))?;
+        if bytes.len() + chunk.len() > BODY_LIMIT {
             return Err(ApiError::TooLarge(BODY_LIMIT as u64));
         }
-        bytes.extend_from_slice(&piece);
+        bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
 }
 
-/// The parser turns integers beyond 64 bits into floats and rejects floats beyond a double as bad syntax: both are refused here with
-/// their place.
+/// Parses JSON. The parser turns integers beyond 64 bits into floats and reports floats beyond a
+/// double as a syntax error; both are rejected here with their location.
 fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
-    // The parser gives up at 128 levels, so a deep body cannot exhaust the stack here or when it is dropped.
+    // The parser stops at 128 levels, so a deep body cannot exhaust the stack here or when it is
+    // dropped.
     let parsed = serde_json::from_slice(bytes);
-    let unfit = match &parsed {
-        Ok(_) if !may_hold_unfit_integer(bytes) => None,
-        Ok(_) => unfit_number(bytes, "body"),
+    let out_of_range = match &parsed {
+        Ok(_) if !may_hold_out_of_range_integer(bytes) => None,
+        Ok(_) => out_of_range_number(bytes, "body"),
         Err(error) if error.to_string().starts_with("number out of range") => {
-            unfit_number(bytes, "body")
+            out_of_range_number(bytes, "body")
         }
         Err(_) => None,
     };
-    match unfit {
+    match out_of_range {
         Some(issue) => Err(ApiError::issue(issue)),
         None => parsed.map_err(|error| ApiError::InvalidJson(error.to_string())),
     }

@@ -1,9 +1,9 @@
-//! From an HTTP request to typed parts: who speaks how, ids in the path, fields of the body, query parameters.
+//! Extractors of typed parts of a request: dialect, path ids, body fields, query parameters.
 
 mod fields;
 mod json;
+mod number_range;
 mod query;
-mod unfit;
 
 pub use fields::Fields;
 pub(crate) use fields::number_issue;
@@ -25,13 +25,13 @@ use crate::error::{ApiError, Issue};
 use crate::state::GatewayState;
 use json::read_json;
 
-/// The most elements of a body that is a list.
+/// Maximum number of elements of a list body.
 const BATCH_LIMIT: usize = 1_000;
 
-/// The pattern of thread ids, as DeerFlow's clients read it in errors.
+/// Pattern of thread ids, as DeerFlow's clients see it in errors.
 pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
 
-/// The dialect that the router chose for this path.
+/// The dialect that the request guard selected by the path.
 impl FromRequestParts<Arc<GatewayState>> for Dialect {
     type Rejection = ApiError;
 
@@ -138,7 +138,7 @@ impl FromRequest<Arc<GatewayState>> for OptionalBody {
     }
 }
 
-/// The ids of the path, each checked when it is asked for.
+/// The ids of the path; each is validated when it is read.
 #[derive(Debug)]
 pub struct Ids {
     dialect: Dialect,
@@ -161,7 +161,7 @@ impl FromRequestParts<Arc<GatewayState>> for Ids {
 }
 
 impl Ids {
-    /// A parameter as it came.
+    /// Returns a parameter unchanged.
     pub fn text(&self, name: &str) -> &str {
         self.params
             .get(name)
@@ -169,17 +169,18 @@ impl Ids {
             .unwrap_or_default()
     }
 
-    /// The thread.
+    /// Returns the thread id.
     pub fn thread(&self) -> Result<ThreadId, ApiError> {
         parse_thread_id(self.text("thread_id"), self.dialect, "path")
     }
 
-    /// The run. DeerFlow takes any text and does not find it; the platform insists on a UUID.
+    /// Returns the run id. DeerFlow accepts any text and does not find the run; the platform
+    /// requires a UUID.
     pub fn run(&self) -> Result<RunId, ApiError> {
         parse_run_id(self.text("run_id"), self.dialect)
     }
 
-    /// The checkpoint, by the rule for runs.
+    /// Returns the checkpoint id, by the rule for runs.
     pub fn checkpoint(&self) -> Result<CheckpointId, ApiError> {
         let text = self.text("checkpoint_id");
         if self.dialect.is_platform() && Uuid::parse_str(text).is_err() {
@@ -192,7 +193,7 @@ impl Ids {
     }
 }
 
-/// A run id by the dialect's rule.
+/// Parses a run id by the dialect's rule.
 pub fn parse_run_id(text: &str, dialect: Dialect) -> Result<RunId, ApiError> {
     if dialect.is_platform() && Uuid::parse_str(text).is_err() {
         return Err(ApiError::Unprocessable(
@@ -202,7 +203,8 @@ pub fn parse_run_id(text: &str, dialect: Dialect) -> Result<RunId, ApiError> {
     RunId::parse(text).map_err(|_| ApiError::RunNotFound(text.chars().take(80).collect()))
 }
 
-/// A thread id by the dialect's rule: DeerFlow has an alphabet, the platform wants a UUID.
+/// Parses a thread id by the dialect's rule: DeerFlow restricts the characters, the platform
+/// requires a UUID.
 pub fn parse_thread_id(
     text: &str,
     dialect: Dialect,

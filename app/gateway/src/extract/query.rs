@@ -1,4 +1,4 @@
-//! Query parameters: repeated ones, lists given as JSON text, numbers and flags.
+//! Query parameters: repeated ones, lists as JSON text, numbers and flags.
 
 use std::num::IntErrorKind;
 use std::ops::RangeInclusive;
@@ -25,12 +25,12 @@ impl FromRequestParts<Arc<GatewayState>> for Query {
     ) -> Result<Self, ApiError> {
         axum::extract::Query::try_from_uri(&parts.uri)
             .map(|axum::extract::Query(pairs)| Self(pairs))
-            .map_err(|error| ApiError::BadRequest(format!("the query cannot be read: {error}")))
+            .map_err(|error| ApiError::BadRequest(format!("invalid query string: {error}")))
     }
 }
 
 impl Query {
-    /// The last value of a parameter.
+    /// Returns the last value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
@@ -39,7 +39,7 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// A list in any of its spellings: repeated, comma-separated, or one JSON list.
+    /// Returns a list: a repeated parameter, comma-separated values, or one JSON list.
     pub fn list(&self, name: &str) -> Vec<String> {
         let mut list = Vec::new();
         for (_, value) in self
@@ -61,7 +61,7 @@ impl Query {
         list
     }
 
-    /// A whole number within `range`.
+    /// Returns an integer within `range`.
     pub fn number(&self, name: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, ApiError> {
         let Some(text) = self.get(name) else {
             return Ok(None);
@@ -78,26 +78,27 @@ impl Query {
                 loc(),
                 number,
                 range,
-                &shown(number, text),
+                &number_json(number, text),
             ))),
         }
     }
 
-    /// A whole number of at most `most`, above zero or below.
-    pub fn signed(&self, name: &str, most: u64) -> Result<Option<i64>, ApiError> {
+    /// Returns an integer from `-max_abs` to `max_abs`.
+    pub fn signed(&self, name: &str, max_abs: u64) -> Result<Option<i64>, ApiError> {
         let Some(text) = self.get(name) else {
             return Ok(None);
         };
         let number = whole_number(text);
         match number.and_then(|number| i64::try_from(number).ok()) {
-            Some(number) if number.unsigned_abs() <= most => Ok(Some(number)),
+            Some(number) if number.unsigned_abs() <= max_abs => Ok(Some(number)),
             _ => {
                 let loc = vec!["query".into(), name.into()];
-                let input = number.map_or_else(|| Value::from(text), |number| shown(number, text));
+                let input =
+                    number.map_or_else(|| Value::from(text), |number| number_json(number, text));
                 let issue = Issue::new(
                     "int_range",
                     loc,
-                    format!("Input should be a valid integer from -{most} to {most}"),
+                    format!("Input should be a valid integer from -{max_abs} to {max_abs}"),
                     &input,
                 );
                 Err(ApiError::issue(issue))
@@ -105,7 +106,7 @@ impl Query {
         }
     }
 
-    /// A truth value in any of the spellings clients use.
+    /// Returns a boolean, in any spelling that clients use.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
         match self.get(name).map(str::to_ascii_lowercase).as_deref() {
             None | Some("") => Ok(None),
@@ -123,7 +124,7 @@ impl Query {
         }
     }
 
-    /// One of some words.
+    /// Returns the value of a parameter that must be in `words`.
     pub fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ApiError> {
         let Some(text) = self.get(name) else {
             return Ok(None);
@@ -149,7 +150,7 @@ impl Query {
     }
 }
 
-/// The whole number that a text is; one beyond 128 bits is cut to them, so that it is still out of every range.
+/// Parses an integer; one beyond 128 bits is clamped, so that it is outside of every range.
 fn whole_number(text: &str) -> Option<i128> {
     match text.trim().parse::<i128>() {
         Ok(number) => Some(number),
@@ -161,8 +162,8 @@ fn whole_number(text: &str) -> Option<i128> {
     }
 }
 
-/// The number as errors repeat it: as text where JSON has no 64 bits for it.
-fn shown(number: i128, text: &str) -> Value {
+/// Returns the number as errors echo it: as text if it does not fit into 64 bits.
+fn number_json(number: i128, text: &str) -> Value {
     match (i64::try_from(number), u64::try_from(number)) {
         (Ok(number), _) => number.into(),
         (_, Ok(number)) => number.into(),
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_comes_repeated_as_json_or_with_commas() {
+    fn list_is_repeated_json_or_comma_separated() {
         for text in [
             "m=a&m=b",
             "m=a,b",
@@ -210,7 +211,7 @@ mod tests {
             Err(ApiError::Invalid(issues)) => issues[0].kind,
             other => panic!("{text}: {other:?}"),
         };
-        for (text, wanted) in [
+        for (text, expected) in [
             ("n=99999999999999999999", "less_than_equal"),
             ("n=-99999999999999999999", "greater_than_equal"),
             ("n=18446744073709551615", "less_than_equal"),
@@ -218,7 +219,7 @@ mod tests {
             (&format!("n=-{}", "9".repeat(100)), "greater_than_equal"),
             ("n=1e400", "int_type"),
         ] {
-            assert_eq!(kind(text), wanted, "{text}");
+            assert_eq!(kind(text), expected, "{text}");
         }
         assert_eq!(
             query("n=18446744073709551615").number("n", 0..=u64::MAX),

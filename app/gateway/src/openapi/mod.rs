@@ -1,15 +1,16 @@
-//! The OpenAPI documents of the root and of both dialects. Each route enters the router and the document in one call, so neither has
-//! what the other has not; the shapes of bodies are JSON schemas beside this file.
+//! The OpenAPI documents of the root and of both dialects. A route and its description are
+//! registered in one call, so they cannot diverge. The schemas of bodies are JSON files next to
+//! this file.
 
+mod combined;
 mod operation;
 mod page;
+mod schema;
 mod shape;
-mod whole;
 
-pub(crate) use operation::{
-    Operation, delete, flag, get, number, patch, post, put, signed, text, texts, whole_number, word,
-};
+pub(crate) use operation::{Operation, delete, get, patch, post, put};
 pub(crate) use page::docs;
+pub(crate) use schema::{flag, number, signed, text, texts, whole_number, word};
 pub(crate) use shape::Shape;
 
 use std::sync::{Arc, LazyLock};
@@ -24,32 +25,32 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::error::ApiError;
-use crate::router::GROUPS;
-use crate::routes::{App, Reply};
+use crate::http::router::GROUPS;
+use crate::routes::{App, ResponseResult};
 use crate::state::GatewayState;
 
-/// Routes that describe themselves.
+/// Routes with their OpenAPI descriptions.
 pub(crate) type Routes = OpenApiRouter<Arc<GatewayState>>;
 
-/// The groups, in the order in which they are shown.
+/// Groups in display order.
 const TAGS: &[(&str, &str)] = &[
     (
         ASSISTANTS,
-        "An agent with its settings. Every graph comes with one.",
+        "Agents with their settings. Every graph has a default assistant.",
     ),
     (
         THREADS,
-        "Conversations: what was said, and every state on the way.",
+        "Conversations with their messages and state history.",
     ),
-    (THREAD_RUNS, "The work of an agent on a thread."),
+    (THREAD_RUNS, "Executions of an agent on a thread."),
     (
         STATELESS_RUNS,
-        "Work on a thread that is made for it and goes with it.",
+        "Executions of an agent on a temporary thread.",
     ),
-    (CRONS, "Runs that a clock begins."),
-    (STORE, "What is remembered beyond a thread."),
-    (SYSTEM, "What the server says of itself."),
-    (ADMIN, "For whoever manages the installation."),
+    (CRONS, "Scheduled runs."),
+    (STORE, "Items stored across threads."),
+    (SYSTEM, "Health, metrics and documentation of the server."),
+    (ADMIN, "Administration of the installation."),
 ];
 pub(crate) const ASSISTANTS: &str = "Assistants";
 pub(crate) const THREADS: &str = "Threads";
@@ -60,10 +61,10 @@ pub(crate) const STORE: &str = "Store";
 pub(crate) const SYSTEM: &str = "System";
 pub(crate) const ADMIN: &str = "Administration";
 
-/// The schemas that operations of DeerFlow's dialect refer to besides.
+/// Additional schemas of DeerFlow's dialect.
 const DEERFLOW_COMPONENTS: &[&str] = &[include_str!("schemas/deerflow.json")];
 
-/// The schemas that operations refer to by name.
+/// Schemas of the operations, by name.
 const COMPONENTS: &[&str] = &[
     include_str!("schemas/admin.json"),
     include_str!("schemas/assistants.json"),
@@ -77,22 +78,22 @@ const COMPONENTS: &[&str] = &[
 
 type Text = LazyLock<Result<Bytes, String>, Box<dyn FnOnce() -> Result<Bytes, String> + Send>>;
 
-/// A document, assembled when it is first asked for. Clones share it.
+/// A document, assembled at its first use. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Document(Arc<Text>);
 
 impl Document {
     /// The document of the root.
-    pub(crate) fn of_platform(said: OpenApi) -> Self {
-        Self::made(move || assembled(&said))
+    pub(crate) fn of_platform(described: OpenApi) -> Self {
+        Self::lazy(move || assemble_platform(&described))
     }
 
     /// The document of both dialects.
     pub(crate) fn of_both(platform: OpenApi, deerflow: OpenApi) -> Self {
-        Self::made(move || assembled_whole(&platform, &deerflow))
+        Self::lazy(move || assemble_both(&platform, &deerflow))
     }
 
-    fn made(assemble: impl FnOnce() -> Result<Value, serde_json::Error> + Send + 'static) -> Self {
+    fn lazy(assemble: impl FnOnce() -> Result<Value, serde_json::Error> + Send + 'static) -> Self {
         let text = move || {
             assemble()
                 .map(|document| document.to_string().into())
@@ -102,23 +103,23 @@ impl Document {
     }
 }
 
-/// What the router of the root says of itself, with the schemas that it refers to.
-fn assembled(said: &OpenApi) -> Result<Value, serde_json::Error> {
+/// Assembles the root's operations with their schemas.
+fn assemble_platform(described: &OpenApi) -> Result<Value, serde_json::Error> {
     let about = "Agents, their threads and runs, for clients of the LangGraph Platform. `/api/openapi.json` has the routes of both dialects.";
-    document(about, &tags(TAGS, ""), paths_of(said)?, COMPONENTS)
+    document(about, &tags(TAGS, ""), paths_of(described)?, COMPONENTS)
 }
 
-/// What both routers say of themselves.
-fn assembled_whole(platform: &OpenApi, deerflow: &OpenApi) -> Result<Value, serde_json::Error> {
+/// Assembles the operations of both routers.
+fn assemble_both(platform: &OpenApi, deerflow: &OpenApi) -> Result<Value, serde_json::Error> {
     let about = "Agents, their threads and runs, in both dialects: at the root that of the LangGraph Platform, under `/api` and its alias \
                  `/api/langgraph` that of DeerFlow. `docs/api.md` describes the differences.";
     let of_deerflow = [TAGS, GROUPS].concat();
     let mut groups = tags(TAGS, "");
-    groups.extend(whole::group_ends().flat_map(|end| tags(&of_deerflow, end)));
+    groups.extend(combined::group_ends().flat_map(|end| tags(&of_deerflow, end)));
     document(
         about,
         &groups,
-        whole::paths(&paths_of(platform)?, &paths_of(deerflow)?),
+        combined::paths(&paths_of(platform)?, &paths_of(deerflow)?),
         &[COMPONENTS, DEERFLOW_COMPONENTS].concat(),
     )
 }
@@ -127,8 +128,8 @@ fn tags(groups: &[(&str, &str)], end: &str) -> Vec<Value> {
     groups.iter().map(|(name, description)| json!({ "name": format!("{name}{end}"), "description": description })).collect()
 }
 
-fn paths_of(said: &OpenApi) -> Result<Map<String, Value>, serde_json::Error> {
-    match serde_json::to_value(&said.paths)? {
+fn paths_of(described: &OpenApi) -> Result<Map<String, Value>, serde_json::Error> {
+    match serde_json::to_value(&described.paths)? {
         Value::Object(paths) => Ok(paths),
         _ => Ok(Map::new()),
     }
@@ -157,11 +158,11 @@ fn document(
     }))
 }
 
-/// `GET /openapi.json` and `GET /api/openapi.json`, unless the API is not to describe itself.
+/// `GET /openapi.json` and `GET /api/openapi.json`, unless disabled by the configuration.
 pub(crate) async fn openapi(
     State(state): App,
     Extension(Document(document)): Extension<Document>,
-) -> Reply {
+) -> ResponseResult {
     if !state.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }

@@ -1,35 +1,35 @@
-//! The document holds together, and the page stands alone.
+//! The document is consistent, and the page is self-contained.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Every name that a value refers to.
-fn references(value: &Value, found: &mut BTreeSet<String>) {
+/// Returns every name that a value refers to.
+fn references(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
             let name = map
                 .get("$ref")
                 .and_then(Value::as_str)
                 .and_then(|path| path.strip_prefix("#/components/schemas/"));
-            found.extend(name.map(str::to_owned));
-            map.values().for_each(|value| references(value, found));
+            names.extend(name.map(str::to_owned));
+            map.values().for_each(|value| references(value, names));
         }
-        Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+        Value::Array(items) => items.iter().for_each(|value| references(value, names)),
         _ => {}
     }
 }
 
 fn documents() -> [Value; 2] {
-    let (platform, deerflow) = crate::router::described();
+    let (platform, deerflow) = crate::http::router::described();
     [
-        assembled(&platform).expect("a document"),
-        assembled_whole(&platform, &deerflow).expect("a document"),
+        assemble_platform(&platform).expect("a document"),
+        assemble_both(&platform, &deerflow).expect("a document"),
     ]
 }
 
 #[test]
-fn every_reference_leads_to_a_schema_and_every_schema_is_referred_to() {
+fn references_and_schemas_match() {
     for document in documents() {
         let mut used = BTreeSet::new();
         references(&document, &mut used);
@@ -41,7 +41,7 @@ fn every_reference_leads_to_a_schema_and_every_schema_is_referred_to() {
 }
 
 #[test]
-fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
+fn operations_have_a_unique_id_a_group_and_a_response() {
     for document in documents() {
         let tags = document["tags"].as_array().expect("tags");
         let known: BTreeSet<&str> = tags
@@ -52,16 +52,16 @@ fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
         for (path, operations) in document["paths"].as_object().expect("paths") {
             for (method, operation) in operations.as_object().expect("operations") {
                 let id = operation["operationId"].as_str().expect("an id");
-                assert!(ids.insert(id), "{id} is there twice");
+                assert!(ids.insert(id), "{id} is duplicated");
                 assert!(
                     operation["tags"][0]
                         .as_str()
                         .is_some_and(|tag| known.contains(tag)),
                     "{method} {path}"
                 );
-                let answers = operation["responses"].as_object().expect("answers");
+                let returns = operation["responses"].as_object().expect("answers");
                 assert!(
-                    answers
+                    returns
                         .keys()
                         .any(|status| status.starts_with('2') && status.len() == 3),
                     "{method} {path}"
@@ -82,7 +82,7 @@ fn every_operation_has_an_id_of_its_own_a_group_and_an_answer() {
 }
 
 #[test]
-fn the_page_needs_nothing_from_elsewhere() {
+fn docs_page_is_self_contained() {
     let page = include_str!("page.html");
     for elsewhere in [
         "http:",

@@ -1,63 +1,63 @@
-//! One operation: what the document says of it, together with the handler that does it.
+//! Builder of one operation: its description together with its handler.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter};
-use serde_json::Value;
-use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn, Paths};
+use utoipa::openapi::path::{OperationBuilder, ParameterIn, Paths};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaFormat, Type};
-use utoipa::openapi::{ContentBuilder, HttpMethod, Ref, RefOr, Required, ResponseBuilder};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::{ContentBuilder, HttpMethod, RefOr, Required, ResponseBuilder};
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::Shape;
-use crate::repeats::HEADER;
+use super::schema::{parameter, reference, text};
+use crate::idempotency::HEADER;
 use crate::state::GatewayState;
 
-/// The component that describes a refusal.
-pub(crate) const REFUSAL: &str = "Error";
+/// Schema of error responses.
+pub(crate) const ERROR_SCHEMA: &str = "Error";
 const JSON: &str = "application/json";
 
-/// An operation on its way into the router and the document, both at once.
+/// An operation for the router and the document.
 pub(crate) struct Operation {
     path: &'static str,
     method: HttpMethod,
     filter: MethodFilter,
-    said: OperationBuilder,
-    /// What is refused with the usual body, besides what other methods add.
+    builder: OperationBuilder,
+    /// Error statuses with the standard error body.
     refusals: Vec<u16>,
     body: Option<Shape>,
 }
 
-/// Begins an operation that reads.
+/// Begins a `GET` operation.
 pub(crate) fn get(path: &'static str, id: &str, summary: &str) -> Operation {
     Operation::new(HttpMethod::Get, MethodFilter::GET, path, id, summary)
 }
 
-/// Begins an operation that asks or makes.
+/// Begins a `POST` operation.
 pub(crate) fn post(path: &'static str, id: &str, summary: &str) -> Operation {
     Operation::new(HttpMethod::Post, MethodFilter::POST, path, id, summary)
 }
 
-/// Begins an operation that writes whole.
+/// Begins a `PUT` operation.
 pub(crate) fn put(path: &'static str, id: &str, summary: &str) -> Operation {
     Operation::new(HttpMethod::Put, MethodFilter::PUT, path, id, summary)
 }
 
-/// Begins an operation that changes parts.
+/// Begins a `PATCH` operation.
 pub(crate) fn patch(path: &'static str, id: &str, summary: &str) -> Operation {
     Operation::new(HttpMethod::Patch, MethodFilter::PATCH, path, id, summary)
 }
 
-/// Begins an operation that removes.
+/// Begins a `DELETE` operation.
 pub(crate) fn delete(path: &'static str, id: &str, summary: &str) -> Operation {
     Operation::new(HttpMethod::Delete, MethodFilter::DELETE, path, id, summary)
 }
 
 impl Operation {
-    /// The parameters of the path are all ids, except those that [`Operation::names`] says are not.
+    /// Begins an operation with the statuses of the request guard.
     fn new(
         method: HttpMethod,
         filter: MethodFilter,
@@ -65,27 +65,28 @@ impl Operation {
         id: &str,
         summary: &str,
     ) -> Self {
-        let said = OperationBuilder::new()
+        let builder = OperationBuilder::new()
             .operation_id(Some(id))
             .summary(Some(summary));
-        // The door: no key or a wrong one, a foreign page, too many wrong keys.
+        // Errors of the request guard: missing or invalid key, untrusted page, too many invalid
+        // keys.
         Self {
             path,
             method,
             filter,
-            said,
+            builder,
             refusals: vec![401, 403, 429],
             body: None,
         }
     }
 
-    /// The group it is listed in.
+    /// Sets the group.
     pub(crate) fn tag(mut self, tag: &str) -> Self {
-        self.said = self.said.tag(tag);
+        self.builder = self.builder.tag(tag);
         self
     }
 
-    /// The ids of the path are UUIDs; one that does not exist is 404.
+    /// Declares the path parameters as UUIDs; an unknown id returns 404.
     pub(crate) fn ids(self) -> Self {
         self.path_of(
             ObjectBuilder::new()
@@ -96,7 +97,7 @@ impl Operation {
         )
     }
 
-    /// What stands in the path is text, UUIDs are taken too.
+    /// Declares the path parameters as text.
     pub(crate) fn names(self) -> Self {
         self.path_of(
             ObjectBuilder::new()
@@ -116,58 +117,58 @@ impl Operation {
             .split('/')
             .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
         {
-            self.said =
-                self.said
+            self.builder =
+                self.builder
                     .parameter(parameter(ParameterIn::Path, name, schema.clone(), None));
         }
-        self.refuses(&[400, 404, 422])
+        self.fails_with(&[400, 404, 422])
     }
 
-    /// A parameter of the query.
+    /// Adds a query parameter.
     pub(crate) fn query(mut self, name: &str, schema: Schema, description: &str) -> Self {
-        self.said = self.said.parameter(parameter(
+        self.builder = self.builder.parameter(parameter(
             ParameterIn::Query,
             name,
             schema,
             Some(description),
         ));
-        self.refuses(&[400, 422])
+        self.fails_with(&[400, 422])
     }
 
-    /// A header of the request.
+    /// Adds a request header.
     pub(crate) fn header(mut self, name: &str, description: &str) -> Self {
-        self.said = self.said.parameter(parameter(
+        self.builder = self.builder.parameter(parameter(
             ParameterIn::Header,
             name,
             text(),
             Some(description),
         ));
-        self.refuses(&[422])
+        self.fails_with(&[422])
     }
 
-    /// It may be sent again under the name that its client gives it.
-    pub(crate) fn repeatable(mut self) -> Self {
+    /// Adds the `Idempotency-Key` header.
+    pub(crate) fn idempotent(mut self) -> Self {
         let name = ObjectBuilder::new()
             .schema_type(Type::String)
             .pattern(Some("^[!-~]{1,255}$"))
             .build()
             .into();
-        let description = "Names the request: sent again within a day, it is answered with what it made the first time.";
-        self.said = self.said.parameter(parameter(
+        let description = "Idempotency key: a retry with the same key within a day gets the result of the first request.";
+        self.builder = self.builder.parameter(parameter(
             ParameterIn::Header,
             HEADER,
             name,
             Some(description),
         ));
-        self.refuses(&[422])
+        self.fails_with(&[422])
     }
 
-    /// The component that the body must be.
+    /// Sets the schema of the required body.
     pub(crate) fn body(self, component: &'static str) -> Self {
         self.sent(component, Required::True)
     }
 
-    /// The component that the body may be; none is as good as an empty object.
+    /// Sets the schema of the optional body; a missing body equals an empty object.
     pub(crate) fn optional_body(self, component: &'static str) -> Self {
         self.sent(component, Required::False)
     }
@@ -180,12 +181,12 @@ impl Operation {
             .content(JSON, content)
             .required(Some(required))
             .build();
-        self.said = self.said.request_body(Some(body));
+        self.builder = self.builder.request_body(Some(body));
         self.body = Some(Shape::of(component));
-        self.refuses(&[400, 408, 413, 415, 422])
+        self.fails_with(&[400, 408, 413, 415, 422])
     }
 
-    /// The component that the parts of a form must be.
+    /// Sets the schema of a multipart form.
     pub(crate) fn form(mut self, component: &'static str) -> Self {
         let content = ContentBuilder::new()
             .schema(Some(reference(component)))
@@ -194,17 +195,17 @@ impl Operation {
             .content("multipart/form-data", content)
             .required(Some(Required::True))
             .build();
-        self.said = self.said.request_body(Some(body));
-        self.refuses(&[400, 408, 413, 415, 422])
+        self.builder = self.builder.request_body(Some(body));
+        self.fails_with(&[400, 408, 413, 415, 422])
     }
 
-    /// 200 with a component.
-    pub(crate) fn answers(self, component: &str, description: &str) -> Self {
-        self.answers_as(JSON, reference(component), description)
+    /// Adds a 200 response with a JSON schema.
+    pub(crate) fn returns(self, component: &str, description: &str) -> Self {
+        self.returns_as(JSON, reference(component), description)
     }
 
-    /// Another status with a component.
-    pub(crate) fn answers_as_well(
+    /// Adds a response with another status and a JSON schema.
+    pub(crate) fn returns_with_status(
         mut self,
         status: u16,
         component: &str,
@@ -217,40 +218,40 @@ impl Operation {
             .description(description)
             .content(JSON, content)
             .build();
-        self.said = self.said.response(status.to_string(), response);
+        self.builder = self.builder.response(status.to_string(), response);
         self
     }
 
-    /// 200 with an event stream.
+    /// Adds a 200 response with an event stream.
     pub(crate) fn streams(self) -> Self {
-        self.answers_as(
+        self.returns_as(
             "text/event-stream",
             reference("StreamEvent"),
-            "The events, as they come.",
+            "The events as they occur.",
         )
     }
 
-    /// 200 with text of another kind.
-    pub(crate) fn answers_text(self, kind: &str, description: &str) -> Self {
-        self.answers_as(kind, text().into(), description)
+    /// Adds a 200 response with text of the media type `kind`.
+    pub(crate) fn returns_text(self, kind: &str, description: &str) -> Self {
+        self.returns_as(kind, text().into(), description)
     }
 
-    /// 200 with a component, or with text of another kind.
-    pub(crate) fn answers_either(mut self, component: &str, kind: &str, description: &str) -> Self {
+    /// Adds a 200 response with a JSON schema or with text of the media type `kind`.
+    pub(crate) fn returns_either(mut self, component: &str, kind: &str, description: &str) -> Self {
         let of = |schema: RefOr<Schema>| ContentBuilder::new().schema(Some(schema)).build();
         let response = ResponseBuilder::new()
             .description(description)
             .content(kind, of(text().into()));
-        self.said = self.said.response(
+        self.builder = self.builder.response(
             "200",
             response.content(JSON, of(reference(component))).build(),
         );
         self
     }
 
-    fn answers_as(mut self, kind: &str, schema: RefOr<Schema>, description: &str) -> Self {
+    fn returns_as(mut self, kind: &str, schema: RefOr<Schema>, description: &str) -> Self {
         let content = ContentBuilder::new().schema(Some(schema)).build();
-        self.said = self.said.response(
+        self.builder = self.builder.response(
             "200",
             ResponseBuilder::new()
                 .description(description)
@@ -260,41 +261,41 @@ impl Operation {
         self
     }
 
-    /// A status without a body.
-    pub(crate) fn answers_empty(mut self, status: u16, description: &str) -> Self {
-        self.said = self.said.response(
+    /// Adds a response without a body.
+    pub(crate) fn returns_empty(mut self, status: u16, description: &str) -> Self {
+        self.builder = self.builder.response(
             status.to_string(),
             ResponseBuilder::new().description(description).build(),
         );
         self
     }
 
-    /// Statuses with the usual body of a refusal.
-    pub(crate) fn refuses(mut self, statuses: &[u16]) -> Self {
+    /// Adds error statuses with the standard error body.
+    pub(crate) fn fails_with(mut self, statuses: &[u16]) -> Self {
         self.refusals.extend(statuses);
         self
     }
 
-    /// What is wrong is told as bare text too (422).
-    pub(crate) fn refuses_in_text(mut self) -> Self {
+    /// Declares that errors of status 422 can also be plain text.
+    pub(crate) fn fails_with_text(mut self) -> Self {
         let plain = ContentBuilder::new().schema(Some(text())).build();
-        let response = refusal(422)
+        let response = error_response(422)
             .content("text/plain; charset=utf-8", plain)
             .build();
-        self.said = self.said.response("422", response);
+        self.builder = self.builder.response("422", response);
         self.refusals.retain(|status| *status != 422);
         self
     }
 
-    /// A refusal (400) in the body of a component of its own.
-    pub(crate) fn refuses_as(mut self, component: &str) -> Self {
+    /// Declares that errors of status 400 have the schema `component`.
+    pub(crate) fn fails_as(mut self, component: &str) -> Self {
         let own = ContentBuilder::new()
             .schema(Some(reference(component)))
             .build();
-        self.said = self.said.response(
+        self.builder = self.builder.response(
             "400",
             ResponseBuilder::new()
-                .description(meaning(400))
+                .description(error_description(400))
                 .content(JSON, own)
                 .build(),
         );
@@ -302,8 +303,8 @@ impl Operation {
         self
     }
 
-    /// The route: what was said, and the handler that keeps it.
-    pub(crate) fn by<H, T>(mut self, handler: H) -> UtoipaMethodRouter<Arc<GatewayState>>
+    /// Returns the route with its description and its handler.
+    pub(crate) fn handled_by<H, T>(mut self, handler: H) -> UtoipaMethodRouter<Arc<GatewayState>>
     where
         H: Handler<T, Arc<GatewayState>>,
         T: 'static,
@@ -311,13 +312,13 @@ impl Operation {
         self.refusals.sort_unstable();
         self.refusals.dedup();
         for status in self.refusals {
-            self.said = self
-                .said
-                .response(status.to_string(), refusal(status).build());
+            self.builder = self
+                .builder
+                .response(status.to_string(), error_response(status).build());
         }
-        self.said = self.said.response("5XX", refusal(500).build());
+        self.builder = self.builder.response("5XX", error_response(500).build());
         let mut paths = Paths::new();
-        paths.add_path_operation(self.path, vec![self.method], self.said.build());
+        paths.add_path_operation(self.path, vec![self.method], self.builder.build());
         let route = MethodRouter::new().on(self.filter, handler);
         (
             Vec::new(),
@@ -330,117 +331,28 @@ impl Operation {
     }
 }
 
-fn refusal(status: u16) -> ResponseBuilder {
+fn error_response(status: u16) -> ResponseBuilder {
     let content = ContentBuilder::new()
-        .schema(Some(reference(REFUSAL)))
+        .schema(Some(reference(ERROR_SCHEMA)))
         .build();
     ResponseBuilder::new()
-        .description(meaning(status))
+        .description(error_description(status))
         .content(JSON, content)
 }
 
-fn meaning(status: u16) -> &'static str {
+fn error_description(status: u16) -> &'static str {
     match status {
-        400 => "Understood, and refused.",
-        401 => "No API key, or a wrong one.",
+        400 => "The request is refused.",
+        401 => "Missing or invalid API key.",
         403 => "Not allowed.",
-        404 => "It does not exist, or belongs to somebody else.",
+        404 => "It does not exist or belongs to another user.",
         408 => "The body did not arrive in time.",
-        409 => "It does not go together with what is there.",
-        412 => "It changed since it was read.",
+        409 => "Conflict with the current state.",
+        412 => "The resource changed since it was read.",
         413 => "The body is too large.",
-        415 => "The body is compressed, or of a kind that this cannot be done with.",
-        422 => "A part of the request is not as described here.",
-        429 => "Too much at once.",
-        _ => "Our fault, or a part we need does not answer.",
+        415 => "The body is compressed, or its type is not supported.",
+        422 => "The request does not match this description.",
+        429 => "Too many requests.",
+        _ => "Internal error, or a required component does not respond.",
     }
-}
-
-fn reference(component: &str) -> RefOr<Schema> {
-    RefOr::Ref(Ref::from_schema_name(component))
-}
-
-fn parameter(
-    place: ParameterIn,
-    name: &str,
-    schema: Schema,
-    description: Option<&str>,
-) -> Parameter {
-    let required = if place == ParameterIn::Path {
-        Required::True
-    } else {
-        Required::False
-    };
-    ParameterBuilder::new()
-        .parameter_in(place)
-        .name(name)
-        .required(required)
-        .description(description)
-        .schema(Some(schema))
-        .build()
-}
-
-/// Any text.
-pub(crate) fn text() -> Schema {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .build()
-        .into()
-}
-
-/// True or false.
-pub(crate) fn flag() -> Schema {
-    ObjectBuilder::new()
-        .schema_type(Type::Boolean)
-        .default(Some(Value::Bool(false)))
-        .build()
-        .into()
-}
-
-/// A whole number, and what it is when nobody says.
-pub(crate) fn number(low: u32, high: u32, default: u32) -> Schema {
-    let number = ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .default(Some(default.into()));
-    number
-        .minimum(Some(f64::from(low)))
-        .maximum(Some(f64::from(high)))
-        .build()
-        .into()
-}
-
-/// A whole number of any size from `low` on.
-pub(crate) fn whole_number(low: u32) -> Schema {
-    ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .minimum(Some(f64::from(low)))
-        .build()
-        .into()
-}
-
-/// A whole number of at most `most`, above zero or below; zero when nobody says.
-pub(crate) fn signed(most: u32) -> Schema {
-    let number = ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .default(Some(0.into()));
-    number
-        .minimum(Some(-f64::from(most)))
-        .maximum(Some(f64::from(most)))
-        .build()
-        .into()
-}
-
-/// One of the words that a handler knows.
-pub(crate) fn word<T>(words: &[(&str, T)]) -> Schema {
-    let words = words.iter().map(|(word, _)| *word);
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .enum_values(Some(words))
-        .build()
-        .into()
-}
-
-/// Texts: the parameter repeated, or one with commas or a JSON list.
-pub(crate) fn texts() -> Schema {
-    ArrayBuilder::new().items(RefOr::T(text())).build().into()
 }

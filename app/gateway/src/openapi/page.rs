@@ -1,17 +1,18 @@
-//! `GET /docs`: a page that shows the document and tries its operations. It needs nothing from elsewhere.
+//! `GET /docs`: a self-contained page that shows the document and can try its operations.
 
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
 
 use crate::error::ApiError;
-use crate::routes::{App, Reply};
+use crate::routes::{App, ResponseResult};
 
-/// The page; where it says `{nonce}` comes the word that its own script and style go by.
+/// The page; `{nonce}` is replaced by the nonce of its script and style.
 const PAGE: &str = include_str!("page.html");
 
-/// The page may run its own script and ask this server, nothing else.
-pub(crate) async fn docs(State(state): App) -> Reply {
+/// Returns the page. Its content security policy allows only its own script and calls to this
+/// server.
+pub(crate) async fn docs(State(state): App) -> ResponseResult {
     if !state.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }

@@ -1,5 +1,5 @@
-//! What a component says of null. To leave a field out is one thing and to send null is another: only a component that says so
-//! takes null, and this is where all bodies of the platform's routes are asked.
+//! Rejection of nulls in bodies. A field may be null only if its schema allows it; a missing field
+//! is not a null. All bodies of the platform's routes are checked here.
 
 use std::sync::LazyLock;
 
@@ -8,23 +8,23 @@ use serde_json::{Map, Value};
 use super::COMPONENTS;
 use crate::error::Issue;
 
-/// All schemas by name. Tests read them too, so none is damaged.
+/// All schemas by name. Tests parse them, so they are valid.
 static SCHEMAS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     let read = |text: &&str| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
     COMPONENTS.iter().flat_map(read).collect()
 });
 
-/// The component that a route's body must be.
+/// Schema of a route's body.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape(&'static str);
 
 impl Shape {
-    /// The component of this name.
+    /// Returns the schema called `component`.
     pub(crate) const fn of(component: &'static str) -> Self {
         Self(component)
     }
 
-    /// The names of its fields.
+    /// Returns the names of its fields.
     pub(crate) fn fields(self) -> impl Iterator<Item = &'static str> {
         let properties = SCHEMAS
             .get(self.0)
@@ -35,22 +35,23 @@ impl Shape {
             .map(String::as_str)
     }
 
-    /// Every null in the body that the component does not take. Inside of alternatives nobody looks.
+    /// Returns an issue for every null that the schema does not allow. Alternatives (`anyOf`) are
+    /// not checked.
     pub(crate) fn nulls(self, body: &Value) -> Vec<Issue> {
-        let mut found = Vec::new();
+        let mut issues = Vec::new();
         if let Some(schema) = SCHEMAS.get(self.0) {
-            collect(schema, body, &mut vec!["body".into()], &mut found);
+            collect(schema, body, &mut vec!["body".into()], &mut issues);
         }
-        found
+        issues
     }
 }
 
-fn collect(schema: &Value, value: &Value, at: &mut Vec<Value>, found: &mut Vec<Issue>) {
+fn collect(schema: &Value, value: &Value, at: &mut Vec<Value>, issues: &mut Vec<Issue>) {
     let schema = resolved(schema);
     let mut enter = |schema: Option<&Value>, value: &Value, place: Value| {
         if let Some(schema) = schema {
             at.push(place);
-            collect(schema, value, at, found);
+            collect(schema, value, at, issues);
             at.pop();
         }
     };
@@ -69,7 +70,7 @@ fn collect(schema: &Value, value: &Value, at: &mut Vec<Value>, found: &mut Vec<I
             .iter()
             .enumerate()
             .for_each(|(n, item)| enter(schema.get("items"), item, n.into())),
-        Value::Null if !takes_null(schema) => found.push(Issue::new(
+        Value::Null if !takes_null(schema) => issues.push(Issue::new(
             "type",
             at.clone(),
             "Input should not be null",
@@ -105,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn places(component: &'static str, body: Value) -> Vec<String> {
+    fn locations(component: &'static str, body: Value) -> Vec<String> {
         Shape::of(component)
             .nulls(&body)
             .iter()
@@ -114,26 +115,26 @@ mod tests {
     }
 
     #[test]
-    fn null_is_taken_where_the_component_says_so_and_nowhere_else() {
+    fn null_is_accepted_only_where_the_schema_allows_it() {
         let run = json!({ "assistant_id": "a", "input": null, "command": null, "checkpoint_id": null, "unknown": null });
-        assert_eq!(places("RunCreate", run.clone()), Vec::<String>::new());
+        assert_eq!(locations("RunCreate", run.clone()), Vec::<String>::new());
         assert_eq!(
-            places(
+            locations(
                 "RunCreate",
                 json!({ "webhook": null, "metadata": { "free": null } })
             ),
             [r#"["body","webhook"]"#]
         );
         assert_eq!(
-            places("RunCreate", json!({ "config": { "tags": null } })),
+            locations("RunCreate", json!({ "config": { "tags": null } })),
             [r#"["body","config","tags"]"#]
         );
         assert_eq!(
-            places("RunBatch", json!([run, { "metadata": null }])),
+            locations("RunBatch", json!([run, { "metadata": null }])),
             [r#"["body",1,"metadata"]"#]
         );
         assert_eq!(
-            places(
+            locations(
                 "ThreadCreate",
                 json!({ "supersteps": [{ "updates": [{ "values": null, "as_node": null }] }] })
             )

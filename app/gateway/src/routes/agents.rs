@@ -1,47 +1,50 @@
-//! `/agents` and `/user-profile`: agents that users make, and what users say of themselves. Off unless `agents_api.enabled`.
+//! `/agents` and `/user-profile`: custom agents and the user's profile. Disabled unless
+//! `agents_api.enabled` is set.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use harness::agents::custom::{AgentName, CustomAgent, ModelOverrides, change, change_profile};
-use harness::memory::{MemoryError, MemoryScope};
 use harness::runtime::actor_context::effective_user_id;
+use harness::user_memory::{MemoryError, MemoryScope};
 use serde_json::{Value, json};
 
-use super::{Answer, App};
+use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids, Query};
 use crate::state::GatewayState;
 
 const EFFORTS: [(&str, &str); 3] = [("low", "low"), ("medium", "medium"), ("high", "high")];
 
-/// `GET /agents`: the user's, and those that everybody has.
-pub(crate) async fn list(State(state): App) -> Answer {
-    switched_on(&state)?;
+/// `GET /agents`: the user's agents and the shared ones.
+pub(crate) async fn list(State(state): App) -> JsonResult {
+    require_enabled(&state)?;
     let agents = state.custom_agents.list(&effective_user_id()).await?;
     Ok(Json(
-        json!({ "agents": agents.iter().map(|(name, agent)| shown(name, agent)).collect::<Vec<_>>() }),
+        json!({ "agents": agents.iter().map(|(name, agent)| agent_json(name, agent)).collect::<Vec<_>>() }),
     ))
 }
 
-/// `GET /agents/check`: whether an agent of this name can be made.
-pub(crate) async fn check(State(state): App, query: Query) -> Answer {
-    switched_on(&state)?;
-    let name = named(query.get("name").unwrap_or_default())?;
-    let known = state.custom_agents.get(&effective_user_id(), &name).await?;
-    Ok(Json(json!({ "available": known.is_none(), "name": name })))
+/// `GET /agents/check`: reports whether an agent name is available.
+pub(crate) async fn check(State(state): App, query: Query) -> JsonResult {
+    require_enabled(&state)?;
+    let name = parse_name(query.get("name").unwrap_or_default())?;
+    let existing = state.custom_agents.get(&effective_user_id(), &name).await?;
+    Ok(Json(
+        json!({ "available": existing.is_none(), "name": name }),
+    ))
 }
 
 /// `GET /agents/{name}`.
-pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
-    switched_on(&state)?;
-    let name = named(ids.text("name"))?;
+pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
+    require_enabled(&state)?;
+    let name = parse_name(ids.text("name"))?;
     let agent = state
         .custom_agents
         .get(&effective_user_id(), &name)
         .await?
-        .ok_or_else(|| absent(&name))?;
-    Ok(Json(shown(&name, &agent)))
+        .ok_or_else(|| not_found(&name))?;
+    Ok(Json(agent_json(&name, &agent)))
 }
 
 /// `POST /agents`.
@@ -49,81 +52,81 @@ pub(crate) async fn create(
     State(state): App,
     Body(mut body): Body,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
-    switched_on(&state)?;
+    require_enabled(&state)?;
     let name = body.required_text("name");
-    let draft = Draft::read(&mut body);
+    let patch = AgentPatch::read(&mut body);
     body.finish()?;
     state.health.require_space()?;
-    let name = named(&name)?;
+    let name = parse_name(&name)?;
     if name.is_reserved() {
         return Err(ApiError::Unprocessable(format!(
             "Invalid agent name '{name}'. The name is reserved."
         )));
     }
-    draft.check_model(&state, None)?;
+    patch.check_model(&state, None)?;
     let agent = change(
         &*state.custom_agents,
         &effective_user_id(),
         &name,
-        |known| match known {
+        |existing| match existing {
             Some(_) => Err(ApiError::Conflict(format!("Agent '{name}' already exists"))),
-            None => Ok(Some(draft.over(CustomAgent::default()))),
+            None => Ok(Some(patch.apply_to(CustomAgent::default()))),
         },
     )
     .await?;
     Ok((
         StatusCode::CREATED,
-        Json(shown(&name, &agent.unwrap_or_default())),
+        Json(agent_json(&name, &agent.unwrap_or_default())),
     ))
 }
 
-/// `PUT /agents/{name}`: what the body leaves out stays.
-pub(crate) async fn update(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
-    switched_on(&state)?;
-    let name = named(ids.text("name"))?;
-    let draft = Draft::read(&mut body);
+/// `PUT /agents/{name}`: missing fields stay unchanged.
+pub(crate) async fn update(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+    require_enabled(&state)?;
+    let name = parse_name(ids.text("name"))?;
+    let patch = AgentPatch::read(&mut body);
     body.finish()?;
     state.health.require_space()?;
     let agent = change(
         &*state.custom_agents,
         &effective_user_id(),
         &name,
-        |known| {
-            let known = own(&name, known)?;
-            draft.check_model(&state, known.model.as_deref())?;
-            Ok::<_, ApiError>(Some(draft.over(known)))
+        |existing| {
+            let existing = require_own(&name, existing)?;
+            patch.check_model(&state, existing.model.as_deref())?;
+            Ok::<_, ApiError>(Some(patch.apply_to(existing)))
         },
     )
     .await?;
-    Ok(Json(shown(&name, &agent.unwrap_or_default())))
+    Ok(Json(agent_json(&name, &agent.unwrap_or_default())))
 }
 
 /// `DELETE /agents/{name}`.
 pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, ApiError> {
-    switched_on(&state)?;
-    let name = named(ids.text("name"))?;
+    require_enabled(&state)?;
+    let name = parse_name(ids.text("name"))?;
     let user = effective_user_id();
-    let removed = change(&*state.custom_agents, &user, &name, |known| {
-        own(&name, known).map(|_| None)
+    let removed = change(&*state.custom_agents, &user, &name, |existing| {
+        require_own(&name, existing).map(|_| None)
     })
     .await;
-    // It may have gone with a request that could not forget what it remembered.
+    // An earlier request may have removed the agent and then failed to remove its memory.
     let is_absent = matches!(removed, Err(ApiError::NotFound(_)));
     let remembers = is_absent
         && state
-            .memories
+            .user_memories
             .agents(&user)
             .await?
             .iter()
             .any(|agent| agent == name.as_str());
     if remembers || removed.is_ok() {
-        // Whoever has this name next is somebody else.
+        // The next agent with this name must not inherit the memory.
         let memory = MemoryScope {
             user,
             agent: Some(name.to_string()),
         };
         state
-            .memories
+            .user_memories
             .forget(&memory)
             .await
             .map_err(|error| match error {
@@ -135,29 +138,30 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, Ap
 }
 
 /// `GET /user-profile`.
-pub(crate) async fn profile(State(state): App) -> Answer {
-    switched_on(&state)?;
-    Ok(Json(said(
+pub(crate) async fn profile(State(state): App) -> JsonResult {
+    require_enabled(&state)?;
+    Ok(Json(profile_json(
         &state.custom_agents.profile(&effective_user_id()).await?,
     )))
 }
 
 /// `PUT /user-profile`.
-pub(crate) async fn save_profile(State(state): App, Body(mut body): Body) -> Answer {
-    switched_on(&state)?;
+pub(crate) async fn save_profile(State(state): App, Body(mut body): Body) -> JsonResult {
+    require_enabled(&state)?;
     let content = body.text("content").unwrap_or_default();
     body.finish()?;
     state.health.require_space()?;
     change_profile(&*state.custom_agents, &effective_user_id(), &content).await?;
-    Ok(Json(said(&content)))
+    Ok(Json(profile_json(&content)))
 }
 
-fn said(profile: &str) -> Value {
+fn profile_json(profile: &str) -> Value {
     json!({ "content": (!profile.is_empty()).then_some(profile) })
 }
 
-/// The web UI looks for the name of the switch in the text.
-fn switched_on(state: &GatewayState) -> Result<(), ApiError> {
+/// Rejects the request if custom agents are disabled. The web UI searches the text for the name of
+/// the setting.
+fn require_enabled(state: &GatewayState) -> Result<(), ApiError> {
     match state.info.features().agents_api {
         true => Ok(()),
         false => Err(ApiError::Forbidden(
@@ -166,28 +170,28 @@ fn switched_on(state: &GatewayState) -> Result<(), ApiError> {
     }
 }
 
-fn named(text: &str) -> Result<AgentName, ApiError> {
+fn parse_name(text: &str) -> Result<AgentName, ApiError> {
     AgentName::parse(text).map_err(|error| {
         let name = error.0;
         ApiError::Unprocessable(format!("Invalid agent name '{name}'. Must match ^[A-Za-z0-9-]+$ and have at most 64 characters."))
     })
 }
 
-fn absent(name: &AgentName) -> ApiError {
+fn not_found(name: &AgentName) -> ApiError {
     ApiError::NotFound(format!("Agent '{name}' not found"))
 }
 
-/// The agent, if it is one that its user can change.
-fn own(name: &AgentName, known: Option<CustomAgent>) -> Result<CustomAgent, ApiError> {
-    match known.ok_or_else(|| absent(name))? {
+/// Returns the agent, if its user can change it.
+fn require_own(name: &AgentName, existing: Option<CustomAgent>) -> Result<CustomAgent, ApiError> {
+    match existing.ok_or_else(|| not_found(name))? {
         agent if agent.shared => Err(ApiError::Conflict(format!(
-            "Agent '{name}' belongs to everybody and cannot be changed"
+            "Agent '{name}' is shared by all users and cannot be changed"
         ))),
         agent => Ok(agent),
     }
 }
 
-fn shown(name: &AgentName, agent: &CustomAgent) -> Value {
+fn agent_json(name: &AgentName, agent: &CustomAgent) -> Value {
     let settings = agent.model_settings.as_ref();
     json!({
         "name": name,
@@ -202,9 +206,10 @@ fn shown(name: &AgentName, agent: &CustomAgent) -> Value {
     })
 }
 
-/// What a body says of an agent. The outer `None` is what it says nothing of, the inner one is null: the usual.
+/// Fields of an agent in a body. The outer `None` is a missing field, the inner `None` is null,
+/// which restores the default.
 #[derive(Debug, Clone)]
-struct Draft {
+struct AgentPatch {
     description: Option<String>,
     soul: Option<String>,
     model: Option<Option<String>>,
@@ -215,45 +220,53 @@ struct Draft {
     reasoning_effort: Option<Option<String>>,
 }
 
-impl Draft {
+impl AgentPatch {
     fn read(body: &mut Fields) -> Self {
         Self {
             description: body.text("description"),
             soul: body.text("soul"),
-            model: given(body, "model", Fields::text),
-            tool_groups: given(body, "tool_groups", Fields::texts),
-            skills: given(body, "skills", Fields::texts),
-            model_settings: given(body, "model_settings", overrides),
-            thinking_enabled: given(body, "thinking_enabled", Fields::flag),
-            reasoning_effort: given(body, "reasoning_effort", |body, key| {
+            model: nullable(body, "model", Fields::text),
+            tool_groups: nullable(body, "tool_groups", Fields::texts),
+            skills: nullable(body, "skills", Fields::texts),
+            model_settings: nullable(body, "model_settings", read_overrides),
+            thinking_enabled: nullable(body, "thinking_enabled", Fields::flag),
+            reasoning_effort: nullable(body, "reasoning_effort", |body, key| {
                 body.word(key, &EFFORTS).map(str::to_owned)
             }),
         }
     }
 
-    fn over(&self, held: CustomAgent) -> CustomAgent {
+    fn apply_to(&self, current: CustomAgent) -> CustomAgent {
         CustomAgent {
-            description: self.description.clone().unwrap_or(held.description),
-            soul: self.soul.clone().unwrap_or(held.soul),
-            model: self.model.clone().unwrap_or(held.model),
-            tool_groups: self.tool_groups.clone().unwrap_or(held.tool_groups),
-            skills: self.skills.clone().unwrap_or(held.skills),
-            model_settings: self.model_settings.clone().unwrap_or(held.model_settings),
-            thinking_enabled: self.thinking_enabled.unwrap_or(held.thinking_enabled),
+            description: self.description.clone().unwrap_or(current.description),
+            soul: self.soul.clone().unwrap_or(current.soul),
+            model: self.model.clone().unwrap_or(current.model),
+            tool_groups: self.tool_groups.clone().unwrap_or(current.tool_groups),
+            skills: self.skills.clone().unwrap_or(current.skills),
+            model_settings: self
+                .model_settings
+                .clone()
+                .unwrap_or(current.model_settings),
+            thinking_enabled: self.thinking_enabled.unwrap_or(current.thinking_enabled),
             reasoning_effort: self
                 .reasoning_effort
                 .clone()
-                .unwrap_or(held.reasoning_effort),
-            ..held
+                .unwrap_or(current.reasoning_effort),
+            ..current
         }
     }
 
-    /// Refuses a model that there is not. One that the agent has already may have gone from the configuration since.
-    fn check_model(&self, state: &GatewayState, held: Option<&str>) -> Result<(), ApiError> {
+    /// Rejects an unknown model. The agent's current model is accepted even if it is no longer
+    /// configured.
+    fn check_model(&self, state: &GatewayState, current: Option<&str>) -> Result<(), ApiError> {
         match self.model.as_ref().and_then(Option::as_deref) {
             Some(model)
-                if held != Some(model)
-                    && state.info.models().iter().all(|known| known.name != model) =>
+                if current != Some(model)
+                    && state
+                        .info
+                        .models()
+                        .iter()
+                        .all(|existing| existing.name != model) =>
             {
                 Err(ApiError::Unprocessable(format!(
                     "Model '{}' not found",
@@ -265,8 +278,8 @@ impl Draft {
     }
 }
 
-/// A field that may be null, if the body has it.
-fn given<T>(
+/// Reads a nullable field, if it is present.
+fn nullable<T>(
     body: &mut Fields,
     key: &str,
     read: impl FnOnce(&mut Fields, &str) -> Option<T>,
@@ -274,10 +287,10 @@ fn given<T>(
     body.map().contains_key(key).then(|| read(body, key))
 }
 
-fn overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
-    let given = body.object(key)?;
-    let input = Value::Object(given.clone());
-    if let Some(unknown) = given
+fn read_overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
+    let fields = body.object(key)?;
+    let input = Value::Object(fields.clone());
+    if let Some(unknown) = fields
         .keys()
         .find(|name| !["temperature", "max_tokens"].contains(&name.as_str()))
     {
@@ -288,7 +301,7 @@ fn overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
             &input,
         );
     }
-    let number = |name: &str| given.get(name).filter(|value| !value.is_null());
+    let number = |name: &str| fields.get(name).filter(|value| !value.is_null());
     let read = ModelOverrides {
         temperature: number("temperature")
             .and_then(Value::as_f64)

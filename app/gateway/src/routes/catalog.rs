@@ -1,4 +1,5 @@
-//! What the web UI loads before the first message: models, features, limits, and parts that are switched off.
+//! Data that the web UI loads before the first message: models, features, limits, and disabled
+//! features.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,7 +7,7 @@ use harness::models::{ModelList, TokenUsageView};
 use harness::runtime::actor_context::Owner;
 use serde_json::{Value, json};
 
-use super::{Answer, App};
+use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::Ids;
 
@@ -22,14 +23,15 @@ pub(crate) async fn models(State(state): App) -> Json<Value> {
 }
 
 /// `GET /models/{name}`.
-pub(crate) async fn model(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn model(State(state): App, ids: Ids) -> JsonResult {
     let name = ids.text("name");
-    let found = state
+    let model_facts = state
         .info
         .models()
         .into_iter()
         .find(|model| model.name == name);
-    let model = found.ok_or_else(|| ApiError::NotFound(format!("Model '{name}' not found")))?;
+    let model =
+        model_facts.ok_or_else(|| ApiError::NotFound(format!("Model '{name}' not found")))?;
     Ok(Json(json!(model)))
 }
 
@@ -49,7 +51,7 @@ pub(crate) async fn suggestions_config(State(state): App) -> Json<Value> {
 }
 
 /// `GET /threads/{t}/uploads/limits`: also for a thread that does not exist yet.
-pub(crate) async fn upload_limits(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn upload_limits(State(state): App, ids: Ids) -> JsonResult {
     let _known = state.threads.get(&ids.thread()?, &Owner::Auto).await?;
     Ok(Json(json!(state.info.uploads())))
 }

@@ -1,4 +1,4 @@
-//! `/console`: what the caller's runs add up to, in all threads.
+//! `/console`: totals of the caller's runs in all threads.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use chrono::{NaiveDate, TimeDelta};
 use deerflow_domain::threads::ThreadSearch;
-use deerflow_domain::usage::{Spent, Window};
+use deerflow_domain::usage::{ModelUsage, UsageWindow};
 use harness::clock::iso_z;
 use harness::messages::UsageMetadata;
 use harness::models::Pricing;
@@ -16,52 +16,52 @@ use harness::runtime::runs::store::RunListQuery;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use crate::bill::Bill;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::Query;
+use crate::queries::pricing::CostTotal;
+use crate::responses::run_status;
 use crate::routes::runs::STATUSES;
-use crate::routes::{Answer, App};
+use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
-use crate::wire::run_status;
 
-/// The longest that a clock can be before or behind UTC, in minutes.
-const MOST_AHEAD: u64 = 840;
-/// The furthest page. Nobody has so many runs.
-const FURTHEST: u64 = 1_000_000_000;
+/// Maximum offset of a clock from UTC, in minutes.
+const MAX_UTC_OFFSET_MINUTES: u64 = 840;
+/// Maximum offset of a page.
+const MAX_OFFSET: u64 = 1_000_000_000;
 
-/// `GET /console/stats`: everything in one look.
-pub(crate) async fn stats(State(state): App) -> Answer {
+/// `GET /console/stats`: all totals.
+pub(crate) async fn stats(State(state): App) -> JsonResult {
     let runs = state.usage.counts(&Owner::Auto).await?;
     let threads = state
         .threads
         .count(&ThreadSearch::default(), &Owner::Auto)
         .await?;
     let agents = state.custom_agents.list(&effective_user_id()).await?.len();
-    let spent = state.usage.spent(&Owner::Auto).await?;
-    let mut bill = bill(&state);
-    for model in &spent {
-        bill.add(&model.model, &model.usage);
+    let model_usage = state.usage.model_usage(&Owner::Auto).await?;
+    let mut cost_total = cost_total(&state);
+    for model in &model_usage {
+        cost_total.add(&model.model, &model.usage);
     }
-    let (currency, cost) = bill.total().unzip();
+    let (currency, cost) = cost_total.total().unzip();
     Ok(Json(json!({
         "total_runs": runs.all,
         "active_runs": runs.active,
         "failed_runs": runs.failed,
         "total_threads": threads,
         "total_agents": agents,
-        "total_tokens": added_up(&spent).total(),
+        "total_tokens": total_usage(&model_usage).total(),
         "total_cost": cost,
         "currency": currency,
     })))
 }
 
 /// `GET /console/runs`: the runs of all threads, newest first.
-pub(crate) async fn runs(State(state): App, query: Query) -> Answer {
+pub(crate) async fn runs(State(state): App, query: Query) -> JsonResult {
     let limit = query.number("limit", 1..=100)?.unwrap_or(20) as usize;
-    let offset = query.number("offset", 0..=FURTHEST)?.unwrap_or(0) as usize;
+    let offset = query.number("offset", 0..=MAX_OFFSET)?.unwrap_or(0) as usize;
     let status = query.word("status", STATUSES)?;
-    let mut found = state
+    let mut matches = state
         .usage
         .runs(
             &RunListQuery {
@@ -72,24 +72,24 @@ pub(crate) async fn runs(State(state): App, query: Query) -> Answer {
             &Owner::Auto,
         )
         .await?;
-    let has_more = found.len() > limit;
-    found.truncate(limit);
-    let titles = titles(&state, &found).await?;
-    let shown: Vec<Value> = found
+    let has_more = matches.len() > limit;
+    matches.truncate(limit);
+    let titles = titles(&state, &matches).await?;
+    let rows: Vec<Value> = matches
         .iter()
-        .map(|run| shown(run, titles.get(run.thread_id.as_str()), &state))
+        .map(|run| run_view(run, titles.get(run.thread_id.as_str()), &state))
         .collect();
-    Ok(Json(json!({ "runs": shown, "has_more": has_more })))
+    Ok(Json(json!({ "runs": rows, "has_more": has_more })))
 }
 
-fn shown(run: &RunRecord, title: Option<&String>, state: &GatewayState) -> Value {
-    let mut bill = bill(state);
+fn run_view(run: &RunRecord, title: Option<&String>, state: &GatewayState) -> Value {
+    let mut cost_total = cost_total(state);
     let costs: Vec<f64> = run
         .completion
         .by_model()
-        .filter_map(|(model, usage)| bill.add(model, &usage))
+        .filter_map(|(model, usage)| cost_total.add(model, &usage))
         .collect();
-    // Durations stay far below what a float holds exactly.
+    // Durations are far below the exact range of a float.
     let seconds = (run.updated_at - run.created_at).num_milliseconds().max(0) as f64 / 1_000.0;
     json!({
         "run_id": run.run_id,
@@ -103,12 +103,12 @@ fn shown(run: &RunRecord, title: Option<&String>, state: &GatewayState) -> Value
         "duration_seconds": run.status.is_terminal().then_some(seconds),
         "total_tokens": run.completion.total_tokens,
         "message_count": run.completion.message_count,
-        "cost": bill.total().filter(|_| !costs.is_empty()).map(|(_, cost)| cost),
+        "cost": cost_total.total().filter(|_| !costs.is_empty()).map(|(_, cost)| cost),
         "error": run.error,
     })
 }
 
-/// The titles of the threads of a page.
+/// Returns the titles of the threads of a page.
 async fn titles(
     state: &GatewayState,
     runs: &[RunRecord],
@@ -128,28 +128,32 @@ async fn titles(
         .collect())
 }
 
-/// `GET /console/usage`: tokens and costs, day by day and model by model.
-pub(crate) async fn usage(State(state): App, query: Query) -> Answer {
+/// `GET /console/usage`: tokens and costs by day and by model.
+pub(crate) async fn usage(State(state): App, query: Query) -> JsonResult {
     let days = query.number("days", 1..=90)?.unwrap_or(14) as u32;
-    let ahead = TimeDelta::minutes(query.signed("tz_offset_minutes", MOST_AHEAD)?.unwrap_or(0));
+    let utc_offset = TimeDelta::minutes(
+        query
+            .signed("tz_offset_minutes", MAX_UTC_OFFSET_MINUTES)?
+            .unwrap_or(0),
+    );
     let now = state.clock.now();
-    let window = Window::of_days(days, now, ahead);
-    let found = state.usage.days(&window, &Owner::Auto).await?;
-    let mut bill = bill(&state);
-    let mut by_model: IndexMap<&str, (Spent, Option<f64>)> = IndexMap::new();
+    let window = UsageWindow::last_days(days, now, utc_offset);
+    let matches = state.usage.days(&window, &Owner::Auto).await?;
+    let mut cost_total = cost_total(&state);
+    let mut by_model: IndexMap<&str, (ModelUsage, Option<f64>)> = IndexMap::new();
     let mut by_date: HashMap<NaiveDate, Value> = HashMap::new();
     let (mut tokens, mut runs) = (0, 0);
-    for day in &found {
+    for day in &matches {
         let mut cost = 0.0;
-        for spent in &day.spent {
-            let paid = bill.add(&spent.model, &spent.usage);
+        for model_usage in &day.model_usage {
+            let paid = cost_total.add(&model_usage.model, &model_usage.usage);
             cost += paid.unwrap_or_default();
-            let (sum, price) = by_model.entry(spent.model.as_str()).or_default();
-            sum.runs += spent.runs;
-            sum.usage = sum.usage.and(&spent.usage);
+            let (sum, price) = by_model.entry(model_usage.model.as_str()).or_default();
+            sum.runs += model_usage.runs;
+            sum.usage = sum.usage.and(&model_usage.usage);
             *price = paid.map(|paid| price.unwrap_or_default() + paid).or(*price);
         }
-        let sum = added_up(&day.spent);
+        let sum = total_usage(&day.model_usage);
         tokens = sum.total().saturating_add(tokens);
         runs += day.runs;
         by_date.insert(day.date, row(day.date, &sum, day.runs, cost));
@@ -166,13 +170,13 @@ pub(crate) async fn usage(State(state): App, query: Query) -> Answer {
         .collect();
     let models = by_model.into_iter().map(|(model, (sum, cost))| {
         let (input, cached) = (sum.usage.input_tokens, sum.usage.cache_read());
-        let said = json!({
+        let model_view = json!({
             "tokens": sum.usage.total(), "runs": sum.runs, "cost": cost, "input_tokens": input, "cache_read_tokens": cached,
         });
-        (model.to_owned(), said)
+        (model.to_owned(), model_view)
     });
     let models: serde_json::Map<String, Value> = models.collect();
-    let (currency, cost) = bill.total().unzip();
+    let (currency, cost) = cost_total.total().unzip();
     Ok(Json(json!({
         "days": rows,
         "by_model": models,
@@ -183,10 +187,12 @@ pub(crate) async fn usage(State(state): App, query: Query) -> Answer {
     })))
 }
 
-fn added_up(spent: &[Spent]) -> UsageMetadata {
-    spent
+fn total_usage(model_usage: &[ModelUsage]) -> UsageMetadata {
+    model_usage
         .iter()
-        .fold(UsageMetadata::default(), |sum, spent| sum.and(&spent.usage))
+        .fold(UsageMetadata::default(), |sum, model_usage| {
+            sum.and(&model_usage.usage)
+        })
 }
 
 fn row(date: NaiveDate, sum: &UsageMetadata, runs: u64, cost: f64) -> Value {
@@ -200,6 +206,6 @@ fn row(date: NaiveDate, sum: &UsageMetadata, runs: u64, cost: f64) -> Value {
     })
 }
 
-fn bill(state: &GatewayState) -> Bill<impl Fn(&str) -> Option<Pricing>> {
-    Bill::new(|model| state.info.pricing(model))
+fn cost_total(state: &GatewayState) -> CostTotal<impl Fn(&str) -> Option<Pricing>> {
+    CostTotal::new(|model| state.info.pricing(model))
 }

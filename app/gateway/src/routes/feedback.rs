@@ -10,29 +10,29 @@ use serde_json::json;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::reads::{require_run, require_thread};
-use crate::routes::{Answer, App};
+use crate::queries::threads::{require_run, require_thread};
+use crate::responses::feedback_json;
+use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
-use crate::wire::feedback_json;
 
-/// Writes the caller's feedback on the run as a whole.
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+/// Writes the caller's feedback on the whole run.
+pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     let rating = rating(&mut body);
     let comment = body.text("comment");
     body.finish()?;
     write(&state, &ids, rating, comment, None).await
 }
 
-/// The same, which may name a message.
-pub(crate) async fn post(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+/// Writes feedback on the run or on one of its messages.
+pub(crate) async fn post(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     let rating = rating(&mut body);
     let (comment, message_id) = (body.text("comment"), body.text("message_id"));
     body.finish()?;
     write(&state, &ids, rating, comment, message_id).await
 }
 
-/// What was given.
-pub(crate) async fn list(State(state): App, ids: Ids) -> Answer {
+/// Lists the feedback.
+pub(crate) async fn list(State(state): App, ids: Ids) -> JsonResult {
     let (thread, run) = run_of(&state, &ids).await?;
     let rows = state
         .feedback
@@ -41,8 +41,8 @@ pub(crate) async fn list(State(state): App, ids: Ids) -> Answer {
     Ok(Json(rows.iter().map(feedback_json).collect()))
 }
 
-/// What it adds up to.
-pub(crate) async fn stats(State(state): App, ids: Ids) -> Answer {
+/// Returns the totals.
+pub(crate) async fn stats(State(state): App, ids: Ids) -> JsonResult {
     let (thread, run) = run_of(&state, &ids).await?;
     let rows = state
         .feedback
@@ -55,8 +55,8 @@ pub(crate) async fn stats(State(state): App, ids: Ids) -> Answer {
     ))
 }
 
-/// Takes it back: the caller's, or the one whose id is in the path.
-pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
+/// Removes feedback: the caller's, or the one whose id is in the path.
+pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
     let (thread, run) = run_of(&state, &ids).await?;
     let id = Some(ids.text("feedback_id")).filter(|id| !id.is_empty());
     if state
@@ -75,13 +75,14 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
     }))
 }
 
-/// The number in the body; what is no 1 or -1 is told apart from what is no number.
+/// Reads the rating; a number other than 1 and -1 has a different error than a value of another
+/// type.
 fn rating(body: &mut Fields) -> Option<i64> {
-    let Some(given) = body.value("rating").cloned() else {
+    let Some(raw) = body.value("rating").cloned() else {
         body.missing("rating");
         return None;
     };
-    let number = given.as_f64().map(|number| {
+    let number = raw.as_f64().map(|number| {
         if number.abs() == 1.0 {
             number as i64
         } else {
@@ -93,7 +94,7 @@ fn rating(body: &mut Fields) -> Option<i64> {
             "int_type",
             "rating",
             "Input should be a valid integer",
-            &given,
+            &raw,
         )
     })
 }
@@ -104,7 +105,7 @@ async fn write(
     rating: Option<i64>,
     comment: Option<String>,
     message_id: Option<String>,
-) -> Answer {
+) -> JsonResult {
     let rating = rating
         .and_then(Rating::from_number)
         .ok_or_else(|| ApiError::BadRequest("rating must be +1 or -1".to_owned()))?;
@@ -127,7 +128,7 @@ async fn write(
     Ok(Json(feedback_json(&stored)))
 }
 
-/// The run in the path, if it is the caller's.
+/// Returns the run of the path, if it belongs to the caller.
 async fn run_of(state: &GatewayState, ids: &Ids) -> Result<(ThreadId, RunId), ApiError> {
     let thread = ids.thread()?;
     require_thread(state, &thread).await?;

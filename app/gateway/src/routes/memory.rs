@@ -1,35 +1,37 @@
-//! `/memory`: what is remembered about the user, to read, correct, take away and bring along.
+//! `/memory`: read, correct, remove, export and import the user's memory.
 
 use axum::Json;
 use axum::extract::State;
-use harness::memory::{
+use harness::runtime::actor_context::effective_user_id;
+use harness::user_memory::{
     FactChange, ImportIssue, MemoryDocument, MemoryError, MemoryScope, MemoryStatus,
     category_issue, confidence_issue, content_issue, import_issues,
 };
-use harness::runtime::actor_context::effective_user_id;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Answer, App};
+use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
 
-/// The whole document; also for the export.
-pub(crate) async fn get(State(state): App) -> Answer {
-    Ok(Json(json!(state.memories.read(&scope()).await?.document)))
+/// Returns the whole document; also for the export.
+pub(crate) async fn get(State(state): App) -> JsonResult {
+    Ok(Json(json!(
+        state.user_memories.read(&scope()).await?.document
+    )))
 }
 
-/// Nothing is kept in between, so that there is nothing to read anew.
-pub(crate) async fn reload(state: App) -> Answer {
+/// Returns the whole document: no copy is cached that could be reloaded.
+pub(crate) async fn reload(state: App) -> JsonResult {
     get(state).await
 }
 
-/// Also what the user's agents remember.
-pub(crate) async fn clear(State(state): App) -> Answer {
-    answer(state.memories.forget_user(&effective_user_id()).await)
+/// Clears the user's memory, including that of the user's agents.
+pub(crate) async fn clear(State(state): App) -> JsonResult {
+    document_json(state.user_memories.forget_user(&effective_user_id()).await)
 }
 
-pub(crate) async fn add(State(state): App, Body(mut body): Body) -> Answer {
+pub(crate) async fn add(State(state): App, Body(mut body): Body) -> JsonResult {
     if body.value("content").is_none() {
         body.missing("content");
     }
@@ -39,9 +41,9 @@ pub(crate) async fn add(State(state): App, Body(mut body): Body) -> Answer {
         fact.content.unwrap_or_default(),
         fact.category.unwrap_or_else(|| "context".to_owned()),
     );
-    answer(
+    document_json(
         state
-            .memories
+            .user_memories
             .add(
                 &scope(),
                 &content,
@@ -52,31 +54,36 @@ pub(crate) async fn add(State(state): App, Body(mut body): Body) -> Answer {
     )
 }
 
-pub(crate) async fn correct(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn correct(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     let change = change(&mut body);
     body.finish()?;
-    answer(
+    document_json(
         state
-            .memories
+            .user_memories
             .correct(&scope(), ids.text("fact_id"), &change)
             .await,
     )
 }
 
-pub(crate) async fn remove(State(state): App, ids: Ids) -> Answer {
-    answer(state.memories.remove(&scope(), ids.text("fact_id")).await)
+pub(crate) async fn remove(State(state): App, ids: Ids) -> JsonResult {
+    document_json(
+        state
+            .user_memories
+            .remove(&scope(), ids.text("fact_id"))
+            .await,
+    )
 }
 
-pub(crate) async fn import(State(state): App, Body(mut body): Body) -> Answer {
-    let given = Value::Object(body.map().clone());
-    let document = match MemoryDocument::deserialize(&given) {
+pub(crate) async fn import(State(state): App, Body(mut body): Body) -> JsonResult {
+    let raw = Value::Object(body.map().clone());
+    let document = match MemoryDocument::deserialize(&raw) {
         Ok(document) => document,
         Err(error) => body
             .refuse(
                 "value_error",
                 "facts",
                 format!("Input should be a memory: {error}"),
-                &given,
+                &raw,
             )
             .unwrap_or_default(),
     };
@@ -89,26 +96,26 @@ pub(crate) async fn import(State(state): App, Body(mut body): Body) -> Answer {
         body.refuse::<()>(kind, field, message, &Value::Null);
     }
     body.finish()?;
-    answer(state.memories.replace(&scope(), document).await)
+    document_json(state.user_memories.replace(&scope(), document).await)
 }
 
-pub(crate) async fn config(State(state): App) -> Answer {
+pub(crate) async fn config(State(state): App) -> JsonResult {
     Ok(Json(json!(state.info.memory())))
 }
 
-pub(crate) async fn status(State(state): App) -> Answer {
+pub(crate) async fn status(State(state): App) -> JsonResult {
     Ok(Json(json!(MemoryStatus {
         config: state.info.memory(),
-        data: state.memories.read(&scope()).await?.document
+        data: state.user_memories.read(&scope()).await?.document
     })))
 }
 
-/// The signed-in user's.
+/// Returns the scope of the signed-in user.
 fn scope() -> MemoryScope {
     MemoryScope::of_user(effective_user_id())
 }
 
-fn answer(document: Result<MemoryDocument, MemoryError>) -> Answer {
+fn document_json(document: Result<MemoryDocument, MemoryError>) -> JsonResult {
     match document {
         Ok(document) => Ok(Json(json!(document))),
         Err(MemoryError::NoFact(id)) => Err(ApiError::NotFound(format!(
@@ -121,17 +128,17 @@ fn answer(document: Result<MemoryDocument, MemoryError>) -> Answer {
     }
 }
 
-/// The fields of a fact.
+/// Reads the fields of a fact.
 fn change(body: &mut Fields) -> FactChange {
     FactChange {
-        content: words(body, "content", content_issue),
-        category: words(body, "category", category_issue),
+        content: storable_text(body, "content", content_issue),
+        category: storable_text(body, "category", category_issue),
         confidence: confidence(body),
     }
 }
 
-/// A text that may be kept.
-fn words(
+/// Reads a text that can be stored.
+fn storable_text(
     body: &mut Fields,
     key: &str,
     issue: impl Fn(&str) -> Option<ImportIssue>,
@@ -144,10 +151,10 @@ fn words(
 }
 
 fn confidence(body: &mut Fields) -> Option<f64> {
-    let given = body.value("confidence")?.clone();
-    let number = given.as_f64();
+    let raw = body.value("confidence")?.clone();
+    let number = raw.as_f64();
     match confidence_issue(number) {
-        Some(issue) => body.refuse(issue.kind, "confidence", issue.message, &given),
+        Some(issue) => body.refuse(issue.kind, "confidence", issue.message, &raw),
         None => number,
     }
 }

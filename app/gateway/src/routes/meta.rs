@@ -1,4 +1,4 @@
-//! What the server says of itself, and of its only user while authentication is switched off.
+//! Facts about the server, and its only user while authentication is disabled.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,80 +7,85 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::RunStanding;
+use harness::runtime::runs::store::UnfinishedRun;
 use serde_json::{Value, json};
 
-use super::{Answer, App, Reply};
-use crate::access::is_admin;
+use super::{App, JsonResult, ResponseResult};
 use crate::error::ApiError;
 use crate::extract::Query;
-use crate::health::{Verdict, findings_json, of_part, reason, verdict};
+use crate::guard::auth::is_admin;
+use crate::health::{Readiness, readiness, reason, results_json, results_of};
 
-/// How deployments know this server.
+/// Name of this server for deployments.
 const SERVICE: &str = "deer-flow-gateway";
 
-/// `GET /ok`, `GET /`: alive, and with `check_db=1` the store too.
-pub(crate) async fn ok(State(state): App, query: Query) -> Answer {
+/// `GET /ok`, `GET /`: liveness; with `check_db=1` also checks the store.
+pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
     if query.flag("check_db")?.unwrap_or_default() {
-        let findings = of_part(&state.health.look(&state.runs).await, "database");
-        reason(&findings).map_or(Ok(()), |reason| Err(ApiError::Unavailable(reason)))?;
+        let results = results_of(&state.health.check(&state.runs).await, "database");
+        reason(&results).map_or(Ok(()), |reason| Err(ApiError::Unavailable(reason)))?;
     }
     Ok(Json(json!({ "ok": true })))
 }
 
-/// `GET /health`: what DeerFlow's deployments probe. The process is there, so this is 200 whatever its parts do.
+/// `GET /health`: probed by DeerFlow's deployments. The status is 200 as long as the process
+/// responds.
 pub(crate) async fn health(State(state): App) -> Json<Value> {
-    let findings = state.health.look(&state.runs).await;
-    let status = match verdict(&findings) {
-        Verdict::Ready => "healthy",
-        Verdict::Degraded => "degraded",
-        Verdict::NotReady => "unhealthy",
+    let results = state.health.check(&state.runs).await;
+    let status = match readiness(&results) {
+        Readiness::Ready => "healthy",
+        Readiness::Degraded => "degraded",
+        Readiness::NotReady => "unhealthy",
     };
-    Json(json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) }))
+    Json(json!({ "status": status, "service": SERVICE, "checks": results_json(&results) }))
 }
 
-/// `GET /ready`: whether runs are taken here now.
+/// `GET /ready`: reports whether this process accepts runs.
 pub(crate) async fn ready(State(state): App) -> Response {
     if state.shutdown.is_cancelled() {
         let body = json!({ "status": "shutting down", "service": SERVICE, "checks": {} });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
     }
-    let findings = state.health.look(&state.runs).await;
-    let (code, status) = match verdict(&findings) {
-        Verdict::Ready => (StatusCode::OK, "ready"),
-        Verdict::Degraded => (StatusCode::OK, "degraded"),
-        Verdict::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
+    let results = state.health.check(&state.runs).await;
+    let (code, status) = match readiness(&results) {
+        Readiness::Ready => (StatusCode::OK, "ready"),
+        Readiness::Degraded => (StatusCode::OK, "degraded"),
+        Readiness::NotReady => (StatusCode::SERVICE_UNAVAILABLE, "not ready"),
     };
     let mut body =
-        json!({ "status": status, "service": SERVICE, "checks": findings_json(&findings) });
-    if let Some(reason) = reason(&findings) {
+        json!({ "status": status, "service": SERVICE, "checks": results_json(&results) });
+    if let Some(reason) = reason(&results) {
         body["reason"] = reason.into();
     }
     (code, Json(body)).into_response()
 }
 
-/// How `GET /metrics` answers.
+/// Response format of `GET /metrics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetricsFormat {
     Prometheus,
     Json,
 }
 
-/// The words for it.
+/// Wire names of the formats.
 pub(crate) const METRICS_FORMATS: &[(&str, MetricsFormat)] = &[
     ("prometheus", MetricsFormat::Prometheus),
     ("json", MetricsFormat::Json),
 ];
 
-/// `GET /metrics`: the figures of this process for Prometheus, or how many runs wait and work, in all processes, as JSON.
-pub(crate) async fn metrics(State(state): App, query: Query) -> Reply {
+/// `GET /metrics`: metrics of this process for Prometheus, or the numbers of queued and active runs
+/// in all processes as JSON.
+pub(crate) async fn metrics(State(state): App, query: Query) -> ResponseResult {
     if query.word("format", METRICS_FORMATS)? == Some(MetricsFormat::Json) {
         let now = state.clock.now();
         return Ok(
             Json(json!({ "queue": queue_json(&state.runs.load().await?, now) })).into_response(),
         );
     }
-    state.counted.refresh(&state.runs, state.clock.now()).await;
+    state
+        .run_gauges
+        .refresh(&state.runs, state.clock.now())
+        .await;
     Ok((
         [(
             header::CONTENT_TYPE,
@@ -91,13 +96,13 @@ pub(crate) async fn metrics(State(state): App, query: Query) -> Reply {
         .into_response())
 }
 
-/// How many runs wait and work, and how long those wait that may begin.
-fn queue_json(runs: &[RunStanding], now: DateTime<Utc>) -> Value {
-    let pending: Vec<&RunStanding> = runs
+/// Returns the numbers of queued and active runs, and the waiting times of those that are due.
+fn queue_json(runs: &[UnfinishedRun], now: DateTime<Utc>) -> Value {
+    let pending: Vec<&UnfinishedRun> = runs
         .iter()
         .filter(|run| run.status.wire() == RunStatus::Pending.wire())
         .collect();
-    // In the order of their making, so the longest wait comes first.
+    // In order of creation, so the longest wait is first.
     let waits: Vec<f64> = pending
         .iter()
         .map(|run| (now - run.created_at).as_seconds_f64())
@@ -111,7 +116,7 @@ fn queue_json(runs: &[RunStanding], now: DateTime<Utc>) -> Value {
     })
 }
 
-/// `GET /info`: the version, and which parts of the API there are.
+/// `GET /info`: the version and the supported parts of the API.
 pub(crate) async fn info() -> Json<Value> {
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -120,7 +125,7 @@ pub(crate) async fn info() -> Json<Value> {
     }))
 }
 
-/// `GET /api/v1/auth/me`: who acts.
+/// `GET /api/v1/auth/me`: the actor.
 pub(crate) async fn me() -> Json<Value> {
     Json(json!({
         "id": effective_user_id(),
@@ -131,7 +136,7 @@ pub(crate) async fn me() -> Json<Value> {
     }))
 }
 
-/// `GET /api/v1/auth/setup-status`: nothing to set up, nobody to register.
+/// `GET /api/v1/auth/setup-status`: no setup and no registration.
 pub(crate) async fn setup_status() -> Json<Value> {
     Json(json!({ "needs_setup": false, "registration_enabled": false }))
 }
@@ -148,9 +153,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_queue_tells_how_many_wait_and_how_long() {
+    fn queue_metrics_have_counts_and_waiting_times() {
         let at = |second| DateTime::from_timestamp(second, 0).unwrap();
-        let run = |status, second| RunStanding {
+        let run = |status, second| UnfinishedRun {
             run_id: RunId::parse("r").unwrap(),
             thread_id: ThreadId::parse("t").unwrap(),
             told_to_stop: false,

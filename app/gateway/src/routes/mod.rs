@@ -1,15 +1,15 @@
-//! Handlers: extract, call one verb, shape. The folder path is the URL.
+//! Handlers: extract, call one method, format. The folder path is the URL.
 
 pub(crate) mod admin;
 pub(crate) mod agents;
-pub(crate) mod aids;
 pub(crate) mod artifacts;
+pub(crate) mod assist;
 pub(crate) mod assistants;
 pub(crate) mod catalog;
 pub(crate) mod console;
 pub(crate) mod crons;
-pub(crate) mod feed;
 pub(crate) mod feedback;
+pub(crate) mod journal;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod meta;
@@ -31,11 +31,11 @@ use crate::error::ApiError;
 use crate::state::GatewayState;
 
 pub(crate) type App = State<Arc<GatewayState>>;
-pub(crate) type Answer = Result<Json<Value>, ApiError>;
-pub(crate) type Reply = Result<Response, ApiError>;
+pub(crate) type JsonResult = Result<Json<Value>, ApiError>;
+pub(crate) type ResponseResult = Result<Response, ApiError>;
 
-/// Does `work` to its end, even if the client leaves meanwhile: none of its steps is taken without the others.
-pub(crate) async fn to_its_end<T, F>(
+/// Runs `work` to completion even if the client disconnects, so that its steps are not separated.
+pub(crate) async fn run_to_completion<T, F>(
     state: &GatewayState,
     name: &'static str,
     work: F,
@@ -50,21 +50,21 @@ where
         .map_err(|panic| ApiError::Internal(panic.to_string()))?
 }
 
-/// Cuts a page out of what was found when one more than `limit` was asked for, and says in headers whether there is more. The
-/// total is exact on the last page only; before it means "at least one more".
-pub(crate) fn paged<T>(
-    mut found: Vec<T>,
+/// Truncates `matches`, which was read with `limit + 1`, to a page and returns the pagination
+/// headers. The total is exact on the last page only; before it means "at least one more".
+pub(crate) fn paginate<T>(
+    mut matches: Vec<T>,
     offset: usize,
     limit: usize,
 ) -> (Vec<T>, Vec<(&'static str, String)>) {
-    if found.len() <= limit {
-        let total = offset + found.len();
-        return (found, vec![("x-pagination-total", total.to_string())]);
+    if matches.len() <= limit {
+        let total = offset + matches.len();
+        return (matches, vec![("x-pagination-total", total.to_string())]);
     }
-    found.truncate(limit);
+    matches.truncate(limit);
     let next = offset + limit;
     (
-        found,
+        matches,
         vec![
             ("x-pagination-total", (next + 1).to_string()),
             ("x-pagination-next", next.to_string()),

@@ -1,28 +1,28 @@
-//! `/skills`: what agents know how to do, switched, installed and edited.
+//! `/skills`: list, switch, install and edit skills.
 
 use axum::Json;
 use axum::extract::State;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
-use harness::sandbox::{Fault, VirtualPath};
+use harness::sandbox::{FileFailure, VirtualPath};
 use harness::skills::{ARCHIVE_ENDING, Category, Skill, SkillInstalled, SkillList, SkillView};
 use serde_json::{Value, json};
 
-use super::{Answer, App};
-use crate::access::require_admin;
+use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
+use crate::guard::auth::require_admin;
 
-/// What somebody reads who may not do this.
+/// Error for users without permission.
 const ADMINS_ONLY: &str = "Admin privileges required to manage skills.";
 
-/// All that the user has.
-pub(crate) async fn list(State(state): App) -> Answer {
+/// Lists the user's skills.
+pub(crate) async fn list(State(state): App) -> JsonResult {
     let skills = state.skills.list(&effective_user_id()).await?;
     Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
-pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
     Ok(Json(json!(SkillView::from(
         &state
             .skills
@@ -31,8 +31,8 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
     ))))
 }
 
-/// Switches a skill.
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+/// Enables or disables a skill.
+pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     if body.value("enabled").is_none() {
         body.missing("enabled");
@@ -47,8 +47,8 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
     ))))
 }
 
-/// Installs an archive that lies among a thread's files.
-pub(crate) async fn install(State(state): App, Body(mut body): Body) -> Answer {
+/// Installs an archive from a thread's files.
+pub(crate) async fn install(State(state): App, Body(mut body): Body) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let (thread, path) = (body.required_text("thread_id"), body.required_text("path"));
     body.finish()?;
@@ -63,36 +63,39 @@ pub(crate) async fn install(State(state): App, Body(mut body): Body) -> Answer {
         .open_read(&path)
         .await
         .map_err(|error| match error.fault() {
-            Some(Fault::NotFound | Fault::NotDirectory) => {
+            Some(FileFailure::NotFound | FileFailure::NotDirectory) => {
                 ApiError::NotFound(format!("Skill file not found: {path}"))
             }
-            Some(Fault::IsDirectory | Fault::NotRegular | Fault::Symlink | Fault::Permission) => {
-                ApiError::BadRequest(format!("Path is not a file: {path}"))
-            }
+            Some(
+                FileFailure::IsDirectory
+                | FileFailure::NotRegular
+                | FileFailure::Symlink
+                | FileFailure::Permission,
+            ) => ApiError::BadRequest(format!("Path is not a file: {path}")),
             _ => error.into(),
         })?;
     let skill = state.skills.install(&user, archive).await?;
     Ok(Json(json!(SkillInstalled::from(&skill))))
 }
 
-/// Reads everything anew.
-pub(crate) async fn reload(State(state): App) -> Answer {
+/// Reloads all skills.
+pub(crate) async fn reload(State(state): App) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     state.skills.reload();
     Ok(Json(
-        json!({ "success": true, "scope": "process", "message": "Skills are read anew from the next use on." }),
+        json!({ "success": true, "scope": "process", "message": "Skills will be reloaded at their next use." }),
     ))
 }
 
-/// The user's own.
-pub(crate) async fn list_own(State(state): App) -> Answer {
+/// Lists the user's own skills.
+pub(crate) async fn list_own(State(state): App) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let mut skills = state.skills.list(&effective_user_id()).await?;
     skills.retain(|skill| skill.category == Category::Custom);
     Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
-pub(crate) async fn get_own(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn get_own(State(state): App, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     Ok(Json(with_text(
         state
@@ -102,7 +105,7 @@ pub(crate) async fn get_own(State(state): App, ids: Ids) -> Answer {
     )))
 }
 
-pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let text = body.required_text("content");
     body.finish()?;
@@ -115,7 +118,7 @@ pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -
     )))
 }
 
-pub(crate) async fn delete_own(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn delete_own(State(state): App, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     state
         .skills
@@ -124,14 +127,14 @@ pub(crate) async fn delete_own(State(state): App, ids: Ids) -> Answer {
     Ok(Json(json!({ "success": true })))
 }
 
-pub(crate) async fn history(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn history(State(state): App, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     Ok(Json(
         json!({ "history": state.skills.history(&effective_user_id(), ids.text("name")).await? }),
     ))
 }
 
-pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let index = index(&mut body);
     body.finish()?;
@@ -144,16 +147,16 @@ pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body)
     )))
 }
 
-/// Which change to go back before; the last one when nothing is said.
+/// Reads the change to undo; the default is the last one.
 fn index(body: &mut Fields) -> Option<i64> {
-    let given = body.value("history_index")?.clone();
-    match given.as_i64() {
+    let raw = body.value("history_index")?.clone();
+    match raw.as_i64() {
         Some(index) => Some(index),
         None => body.refuse(
             "int_type",
             "history_index",
             "Input should be a valid integer",
-            &given,
+            &raw,
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! `/store`: long-term memory of the caller.
+//! `/store`: the caller's item store.
 
 use axum::Json;
 use axum::extract::State;
@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use chrono::TimeDelta;
 use deerflow_domain::items::{
-    Filter, Indexing, InvalidPlace, ItemError, Namespace, NamespaceQuery, PutRequest,
-    SearchRequest, checked_key,
+    Filter, Indexing, InvalidItemPath, ItemError, Namespace, NamespaceQuery, PutRequest,
+    SearchRequest, validate_key,
 };
 use harness::models::ModelErrorKind;
 use harness::runtime::actor_context::effective_user_id;
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Query};
-use crate::routes::{Answer, App, Reply};
-use crate::wire::{hit_json, item_json};
+use crate::responses::{hit_json, item_json};
+use crate::routes::{App, JsonResult, ResponseResult};
 
-/// The longest life that an item is given, in minutes: a century.
-const LONGEST_TTL: f64 = 60.0 * 24.0 * 366.0 * 100.0;
-const MOST_HITS: u64 = 1_000;
-const MOST_SKIPPED: u64 = 100_000;
+/// Maximum time to live of an item, in minutes: a century.
+const MAX_TTL_MINUTES: f64 = 60.0 * 24.0 * 366.0 * 100.0;
+const MAX_HITS: u64 = 1_000;
+const MAX_OFFSET: u64 = 100_000;
 
-/// `PUT /store/items`: writes an item whole.
-pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Reply {
+/// `PUT /store/items`: replaces an item.
+pub(crate) async fn put(State(state): App, Body(mut body): Body) -> ResponseResult {
     let (labels, key) = (
         required_labels(&mut body, "namespace"),
         required_key(&mut body),
@@ -36,8 +36,8 @@ pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Reply {
     let (indexing, ttl) = (read_indexing(&mut body), read_ttl(&mut body));
     body.finish()?;
     let place = Namespace::new(labels).and_then(|namespace| match namespace.is_empty() {
-        true => Err(InvalidPlace::Empty),
-        false => Ok((namespace, checked_key(key)?)),
+        true => Err(InvalidItemPath::Empty),
+        false => Ok((namespace, validate_key(key)?)),
     });
     let (namespace, key) = match place {
         Ok(place) => place,
@@ -55,7 +55,7 @@ pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Reply {
 }
 
 /// `GET /store/items?namespace=a.b&key=k`: the item, or `null`.
-pub(crate) async fn get(State(state): App, query: Query) -> Reply {
+pub(crate) async fn get(State(state): App, query: Query) -> ResponseResult {
     let Some(key) = query.get("key").filter(|key| !key.is_empty()) else {
         return Ok((
             StatusCode::BAD_REQUEST,
@@ -72,8 +72,8 @@ pub(crate) async fn get(State(state): App, query: Query) -> Reply {
         Ok(namespace) => namespace,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
-    // No item has a key that cannot be kept.
-    let Ok(key) = checked_key(key.to_owned()) else {
+    // No stored item can have an invalid key.
+    let Ok(key) = validate_key(key.to_owned()) else {
         return Ok(Json(Value::Null).into_response());
     };
     let found = state
@@ -83,8 +83,8 @@ pub(crate) async fn get(State(state): App, query: Query) -> Reply {
     Ok(Json(found.map_or(Value::Null, |item| item_json(&item))).into_response())
 }
 
-/// `DELETE /store/items`: there is no item in the place afterwards.
-pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> Reply {
+/// `DELETE /store/items`: idempotent.
+pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> ResponseResult {
     let (labels, key) = (
         body.texts("namespace").unwrap_or_default(),
         required_key(&mut body),
@@ -94,7 +94,7 @@ pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> Reply {
         Ok(namespace) => namespace,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
-    if let Ok(key) = checked_key(key) {
+    if let Ok(key) = validate_key(key) {
         state
             .items
             .delete(&effective_user_id(), &namespace, &key)
@@ -104,12 +104,12 @@ pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> Reply {
 }
 
 /// `POST /store/items/search`.
-pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
+pub(crate) async fn search(State(state): App, Body(mut body): Body) -> ResponseResult {
     let labels = body.texts("namespace_prefix").unwrap_or_default();
     let filter = body.object("filter").unwrap_or_default();
     let query = body.text("query");
-    let limit = body.number("limit", 1..=MOST_HITS).unwrap_or(10) as usize;
-    let offset = body.number("offset", 0..=MOST_SKIPPED).unwrap_or_default() as usize;
+    let limit = body.number("limit", 1..=MAX_HITS).unwrap_or(10) as usize;
+    let offset = body.number("offset", 0..=MAX_OFFSET).unwrap_or_default() as usize;
     let refresh = body.flag("refresh_ttl");
     body.finish()?;
     let filter =
@@ -131,18 +131,18 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
 }
 
 /// `POST /store/namespaces`.
-pub(crate) async fn namespaces(State(state): App, Body(mut body): Body) -> Answer {
+pub(crate) async fn namespaces(State(state): App, Body(mut body): Body) -> JsonResult {
     let query = NamespaceQuery {
         prefix: body.texts("prefix").unwrap_or_default(),
         suffix: body.texts("suffix").unwrap_or_default(),
         max_depth: body
             .number("max_depth", 1..=1_000)
             .map(|depth| depth as usize),
-        limit: body.number("limit", 1..=MOST_HITS).unwrap_or(100) as usize,
-        offset: body.number("offset", 0..=MOST_SKIPPED).unwrap_or_default() as usize,
+        limit: body.number("limit", 1..=MAX_HITS).unwrap_or(100) as usize,
+        offset: body.number("offset", 0..=MAX_OFFSET).unwrap_or_default() as usize,
     };
     body.finish()?;
-    // What no label can be matches nothing, and has no place in a query.
+    // An invalid label matches no namespace and must not reach the query.
     let can_match =
         Namespace::new(query.prefix.iter().chain(&query.suffix).cloned().collect()).is_ok();
     let found = if can_match {
@@ -155,8 +155,8 @@ pub(crate) async fn namespaces(State(state): App, Body(mut body): Body) -> Answe
     ))
 }
 
-/// The platform says what is wrong with a place as bare text.
-fn plain_refusal(invalid: &InvalidPlace) -> Response {
+/// The platform reports an invalid namespace or key as plain text.
+fn plain_refusal(invalid: &InvalidItemPath) -> Response {
     (StatusCode::UNPROCESSABLE_ENTITY, invalid.to_string()).into_response()
 }
 
@@ -171,7 +171,7 @@ fn required_key(body: &mut Fields) -> String {
     body.required_text("key")
 }
 
-/// `false`, or the paths of fields.
+/// Reads `false`, or a list of field paths.
 fn read_indexing(body: &mut Fields) -> Indexing {
     match body.value("index").cloned() {
         None => Indexing::AsConfigured,
@@ -188,19 +188,19 @@ fn read_indexing(body: &mut Fields) -> Indexing {
     }
 }
 
-/// Minutes.
+/// Reads a time to live in minutes.
 fn read_ttl(body: &mut Fields) -> Option<TimeDelta> {
-    let given = body.value("ttl").cloned()?;
-    match given
+    let raw = body.value("ttl").cloned()?;
+    match raw
         .as_f64()
-        .filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL)
+        .filter(|minutes| *minutes > 0.0 && *minutes <= MAX_TTL_MINUTES)
     {
         Some(minutes) => Some(TimeDelta::microseconds((minutes * 60e6) as i64)),
         None => body.refuse(
             "number_type",
             "ttl",
             "Input should be a number of minutes above 0",
-            &given,
+            &raw,
         ),
     }
 }
@@ -211,12 +211,12 @@ impl From<ItemError> for ApiError {
             ItemError::Store(error) => error.into(),
             ItemError::TooManyTexts(_) => Self::Unprocessable(error.to_string()),
             ItemError::Embedding(failed) if failed.kind == ModelErrorKind::BadRequest => {
-                Self::Unprocessable("the embedding model refuses these texts".to_owned())
+                Self::Unprocessable("the embedding model rejected these texts".to_owned())
             }
             ItemError::Embedding(failed) => {
                 tracing::warn!(error = %failed, "the embedding model failed");
                 Self::Unavailable(
-                    "the embedding model does not answer; nothing was changed".to_owned(),
+                    "the embedding model does not respond; nothing was changed".to_owned(),
                 )
             }
             other => Self::Internal(other.to_string()),

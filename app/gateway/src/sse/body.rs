@@ -1,4 +1,5 @@
-//! A run's stream as a body: everything that is ready leaves in one chunk, and only a real end looks like one.
+//! Response body of an event stream: ready events are sent in one chunk, and only the run's end
+//! closes the stream normally.
 
 use std::fmt;
 use std::future::Future;
@@ -15,29 +16,32 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::frame::{Frames, Style};
 use super::guard::DisconnectGuard;
-use super::opening::Opening;
+use super::opening::OpeningPause;
 use crate::metrics::{FirstToken, OpenStream};
 
-/// As many bytes are gathered before a chunk leaves, however much more is ready.
+/// Maximum size of a chunk, in bytes.
 const CHUNK_LIMIT: usize = 64 * 1024;
 
-/// Which events a viewer wants. `error` always passes.
+/// Selection of events. `error` always passes.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter(Vec<String>);
 
 impl EventFilter {
-    /// Only events of these names, namespaces aside; none means all.
+    /// Passes only events of these names, without their namespaces; an empty list passes all.
     pub fn only(names: Vec<String>) -> Self {
         Self(names)
     }
 
     fn passes(&self, event: &StreamEvent) -> bool {
         let name = event.event.split('|').next().unwrap_or_default();
-        // `messages` covers the accumulated form's `messages/partial` and its siblings too.
+        // `messages` also covers `messages/partial` and its siblings of the accumulated form.
         let base = name.split('/').next().unwrap_or_default();
         self.0.is_empty()
             || name == "error"
-            || self.0.iter().any(|wanted| wanted == name || wanted == base)
+            || self
+                .0
+                .iter()
+                .any(|requested| requested == name || requested == base)
     }
 }
 
@@ -47,10 +51,10 @@ pub struct EventStream {
     frames: Frames,
     filter: EventFilter,
     guard: Option<DisconnectGuard>,
-    opening: Opening,
+    opening: OpeningPause,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Whether a gap was shown: nothing but the run's end may follow.
-    gapped: bool,
+    /// `true` after a gap was sent: only the run's end may follow.
+    gap_sent: bool,
     aborted: Option<&'static str>,
     first_token: FirstToken,
     _open: OpenStream,
@@ -66,7 +70,7 @@ impl fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    /// Follows `items` until their end, a gap, an abort, or `shutdown`.
+    /// Streams `items` until their end, a gap, an abort, or `shutdown`.
     pub fn new(
         items: BoxStream<'static, StreamItem>,
         style: Style,
@@ -77,40 +81,40 @@ impl EventStream {
             frames: Frames::new(style),
             filter: EventFilter::default(),
             guard: None,
-            opening: Opening::default(),
+            opening: OpeningPause::default(),
             shutdown: Box::pin(shutdown.cancelled_owned()),
-            gapped: false,
+            gap_sent: false,
             aborted: None,
-            first_token: FirstToken::awaited(None),
+            first_token: FirstToken::since(None),
             _open: OpenStream::new(),
         }
     }
 
-    /// The same stream for a viewer that wants only some events.
+    /// Sets the selection of events.
     #[must_use]
     pub fn filtered(mut self, filter: EventFilter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// The same stream of a run that was asked for at `since`.
+    /// Measures the first token from `since`, the time of the request.
     #[must_use]
-    pub fn asked_for(mut self, since: Instant) -> Self {
-        self.first_token = FirstToken::awaited(Some(since));
+    pub fn requested_at(mut self, since: Instant) -> Self {
+        self.first_token = FirstToken::since(Some(since));
         self
     }
 
-    /// The same stream, whose reader's going away cancels the run.
+    /// Sets the guard that cancels the run when the client disconnects.
     #[must_use]
     pub fn guarded(mut self, guard: Option<DisconnectGuard>) -> Self {
         self.guard = guard;
         self
     }
 
-    /// The same stream for a page that renders the new chat after the first event, before it can take more.
+    /// Adds a pause after the first event, for a page that must render the new chat first.
     #[must_use]
-    pub fn for_a_new_chat(mut self) -> Self {
-        self.opening = Opening::First;
+    pub fn with_opening_pause(mut self) -> Self {
+        self.opening = OpeningPause::BeforeFirst;
         self
     }
 
@@ -122,32 +126,33 @@ impl EventStream {
         }
     }
 
-    fn take(&mut self, item: Option<StreamItem>) {
+    fn handle(&mut self, item: Option<StreamItem>) {
         match item {
             Some(StreamItem::Event(event)) if self.filter.passes(&event) => {
-                self.first_token.see(&event.event, event.data.pieces()[0]);
+                self.first_token
+                    .observe(&event.event, event.data.pieces()[0]);
                 self.frames.event(&event);
             }
             Some(StreamItem::Event(_)) => {}
             Some(StreamItem::Heartbeat) => self.frames.heartbeat(),
             Some(StreamItem::Gap(gap)) => {
                 self.frames.gap(&gap);
-                self.gapped = true;
+                self.gap_sent = true;
             }
             Some(StreamItem::End(_)) => {
                 self.frames.end();
                 self.stop(None);
             }
-            Some(StreamItem::Aborted) => {
-                self.stop(Some("the stream was cut; come back with Last-Event-ID"))
-            }
-            None if self.gapped => self.stop(None),
-            None => self.stop(Some("the stream broke off before the run's end")),
+            Some(StreamItem::Aborted) => self.stop(Some(
+                "the stream was interrupted; reconnect with Last-Event-ID",
+            )),
+            None if self.gap_sent => self.stop(None),
+            None => self.stop(Some("the stream ended before the run's end")),
         }
     }
 
-    fn gather(&mut self, cx: &mut Context<'_>) {
-        if self.opening.holds(cx) {
+    fn fill(&mut self, cx: &mut Context<'_>) {
+        if self.opening.is_paused(cx) {
             return;
         }
         let limit = if self.opening.is_first() {
@@ -158,7 +163,7 @@ impl EventStream {
         while self.frames.size() < limit {
             let Some(items) = &mut self.items else { return };
             match items.poll_next_unpin(cx) {
-                Poll::Ready(item) => self.take(item),
+                Poll::Ready(item) => self.handle(item),
                 Poll::Pending => return,
             }
         }
@@ -172,7 +177,7 @@ impl Stream for EventStream {
         if let Some(guard) = &mut self.guard {
             guard.arm();
         }
-        self.gather(cx);
+        self.fill(cx);
         if let Some(chunk) = self.frames.next_chunk() {
             self.opening.sent();
             return Poll::Ready(Some(Ok(chunk)));

@@ -1,4 +1,4 @@
-//! What a reader of an event stream sees at its end, and when nothing or too much is ready.
+//! End of an event stream, and streams with no or too many ready events.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -36,7 +36,7 @@ async fn text(stream: EventStream) -> String {
 }
 
 #[tokio::test]
-async fn everything_ready_leaves_in_one_chunk_with_its_end() {
+async fn ready_events_are_sent_in_one_chunk_with_the_end() {
     let mut stream = of(vec![
         event(1, "metadata", "1"),
         event(2, "values", "2"),
@@ -48,12 +48,12 @@ async fn everything_ready_leaves_in_one_chunk_with_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_cuts_the_pause_of_a_new_chat() {
+async fn shutdown_interrupts_the_pause_of_a_new_chat() {
     let shutdown = CancellationToken::new();
     let items = stream::iter([event(1, "metadata", "1"), event(2, "values", "2")])
         .chain(stream::pending())
         .boxed();
-    let mut stream = EventStream::new(items, STYLE, shutdown.clone()).for_a_new_chat();
+    let mut stream = EventStream::new(items, STYLE, shutdown.clone()).with_opening_pause();
     assert_eq!(
         stream.next().await.expect("a chunk").expect("no error"),
         "event: metadata\ndata: 1\nid: 1-1\n\n".as_bytes()
@@ -65,7 +65,7 @@ async fn a_shutdown_cuts_the_pause_of_a_new_chat() {
 }
 
 #[tokio::test]
-async fn a_gap_closes_without_an_end() {
+async fn gap_ends_the_stream_without_an_end_event() {
     let id = |seq| EventId { seq, attempt: 1 };
     let gap = Gap::new(
         &RunId::parse("r").expect("an id"),
@@ -81,7 +81,7 @@ async fn a_gap_closes_without_an_end() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_run_whose_events_are_gone_follows_its_gap() {
+async fn end_of_a_run_follows_its_gap() {
     let id = |seq| EventId { seq, attempt: 1 };
     let gap = Gap::new(
         &RunId::parse("r").expect("an id"),
@@ -102,7 +102,7 @@ async fn the_end_of_a_run_whose_events_are_gone_follows_its_gap() {
 }
 
 #[tokio::test]
-async fn neither_a_cut_nor_a_broken_source_looks_like_an_end() {
+async fn aborted_streams_do_not_end_normally() {
     for items in [
         vec![event(1, "values", "1"), StreamItem::Aborted],
         vec![event(1, "values", "1")],
@@ -127,7 +127,7 @@ async fn shutdown_breaks_a_live_stream() {
 }
 
 #[tokio::test]
-async fn a_chunk_stays_bounded_however_much_is_ready() {
+async fn chunk_size_is_limited() {
     let many: Vec<StreamItem> = (1..=5_000)
         .map(|seq| event(seq, "values", vec![b'x'; 100]))
         .collect();
@@ -142,7 +142,7 @@ async fn a_chunk_stays_bounded_however_much_is_ready() {
 }
 
 #[tokio::test]
-async fn a_filter_lets_the_wanted_modes_and_errors_through() {
+async fn filter_passes_requested_modes_and_errors() {
     let items = vec![
         event(1, "metadata", "1"),
         event(2, "values", "2"),

@@ -1,4 +1,4 @@
-//! Cancels a run when the client that created it goes away.
+//! Cancels a run when its creating client disconnects.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use harness::runtime::runs::{CancelAction, RunError, RunRecord, RunsFacade};
 use harness::runtime::tasks::{TaskKind, Tasks};
 use tokio_util::sync::CancellationToken;
 
-/// Held by a response's body: dropped while it is armed, it cancels the run at once.
+/// Guard in a response's body: if it is dropped while armed, it cancels the run.
 #[derive(Debug)]
 pub struct DisconnectGuard {
     armed: bool,
-    watched: Option<Watched>,
+    guarded_run: Option<GuardedRun>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct GuardedRun {
     runs: Arc<RunsFacade>,
     tasks: Tasks,
     actor: ActorContext,
@@ -26,7 +26,8 @@ struct Watched {
 }
 
 impl DisconnectGuard {
-    /// A guard for a run of `actor`, armed at once. From `shutdown` on it is the server that cuts connections.
+    /// A guard for a run of `actor`, armed at once. It does not cancel the run after `shutdown`,
+    /// because the server itself closes the connections then.
     pub fn new(
         runs: Arc<RunsFacade>,
         tasks: Tasks,
@@ -37,7 +38,7 @@ impl DisconnectGuard {
         let (thread, run) = (run.thread_id.clone(), run.run_id.clone());
         Self {
             armed: true,
-            watched: Some(Watched {
+            guarded_run: Some(GuardedRun {
                 runs,
                 tasks,
                 actor,
@@ -48,48 +49,49 @@ impl DisconnectGuard {
         }
     }
 
-    /// The same guard, armed only once its body is read: the answer to a `HEAD` never is.
+    /// Arms the guard only when its body is read, because the body of a `HEAD` response is dropped
+    /// unread.
     #[must_use]
-    pub fn once_read(mut self) -> Self {
+    pub fn armed_when_read(mut self) -> Self {
         self.armed = false;
         self
     }
 
-    /// The body is read.
+    /// Arms the guard.
     pub fn arm(&mut self) {
         self.armed = true;
     }
 
-    /// The response is complete, or the server ends it: nobody went away.
+    /// Disarms the guard, because the response is complete or the server ends it.
     pub fn disarm(&mut self) {
-        self.watched = None;
+        self.guarded_run = None;
     }
 }
 
 impl Drop for DisconnectGuard {
     fn drop(&mut self) {
-        let Some(Watched {
+        let Some(GuardedRun {
             runs,
             tasks,
             actor,
             thread,
             run,
             shutdown,
-        }) = self.watched.take().filter(|_| self.armed)
+        }) = self.guarded_run.take().filter(|_| self.armed)
         else {
             return;
         };
         if shutdown.is_cancelled() {
             return;
         }
-        // The body is dropped by the connection, outside of any actor's scope.
+        // The connection drops the body outside of any actor's scope.
         tasks.clone().spawn(
             TaskKind::Finish,
-            "cancel the run of a client that left",
+            "cancel the run of a disconnected client",
             scope(actor, async move {
                 match runs.cancel(Some(&thread), &run, CancelAction::Interrupt, false).await {
                     Ok(_) | Err(RunError::NotCancellable { .. } | RunError::NotFound(_)) => {}
-                    Err(error) => tracing::warn!(run_id = %run, %error, "a run whose client left could not be cancelled"),
+                    Err(error) => tracing::warn!(run_id = %run, %error, "failed to cancel the run of a disconnected client"),
                 }
             }),
         );

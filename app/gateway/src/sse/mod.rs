@@ -1,4 +1,4 @@
-//! Runs as HTTP bodies: event streams, and JSON answers that wait for a run's end.
+//! Runs as HTTP bodies: event streams, and JSON responses that wait for a run's end.
 
 mod body;
 mod frame;
@@ -19,7 +19,8 @@ use harness::ids::{RunId, ThreadId};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 
-/// `Content-Location` and `Location` of a run. Nothing may follow the run's id in the first: clients read to its end.
+/// Returns `Content-Location` and `Location` of a run. The first must end with the run's id,
+/// because clients read to its end.
 pub fn run_location(
     dialect: Dialect,
     thread: &ThreadId,
@@ -27,7 +28,7 @@ pub fn run_location(
     follow: &str,
 ) -> [(HeaderName, HeaderValue); 2] {
     let path = format!("/threads/{thread}/runs/{run}");
-    // Ids are of a narrow alphabet, so neither value can be refused.
+    // The characters of ids are restricted, so both values are valid.
     let value = |text: String| {
         HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("/"))
     };
@@ -40,7 +41,7 @@ pub fn run_location(
     ]
 }
 
-/// Headers of an event stream that keep proxies from holding it back.
+/// Returns headers of an event stream that keep proxies from buffering it.
 pub fn event_stream_headers(dialect: Dialect) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(
@@ -59,7 +60,7 @@ pub fn event_stream_headers(dialect: Dialect) -> HeaderMap {
     headers
 }
 
-/// The response of an event stream.
+/// Returns the response of an event stream.
 #[tracing::instrument(name = "respond", skip_all)]
 pub fn event_stream_response(
     dialect: Dialect,
@@ -71,7 +72,7 @@ pub fn event_stream_response(
     (headers, Body::from_stream(events)).into_response()
 }
 
-/// The cursor of a request: `Last-Event-ID` as header.
+/// Returns the cursor of a request, from its `Last-Event-ID` header.
 pub fn last_event_id(
     headers: &HeaderMap,
 ) -> Result<Option<harness::runtime::stream_bridge::ResumeFrom>, ApiError> {

@@ -1,4 +1,5 @@
-//! The pause between the first event of a stream and the rest, for pages that must render before they see a message.
+//! Pause between the first and the second event of a stream, for pages that must render before they
+//! receive a message.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,48 +7,50 @@ use std::time::Duration;
 
 use tokio::time::{Sleep, sleep};
 
-/// Time that a page gets to render a new chat. DeerFlow's own gateway takes some 35 ms; on a busy machine 50 ms are too few.
+/// Time for a page to render a new chat. DeerFlow's own gateway takes some 35 ms; on a busy machine
+/// 50 ms are too few.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// State of the pause.
 ///
-/// DeerFlow's web UI shows a new question itself until the stream brings it, and counts the thread's questions to notice that. It
-/// starts to count when it learns the thread's id from the headers of the stream, which the proxy of the UI holds back until the
-/// first bytes of the body. If the question comes in the same bytes, it is in the first count, the UI waits for one more, and the
-/// question stays on the page twice.
+/// DeerFlow's web UI shows a new question itself until the stream delivers it, which it detects by
+/// counting the thread's questions. It begins to count when it learns the thread's id from the
+/// headers of the stream, which the UI's proxy holds until the first bytes of the body. If the
+/// question is in the same bytes, the first count includes it, the UI waits for another one, and
+/// the page shows the question twice.
 #[derive(Debug, Default)]
-pub(super) enum Opening {
-    /// Nothing was sent: the first event leaves alone.
-    First,
+pub(super) enum OpeningPause {
+    /// Initial state: the first event will be sent alone.
+    BeforeFirst,
     /// The first event was sent.
     Paused(Pin<Box<Sleep>>),
-    /// Everything leaves as it comes.
+    /// Events are sent without delay.
     #[default]
-    Over,
+    Finished,
 }
 
-impl Opening {
-    /// Whether the next chunk holds a single event.
+impl OpeningPause {
+    /// `true` if the next chunk must hold a single event.
     pub(super) fn is_first(&self) -> bool {
-        matches!(self, Self::First)
+        matches!(self, Self::BeforeFirst)
     }
 
-    /// Begins the pause once the first chunk leaves.
+    /// Begins the pause after the first chunk.
     pub(super) fn sent(&mut self) {
         if self.is_first() {
             *self = Self::Paused(Box::pin(sleep(PAUSE)));
         }
     }
 
-    /// Whether events have to wait. The task is woken when they need not any more.
-    pub(super) fn holds(&mut self, cx: &mut Context<'_>) -> bool {
+    /// `true` if events must wait. The task is woken at the end of the pause.
+    pub(super) fn is_paused(&mut self, cx: &mut Context<'_>) -> bool {
         let Self::Paused(rest) = self else {
             return false;
         };
         if rest.as_mut().poll(cx) == Poll::Pending {
             return true;
         }
-        *self = Self::Over;
+        *self = Self::Finished;
         false
     }
 }

@@ -1,4 +1,4 @@
-//! A JSON answer that is sent when a run ends, with a newline now and then so that nobody thinks the connection dead.
+//! A JSON response that is sent when a run ends, with newlines as heartbeats.
 
 use std::future::Future;
 use std::io;
@@ -19,14 +19,14 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::guard::DisconnectGuard;
 use crate::dialect::Dialect;
 
-struct Waiting {
+struct WaitingBody {
     outcome: Option<BoxFuture<'static, Result<WaitOutcome, RunError>>>,
     heartbeat: Interval,
     guard: Option<DisconnectGuard>,
     shutdown: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-impl Stream for Waiting {
+impl Stream for WaitingBody {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -53,7 +53,8 @@ impl Stream for Waiting {
     }
 }
 
-/// The body for an outcome. The status was sent long ago, so a failure is told inside.
+/// Returns the body for an outcome. The status line is already sent, so a failure is reported in
+/// the body.
 pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
     let failed = |error: &str, message: &str| {
         Bytes::from(json!({ "__error__": { "error": error, "message": message } }).to_string())
@@ -69,7 +70,7 @@ pub(super) fn body_of(outcome: Result<WaitOutcome, RunError>) -> Bytes {
     }
 }
 
-/// Answers at once with headers, and with the run's outcome when it is there.
+/// Sends the headers at once, and the run's outcome when it is available.
 #[tracing::instrument(name = "respond", skip_all)]
 pub fn waiting_json(
     dialect: Dialect,
@@ -81,7 +82,7 @@ pub fn waiting_json(
     let period = dialect.heartbeat();
     let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let body = Waiting {
+    let body = WaitingBody {
         outcome: Some(outcome),
         heartbeat,
         guard,
@@ -92,7 +93,7 @@ pub fn waiting_json(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/json"),
         ),
-        // A proxy that compresses would hold the heartbeats back.
+        // A compressing proxy would hold back the heartbeats.
         (
             header::CACHE_CONTROL,
             HeaderValue::from_static(dialect.cache_control()),

@@ -1,11 +1,11 @@
-//! Webhooks: which addresses a client may name, and the service that calls them when a run is over.
+//! Webhooks: the policy of allowed addresses, and the service that calls them when a run ends.
 
-mod hosts;
-mod letters;
+mod dead_letters;
+mod receiver_limits;
 mod sender;
 mod signature;
 
-pub use letters::{address, letter_json};
+pub use dead_letters::{address, dead_letter_json};
 pub use sender::{SenderOptions, WebhookSender};
 pub use signature::{BadSecret, SigningKey};
 
@@ -16,40 +16,41 @@ use reqwest::Url;
 
 use crate::error::ApiError;
 
-/// All requests that name webhooks share its places.
+/// Shared by all requests, which limits concurrent lookups.
 static LOOKUP: LazyLock<SystemLookup> = LazyLock::new(SystemLookup::default);
 
-/// Where runs may tell of their end.
+/// Policy of allowed webhook addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WebhookPolicy {
-    /// Whether hosts of this machine and of private networks may be called.
+    /// `true` if loopback and private hosts may be called.
     pub allow_private: bool,
 }
 
-/// Why an address may not be called.
+/// Reasons why an address may not be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForbiddenUrl {
-    /// No absolute HTTP address.
+    /// The text is not an absolute HTTP URL.
     #[error("Invalid webhook hostname '{0}'")]
     NoHost(String),
-    /// It carries a user's name or password.
+    /// The URL contains a user name or a password.
     #[error("Webhook URLs must not carry credentials")]
     Credentials,
-    /// It leads to this machine or into a private network.
+    /// The host is a loopback or private address.
     #[error("Webhook host '{0}' is a loopback or private address")]
     Private(String),
-    /// The name is unknown.
+    /// The host name cannot be resolved.
     #[error("Webhook host '{0}' cannot be resolved")]
     Unknown(String),
 }
 
 impl WebhookPolicy {
-    /// The address that `text` names, if its form allows it. A name is not resolved here.
+    /// Parses an address and checks its form. Names are not resolved here.
     pub fn read(self, text: &str) -> Result<Url, ForbiddenUrl> {
         Ok(self.egress().read(text)?)
     }
 
-    /// Refuses an address that may not be called, with its name resolved as it is now. Before each call that is done again.
+    /// Rejects a forbidden address, with its name resolved now. The check is repeated before each
+    /// call.
     pub async fn check(self, text: &str) -> Result<(), ApiError> {
         self.resolve(text)
             .await
@@ -81,87 +82,5 @@ impl From<Forbidden> for ForbiddenUrl {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_public_http_addresses_may_be_named() {
-        let strict = WebhookPolicy::default();
-        for fine in [
-            "https://example.com/hook",
-            "http://93.184.216.34:8080/x?y=1",
-            "https://[2606:2800:220:1::1]/",
-            "http://name.test",
-        ] {
-            assert!(strict.read(fine).is_ok(), "{fine}");
-        }
-        for bad in [
-            "",
-            "not a url",
-            "/relative",
-            "ftp://example.com",
-            "http://",
-            "file:///etc/passwd",
-            "javascript:alert(1)",
-        ] {
-            assert_eq!(
-                strict.read(bad),
-                Err(ForbiddenUrl::NoHost(String::new())),
-                "{bad}"
-            );
-        }
-        assert_eq!(
-            strict.read("https://ann:pw@example.com"),
-            Err(ForbiddenUrl::Credentials)
-        );
-        for private in [
-            "http://127.0.0.1",
-            "http://2130706433/",
-            "http://0x7f.1",
-            "http://0",
-            "http://10.1.2.3",
-            "http://169.254.169.254/latest",
-            "http://[::1]/",
-            "http://[::ffff:127.0.0.1]/",
-            "http://[fd00::1]/",
-            "http://[64:ff9b::7f00:1]/",
-        ] {
-            assert!(
-                matches!(strict.read(private), Err(ForbiddenUrl::Private(_))),
-                "{private}"
-            );
-            assert!(
-                WebhookPolicy {
-                    allow_private: true
-                }
-                .read(private)
-                .is_ok(),
-                "{private}"
-            );
-        }
-    }
-
-    #[tokio::test]
-    async fn a_name_that_leads_home_is_refused_as_well() {
-        let strict = WebhookPolicy::default();
-        assert_eq!(
-            strict.resolve("http://localhost:1/").await,
-            Err(ForbiddenUrl::Private("localhost".to_owned()))
-        );
-        assert_eq!(
-            strict
-                .check("http://localhost/")
-                .await
-                .map_err(|error| error.status(crate::dialect::Dialect::Platform)),
-            Err(axum::http::StatusCode::UNPROCESSABLE_ENTITY)
-        );
-        assert_eq!(
-            WebhookPolicy {
-                allow_private: true
-            }
-            .resolve("http://localhost:1/")
-            .await,
-            Ok(())
-        );
-    }
-}
+#[path = "mod_tests.rs"]
+mod tests;

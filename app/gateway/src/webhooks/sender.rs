@@ -1,4 +1,5 @@
-//! Calls webhooks from the outbox until they are taken or given up. Nothing here can touch a run.
+//! Delivers webhook calls from the outbox until they succeed or become dead letters. A failed
+//! delivery does not affect the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,24 +22,25 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::WebhookPolicy;
-use super::hosts::{Hosts, NoPlace, Receiver};
+use super::receiver_limits::{Receiver, ReceiverLimits, Refusal};
 use super::signature::{self, SigningKey};
 use crate::dialect::Dialect;
-use crate::wire::run_json;
+use crate::responses::run_json;
 
-/// How calls are made.
+/// Settings of the delivery.
 #[derive(Debug, Clone)]
 pub struct SenderOptions {
-    /// Which addresses may be called.
+    /// Policy of allowed addresses.
     pub policy: WebhookPolicy,
-    /// What calls are signed with; without it they are not.
+    /// Signing key; without it calls are not signed.
     pub key: Option<SigningKey>,
-    /// How often to look for calls that are due.
-    pub look: Duration,
-    /// How long a receiver may take.
-    pub patience: Duration,
-    /// The waits after failures, give or take a tenth. When they are used up, a call is a dead letter.
-    pub waits: Vec<Duration>,
+    /// Interval of polling the outbox.
+    pub poll_interval: Duration,
+    /// Timeout of a call, and of waiting for a permit.
+    pub timeout: Duration,
+    /// Delays between attempts, with a jitter of a tenth. After the last one a call becomes a dead
+    /// letter.
+    pub retry_delays: Vec<Duration>,
 }
 
 impl Default for SenderOptions {
@@ -46,23 +48,23 @@ impl Default for SenderOptions {
         Self {
             policy: WebhookPolicy::default(),
             key: None,
-            look: Duration::from_secs(1),
-            patience: Duration::from_secs(10),
-            waits: [5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200]
+            poll_interval: Duration::from_secs(1),
+            timeout: Duration::from_secs(10),
+            retry_delays: [5, 30, 120, 600, 1_800, 3_600, 10_800, 21_600, 43_200]
                 .map(Duration::from_secs)
                 .to_vec(),
         }
     }
 }
 
-/// How many calls are under way, or wait for their host, at once.
-const AT_ONCE: usize = 128;
-/// How many calls are taken from the outbox at once.
-const TAKEN: usize = 32;
-/// How much is read of what a receiver says, in bytes.
-const LONGEST_ANSWER: usize = 4 * 1024;
+/// Maximum number of calls in flight or waiting for a permit.
+const MAX_IN_FLIGHT: usize = 128;
+/// Maximum number of calls claimed at once.
+const CLAIM_BATCH: usize = 32;
+/// Maximum number of bytes read from a response.
+const MAX_RESPONSE_BYTES: usize = 4 * 1024;
 
-/// The service that empties the outbox.
+/// Service that delivers the calls of the outbox.
 #[derive(Debug, Clone)]
 pub struct WebhookSender {
     outbox: Arc<dyn WebhookOutbox>,
@@ -71,22 +73,22 @@ pub struct WebhookSender {
     options: SenderOptions,
 }
 
-/// Why a call was not taken.
+/// Failure of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum NotTaken {
-    /// The receiver does not work now: it cannot be reached, fails, or has too much to do.
+enum DeliveryError {
+    /// The receiver is unreachable, fails, or is overloaded.
     #[error("{0}")]
-    Down(String),
-    /// The receiver works and refused; a later try may succeed.
+    Unavailable(String),
+    /// The receiver works and rejected the call; a retry may succeed.
     #[error("{0}")]
-    Yet(String),
-    /// No later try can.
+    Rejected(String),
+    /// No retry can succeed.
     #[error("{0}")]
-    Ever(String),
+    Permanent(String),
 }
 
 impl WebhookSender {
-    /// A sender over `outbox`.
+    /// A sender of the calls in `outbox`.
     pub fn new(
         outbox: Arc<dyn WebhookOutbox>,
         clock: Arc<dyn Clock>,
@@ -97,7 +99,7 @@ impl WebhookSender {
             Arc::new(SystemLookup::default()),
             |client| {
                 client
-                    .timeout(options.patience)
+                    .timeout(options.timeout)
                     .user_agent(concat!("deerflow/", env!("CARGO_PKG_VERSION")))
             },
         )?;
@@ -109,123 +111,124 @@ impl WebhookSender {
         })
     }
 
-    /// Sends until `tasks` shuts down.
+    /// Delivers calls until `tasks` shuts down.
     pub fn start(self, tasks: &Tasks) {
         let stop = tasks.token().clone();
         tasks.spawn(TaskKind::Service, "webhook sender", async move {
-            // Cut short by shutdown: a call that was not confirmed is sent again after its lease.
+            // Interrupted by shutdown: an unconfirmed call is sent again after its lease.
             let _stopped = stop.run_until_cancelled(self.serve()).await;
         });
     }
 
-    /// Looks for calls that are due, again and again. No receiver keeps another's calls waiting.
+    /// Polls for due calls. A slow receiver does not delay the calls of others.
     async fn serve(&self) {
-        let mut hosts = Hosts::default();
-        let mut under_way = FuturesUnordered::new();
-        let mut next_look = Instant::now();
+        let mut limits = ReceiverLimits::default();
+        let mut in_flight = FuturesUnordered::new();
+        let mut next_poll = Instant::now();
         loop {
-            let room = under_way.len() + TAKEN <= AT_ONCE;
+            let has_capacity = in_flight.len() + CLAIM_BATCH <= MAX_IN_FLIGHT;
             tokio::select! {
-                Some(left) = under_way.next() => {
-                    let (receiver, works): (Receiver, Option<bool>) = left;
-                    hosts.leave(&receiver, works, self.clock.now());
+                Some(finished) = in_flight.next() => {
+                    let (receiver, works): (Receiver, Option<bool>) = finished;
+                    limits.release(&receiver, works, self.clock.now());
                 }
-                () = tokio::time::sleep_until(next_look), if room => {
-                    next_look = Instant::now() + self.options.look;
-                    match self.take(&mut hosts).await {
-                        Ok((calls, all)) => {
-                            under_way.extend(calls.into_iter().map(|(call, turns)| self.in_its_turn(call, turns)));
-                            if !all {
-                                next_look = Instant::now();
+                () = tokio::time::sleep_until(next_poll), if has_capacity => {
+                    next_poll = Instant::now() + self.options.poll_interval;
+                    match self.take(&mut limits).await {
+                        Ok((calls, drained)) => {
+                            in_flight.extend(calls.into_iter().map(|(call, permits)| self.deliver_with_permit(call, permits)));
+                            if !drained {
+                                next_poll = Instant::now();
                             }
                         }
-                        Err(error) => tracing::warn!(%error, "the outbox of webhooks cannot be read"),
+                        Err(error) => tracing::warn!(%error, "failed to read the webhook outbox"),
                     }
                 }
             }
         }
     }
 
-    /// Sends what is due now, until all of it was tried, and says how much that was.
+    /// Sends one batch of due calls, and returns their number.
     pub async fn send_due(&self) -> Result<usize, StoreError> {
-        let (calls, _) = self.take(&mut Hosts::default()).await?;
+        let (calls, _) = self.take(&mut ReceiverLimits::default()).await?;
         let sending: FuturesUnordered<_> = calls
             .into_iter()
-            .map(|(call, turns)| self.in_its_turn(call, turns))
+            .map(|(call, permits)| self.deliver_with_permit(call, permits))
             .collect();
         Ok(sending.count().await)
     }
 
-    /// Takes calls that are due and whose hosts have a place for them, and says whether those were all. A rest counts as a try, so
-    /// that the calls of a host that is gone come back more and more seldom and end when they would have ended anyway.
+    /// Claims due calls of receivers that are below their limits. The flag is `true` if no further
+    /// calls are due. A refusal because of a pause counts as an attempt, so that calls to a dead
+    /// host are retried less and less often and finally become dead letters.
     async fn take(
         &self,
-        hosts: &mut Hosts,
+        limits: &mut ReceiverLimits,
     ) -> Result<(Vec<(WebhookDelivery, Arc<Semaphore>)>, bool), StoreError> {
         let now = self.clock.now();
-        // One patience for the turn, one for the call, and some for the store.
-        let lease = self.options.patience * 2 + Duration::from_secs(30);
+        // One timeout for the permit, one for the call, and some time for the store.
+        let lease = self.options.timeout * 2 + Duration::from_secs(30);
         let due = self
             .outbox
             .due(
                 now,
                 now + TimeDelta::from_std(lease).unwrap_or_default(),
-                TAKEN,
+                CLAIM_BATCH,
             )
             .await?;
-        let all = due.len() < TAKEN;
-        let mut taken = Vec::with_capacity(due.len());
+        let drained = due.len() < CLAIM_BATCH;
+        let mut claimed = Vec::with_capacity(due.len());
         let mut busy: BTreeMap<DateTime<Utc>, Vec<RunId>> = BTreeMap::new();
-        let mut resting: BTreeMap<Option<DateTime<Utc>>, Vec<RunId>> = BTreeMap::new();
+        let mut paused: BTreeMap<Option<DateTime<Utc>>, Vec<RunId>> = BTreeMap::new();
         for call in due {
-            match hosts.admit(&receiver_of(&call), now) {
-                Ok(turns) => taken.push((call, turns)),
-                Err(NoPlace::Busy(until)) => busy.entry(until).or_default().push(call.run.run_id),
-                Err(NoPlace::Rests(until)) => {
-                    let again = self
-                        .wait_of(&call)
+            match limits.reserve(&receiver_of(&call), now) {
+                Ok(permits) => claimed.push((call, permits)),
+                Err(Refusal::Busy(until)) => busy.entry(until).or_default().push(call.run.run_id),
+                Err(Refusal::Paused(until)) => {
+                    let retry_at = self
+                        .retry_delay(&call)
                         .and_then(|wait| TimeDelta::from_std(wait).ok())
                         .map(|wait| until.max(now + wait));
-                    resting.entry(again).or_default().push(call.run.run_id);
+                    paused.entry(retry_at).or_default().push(call.run.run_id);
                 }
             }
         }
         for (until, runs) in busy {
             self.outbox.put_back(&runs, until).await?;
         }
-        for (again, runs) in resting {
+        for (retry_at, runs) in paused {
             tracing::debug!(
                 calls = runs.len(),
-                given_up = again.is_none(),
-                "webhooks wait for a receiver that rests"
+                given_up = retry_at.is_none(),
+                "delayed webhooks of a paused receiver"
             );
             self.outbox
                 .failed(
                     &runs,
-                    "the receiver rests: it failed too often in a row",
-                    again,
+                    "the receiver is paused after repeated failures",
+                    retry_at,
                     now,
                 )
                 .await?;
         }
-        Ok((taken, all))
+        Ok((claimed, drained))
     }
 
-    /// Makes a call when it is its turn at its host, and says whether it was taken; nothing if its turn never came: then it is due
-    /// again when its lease is over.
-    async fn in_its_turn(
+    /// Makes a call once it has a permit, and returns whether the receiver works. Without a permit
+    /// in time it returns `None`, and the call is due again when its lease expires.
+    async fn deliver_with_permit(
         &self,
         call: WebhookDelivery,
-        turns: Arc<Semaphore>,
+        permits: Arc<Semaphore>,
     ) -> (Receiver, Option<bool>) {
         let receiver = receiver_of(&call);
-        match tokio::time::timeout(self.options.patience, turns.acquire()).await {
+        match tokio::time::timeout(self.options.timeout, permits.acquire()).await {
             Ok(Ok(_turn)) => (receiver, self.deliver(call).await),
             _ => (receiver, None),
         }
     }
 
-    /// Makes a call and stores what became of it. Says whether the receiver works, if that could be found out.
+    /// Makes a call and stores the outcome. Returns whether the receiver works, if known.
     async fn deliver(&self, call: WebhookDelivery) -> Option<bool> {
         let run = &call.run.run_id;
         fail_points::pass("webhook.leased");
@@ -234,16 +237,16 @@ impl WebhookSender {
         let written = match &sent {
             Ok(()) => self.outbox.delivered(run).await,
             Err(error) => {
-                let again = self
-                    .wait_after(&call)
-                    .filter(|_| !matches!(error, NotTaken::Ever(_)));
-                tracing::warn!(run_id = %run, %error, tries = call.tries + 1, given_up = again.is_none(), "a webhook was not taken");
+                let retry_at = self
+                    .jittered_delay(&call)
+                    .filter(|_| !matches!(error, DeliveryError::Permanent(_)));
+                tracing::warn!(run_id = %run, %error, tries = call.tries + 1, given_up = retry_at.is_none(), "failed to deliver a webhook");
                 let now = self.clock.now();
                 self.outbox
                     .failed(
                         std::slice::from_ref(run),
                         &error.to_string(),
-                        again.map(|wait| now + wait),
+                        retry_at.map(|wait| now + wait),
                         now,
                     )
                     .await
@@ -251,44 +254,45 @@ impl WebhookSender {
         };
         fail_points::pass("webhook.written");
         if let Err(error) = written {
-            tracing::warn!(run_id = %run, %error, "what became of a webhook cannot be stored; it is sent again");
+            tracing::warn!(run_id = %run, %error, "failed to store the outcome of a webhook; it will be sent again");
         }
         match sent {
-            Ok(()) | Err(NotTaken::Yet(_)) => Some(true),
-            Err(NotTaken::Down(_)) => Some(false),
-            Err(NotTaken::Ever(_)) => None,
+            Ok(()) | Err(DeliveryError::Rejected(_)) => Some(true),
+            Err(DeliveryError::Unavailable(_)) => Some(false),
+            Err(DeliveryError::Permanent(_)) => None,
         }
     }
 
-    /// How long to wait after the next failure of a call, if it is not the last. Calls that fail together come back apart.
-    fn wait_after(&self, call: &WebhookDelivery) -> Option<TimeDelta> {
-        let wait = self.wait_of(call)?;
-        let [dice, ..] = <[u8; 32]>::from(Sha256::digest(format!(
+    /// Returns the delay after the next failure of a call, unless it is the last. The jitter
+    /// spreads calls that failed together.
+    fn jittered_delay(&self, call: &WebhookDelivery) -> Option<TimeDelta> {
+        let wait = self.retry_delay(call)?;
+        let [random, ..] = <[u8; 32]>::from(Sha256::digest(format!(
             "{} {}",
             call.run.run_id, call.tries
         )));
-        TimeDelta::from_std(wait.mul_f64(0.9 + 0.2 * f64::from(dice) / 255.0)).ok()
+        TimeDelta::from_std(wait.mul_f64(0.9 + 0.2 * f64::from(random) / 255.0)).ok()
     }
 
-    fn wait_of(&self, call: &WebhookDelivery) -> Option<Duration> {
+    fn retry_delay(&self, call: &WebhookDelivery) -> Option<Duration> {
         self.options
-            .waits
+            .retry_delays
             .get(usize::try_from(call.tries).ok()?)
             .copied()
     }
 
-    async fn send(&self, call: &WebhookDelivery) -> Result<(), NotTaken> {
+    async fn send(&self, call: &WebhookDelivery) -> Result<(), DeliveryError> {
         let url = self
             .options
             .policy
             .read(&call.call.url)
-            .map_err(|forbidden| NotTaken::Ever(forbidden.to_string()))?;
+            .map_err(|forbidden| DeliveryError::Permanent(forbidden.to_string()))?;
         let (now, id) = (self.clock.now(), call.run.run_id.as_str());
         let body = body_of(call, &iso(now)).to_string();
         let mut request = self
             .client
             .request(Method::POST, url)
-            .map_err(|forbidden| NotTaken::Ever(forbidden.to_string()))?
+            .map_err(|forbidden| DeliveryError::Permanent(forbidden.to_string()))?
             .header(CONTENT_TYPE, "application/json")
             .header(signature::ID, id)
             .header(signature::TIMESTAMP, now.timestamp())
@@ -299,36 +303,38 @@ impl WebhookSender {
                 key.sign(id, now.timestamp(), body.as_bytes()),
             );
         }
-        let mut answer = request
+        let mut response = request
             .body(body)
             .send()
             .await
-            .map_err(|error| NotTaken::Down(causes(&error)))?;
-        let status = answer.status();
-        // Read so far, a connection can be used again; what is longer closes it.
+            .map_err(|error| DeliveryError::Unavailable(error_chain(&error)))?;
+        let status = response.status();
+        // A connection whose response is read can be reused; a longer response closes it.
         let mut read = 0;
-        while let Ok(Some(piece)) = answer.chunk().await {
-            read += piece.len();
-            if read > LONGEST_ANSWER {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            read += chunk.len();
+            if read > MAX_RESPONSE_BYTES {
                 break;
             }
         }
         match status {
             status if status.is_success() => Ok(()),
-            StatusCode::GONE => Err(NotTaken::Ever("the receiver is gone".to_owned())),
+            StatusCode::GONE => Err(DeliveryError::Permanent(
+                "the receiver answered 410 Gone".to_owned(),
+            )),
             status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-                Err(NotTaken::Down(answered(status)))
+                Err(DeliveryError::Unavailable(status_text(status)))
             }
-            status => Err(NotTaken::Yet(answered(status))),
+            status => Err(DeliveryError::Rejected(status_text(status))),
         }
     }
 }
 
-fn answered(status: StatusCode) -> String {
+fn status_text(status: StatusCode) -> String {
     format!("the receiver answered {status}")
 }
 
-/// Who calls which host and port; an empty one if the call goes nowhere.
+/// Returns the call's user, host and port; the host is empty if the URL is invalid.
 fn receiver_of(call: &WebhookDelivery) -> Receiver {
     let url = reqwest::Url::parse(&call.call.url).ok();
     let host = url.map(|url| {
@@ -344,7 +350,7 @@ fn receiver_of(call: &WebhookDelivery) -> Receiver {
     }
 }
 
-/// The run as it ended, when it did what, and what it left.
+/// Returns the run with its times, its values and its error.
 fn body_of(call: &WebhookDelivery, sent_at: &str) -> Value {
     let mut body = match run_json(&call.run, Dialect::Platform) {
         Value::Object(fields) => fields,
@@ -369,12 +375,12 @@ fn body_of(call: &WebhookDelivery, sent_at: &str) -> Value {
     Value::Object(body)
 }
 
-/// An error with all that caused it, without the address: it may hold a secret.
-fn causes(error: &reqwest::Error) -> String {
+/// Returns an error with its causes, without the URL, which may hold a secret.
+fn error_chain(error: &reqwest::Error) -> String {
     let mut text = if error.is_timeout() {
-        "the receiver took too long".to_owned()
+        "the receiver timed out".to_owned()
     } else {
-        "the receiver cannot be called".to_owned()
+        "failed to call the receiver".to_owned()
     };
     let mut cause = std::error::Error::source(error);
     while let Some(next) = cause {

@@ -1,4 +1,4 @@
-//! What a receiver gets, when it is called again, and whom nobody calls.
+//! Requests that a receiver gets, retries, and receivers that are never called.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use chrono::TimeDelta;
 use harness::clock::ManualClock;
-use harness::runtime::memory::MemoryStores;
+use harness::runtime::in_memory::InMemoryStores;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::{
     RunCommit, RunCommitStore, RunCreateStore, RunEnd, WebhookCall, WebhookOutbox,
@@ -23,29 +23,29 @@ use tokio::sync::Notify;
 
 use super::*;
 
-/// A receiver that refuses the first calls.
+/// A receiver that rejects the first calls.
 struct Receiver {
     url: String,
     bodies: Arc<Mutex<Vec<Value>>>,
     calls: Arc<Mutex<Vec<(HeaderMap, Bytes)>>>,
-    /// Rings at each call.
-    bell: Arc<Notify>,
+    /// Notified at each call.
+    call_notify: Arc<Notify>,
     _tasks: Tasks,
 }
 
 async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
     let bodies: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let (kept, left) = (bodies.clone(), Arc::new(AtomicU32::new(refusals)));
+    let (received, remaining) = (bodies.clone(), Arc::new(AtomicU32::new(refusals)));
     let calls: Arc<Mutex<Vec<(HeaderMap, Bytes)>>> = Arc::default();
-    let bell: Arc<Notify> = Arc::default();
-    let (seen, heard) = (calls.clone(), bell.clone());
+    let call_notify: Arc<Notify> = Arc::default();
+    let (seen, notify) = (calls.clone(), call_notify.clone());
     let hook = post(move |headers: HeaderMap, body: Bytes| {
-        kept.lock().push(serde_json::from_slice(&body).unwrap());
+        received.lock().push(serde_json::from_slice(&body).unwrap());
         seen.lock().push((headers, body));
-        heard.notify_one();
-        let refuse = left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(1)
+        notify.notify_one();
+        let refuse = remaining
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |remaining| {
+                remaining.checked_sub(1)
             })
             .is_ok();
         async move { if refuse { status } else { StatusCode::OK } }
@@ -60,16 +60,16 @@ async fn receiver(refusals: u32, status: StatusCode) -> Receiver {
         url,
         bodies,
         calls,
-        bell,
+        call_notify,
         _tasks: tasks,
     }
 }
 
-/// A sender, its outbox with the call of one ended run, and its clock.
+/// Returns a sender, its outbox with the call of one ended run, and its clock.
 async fn sender(
     url: &str,
     policy: WebhookPolicy,
-) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
+) -> (WebhookSender, Arc<InMemoryStores>, ManualClock) {
     sender_with(
         url,
         SenderOptions {
@@ -83,8 +83,8 @@ async fn sender(
 async fn sender_with(
     url: &str,
     options: SenderOptions,
-) -> (WebhookSender, Arc<MemoryStores>, ManualClock) {
-    let stores = Arc::new(MemoryStores::new());
+) -> (WebhookSender, Arc<InMemoryStores>, ManualClock) {
+    let stores = Arc::new(InMemoryStores::new());
     ended(&stores, "r1", url).await;
     let clock = ManualClock::starting_at(at(9));
     let options = SenderOptions {
@@ -98,8 +98,8 @@ async fn sender_with(
     )
 }
 
-/// Ends a run on a thread of its own.
-async fn ended(stores: &MemoryStores, run: &str, url: &str) {
+/// Ends a run on its own thread.
+async fn ended(stores: &InMemoryStores, run: &str, url: &str) {
     let run = stores
         .admit(new_run(run, &format!("t-{run}")))
         .await
@@ -129,7 +129,7 @@ const ANY: WebhookPolicy = WebhookPolicy {
 };
 
 #[tokio::test]
-async fn a_receiver_gets_the_run_and_what_it_left_once() {
+async fn receiver_gets_the_run_and_its_values_once() {
     let receiver = receiver(0, StatusCode::OK).await;
     let (sender, _, clock) = sender(&receiver.url, ANY).await;
     assert_eq!(sender.send_due().await, Ok(1));
@@ -156,7 +156,7 @@ async fn a_receiver_gets_the_run_and_what_it_left_once() {
 }
 
 #[tokio::test]
-async fn who_refuses_is_called_again_later_and_not_for_ever() {
+async fn rejected_call_is_retried_a_limited_number_of_times() {
     let receiver = receiver(99, StatusCode::INTERNAL_SERVER_ERROR).await;
     let (sender, stores, clock) = sender(&receiver.url, ANY).await;
     assert_eq!(sender.send_due().await, Ok(1));
@@ -170,7 +170,7 @@ async fn who_refuses_is_called_again_later_and_not_for_ever() {
     clock.advance(TimeDelta::days(9));
     assert_eq!(sender.send_due().await, Ok(0));
     assert_eq!(receiver.bodies.lock().len(), 10);
-    // A dead letter, until somebody has it sent again.
+    // A dead letter until it is resent.
     let dead = stores.letters(true, 9).await.unwrap();
     assert_eq!(
         (dead.len(), dead[0].tries, dead[0].died_at.is_some()),
@@ -181,13 +181,16 @@ async fn who_refuses_is_called_again_later_and_not_for_ever() {
 }
 
 #[tokio::test]
-async fn who_is_gone_or_may_not_be_called_is_not_called_again() {
-    let gone = receiver(9, StatusCode::GONE).await;
-    let (sender_of_gone, _, clock) = sender(&gone.url, ANY).await;
-    assert_eq!(sender_of_gone.send_due().await, Ok(1));
+async fn gone_or_forbidden_receiver_is_not_retried() {
+    let gone_receiver = receiver(9, StatusCode::GONE).await;
+    let (sender_to_gone, _, clock) = sender(&gone_receiver.url, ANY).await;
+    assert_eq!(sender_to_gone.send_due().await, Ok(1));
     clock.advance(TimeDelta::days(9));
     assert_eq!(
-        (sender_of_gone.send_due().await, gone.bodies.lock().len()),
+        (
+            sender_to_gone.send_due().await,
+            gone_receiver.bodies.lock().len()
+        ),
         (Ok(0), 1)
     );
     let private = receiver(0, StatusCode::OK).await;
@@ -202,11 +205,11 @@ async fn who_is_gone_or_may_not_be_called_is_not_called_again() {
 }
 
 #[tokio::test]
-async fn only_a_receiver_that_does_not_work_is_left_alone() {
-    // A port that is taken, and at which nobody listens.
-    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
-    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let dead = format!("http://{}/hook", nobody.local_addr().unwrap());
+async fn only_unavailable_receivers_are_paused() {
+    // A bound port without a listener.
+    let unused_port = tokio::net::TcpSocket::new_v4().unwrap();
+    unused_port.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let dead = format!("http://{}/hook", unused_port.local_addr().unwrap());
     for (status, works) in [
         (404, true),
         (401, true),
@@ -228,26 +231,26 @@ async fn only_a_receiver_that_does_not_work_is_left_alone() {
     let (sender, stores, _) = sender(&dead, ANY).await;
     let call = stores.due(at(9), at(99), 1).await.unwrap().remove(0);
     assert_eq!(sender.deliver(call).await, Some(false));
-    drop(nobody);
+    drop(unused_port);
 }
 
 #[tokio::test]
-async fn the_calls_of_a_receiver_that_is_gone_end_within_a_day_and_are_rarely_looked_at() {
+async fn calls_to_a_dead_receiver_become_dead_letters_in_a_day() {
     let (sender, stores, clock) = sender("http://127.0.0.1:9/", ANY).await;
-    let mut hosts = Hosts::default();
+    let mut limits = ReceiverLimits::default();
     let call = stores.due(at(9), at(9), 1).await.unwrap().remove(0);
     let (receiver, began) = (receiver_of(&call), clock.now());
-    let mut looks = 0;
+    let mut attempts = 0;
     while stores.letters(true, 9).await.unwrap().is_empty() {
-        while hosts.admit(&receiver, clock.now()).is_ok() {
-            hosts.leave(&receiver, Some(false), clock.now());
+        while limits.reserve(&receiver, clock.now()).is_ok() {
+            limits.release(&receiver, Some(false), clock.now());
         }
-        assert!(sender.take(&mut hosts).await.unwrap().0.is_empty());
+        assert!(sender.take(&mut limits).await.unwrap().0.is_empty());
         let due = stores.letters(false, 9).await.unwrap()[0].due_at;
         clock.advance(due.map_or(TimeDelta::zero(), |due| due - clock.now()));
-        looks += 1;
+        attempts += 1;
     }
-    assert_eq!(looks, 10);
+    assert_eq!(attempts, 10);
     assert!(
         (TimeDelta::hours(22)..TimeDelta::hours(26)).contains(&(clock.now() - began)),
         "{}",
@@ -258,7 +261,7 @@ async fn the_calls_of_a_receiver_that_is_gone_end_within_a_day_and_are_rarely_lo
         dead[0]
             .last_error
             .as_deref()
-            .is_some_and(|error| error.contains("rests")),
+            .is_some_and(|error| error.contains("is paused")),
         "{dead:?}"
     );
 }
@@ -283,7 +286,7 @@ async fn two_senders_do_not_send_the_same_call() {
 }
 
 #[tokio::test]
-async fn a_call_names_itself_and_is_signed() {
+async fn call_has_an_id_and_a_signature() {
     let receiver = receiver(1, StatusCode::BAD_GATEWAY).await;
     let (sender, _, clock) = sender(&receiver.url, ANY).await;
     for _ in 0..2 {
@@ -308,17 +311,17 @@ async fn a_call_names_itself_and_is_signed() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
+async fn hanging_receiver_does_not_delay_other_receivers() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let slow = format!("http://{}/hook", silent.local_addr().unwrap());
     let receiver = receiver(0, StatusCode::OK).await;
-    // Longer than the test: what comes does not come because the silent one was given up.
-    let patience = Duration::from_secs(3_600);
+    // Longer than the test: calls must arrive without a timeout of the silent receiver.
+    let timeout = Duration::from_secs(3_600);
     let (sender, stores, _) = sender_with(
         &slow,
         SenderOptions {
             policy: ANY,
-            patience,
+            timeout,
             ..SenderOptions::default()
         },
     )
@@ -333,13 +336,13 @@ async fn a_receiver_that_never_answers_keeps_nobody_elses_calls_waiting() {
     sender.start(&tasks);
     let all_there = async {
         while receiver.bodies.lock().len() < 12 {
-            receiver.bell.notified().await;
+            receiver.call_notify.notified().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(60), all_there)
         .await
         .expect("the calls of the other receiver");
-    let left = stores.letters(false, 999).await.unwrap();
-    assert!(left.iter().all(|letter| letter.tries == 0));
+    let remaining = stores.letters(false, 999).await.unwrap();
+    assert!(remaining.iter().all(|letter| letter.tries == 0));
     tasks.shut_down().await;
 }

@@ -1,4 +1,5 @@
-//! How a receiver knows that a call is ours: an HMAC over its id, its time and its body, in the headers of standard webhooks.
+//! Signatures of webhook calls: an HMAC over id, time and body, in the headers of the Standard
+//! Webhooks specification.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,52 +7,53 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 use sha2::Sha256;
 
-/// The call's id; the same at every try.
+/// Id of the call; the same for all attempts.
 pub(super) const ID: &str = "webhook-id";
-/// The seconds since 1970 when the call was made.
+/// Time of the call, in seconds since 1970.
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
 /// `v1,` and the signature in base64.
 pub(super) const SIGNATURE: &str = "webhook-signature";
-/// Which try it is, from 1.
+/// Number of the attempt, from 1.
 pub(super) const ATTEMPT: &str = "webhook-attempt";
 
-/// What the secret begins with whose rest is base64.
+/// Prefix of a secret in base64.
 const PREFIX: &str = "whsec_";
 
-/// The fewest bytes that the base64 may stand for.
-const SHORTEST: usize = 24;
+/// Minimum length of a decoded secret, in bytes.
+const MIN_SECRET_LENGTH: usize = 24;
 
-/// The key that calls are signed with.
+/// Key for signing calls.
 #[derive(Debug, Clone)]
 pub struct SigningKey(SecretSlice<u8>);
 
-/// Why a secret is no key.
+/// Reasons why a secret is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadSecret {
-    /// It promises base64 and has something else.
-    #[error("what follows `whsec_` is not valid base64")]
+    /// The text after the prefix is not base64.
+    #[error("the text after `whsec_` is not valid base64")]
     NoBase64,
-    /// It could be guessed.
-    #[error("what follows `whsec_` stands for fewer than {SHORTEST} bytes")]
+    /// The secret is too short.
+    #[error("the text after `whsec_` decodes to fewer than {MIN_SECRET_LENGTH} bytes")]
     Short,
 }
 
 impl SigningKey {
-    /// The key of a secret: `whsec_` and base64, as standard webhooks have it, or any other text.
+    /// Creates the key of a secret: `whsec_` and base64, as Standard Webhooks define it, or any
+    /// other text.
     pub fn new(secret: &SecretString) -> Result<Self, BadSecret> {
         let secret = secret.expose_secret();
         let key = match secret.strip_prefix(PREFIX) {
             Some(rest) => STANDARD.decode(rest).map_err(|_| BadSecret::NoBase64)?,
             None => return Ok(Self(secret.as_bytes().to_vec().into())),
         };
-        if key.len() < SHORTEST {
+        if key.len() < MIN_SECRET_LENGTH {
             Err(BadSecret::Short)
         } else {
             Ok(Self(key.into()))
         }
     }
 
-    /// The signature of a call.
+    /// Returns the signature of a call.
     pub(super) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let Ok(mac) = Hmac::<Sha256>::new_from_slice(self.0.expose_secret()) else {
             return String::new();
@@ -69,9 +71,9 @@ impl SigningKey {
 mod tests {
     use super::*;
 
-    /// The example of the standard webhooks specification.
+    /// Example of the Standard Webhooks specification.
     #[test]
-    fn a_known_call_has_its_known_signature() {
+    fn signature_of_a_known_call_matches() {
         let key = SigningKey::new(&"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into()).unwrap();
         let signature = key.sign(
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_counts() {
+    fn signature_depends_on_every_part() {
         let key = |secret: &str| SigningKey::new(&secret.into()).unwrap();
         let one = key("secret").sign("a", 1, b"x");
         for other in [
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_promises_base64_keeps_the_promise() {
+    fn secret_with_base64_prefix_must_be_base64() {
         let bad = |secret: &str| SigningKey::new(&secret.into()).map(drop);
         assert_eq!(bad("whsec_not base64!"), Err(BadSecret::NoBase64));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What whoever manages the installation sees and does, and nobody else.
+//! Administration of webhooks, and its rejection for other users.
 
 use chrono::TimeDelta;
 use deerflow_domain::api_keys::{Rights, issue};
@@ -15,8 +15,8 @@ use uuid::Uuid;
 use crate::keys::User;
 use crate::support::Gateway;
 
-/// An ended run whose call nobody takes any more, or not yet.
-async fn letter(gateway: &Gateway, n: u128, is_dead: bool) -> String {
+/// Stores the call of an ended run, as a dead letter or as a pending call.
+async fn undelivered_call(gateway: &Gateway, n: u128, is_dead: bool) -> String {
     let id = Uuid::from_u128(n).to_string();
     let run = gateway
         .stores
@@ -66,11 +66,11 @@ async fn ids(gateway: &Gateway, path: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn dead_letters_are_listed_and_sent_again() {
+async fn dead_letters_are_listed_and_resent() {
     let gateway = Gateway::new();
     let (dead, waiting) = (
-        letter(&gateway, 1, true).await,
-        letter(&gateway, 2, false).await,
+        undelivered_call(&gateway, 1, true).await,
+        undelivered_call(&gateway, 2, false).await,
     );
     for prefix in ["", "/api"] {
         assert_eq!(
@@ -144,9 +144,9 @@ async fn dead_letters_are_listed_and_sent_again() {
 }
 
 #[tokio::test]
-async fn nobody_else_learns_of_calls() {
+async fn webhook_calls_need_an_administrator() {
     let gateway = Gateway::new();
-    let dead = letter(&gateway, 1, true).await;
+    let dead = undelivered_call(&gateway, 1, true).await;
     let bob = User::new(&gateway, "bob").await;
     let (_, admin) = issue(
         &*gateway.keys,

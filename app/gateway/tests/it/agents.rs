@@ -1,13 +1,13 @@
-//! `/api/agents` and `/api/user-profile`: agents that users make over HTTP.
+//! `/api/agents` and `/api/user-profile`: custom agents over HTTP.
 
-use harness::memory::MemoryScope;
+use harness::user_memory::MemoryScope;
 use serde_json::{Value, json};
 
 use crate::keys::User;
 use crate::support::Gateway;
 
 #[tokio::test]
-async fn nothing_of_it_is_there_while_it_is_switched_off() {
+async fn agents_are_unavailable_when_disabled() {
     let gateway = Gateway::new();
     let draft = json!({ "name": "a", "content": "x" });
     for (method, path) in [
@@ -30,7 +30,7 @@ async fn nothing_of_it_is_there_while_it_is_switched_off() {
 }
 
 #[tokio::test]
-async fn an_agent_is_made_read_changed_and_removed() {
+async fn agent_is_created_read_updated_and_deleted() {
     let gateway = Gateway::with_agents();
     assert_eq!(
         gateway.get("/api/features").await.json()["agents_api"],
@@ -41,9 +41,9 @@ async fn an_agent_is_made_read_changed_and_removed() {
     let expected = json!({ "name": "my-agent", "description": "d", "model": null, "tool_groups": ["file:read"], "skills": null,
         "model_settings": null, "thinking_enabled": null, "reasoning_effort": null, "soul": "You are X" });
     assert_eq!((made.code(), made.json()), (201, expected.clone()));
-    let twin = gateway.post("/api/agents", draft).await;
+    let duplicate = gateway.post("/api/agents", draft).await;
     assert_eq!(
-        (twin.code(), twin.json()),
+        (duplicate.code(), duplicate.json()),
         (409, json!({ "detail": "Agent 'my-agent' already exists" }))
     );
     let free = async |name: &str| {
@@ -87,7 +87,7 @@ async fn an_agent_is_made_read_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn what_makes_no_agent_is_refused_and_keeps_nothing() {
+async fn invalid_agent_is_rejected_without_side_effects() {
     let gateway = Gateway::with_agents();
     let long = "x".repeat(70_000);
     for body in [
@@ -137,7 +137,7 @@ async fn what_makes_no_agent_is_refused_and_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn another_users_agents_and_profile_look_absent() {
+async fn agents_and_profile_are_private_to_their_user() {
     let gateway = Gateway::with_agents();
     let (ann, bob) = (
         User::new(&gateway, "ann").await,
@@ -195,7 +195,7 @@ async fn another_users_agents_and_profile_look_absent() {
 }
 
 #[tokio::test]
-async fn changes_at_the_same_time_are_all_kept() {
+async fn concurrent_agent_updates_are_all_applied() {
     let gateway = Gateway::with_agents();
     gateway.post("/api/agents", json!({ "name": "both" })).await;
     let put = async |body: Value| {
@@ -229,14 +229,14 @@ async fn changes_at_the_same_time_are_all_kept() {
 }
 
 #[tokio::test]
-async fn who_removes_an_agent_again_has_what_it_remembers_forgotten() {
+async fn repeated_agent_deletion_clears_its_memory() {
     let gateway = Gateway::with_agents();
-    let memories = &gateway.state.memories;
+    let memories = &gateway.state.user_memories;
     let scope = MemoryScope {
         user: "default".to_owned(),
         agent: Some("scout".to_owned()),
     };
-    // The agent went, and its memory could not be reached then.
+    // The agent is removed, but its memory could not be reached.
     memories
         .add(&scope, "Likes tea", "preference", 0.9)
         .await
@@ -267,6 +267,6 @@ async fn who_removes_an_agent_again_has_what_it_remembers_forgotten() {
     assert_eq!(
         memories.agents("default").await,
         Ok(vec!["scout".to_owned()]),
-        "what never was leaves nothing"
+        "an unknown agent has no effect"
     );
 }

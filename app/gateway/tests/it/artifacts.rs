@@ -1,4 +1,4 @@
-//! Artifacts: what is given, what is refused, and that nothing in a file runs in a browser.
+//! Artifacts: served and rejected paths, and headers that keep browsers from running any content.
 
 use bytes::Bytes;
 use harness::ids::ThreadId;
@@ -23,7 +23,7 @@ async fn with_file(gateway: &Gateway, name: &str, content: impl Into<Bytes>) -> 
 }
 
 #[tokio::test]
-async fn a_text_is_shown_in_place_and_downloaded_on_demand() {
+async fn text_is_inline_and_downloaded_on_request() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "report.md", "# R\n").await;
     let shown = gateway.get(&format!("{base}/report.md")).await;
@@ -174,7 +174,7 @@ async fn media_play_in_the_viewers_of_browsers() {
             allowed.iter().all(|directive| policy.contains(directive)),
             "{name}: {policy}"
         );
-        // Players fetch the whole as a range first, and parts of it when someone seeks.
+        // Players request the whole file as a range first, and parts of it on a seek.
         for (range, text, part) in [
             ("bytes=0-", "0123456789", "bytes 0-9/10"),
             ("bytes=4-", "456789", "bytes 4-9/10"),
@@ -210,7 +210,7 @@ async fn active_content_is_only_ever_downloaded() {
 }
 
 #[tokio::test]
-async fn paths_outside_are_refused_and_nothing_is_said_of_the_host() {
+async fn path_traversal_is_rejected_without_host_details() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "a.txt", "a").await;
     let root = base
@@ -244,9 +244,9 @@ async fn paths_outside_are_refused_and_nothing_is_said_of_the_host() {
             "Path is not a file: mnt/user-data/outputs",
         ),
     ] {
-        let answer = gateway.get(&path).await;
+        let response = gateway.get(&path).await;
         assert_eq!(
-            (answer.code(), answer.json()),
+            (response.code(), response.json()),
             (code, json!({ "detail": detail })),
             "{path}"
         );
@@ -256,7 +256,7 @@ async fn paths_outside_are_refused_and_nothing_is_said_of_the_host() {
 }
 
 #[tokio::test]
-async fn an_edit_is_saved_when_the_file_is_what_the_editor_saw() {
+async fn edit_is_saved_if_the_file_is_unchanged() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "report.md", "# R\n").await;
     let file = format!("{base}/report.md");
@@ -289,7 +289,7 @@ async fn an_edit_is_saved_when_the_file_is_what_the_editor_saw() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_edited_says_why_and_stays_as_it_was() {
+async fn uneditable_file_reports_reason_and_stays_unchanged() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "blob.bin", vec![0xff, 0xfe]).await;
     let root = base.strip_suffix("/outputs").expect("a base").to_owned();
@@ -316,8 +316,8 @@ async fn what_cannot_be_edited_says_why_and_stays_as_it_was() {
             422,
         ),
     ] {
-        let answer = gateway.send("PUT", &path, Some(body.clone())).await;
-        assert_eq!(answer.code(), code, "{path}: {}", answer.text());
+        let response = gateway.send("PUT", &path, Some(body.clone())).await;
+        assert_eq!(response.code(), code, "{path}: {}", response.text());
     }
     assert_eq!(
         &gateway.get(&format!("{base}/blob.bin")).await.body[..],
@@ -326,7 +326,7 @@ async fn what_cannot_be_edited_says_why_and_stays_as_it_was() {
 }
 
 #[tokio::test]
-async fn nothing_is_saved_under_an_active_run() {
+async fn edit_is_rejected_during_an_active_run() {
     let gateway = Gateway::new();
     let base = with_file(&gateway, "a.txt", "a").await;
     let thread = base.split('/').nth(3).expect("an id");
@@ -334,15 +334,15 @@ async fn nothing_is_saved_under_an_active_run() {
         .post(&format!("/api/threads/{thread}/runs"), saying("slow"))
         .await;
     let edit = json!({ "content": "x", "expected_sha256": "0".repeat(64) });
-    let answer = gateway
+    let response = gateway
         .send("PUT", &format!("{base}/a.txt"), Some(edit))
         .await;
     let detail = json!({ "detail": "Thread has a run in flight. Save after the run finishes." });
-    assert_eq!((answer.code(), answer.json()), (409, detail));
+    assert_eq!((response.code(), response.json()), (409, detail));
 }
 
 #[tokio::test]
-async fn what_is_in_a_skill_archive_is_shown_and_nothing_of_one_that_lies() {
+async fn skill_archive_members_are_served_unless_malformed() {
     let gateway = Gateway::new();
     let skill = skill_text("web");
     let large = Entry::file("web/large", vec![b'x'; (16 << 20) + 1]);

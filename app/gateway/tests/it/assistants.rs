@@ -1,4 +1,4 @@
-//! Assistants: those of graphs, those that users make, and runs with them.
+//! Assistants of graphs and of users, and their runs.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ async fn default_id(gateway: &Gateway) -> String {
 }
 
 #[tokio::test]
-async fn an_assistant_is_made_changed_and_put_back() {
+async fn assistant_is_created_updated_and_restored() {
     let gateway = Gateway::new();
     let body = json!({ "graph_id": "lead_agent", "name": "mine", "description": "d", "metadata": { "k": "v", "run_id": "x" },
         "config": { "recursion_limit": 7, "tags": ["t1"] }, "context": { "model_name": "other", "user_id": "forged" } });
@@ -90,7 +90,7 @@ async fn an_assistant_is_made_changed_and_put_back() {
 }
 
 #[tokio::test]
-async fn a_search_finds_both_kinds_in_one_order() {
+async fn search_merges_graph_and_user_assistants_in_order() {
     let gateway = Gateway::new();
     for name in ["b", "a", "zebra"] {
         make(&gateway, json!({ "graph_id": "lead_agent", "name": name, "metadata": { "of": { "team": name } } })).await;
@@ -166,7 +166,7 @@ async fn a_search_finds_both_kinds_in_one_order() {
 }
 
 #[tokio::test]
-async fn a_run_of_an_assistant_is_its_own() {
+async fn run_uses_the_settings_of_its_assistant() {
     let gateway = Gateway::new();
     let made = make(&gateway, json!({ "graph_id": "lead_agent", "metadata": { "team": "x" }, "config": { "tags": ["t"] } })).await;
     let id = &made["assistant_id"];
@@ -191,7 +191,7 @@ async fn a_run_of_an_assistant_is_its_own() {
         (&json!("x"), &json!(1))
     );
     assert_eq!(run["kwargs"]["config"]["configurable"]["assistant_id"], *id);
-    // Its context decides over the model, which this gateway does not have.
+    // Its context selects a model that this gateway does not have.
     let other = make(
         &gateway,
         json!({ "graph_id": "lead_agent", "context": { "model_name": "nope" } }),
@@ -208,17 +208,17 @@ async fn a_run_of_an_assistant_is_its_own() {
 }
 
 #[tokio::test]
-async fn the_assistant_of_a_graph_is_changed_and_put_back() {
+async fn graph_assistant_is_updated_and_restored() {
     let gateway = Gateway::new();
     let id = default_id(&gateway).await;
     let path = format!("/assistants/{id}");
-    let came = gateway.get(&path).await.json();
+    let unchanged = gateway.get(&path).await.json();
     assert_eq!(
         gateway
             .post(&format!("{path}/latest"), json!({ "version": 1 }))
             .await
             .json(),
-        came
+        unchanged
     );
     assert_eq!(
         gateway
@@ -241,7 +241,7 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
     assert_eq!(
         (&patched["created_at"], &patched["metadata"]),
         (
-            &came["created_at"],
+            &unchanged["created_at"],
             &json!({ "created_by": "system", "team": "x" })
         )
     );
@@ -261,14 +261,14 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
         .post(&format!("{path}/versions"), json!({}))
         .await
         .json();
-    let shown: Vec<_> = versions
+    let listed: Vec<_> = versions
         .as_array()
         .expect("a list")
         .iter()
         .map(|one| (&one["assistant_id"], &one["version"]))
         .collect();
-    assert_eq!(shown, [(&json!(id), &json!(2)), (&json!(id), &json!(1))]);
-    // Whoever names the graph means its assistant; this gateway does not have the model.
+    assert_eq!(listed, [(&json!(id), &json!(2)), (&json!(id), &json!(1))]);
+    // The name of a graph selects its assistant; this gateway does not have the model.
     let thread = gateway.thread().await;
     for named in ["lead_agent", &id] {
         let run = gateway
@@ -285,7 +285,7 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
         .json();
     assert_eq!(
         (&back["name"], &back["version"], &back["context"]),
-        (&came["name"], &json!(1), &json!({}))
+        (&unchanged["name"], &json!(1), &json!({}))
     );
     let run = gateway
         .post(
@@ -298,7 +298,7 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
         (&run["assistant_id"], &run["metadata"]["created_by"]),
         (&json!(id), &json!("system"))
     );
-    // DeerFlow shows what came with the graph.
+    // DeerFlow shows the unchanged assistant.
     gateway
         .post(&format!("{path}/latest"), json!({ "version": 2 }))
         .await;
@@ -312,7 +312,7 @@ async fn the_assistant_of_a_graph_is_changed_and_put_back() {
 }
 
 #[tokio::test]
-async fn the_id_of_a_graphs_assistant_is_taken() {
+async fn id_of_a_graph_assistant_is_reserved() {
     let gateway = Gateway::new();
     let id = default_id(&gateway).await;
     assert_eq!(
@@ -325,17 +325,17 @@ async fn the_id_of_a_graphs_assistant_is_taken() {
             .code(),
         409
     );
-    let kept = gateway
+    let retained = gateway
         .post(
             "/assistants",
             json!({ "graph_id": "lead_agent", "assistant_id": id, "if_exists": "do_nothing" }),
         )
         .await;
     assert_eq!(
-        (kept.code(), &kept.json()["metadata"]["created_by"]),
+        (retained.code(), &retained.json()["metadata"]["created_by"]),
         (200, &json!("system"))
     );
-    // As are those under which changes of it are kept, whoever makes them.
+    // Ids for changes of graph assistants are also reserved, for all users.
     let reserved = "9c909fe5-1423-8566-9403-37f8a945b29b";
     for if_exists in ["raise", "do_nothing"] {
         let body =
@@ -349,7 +349,7 @@ async fn the_id_of_a_graphs_assistant_is_taken() {
 }
 
 #[tokio::test]
-async fn a_graph_is_drawn_and_described() {
+async fn graph_and_schemas_are_returned() {
     let gateway = Gateway::new();
     let id = default_id(&gateway).await;
     for name in [id.as_str(), "lead_agent"] {
@@ -393,7 +393,7 @@ async fn a_graph_is_drawn_and_described() {
 }
 
 #[tokio::test]
-async fn bad_assistants_are_refused_with_a_text() {
+async fn invalid_assistant_is_rejected_with_a_text() {
     let gateway = Gateway::new();
     let made = make(&gateway, json!({ "graph_id": "lead_agent" })).await;
     let own = format!(
@@ -517,7 +517,7 @@ async fn bad_assistants_are_refused_with_a_text() {
         ),
     ];
     for (method, path, body, code) in cases {
-        let answer = gateway
+        let response = gateway
             .send(
                 method,
                 path,
@@ -525,13 +525,13 @@ async fn bad_assistants_are_refused_with_a_text() {
             )
             .await;
         assert_eq!(
-            answer.code(),
+            response.code(),
             code,
             "{method} {path} {body}: {}",
-            answer.text()
+            response.text()
         );
         assert!(
-            answer.json()["detail"].is_string(),
+            response.json()["detail"].is_string(),
             "{method} {path} {body}"
         );
     }

@@ -1,25 +1,28 @@
-//! Everything that the document says of a request, broken in turn: each is refused with a text, and nothing changes.
+//! Violates every rule of the OpenAPI document: each violation is rejected with a text and has no
+//! side effects.
 
 use serde_json::{Map, Value, json};
 
 use crate::schema::{Document, Operation};
-use crate::support::{Answer, Gateway};
+use crate::support::{Gateway, HttpResponse};
 
 const UNKNOWN: &str = "11111111-1111-4111-8111-111111111111";
 
-/// A gateway with a thread, an assistant, a cron and an item, and what stands for them in paths.
-struct Furnished {
+/// A gateway with a thread, an assistant, a cron and an item, and their ids for paths.
+struct Fixture {
     gateway: Gateway,
     thread: String,
     assistant: String,
     cron: String,
 }
 
-impl Furnished {
+impl Fixture {
     async fn new() -> Self {
         let gateway = Gateway::new();
         let thread = gateway.thread().await;
-        let made = |answer: Answer, id: &str| answer.json()[id].as_str().expect("an id").to_owned();
+        let made = |response: HttpResponse, id: &str| {
+            response.json()[id].as_str().expect("an id").to_owned()
+        };
         let assistant = made(
             gateway
                 .post("/assistants", json!({ "graph_id": "lead_agent" }))
@@ -45,7 +48,7 @@ impl Furnished {
         Document(self.gateway.get("/openapi.json").await.json())
     }
 
-    /// The operation's path, with ids of what is there.
+    /// Returns the operation's path with existing ids.
     fn path(&self, operation: &Operation) -> String {
         let path = operation
             .path
@@ -58,7 +61,7 @@ impl Furnished {
             .replace("{namespace}", "n")
     }
 
-    /// All that a bad request could have changed.
+    /// Returns all data that a bad request could have changed.
     async fn everything(&self) -> Value {
         let ask = async |path: &str| self.gateway.post(path, json!({})).await.json();
         json!([
@@ -78,18 +81,18 @@ impl Furnished {
     }
 }
 
-/// What is not as it must be: refused as the client's fault, with a text. The platform tells what is wrong with a label of the
-/// store as bare text.
-fn flaw(answer: &Answer, operation: &Operation, sent: &str) -> Option<String> {
+/// Returns the violation if the response is not a client error with a text. The platform reports
+/// invalid labels of the store as plain text.
+fn violation(response: &HttpResponse, operation: &Operation, sent: &str) -> Option<String> {
     let bare = operation.path.starts_with("/store/")
-        && answer.header("content-type").starts_with("text/plain");
-    let told = || {
-        bare || serde_json::from_slice::<Value>(&answer.body)
+        && response.header("content-type").starts_with("text/plain");
+    let description = || {
+        bare || serde_json::from_slice::<Value>(&response.body)
             .is_ok_and(|body| body["detail"].is_string())
     };
-    let refused = answer.status.is_client_error() && told();
+    let refused = response.status.is_client_error() && description();
     let shown = || {
-        String::from_utf8_lossy(&answer.body)
+        String::from_utf8_lossy(&response.body)
             .chars()
             .take(200)
             .collect::<String>()
@@ -99,21 +102,21 @@ fn flaw(answer: &Answer, operation: &Operation, sent: &str) -> Option<String> {
             "{} with {}: {} {}",
             operation.id,
             sent.chars().take(80).collect::<String>(),
-            answer.code(),
+            response.code(),
             shown()
         )
     })
 }
 
-fn assert_none(flaws: &[String]) {
-    assert!(flaws.is_empty(), "{}", flaws.join("\n"));
+fn assert_none(violations: &[String]) {
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_object_is_refused() {
-    let furnished = Furnished::new().await;
-    let mut flaws = Vec::new();
-    let (document, before) = (furnished.document().await, furnished.everything().await);
+async fn non_object_body_is_rejected() {
+    let fixture = Fixture::new().await;
+    let mut violations = Vec::new();
+    let (document, before) = (fixture.document().await, fixture.everything().await);
     let deep = format!("{}1{}", "[".repeat(1_000), "]".repeat(1_000));
     let deep_field = format!(
         "{{\"metadata\":{}1{}}}",
@@ -143,41 +146,41 @@ async fn a_body_that_is_no_object_is_refused() {
             bodies.extend(["", " ", "null"]);
         }
         for body in bodies {
-            let answer = furnished
+            let response = fixture
                 .gateway
                 .raw(
                     operation.method(),
-                    &furnished.path(operation),
+                    &fixture.path(operation),
                     body.to_owned(),
                     &[],
                 )
                 .await;
-            flaws.extend(flaw(
-                &answer,
+            violations.extend(violation(
+                &response,
                 operation,
                 &body.chars().take(20).collect::<String>(),
             ));
         }
-        let answer = furnished
+        let response = fixture
             .gateway
             .raw(
                 operation.method(),
-                &furnished.path(operation),
+                &fixture.path(operation),
                 vec![0xff, 0xfe, b'{'],
                 &[],
             )
             .await;
-        flaws.extend(flaw(&answer, operation, "no UTF-8"));
+        violations.extend(violation(&response, operation, "no UTF-8"));
     }
-    assert_none(&flaws);
-    assert_eq!(furnished.everything().await, before);
+    assert_none(&violations);
+    assert_eq!(fixture.everything().await, before);
 }
 
 #[tokio::test]
-async fn a_field_of_the_wrong_type_or_range_is_refused() {
-    let furnished = Furnished::new().await;
-    let mut flaws = Vec::new();
-    let (document, before) = (furnished.document().await, furnished.everything().await);
+async fn field_with_wrong_type_or_range_is_rejected() {
+    let fixture = Fixture::new().await;
+    let mut violations = Vec::new();
+    let (document, before) = (fixture.document().await, fixture.everything().await);
     let mut tried = 0;
     for operation in document.operations() {
         let Some(schema) = &operation.body else {
@@ -207,25 +210,29 @@ async fn a_field_of_the_wrong_type_or_range_is_refused() {
                 } else {
                     Value::Object(body)
                 };
-                let answer = furnished
+                let response = fixture
                     .gateway
-                    .send(operation.method(), &furnished.path(&operation), Some(body))
+                    .send(operation.method(), &fixture.path(&operation), Some(body))
                     .await;
-                flaws.extend(flaw(&answer, &operation, &format!("{name}: {wrong}")));
+                violations.extend(violation(
+                    &response,
+                    &operation,
+                    &format!("{name}: {wrong}"),
+                ));
                 tried += 1;
             }
         }
     }
     assert!(tried > 1_000, "{tried}");
-    assert_none(&flaws);
-    assert_eq!(furnished.everything().await, before);
+    assert_none(&violations);
+    assert_eq!(fixture.everything().await, before);
 }
 
 #[tokio::test]
-async fn null_is_refused_where_the_document_does_not_take_it_and_only_there() {
-    let furnished = Furnished::new().await;
-    let mut flaws = Vec::new();
-    let document = furnished.document().await;
+async fn null_is_rejected_exactly_where_the_document_forbids_it() {
+    let fixture = Fixture::new().await;
+    let mut violations = Vec::new();
+    let document = fixture.document().await;
     for operation in document.operations() {
         let Some(schema) = operation
             .body
@@ -241,27 +248,28 @@ async fn null_is_refused_where_the_document_does_not_take_it_and_only_there() {
         {
             let mut body = base.clone();
             body[name] = Value::Null;
-            let answer = furnished
+            let response = fixture
                 .gateway
-                .send(operation.method(), &furnished.path(&operation), Some(body))
+                .send(operation.method(), &fixture.path(&operation), Some(body))
                 .await;
-            if !document.fits(field, &Value::Null) || answer.status.is_client_error() {
-                flaws.extend(flaw(&answer, &operation, &format!("{name}: null")));
+            if !document.fits(field, &Value::Null) || response.status.is_client_error() {
+                violations.extend(violation(&response, &operation, &format!("{name}: null")));
             }
-            if document.fits(field, &Value::Null) && answer.text().contains("should not be null") {
-                flaws.push(format!("{} does not take {name}: null", operation.id));
+            if document.fits(field, &Value::Null) && response.text().contains("should not be null")
+            {
+                violations.push(format!("{} does not accept {name}: null", operation.id));
             }
-            assert!(answer.code() < 500, "{} with {name}: null", operation.id);
+            assert!(response.code() < 500, "{} with {name}: null", operation.id);
         }
     }
-    assert_none(&flaws);
+    assert_none(&violations);
 }
 
 #[tokio::test]
-async fn an_id_that_is_none_or_unknown_is_refused() {
-    let furnished = Furnished::new().await;
-    let mut flaws = Vec::new();
-    let (document, before) = (furnished.document().await, furnished.everything().await);
+async fn invalid_or_unknown_id_is_rejected() {
+    let fixture = Fixture::new().await;
+    let mut violations = Vec::new();
+    let (document, before) = (fixture.document().await, fixture.everything().await);
     for operation in document
         .operations()
         .iter()
@@ -288,31 +296,31 @@ async fn an_id_that_is_none_or_unknown_is_refused() {
             UNKNOWN,
             &"9".repeat(5_000),
         ] {
-            let path = furnished.path(&Operation {
+            let path = fixture.path(&Operation {
                 path: operation.path.replace(first, id),
                 ..operation.clone()
             });
-            let answer = furnished
+            let response = fixture
                 .gateway
                 .send(operation.method(), &path, body.clone())
                 .await;
-            flaws.extend(flaw(&answer, operation, id));
+            violations.extend(violation(&response, operation, id));
         }
     }
-    assert_none(&flaws);
-    assert_eq!(furnished.everything().await, before);
+    assert_none(&violations);
+    assert_eq!(fixture.everything().await, before);
 }
 
 #[tokio::test]
-async fn a_checkpoint_in_the_path_is_a_uuid() {
-    let furnished = Furnished::new().await;
+async fn checkpoint_in_the_path_must_be_a_uuid() {
+    let fixture = Fixture::new().await;
     for id in ["x", "true", "-1", "%00"] {
-        let answer = furnished
+        let response = fixture
             .gateway
-            .get(&format!("/threads/{}/state/{id}", furnished.thread))
+            .get(&format!("/threads/{}/state/{id}", fixture.thread))
             .await;
         assert_eq!(
-            (answer.code(), answer.json()),
+            (response.code(), response.json()),
             (
                 422,
                 json!({ "detail": "Invalid checkpoint ID: must be a UUID" })
@@ -323,10 +331,10 @@ async fn a_checkpoint_in_the_path_is_a_uuid() {
 }
 
 #[tokio::test]
-async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
-    let furnished = Furnished::new().await;
-    let mut flaws = Vec::new();
-    let (document, before) = (furnished.document().await, furnished.everything().await);
+async fn parameter_with_wrong_type_or_range_is_rejected() {
+    let fixture = Fixture::new().await;
+    let mut violations = Vec::new();
+    let (document, before) = (fixture.document().await, fixture.everything().await);
     let mut tried = 0;
     for operation in document.operations() {
         for (name, schema) in &operation.query {
@@ -337,29 +345,26 @@ async fn a_parameter_of_the_wrong_type_or_range_is_refused() {
                 _ => continue,
             };
             for value in wrong {
-                let path = format!("{}?key=k&{name}={value}", furnished.path(&operation));
+                let path = format!("{}?key=k&{name}={value}", fixture.path(&operation));
                 let body = operation
                     .body
                     .as_ref()
                     .map(|schema| document.sample(schema));
-                let answer = furnished
-                    .gateway
-                    .send(operation.method(), &path, body)
-                    .await;
-                flaws.extend(flaw(&answer, &operation, &format!("{name}={value}")));
+                let response = fixture.gateway.send(operation.method(), &path, body).await;
+                violations.extend(violation(&response, &operation, &format!("{name}={value}")));
                 tried += 1;
             }
         }
     }
     assert!(tried > 30, "{tried}");
-    assert_none(&flaws);
-    assert_eq!(furnished.everything().await, before);
+    assert_none(&violations);
+    assert_eq!(fixture.everything().await, before);
 }
 
 #[tokio::test]
-async fn every_word_that_the_document_offers_is_understood() {
-    let furnished = Furnished::new().await;
-    let (document, mut tried) = (furnished.document().await, 0);
+async fn every_documented_enum_value_is_accepted() {
+    let fixture = Fixture::new().await;
+    let (document, mut tried) = (fixture.document().await, 0);
     for operation in document.operations() {
         let Some(schema) = operation
             .body
@@ -375,16 +380,16 @@ async fn every_word_that_the_document_offers_is_understood() {
             for word in document.words(field) {
                 let mut body = document.sample(schema);
                 body[name] = word.clone();
-                let answer = furnished
+                let response = fixture
                     .gateway
-                    .send(operation.method(), &furnished.path(&operation), Some(body))
+                    .send(operation.method(), &fixture.path(&operation), Some(body))
                     .await;
-                let text = answer.text().chars().take(200).collect::<String>();
+                let text = response.text().chars().take(200).collect::<String>();
                 assert!(
-                    answer.code() != 422 && answer.code() < 500,
+                    response.code() != 422 && response.code() < 500,
                     "{} with {name}: {word}: {} {text}",
                     operation.id,
-                    answer.code()
+                    response.code()
                 );
                 tried += 1;
             }
@@ -393,7 +398,7 @@ async fn every_word_that_the_document_offers_is_understood() {
     assert!(tried > 150, "{tried}");
 }
 
-/// Values of every type, some of them out of every range.
+/// Returns values of every type, some of them outside of every range.
 fn wrong_values() -> Vec<Value> {
     vec![
         json!(null),

@@ -1,13 +1,13 @@
-//! What a user's runs add up to.
+//! Totals of a user's runs.
 
 use serde_json::{Value, json};
 
 use crate::support::{Gateway, saying};
 
 async fn console(gateway: &Gateway, path: &str) -> Value {
-    let answer = gateway.get(&format!("/api/console/{path}")).await;
-    assert_eq!(answer.code(), 200, "{}", answer.text());
-    answer.json()
+    let response = gateway.get(&format!("/api/console/{path}")).await;
+    assert_eq!(response.code(), 200, "{}", response.text());
+    response.json()
 }
 
 #[tokio::test]
@@ -80,12 +80,12 @@ async fn runs_of_all_threads_are_counted_and_paged() {
 }
 
 #[tokio::test]
-async fn a_draft_without_a_thread_is_paid_for_by_its_user() {
+async fn draft_without_a_thread_is_charged_to_its_user() {
     let gateway = Gateway::at_noon();
     let draft = json!({ "text": "[[usage 3,4]] then say Better." });
     assert_eq!(gateway.post("/api/input-polish", draft).await.code(), 200);
     let usage = console(&gateway, "usage?days=1").await;
-    // 3 tokens of a million euros a million, and 4 of two.
+    // 3 tokens at one euro and 4 tokens at two euros each.
     assert_eq!(
         (
             &usage["total_tokens"],
@@ -105,7 +105,7 @@ async fn a_draft_without_a_thread_is_paid_for_by_its_user() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused() {
+async fn invalid_console_parameters_are_rejected() {
     let gateway = Gateway::new();
     for path in [
         "runs?limit=0",

@@ -1,4 +1,4 @@
-//! Runs by the clock over HTTP, and the runs that come of them.
+//! Crons over HTTP, and their runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,8 +23,8 @@ fn in_two_days() -> DateTime<Utc> {
     SystemClock.now() + TimeDelta::days(2)
 }
 
-/// Fires everything that is due at `moment`.
-async fn look(gateway: &Gateway, moment: DateTime<Utc>) {
+/// Fires all crons that are due at `moment`.
+async fn fire_due(gateway: &Gateway, moment: DateTime<Utc>) {
     let clock = ManualClock::starting_at(moment);
     let crons: Arc<dyn CronStore> = gateway.crons.clone();
     Scheduler::new(
@@ -32,13 +32,13 @@ async fn look(gateway: &Gateway, moment: DateTime<Utc>) {
         Arc::new(CronRuns::new(gateway.state.clone())),
         Arc::new(clock),
     )
-    .look()
+    .poll()
     .await
-    .expect("looked");
+    .expect("a poll");
 }
 
 #[tokio::test]
-async fn a_cron_is_made_shown_changed_and_deleted() {
+async fn cron_is_created_read_updated_and_deleted() {
     let gateway = Gateway::new();
     let body = nightly(
         json!({ "metadata": { "m": 1, "run_id": "forged" }, "timezone": "Asia/Tokyo", "end_time": "2999-01-01T00:00:00" }),
@@ -126,7 +126,7 @@ async fn a_cron_is_made_shown_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_could_never_run_is_refused_at_once() {
+async fn cron_with_an_invalid_run_is_rejected_at_creation() {
     let gateway = Gateway::new();
     for (change, code) in [
         (json!({ "schedule": "not cron" }), 422),
@@ -146,8 +146,8 @@ async fn what_could_never_run_is_refused_at_once() {
         (json!({ "input": "text" }), 422),
         (json!({ "stream_mode": "nope" }), 422),
     ] {
-        let answer = gateway.post("/runs/crons", nightly(change.clone())).await;
-        assert_eq!(answer.code(), code, "{change}: {}", answer.text());
+        let response = gateway.post("/runs/crons", nightly(change.clone())).await;
+        assert_eq!(response.code(), code, "{change}: {}", response.text());
     }
     let unknown = "/threads/2bd06ce7-e763-4b9c-af17-60e5565443f1/runs/crons";
     assert_eq!(gateway.post(unknown, nightly(json!({}))).await.code(), 404);
@@ -174,7 +174,7 @@ async fn what_could_never_run_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn crons_are_bounded_in_number_and_in_size() {
+async fn crons_are_limited_in_number_and_size() {
     let gateway = Gateway::new();
     let long = json!({ "metadata": { "long": "x".repeat(300_000) } });
     assert_eq!(
@@ -187,7 +187,7 @@ async fn crons_are_bounded_in_number_and_in_size() {
     let made = gateway.post("/runs/crons", nightly(json!({}))).await.json();
     let path = format!("/runs/crons/{}", made["cron_id"].as_str().expect("an id"));
     assert_eq!(gateway.send("PATCH", &path, Some(long)).await.code(), 422);
-    // Metadata is merged, so it could grow piece by piece.
+    // Metadata is merged, so it could grow with each change.
     let piece = |key: &str| json!({ "metadata": { key: "x".repeat(200_000) } });
     assert_eq!(
         gateway.send("PATCH", &path, Some(piece("a"))).await.code(),
@@ -229,17 +229,20 @@ async fn a_cron_runs_on_its_thread_as_its_user() {
         (&json!(thread), &Value::Null)
     );
     let moment = in_two_days();
-    look(&gateway, moment).await;
+    fire_due(&gateway, moment).await;
     let runs = gateway.get(&format!("/threads/{thread}/runs")).await.json();
     let run = runs[0]["run_id"].as_str().expect("a run");
-    assert_eq!(gateway.settled(&thread, run).await["status"], "success");
+    assert_eq!(
+        gateway.wait_for_status(&thread, run).await["status"],
+        "success"
+    );
     assert_eq!(runs[0]["metadata"]["cron_id"], cron["cron_id"]);
     let state = gateway
         .get(&format!("/threads/{thread}/state"))
         .await
         .json();
     assert_eq!(state["values"]["messages"][1]["content"], "good night");
-    look(&gateway, moment).await;
+    fire_due(&gateway, moment).await;
     assert_eq!(
         gateway
             .get(&format!("/threads/{thread}/runs"))
@@ -252,9 +255,9 @@ async fn a_cron_runs_on_its_thread_as_its_user() {
 }
 
 #[tokio::test]
-async fn without_a_thread_every_firing_has_its_own_which_stays_if_asked() {
+async fn cron_without_a_thread_creates_one_per_firing() {
     let gateway = Gateway::new();
-    let kept = gateway
+    let permanent = gateway
         .post(
             "/runs/crons",
             nightly(json!({ "on_run_completed": "keep" })),
@@ -262,7 +265,7 @@ async fn without_a_thread_every_firing_has_its_own_which_stays_if_asked() {
         .await
         .json();
     let temporary = gateway.post("/runs/crons", nightly(json!({}))).await.json();
-    look(&gateway, in_two_days()).await;
+    fire_due(&gateway, in_two_days()).await;
     let run_of = async |cron: &Value| {
         let id = uuid::Uuid::parse_str(cron["cron_id"].as_str().expect("an id")).expect("a UUID");
         let fired = cron["next_run_date"]
@@ -281,27 +284,27 @@ async fn without_a_thread_every_firing_has_its_own_which_stays_if_asked() {
             .is_some_and(|run| run.status.is_terminal())
     };
     let ended = async {
-        while !(is_over(&kept).await && is_over(&temporary).await) {
+        while !(is_over(&permanent).await && is_over(&temporary).await) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), ended)
         .await
         .expect("both fire");
-    for (cron, stays) in [(&kept, true), (&temporary, false)] {
+    for (cron, stays) in [(&permanent, true), (&temporary, false)] {
         let run = run_of(cron).await.expect("a run");
-        let said = gateway
+        let metadata = gateway
             .state
             .checkpoints
             .get(&run.thread_id, None)
             .await
             .expect("read");
-        assert_eq!((run.status.wire(), said.is_some()), ("success", stays));
+        assert_eq!((run.status.wire(), metadata.is_some()), ("success", stays));
     }
 }
 
 #[tokio::test]
-async fn a_busy_thread_refuses_the_firing_and_the_cron_goes_on() {
+async fn cron_continues_after_a_firing_on_a_busy_thread() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -314,7 +317,7 @@ async fn a_busy_thread_refuses_the_firing_and_the_cron_goes_on() {
         )
         .await
         .json();
-    look(&gateway, in_two_days()).await;
+    fire_due(&gateway, in_two_days()).await;
     assert_eq!(
         gateway
             .get(&format!("/threads/{thread}/runs"))

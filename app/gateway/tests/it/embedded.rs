@@ -1,25 +1,26 @@
-//! The embedded client answers what the gateway answers: both are asked the same over the same folders and the same configuration.
+//! The embedded client and the gateway give the same results over the same folders and the same
+//! configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use deerflow_gateway::thread_index::GatewayThreadIndex;
+use deerflow_gateway::queries::thread_index::GatewayThreadIndex;
 use harness::client::{Client, ClientError, Installation};
 use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
-use harness::memory::{FactChange, MemoryDocument};
 use harness::middlewares::goal::GoalError;
 use harness::runtime::actor_context::{ActorContext, scope};
 use harness::runtime::threads::ThreadError;
 use harness::testkit::skill_archives::{compressed, skill_text};
 use harness::testkit::thread_index;
+use harness::user_memory::{FactChange, MemoryDocument};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::support::{Answer, Gateway, config, saying};
+use crate::support::{Gateway, HttpResponse, config, saying};
 use crate::uploads::{BOUNDARY, Plain, form};
 
-/// Both, and a folder of the embedding program's own.
+/// A client and a gateway over the same folders, and a folder of the embedding program.
 struct Both {
     gateway: Gateway,
     client: Client,
@@ -36,7 +37,7 @@ impl Both {
             files: Some(gateway.files.home.clone()),
             documents: Some(reader),
             skills: Some(gateway.state.skills.clone()),
-            memories: Some(gateway.state.memories.clone()),
+            memories: Some(gateway.state.user_memories.clone()),
             threads: Some(Arc::new(GatewayThreadIndex(gateway.state.clone()))),
             mcp: Some(gateway.state.mcp.clone()),
         };
@@ -50,14 +51,14 @@ impl Both {
         }
     }
 
-    /// A file of the embedding program.
+    /// Writes a file of the embedding program.
     fn put(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.own.path().join(name);
         std::fs::write(&path, content).expect("a file");
         path
     }
 
-    async fn get(&self, path: &str) -> Answer {
+    async fn get(&self, path: &str) -> HttpResponse {
         self.gateway.get(path).await
     }
 
@@ -66,31 +67,36 @@ impl Both {
     }
 }
 
-/// What the client answers must be what the gateway answers, byte for byte.
+/// Asserts that the client and the gateway give the same result, byte for byte.
 #[track_caller]
-fn same(answer: &Answer, told: &impl Serialize) {
-    assert_eq!(answer.code(), 200, "{}", answer.text());
-    // The order of fields counts too.
-    assert_eq!(answer.text(), json!(told).to_string());
+fn assert_same(response: &HttpResponse, result: &impl Serialize) {
+    assert_eq!(response.code(), 200, "{}", response.text());
+    // The order of fields counts, too.
+    assert_eq!(response.text(), json!(result).to_string());
 }
 
-/// What the client refuses the gateway refuses in the same words, but for the first letter.
+/// Asserts that the client and the gateway fail with the same text, except for the first letter's
+/// case.
 #[track_caller]
-fn refused_alike(answer: &Answer, code: u16, told: Result<impl std::fmt::Debug, ClientError>) {
-    let detail = answer.json()["detail"].as_str().map(str::to_lowercase);
-    let told = told.expect_err("a refusal").to_string().to_lowercase();
-    assert_eq!((answer.code(), detail.as_deref()), (code, Some(&*told)));
+fn assert_same_error(
+    response: &HttpResponse,
+    code: u16,
+    result: Result<impl std::fmt::Debug, ClientError>,
+) {
+    let detail = response.json()["detail"].as_str().map(str::to_lowercase);
+    let result = result.expect_err("a refusal").to_string().to_lowercase();
+    assert_eq!((response.code(), detail.as_deref()), (code, Some(&*result)));
 }
 
 #[tokio::test]
-async fn models_and_memory() {
+async fn models_and_memory_are_equal() {
     let both = Both::new().await;
     let client = &both.client;
-    same(
+    assert_same(
         &both.get("/api/models").await,
         &client.list_models().expect("models"),
     );
-    same(
+    assert_same(
         &both.get("/api/models/fake").await,
         &client.get_model("fake").expect("models"),
     );
@@ -103,40 +109,40 @@ async fn models_and_memory() {
     );
     let fact = json!({ "content": "likes tea", "category": "preference", "confidence": 0.8 });
     both.gateway.post("/api/memory/facts", fact).await;
-    same(
+    assert_same(
         &both.get("/api/memory").await,
         &client.get_memory().await.expect("a memory"),
     );
-    same(
+    assert_same(
         &both.gateway.post("/api/memory/reload", json!({})).await,
         &client.reload_memory().await.expect("a memory"),
     );
-    same(
+    assert_same(
         &both.get("/api/memory/config").await,
         &client.get_memory_config().expect("a configuration"),
     );
-    same(
+    assert_same(
         &both.get("/api/memory/status").await,
         &client.get_memory_status().await.expect("a memory"),
     );
     let export: MemoryDocument =
         serde_json::from_value(both.get("/api/memory/export").await.json()).expect("a memory");
     let cleared = client.clear_memory().await.expect("cleared");
-    same(&both.get("/api/memory").await, &cleared);
+    assert_same(&both.get("/api/memory").await, &cleared);
     let imported = client.import_memory(export).await.expect("imported");
     assert_eq!(imported.facts.len(), 1);
-    same(&both.get("/api/memory").await, &imported);
+    assert_same(&both.get("/api/memory").await, &imported);
 }
 
 #[tokio::test]
-async fn single_facts() {
+async fn memory_fact_operations_are_equal() {
     let both = Both::new().await;
     let client = &both.client;
     let added = client
         .create_memory_fact("likes tea", "preference", 0.8)
         .await
         .expect("added");
-    same(&both.get("/api/memory").await, &added);
+    assert_same(&both.get("/api/memory").await, &added);
     let path = format!("/api/memory/facts/{}", added.facts[0].id);
     let change = FactChange {
         confidence: Some(1.0),
@@ -146,12 +152,12 @@ async fn single_facts() {
         .update_memory_fact(&added.facts[0].id, &change)
         .await
         .expect("corrected");
-    same(&both.get("/api/memory").await, &corrected);
+    assert_same(&both.get("/api/memory").await, &corrected);
     let twice = both
         .gateway
         .post("/api/memory/facts", json!({ "content": "Likes tea" }))
         .await;
-    refused_alike(
+    assert_same_error(
         &twice,
         409,
         client.create_memory_fact("Likes tea", "context", 0.5).await,
@@ -161,23 +167,23 @@ async fn single_facts() {
         json!({ "content": "x", "category": "x".repeat(65) }),
         json!({ "content": "x", "confidence": 2 }),
     ] {
-        let answer = both.gateway.post("/api/memory/facts", body.clone()).await;
+        let response = both.gateway.post("/api/memory/facts", body.clone()).await;
         let category = body["category"].as_str().unwrap_or("context");
-        let told = client.create_memory_fact(
+        let result = client.create_memory_fact(
             body["content"].as_str().expect("a text"),
             category,
             body["confidence"].as_f64().unwrap_or(0.5),
         );
-        let Err(ClientError::Fact(issues)) = told.await else {
+        let Err(ClientError::Fact(issues)) = result.await else {
             panic!("{body}")
         };
-        let (issue, detail) = (&issues[0], answer.json()["detail"][0].clone());
+        let (issue, detail) = (&issues[0], response.json()["detail"][0].clone());
         assert_eq!(
-            (answer.code(), &detail["loc"][1], &detail["msg"]),
+            (response.code(), &detail["loc"][1], &detail["msg"]),
             (422, &json!(issue.field), &json!(issue.message))
         );
     }
-    same(
+    assert_same(
         &both.gateway.send("DELETE", &path, None).await,
         &client.get_memory().await.expect("a memory"),
     );
@@ -185,14 +191,14 @@ async fn single_facts() {
     client
         .delete_memory_fact(&added.facts[0].id)
         .await
-        .expect_err("it is gone");
+        .expect_err("the fact is removed");
 }
 
 #[tokio::test]
-async fn goals() {
+async fn goals_are_equal() {
     let both = Both::new().await;
     let (client, path) = (&both.client, both.of_thread("goal"));
-    same(
+    assert_same(
         &both.get(&path).await,
         &client.get_goal(&both.thread).await.expect("no goal"),
     );
@@ -200,19 +206,19 @@ async fn goals() {
         .gateway
         .send("PUT", &path, Some(json!({ "objective": " Ship it " })))
         .await;
-    let told = client.get_goal(&both.thread).await.expect("a goal");
+    let result = client.get_goal(&both.thread).await.expect("a goal");
     assert_eq!(
-        told.goal.as_ref().map(|goal| &*goal.objective),
+        result.goal.as_ref().map(|goal| &*goal.objective),
         Some("Ship it")
     );
-    same(&put, &told);
+    assert_same(&put, &result);
     let set = client
         .set_goal(&both.thread, " Rest ")
         .await
         .expect("a goal");
-    same(&both.get(&path).await, &set);
+    assert_same(&both.get(&path).await, &set);
     for objective in [" ".to_owned(), "x".repeat(4_001)] {
-        let answer = both
+        let response = both
             .gateway
             .send("PUT", &path, Some(json!({ "objective": objective })))
             .await;
@@ -222,7 +228,7 @@ async fn goals() {
             panic!()
         };
         assert_eq!(
-            (answer.code(), &answer.json()["detail"][0]["msg"]),
+            (response.code(), &response.json()["detail"][0]["msg"]),
             (422, &json!(issue.to_string()))
         );
     }
@@ -250,17 +256,17 @@ async fn goals() {
         )
         .await;
     let cleared = client.clear_goal(&both.thread).await.expect("cleared");
-    same(&both.get(&path).await, &cleared);
+    assert_same(&both.get(&path).await, &cleared);
     let early = ThreadId::parse("63fc735a-a27d-408f-adc4-705b1c1c7009").expect("an id");
     let set = client
         .set_goal(&early, "early")
         .await
         .expect("a goal before the first message");
-    same(&both.get(&format!("/api/threads/{early}/goal")).await, &set);
+    assert_same(&both.get(&format!("/api/threads/{early}/goal")).await, &set);
 }
 
 #[tokio::test]
-async fn threads() {
+async fn threads_are_equal() {
     let both = Both::new().await;
     let client = &both.client;
     let other = both.gateway.thread().await;
@@ -272,15 +278,15 @@ async fn threads() {
     both.gateway
         .send("PATCH", &format!("/api/threads/{other}"), Some(pinned))
         .await;
-    let shown = client
+    let listed = client
         .get_thread(&both.thread)
         .await
         .expect("threads")
         .expect("a thread");
-    assert_eq!(shown.values["messages"].as_array().map(Vec::len), Some(2));
-    same(
+    assert_eq!(listed.values["messages"].as_array().map(Vec::len), Some(2));
+    assert_same(
         &both.get(&format!("/api/threads/{}", both.thread)).await,
-        &shown,
+        &listed,
     );
     let listed = client.list_threads(10).await.expect("threads");
     assert_eq!(
@@ -290,14 +296,14 @@ async fn threads() {
             .collect::<Vec<_>>(),
         [&*other, both.thread.as_str()]
     );
-    same(
+    assert_same(
         &both
             .gateway
             .post("/api/threads/search", json!({ "limit": 10 }))
             .await,
         &listed,
     );
-    same(
+    assert_same(
         &both
             .gateway
             .post("/api/threads/search", json!({ "limit": 1 }))
@@ -326,9 +332,9 @@ async fn threads() {
 }
 
 #[tokio::test]
-async fn the_index_keeps_its_promises() {
+async fn thread_index_satisfies_its_contract() {
     let gateway = Gateway::new();
-    thread_index::keeps_its_promises(
+    thread_index::satisfies_thread_index_contract(
         &GatewayThreadIndex(gateway.state.clone()),
         &*gateway.state.checkpoints,
     )
@@ -336,7 +342,7 @@ async fn the_index_keeps_its_promises() {
 }
 
 #[tokio::test]
-async fn skills() {
+async fn skills_are_equal() {
     let both = Both::new().await;
     let client = &both.client;
     let folder = both.gateway.files.home.home().join("shared/public/web");
@@ -347,11 +353,11 @@ async fn skills() {
         .install_skill(both.put("own.skill", &archive))
         .await
         .expect("installed");
-    same(
+    assert_same(
         &both.get("/api/skills").await,
         &client.list_skills(false).await.expect("skills"),
     );
-    same(
+    assert_same(
         &both.get("/api/skills/own").await,
         &client.get_skill("own").await.expect("a skill"),
     );
@@ -359,16 +365,16 @@ async fn skills() {
         .gateway
         .send("PUT", "/api/skills/web", Some(json!({ "enabled": false })))
         .await;
-    same(&off, &client.get_skill("web").await.expect("a skill"));
+    assert_same(&off, &client.get_skill("web").await.expect("a skill"));
     let on = client.update_skill("web", true).await.expect("a skill");
-    same(&both.get("/api/skills/web").await, &on);
+    assert_same(&both.get("/api/skills/web").await, &on);
     let none = both
         .gateway
         .send("PUT", "/api/skills/none", Some(json!({ "enabled": true })))
         .await;
-    refused_alike(&none, 404, client.update_skill("none", true).await);
+    assert_same_error(&none, 404, client.update_skill("none", true).await);
 
-    // The same archive once more, by the other way.
+    // The same archive again, by the other method.
     both.gateway
         .send("DELETE", "/api/skills/custom/own", None)
         .await;
@@ -378,11 +384,11 @@ async fn skills() {
         .expect("uploaded");
     let body =
         json!({ "thread_id": both.thread.as_str(), "path": "/mnt/user-data/uploads/own.skill" });
-    same(
+    assert_same(
         &both.gateway.post("/api/skills/install", body.clone()).await,
         &installed,
     );
-    refused_alike(
+    assert_same_error(
         &both.gateway.post("/api/skills/install", body).await,
         409,
         client.install_skill(both.put("own.skill", &archive)).await,
@@ -390,7 +396,7 @@ async fn skills() {
 }
 
 #[tokio::test]
-async fn servers() {
+async fn mcp_servers_are_equal() {
     let both = Both::new().await;
     let client = &both.client;
     let servers =
@@ -400,12 +406,12 @@ async fn servers() {
         .await
         .expect("updated");
     assert!(!json!(updated).to_string().contains("canary"));
-    same(&both.get("/api/mcp/config").await, &updated);
+    assert_same(&both.get("/api/mcp/config").await, &updated);
     let put = both
         .gateway
         .send("PUT", "/api/mcp/config", Some(json!(updated)))
         .await;
-    same(&put, &client.get_mcp_config().await.expect("servers"));
+    assert_same(&put, &client.get_mcp_config().await.expect("servers"));
     let shell = json!({ "s": { "command": "bash" } });
     let put = both
         .gateway
@@ -415,14 +421,14 @@ async fn servers() {
             Some(json!({ "mcp_servers": shell })),
         )
         .await;
-    refused_alike(
+    assert_same_error(
         &put,
         400,
         client
             .update_mcp_config(shell.as_object().cloned().expect("an object"))
             .await,
     );
-    let misshapen: Map<String, Value> = [("s".to_owned(), json!({ "args": 5 }))]
+    let malformed: Map<String, Value> = [("s".to_owned(), json!({ "args": 5 }))]
         .into_iter()
         .collect();
     let put = both
@@ -430,7 +436,7 @@ async fn servers() {
         .send(
             "PUT",
             "/api/mcp/config",
-            Some(json!({ "mcp_servers": misshapen.clone() })),
+            Some(json!({ "mcp_servers": malformed.clone() })),
         )
         .await;
     assert_eq!(
@@ -438,13 +444,13 @@ async fn servers() {
         (422, &json!(["body", "mcp_servers", "s", "args"]))
     );
     assert!(matches!(
-        client.update_mcp_config(misshapen).await,
+        client.update_mcp_config(malformed).await,
         Err(ClientError::McpServers(_))
     ));
 }
 
 #[tokio::test]
-async fn uploads_but_for_the_paths_of_the_host() {
+async fn uploads_are_equal_except_for_host_paths() {
     let both = Both::new().await;
     let client = &both.client;
     let other = ThreadId::parse(both.gateway.thread().await).expect("an id");
@@ -461,7 +467,7 @@ async fn uploads_but_for_the_paths_of_the_host() {
         ("files", "a b.txt", b"notes"),
         ("files", "a b.txt", b"notes"),
     ];
-    let answer = both
+    let response = both
         .gateway
         .raw(
             "POST",
@@ -471,9 +477,9 @@ async fn uploads_but_for_the_paths_of_the_host() {
         )
         .await;
     let here = |text: &str| text.replace(other.as_str(), both.thread.as_str());
-    let virtually = |told: Value| {
-        let mut told = told;
-        for file in told["files"].as_array_mut().expect("files") {
+    let virtually = |result: Value| {
+        let mut result = result;
+        for file in result["files"].as_array_mut().expect("files") {
             let path = file["path"].as_str().expect("a path");
             assert!(
                 path.starts_with(both.gateway.files.home.home().to_str().expect("a path"))
@@ -482,11 +488,11 @@ async fn uploads_but_for_the_paths_of_the_host() {
             file["path"] = file["virtual_path"].clone();
             file["markdown_path"] = file["markdown_virtual_path"].clone();
         }
-        told.to_string()
+        result.to_string()
     };
     assert_eq!(uploaded.files[0].markdown_file.as_deref(), Some("plan.md"));
     assert_eq!(
-        (answer.code(), here(answer.text())),
+        (response.code(), here(response.text())),
         (200, virtually(json!(uploaded)))
     );
     let listed = client.list_uploads(&both.thread).await.expect("a list");
@@ -508,7 +514,7 @@ async fn uploads_but_for_the_paths_of_the_host() {
             None,
         )
         .await;
-    same(&again, &deleted);
+    assert_same(&again, &deleted);
     for (name, segment, code) in [
         ("plan.pdf", "plan.pdf", 404),
         ("..", "%2e%2e", 400),
@@ -522,7 +528,7 @@ async fn uploads_but_for_the_paths_of_the_host() {
                 None,
             )
             .await;
-        refused_alike(
+        assert_same_error(
             &refused,
             code,
             client.delete_upload(&both.thread, name).await,
@@ -531,7 +537,7 @@ async fn uploads_but_for_the_paths_of_the_host() {
 }
 
 #[tokio::test]
-async fn artifacts() {
+async fn artifacts_are_equal() {
     let both = Both::new().await;
     let archive = compressed(&[("own/SKILL.md", skill_text("own").as_bytes())]);
     let paths = [both.put("a.html", b"<p>"), both.put("own.skill", &archive)];
@@ -544,7 +550,7 @@ async fn artifacts() {
         "mnt/user-data/uploads/own.skill",
         "mnt/user-data/uploads/own.skill/SKILL.md",
     ] {
-        let answer = both
+        let response = both
             .get(&both.of_thread(&format!("artifacts/{path}")))
             .await;
         let (bytes, media_type) = both
@@ -553,7 +559,11 @@ async fn artifacts() {
             .await
             .expect("an artifact");
         assert_eq!(
-            (answer.code(), answer.header("content-type"), &*answer.body),
+            (
+                response.code(),
+                response.header("content-type"),
+                &*response.body
+            ),
             (200, &*media_type, &*bytes),
             "{path}"
         );
@@ -565,11 +575,11 @@ async fn artifacts() {
         ("etc/passwd", 400),
         ("mnt/user-data/uploads/%2e%2e/%2e%2e/x", 403),
     ] {
-        let answer = both
+        let response = both
             .get(&both.of_thread(&format!("artifacts/{path}")))
             .await;
-        refused_alike(
-            &answer,
+        assert_same_error(
+            &response,
             code,
             both.client
                 .get_artifact(&both.thread, &path.replace("%2e", "."))

@@ -1,4 +1,4 @@
-//! Thumbs up and down, and where the feed shows them.
+//! Feedback, and its short form in journal rows.
 
 use async_trait::async_trait;
 use deerflow_domain::feedback::{Feedback, FeedbackStore};
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Gateway, saying};
 
-/// Feedback of one user, in memory.
+/// In-memory feedback of one user.
 #[derive(Debug, Default)]
-pub(crate) struct Opinions(Mutex<Vec<Feedback>>);
+pub(crate) struct FeedbackRows(Mutex<Vec<Feedback>>);
 
 #[async_trait]
-impl FeedbackStore for Opinions {
+impl FeedbackStore for FeedbackRows {
     async fn put(&self, mut feedback: Feedback) -> Result<Option<Feedback>, StoreError> {
         let mut rows = self.0.lock();
         if let Some(at) = rows.iter().position(|row| row.run_id == feedback.run_id) {
@@ -57,12 +57,12 @@ async fn answered(gateway: &Gateway) -> (String, String) {
         .await
         .json();
     let run = run["run_id"].as_str().expect("an id").to_owned();
-    gateway.settled(&thread, &run).await;
+    gateway.wait_for_status(&thread, &run).await;
     (format!("/api/threads/{thread}"), run)
 }
 
 #[tokio::test]
-async fn thumbs_go_up_turn_down_and_are_taken_back() {
+async fn feedback_is_added_changed_and_removed() {
     let gateway = Gateway::new();
     let (thread, run) = answered(&gateway).await;
     let path = format!("{thread}/runs/{run}/feedback");
@@ -106,7 +106,7 @@ async fn thumbs_go_up_turn_down_and_are_taken_back() {
         format!("{thread}/messages/page"),
         format!("{thread}/messages"),
     ];
-    let shown = json!({ "feedback_id": up["feedback_id"], "rating": -1, "comment": "meh" });
+    let expected = json!({ "feedback_id": up["feedback_id"], "rating": -1, "comment": "meh" });
     for page in &pages {
         let rows = gateway.get(page).await.json();
         let rows = rows
@@ -116,7 +116,7 @@ async fn thumbs_go_up_turn_down_and_are_taken_back() {
             .expect("rows")
             .clone();
         let feedback: Vec<&Value> = rows.iter().map(|row| &row["feedback"]).collect();
-        assert_eq!(feedback, [&Value::Null, &shown], "{page}");
+        assert_eq!(feedback, [&Value::Null, &expected], "{page}");
     }
 
     let wrong = gateway.send("DELETE", &format!("{path}/other"), None).await;
@@ -160,11 +160,11 @@ async fn a_rating_is_one_or_minus_one_and_the_run_must_exist() {
         (json!({}), 422),
         (json!({ "rating": 1, "comment": 2 }), 422),
     ] {
-        let answer = gateway.send("PUT", &path, Some(body.clone())).await;
-        assert_eq!(answer.code(), code, "{body}: {}", answer.text());
+        let response = gateway.send("PUT", &path, Some(body.clone())).await;
+        assert_eq!(response.code(), code, "{body}: {}", response.text());
         if code == 400 {
             assert_eq!(
-                answer.json(),
+                response.json(),
                 json!({ "detail": "rating must be +1 or -1" })
             );
         }

@@ -1,4 +1,4 @@
-//! `/api/threads/{t}/goal`: what the web UI's `/goal` command does.
+//! `/api/threads/{t}/goal`, used by the web UI's `/goal` command.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn path(thread: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_goal_is_set_before_the_first_message_shown_and_cleared() {
+async fn goal_is_set_before_the_first_message_read_and_cleared() {
     let gateway = Gateway::new();
     assert_eq!(
         gateway.get(&path(NEW)).await.json(),
@@ -80,7 +80,7 @@ async fn a_goal_is_set_before_the_first_message_shown_and_cleared() {
 }
 
 #[tokio::test]
-async fn what_is_no_goal_is_refused() {
+async fn invalid_goal_is_rejected() {
     let gateway = Gateway::new();
     for body in [
         json!({}),
@@ -103,7 +103,7 @@ async fn what_is_no_goal_is_refused() {
     assert_eq!(
         gateway.get(&format!("/api/threads/{NEW}")).await.code(),
         404,
-        "nothing was made"
+        "nothing was created"
     );
     assert_eq!(
         gateway
@@ -115,7 +115,7 @@ async fn what_is_no_goal_is_refused() {
 }
 
 #[tokio::test]
-async fn a_goal_is_not_changed_under_a_run() {
+async fn goal_change_is_rejected_during_a_run() {
     let gateway = Gateway::new();
     gateway
         .send("PUT", &path(NEW), Some(json!({ "objective": "x" })))
@@ -154,7 +154,7 @@ async fn a_goal_is_not_changed_under_a_run() {
 }
 
 #[tokio::test]
-async fn another_users_goal_is_not_seen() {
+async fn goal_is_private_to_its_user() {
     let gateway = Gateway::new();
     let (ann, bob) = (
         User::new(&gateway, "ann").await,

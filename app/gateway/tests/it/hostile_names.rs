@@ -1,4 +1,4 @@
-//! Names that are meant to get out, put to every route that takes one in its path.
+//! Path traversal attempts on every route with a name in its path.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,23 +6,23 @@ use std::fs;
 use harness::testkit::hostile_names;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::support::{Answer, Gateway};
+use crate::support::{Gateway, HttpResponse};
 use crate::uploads::{BOUNDARY, form};
 
 const CANARY: &str = "canary-51c7";
-/// What stands in a path of more than one part as it is.
+/// Characters that are not encoded in a path of several segments.
 const WHOLE_PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'.')
     .remove(b'-')
     .remove(b'_');
-/// Of this many names one is put to the routes that have nothing to do with files.
+/// One of this many names is sent to the routes that do not handle files.
 const STRIDE: usize = 16;
-/// The longest path that the parser of addresses takes.
-const LONGEST: usize = 65_000;
+/// Maximum length of a path that the URL parser accepts.
+const MAX_PATH_LENGTH: usize = 65_000;
 
-/// A gateway with files beside those of its user's thread, and the thread.
-async fn beside_secrets() -> (Gateway, String) {
+/// Returns a gateway with files next to those of its user's thread, and the thread.
+async fn with_secret_files() -> (Gateway, String) {
     let gateway = Gateway::with_agents();
     let home = gateway.files.home.home();
     for folder in [
@@ -38,10 +38,10 @@ async fn beside_secrets() -> (Gateway, String) {
     (gateway, thread)
 }
 
-fn assert_holds(gateway: &Gateway, answer: &Answer, what: &str) {
-    let text = String::from_utf8_lossy(&answer.body);
-    assert!(answer.code() < 500, "{what}: {} {text}", answer.code());
-    assert!(!text.contains(CANARY), "{what} gave a file away");
+fn assert_holds(gateway: &Gateway, response: &HttpResponse, what: &str) {
+    let text = String::from_utf8_lossy(&response.body);
+    assert!(response.code() < 500, "{what}: {} {text}", response.code());
+    assert!(!text.contains(CANARY), "{what} returned a file");
     let home = gateway.files.home.home();
     for file in [
         "secret.txt",
@@ -58,8 +58,8 @@ fn assert_holds(gateway: &Gateway, answer: &Answer, what: &str) {
 }
 
 #[tokio::test]
-async fn no_name_in_a_path_leads_a_route_outside_or_breaks_it() {
-    let (gateway, thread) = beside_secrets().await;
+async fn hostile_name_in_a_path_never_escapes_or_fails() {
+    let (gateway, thread) = with_secret_files().await;
     let names = hostile_names(
         gateway
             .files
@@ -71,7 +71,7 @@ async fn no_name_in_a_path_leads_a_route_outside_or_breaks_it() {
         1,
     );
     let mut requests = 0;
-    // A router does not list its routes; it prints them, though.
+    // A router does not list its routes, but its debug output does.
     let printed = format!("{:?}", gateway.router);
     let routes: BTreeSet<&str> = printed
         .split('"')
@@ -97,19 +97,19 @@ async fn no_name_in_a_path_leads_a_route_outside_or_breaks_it() {
                     .replace(&format!("{{{parameter}}}"), &encoded)
                     .replace("{thread_id}", &thread)
                     .replace(['{', '*', '}'], "");
-                if path.len() > LONGEST {
+                if path.len() > MAX_PATH_LENGTH {
                     continue;
                 }
                 for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
-                    let answer = gateway
+                    let response = gateway
                         .send(method, &path, Some(serde_json::json!({})))
                         .await;
-                    if answer.code() == 405 {
+                    if response.code() == 405 {
                         continue;
                     }
                     assert_holds(
                         &gateway,
-                        &answer,
+                        &response,
                         &format!("{method} {route} with {name:?}"),
                     );
                     requests += 1;
@@ -122,8 +122,8 @@ async fn no_name_in_a_path_leads_a_route_outside_or_breaks_it() {
 }
 
 #[tokio::test]
-async fn no_name_of_an_uploaded_file_leads_outside() {
-    let (gateway, thread) = beside_secrets().await;
+async fn hostile_name_of_an_upload_never_escapes() {
+    let (gateway, thread) = with_secret_files().await;
     let names = hostile_names(
         gateway
             .files
@@ -134,11 +134,11 @@ async fn no_name_of_an_uploaded_file_leads_outside() {
             .expect("a path"),
         1,
     );
-    let mut taken = 0;
+    let mut accepted = 0;
     for name in &names {
         let what = format!("an upload named {name:?}");
         let name = name.replace(['"', '\r', '\n'], "");
-        let answer = gateway
+        let response = gateway
             .raw(
                 "POST",
                 &format!("/api/threads/{thread}/uploads"),
@@ -146,8 +146,8 @@ async fn no_name_of_an_uploaded_file_leads_outside() {
                 &[BOUNDARY],
             )
             .await;
-        assert_holds(&gateway, &answer, &what);
-        for file in answer.json()["files"].as_array().into_iter().flatten() {
+        assert_holds(&gateway, &response, &what);
+        for file in response.json()["files"].as_array().into_iter().flatten() {
             let inside = file["virtual_path"]
                 .as_str()
                 .and_then(|path| path.strip_prefix("/mnt/user-data/uploads/"))
@@ -156,9 +156,9 @@ async fn no_name_of_an_uploaded_file_leads_outside() {
                 !inside.contains('/') && !inside.is_empty(),
                 "{what}: {inside}"
             );
-            taken += 1;
+            accepted += 1;
         }
     }
-    println!("{} names, {taken} taken as plain ones", names.len());
-    assert!(taken > 0);
+    println!("{} names, {accepted} taken as plain ones", names.len());
+    assert!(accepted > 0);
 }

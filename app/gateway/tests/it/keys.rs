@@ -1,11 +1,11 @@
-//! Two users with a key each: what belongs to one looks to the other as if it did not exist, on every route.
+//! Two users with a key each: on every route, a user's resources are hidden from the other user.
 
 use deerflow_domain::api_keys::{Rights, issue};
 use harness::clock::{Clock, SystemClock};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway, saying, saying_with};
+use crate::support::{Gateway, HttpResponse, saying, saying_with};
 
 pub(crate) struct User<'a> {
     gateway: &'a Gateway,
@@ -30,7 +30,7 @@ impl<'a> User<'a> {
         }
     }
 
-    pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> HttpResponse {
         let body = if body.is_null() {
             String::new()
         } else {
@@ -42,16 +42,16 @@ impl<'a> User<'a> {
     }
 
     async fn text(&self, method: &str, path: &str, body: Value, field: &str) -> String {
-        let answer = self.send(method, path, body).await;
-        answer.json()[field]
+        let response = self.send(method, path, body).await;
+        response.json()[field]
             .as_str()
-            .unwrap_or_else(|| panic!("{method} {path}: {}", answer.text()))
+            .unwrap_or_else(|| panic!("{method} {path}: {}", response.text()))
             .to_owned()
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_key_is_refused_in_either_dialect() {
+async fn wrong_key_is_rejected_in_either_dialect() {
     let gateway = Gateway::new();
     for path in ["/threads/search", "/api/threads/search"] {
         let refused = gateway
@@ -89,7 +89,7 @@ async fn a_wrong_key_is_refused_in_either_dialect() {
 }
 
 #[tokio::test]
-async fn another_users_objects_look_unknown_on_every_route() {
+async fn resources_of_another_user_are_hidden_on_every_route() {
     let gateway = Gateway::new();
     let (ann, bob) = (
         User::new(&gateway, "ann").await,
@@ -277,10 +277,10 @@ async fn another_users_objects_look_unknown_on_every_route() {
         ("POST", "/runs/crons/search".to_owned(), json!({})),
         ("POST", "/runs/crons/count".to_owned(), json!({})),
     ]);
-    let masked = |answer: &Answer| {
+    let masked = |response: &HttpResponse| {
         [&thread, &run, &cron, &assistant]
             .into_iter()
-            .fold(answer.text().to_owned(), |text, id| {
+            .fold(response.text().to_owned(), |text, id| {
                 text.replace(id.as_str(), unknown)
             })
     };
@@ -334,7 +334,7 @@ async fn another_users_objects_look_unknown_on_every_route() {
 }
 
 #[tokio::test]
-async fn what_one_user_makes_of_a_graphs_assistant_others_do_not_see() {
+async fn changes_of_a_graph_assistant_are_private_to_their_user() {
     let gateway = Gateway::new();
     let (ann, bob) = (
         User::new(&gateway, "ann").await,
@@ -345,10 +345,10 @@ async fn what_one_user_makes_of_a_graphs_assistant_others_do_not_see() {
             .await
             .json()
     };
-    let came = all(&bob).await;
+    let current = all(&bob).await;
     let path = format!(
         "/assistants/{}",
-        came[0]["assistant_id"].as_str().expect("an id")
+        current[0]["assistant_id"].as_str().expect("an id")
     );
     let theirs = ann
         .send(
@@ -360,9 +360,9 @@ async fn what_one_user_makes_of_a_graphs_assistant_others_do_not_see() {
         .json();
     assert_eq!(
         (all(&ann).await, all(&bob).await),
-        (json!([theirs]), came.clone())
+        (json!([theirs]), current.clone())
     );
-    assert_eq!(bob.send("GET", &path, Value::Null).await.json(), came[0]);
+    assert_eq!(bob.send("GET", &path, Value::Null).await.json(), current[0]);
     assert_eq!(
         bob.send("POST", &format!("{path}/versions"), json!({}))
             .await

@@ -1,19 +1,19 @@
-//! The gateway over the runtime in memory: both dialects, request by request.
+//! The gateway over the in-memory runtime: requests in both dialects.
 
 mod admin;
 mod agents;
-mod aids;
 mod artifacts;
+mod assist;
 mod assistants;
 mod bad_input;
 mod console;
 mod crons;
-mod edge;
 mod embedded;
-mod feed;
 mod feedback;
 mod goals;
 mod hostile_names;
+mod idempotency;
+mod journal;
 mod keys;
 mod mcp;
 mod memory;
@@ -21,9 +21,9 @@ mod message_limits;
 mod meta;
 mod openapi;
 mod platform_runs;
+mod regenerate;
 mod removal;
-mod repeats;
-mod replay;
+mod request_guard;
 mod runs;
 mod schema;
 mod serving;

@@ -1,4 +1,4 @@
-//! `/api/mcp`: who may, and what requests that are wrong lead to.
+//! `/api/mcp`: permissions, and invalid requests.
 
 use async_trait::async_trait;
 use deerflow_domain::api_keys::{Rights, issue};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::Gateway;
 
-/// Servers without a file.
+/// In-memory servers.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Mutex<Map<String, Value>>);
 
@@ -36,7 +36,7 @@ impl McpPort for Servers {
 }
 
 #[tokio::test]
-async fn only_the_installations_owner_sees_and_changes_servers() {
+async fn servers_are_accessible_to_administrators_only() {
     let gateway = Gateway::new();
     let (_, key) = issue(
         &*gateway.keys,
@@ -64,10 +64,11 @@ async fn only_the_installations_owner_sees_and_changes_servers() {
                 &[("x-api-key", key.expose_secret())],
             )
             .await;
-        let said = json!({ "detail": "Admin privileges required to manage MCP configuration." });
+        let expected =
+            json!({ "detail": "Admin privileges required to manage MCP configuration." });
         assert_eq!(
             (refused.code(), refused.json()),
-            (403, said),
+            (403, expected),
             "{method} {path}"
         );
     }
@@ -97,7 +98,7 @@ async fn only_the_installations_owner_sees_and_changes_servers() {
 }
 
 #[tokio::test]
-async fn a_thread_has_no_tasks_of_servers() {
+async fn thread_has_no_mcp_tasks() {
     let gateway = Gateway::new();
     let thread = gateway
         .send("POST", "/api/threads", Some(json!({})))

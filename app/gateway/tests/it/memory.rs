@@ -1,22 +1,22 @@
-//! `/api/memory`: what the web UI does with what is remembered.
+//! `/api/memory`: the web UI's operations on user memory.
 
 use serde_json::{Value, json};
 
 use crate::support::Gateway;
 
 async fn add(gateway: &Gateway, content: &str) -> Value {
-    let answer = gateway
+    let response = gateway
         .post(
             "/api/memory/facts",
             json!({ "content": content, "category": "preference", "confidence": 0.9 }),
         )
         .await;
-    assert_eq!(answer.code(), 200, "{}", answer.text());
-    answer.json()
+    assert_eq!(response.code(), 200, "{}", response.text());
+    response.json()
 }
 
 #[tokio::test]
-async fn an_empty_memory_has_its_whole_shape() {
+async fn empty_memory_has_all_fields() {
     let gateway = Gateway::new();
     let memory = gateway.get("/api/memory").await.json();
     let note = json!({ "summary": "", "updatedAt": "" });
@@ -53,7 +53,7 @@ async fn facts_are_added_corrected_and_removed() {
     );
     assert!(
         fact.get("status").is_none() && fact.get("sourceError").is_none(),
-        "what is not there is left out: {fact}"
+        "missing fields are omitted: {fact}"
     );
     let path = format!("/api/memory/facts/{}", fact["id"].as_str().unwrap());
     let changed = gateway
@@ -92,7 +92,7 @@ async fn facts_are_added_corrected_and_removed() {
 }
 
 #[tokio::test]
-async fn an_export_is_imported_and_everything_is_forgotten() {
+async fn export_is_imported_and_memory_is_cleared() {
     let gateway = Gateway::new();
     add(&gateway, "Likes tea").await;
     let mut exported = gateway.get("/api/memory/export").await.json();
@@ -117,12 +117,12 @@ async fn an_export_is_imported_and_everything_is_forgotten() {
         gateway.post("/api/memory/reload", json!({})).await.json(),
         imported
     );
-    let twins = json!({ "facts": [{ "content": "a" }, { "content": "b" }] });
-    let twins = gateway.post("/api/memory/import", twins).await.json();
-    assert_ne!(twins["facts"][0]["id"], twins["facts"][1]["id"]);
+    let duplicates = json!({ "facts": [{ "content": "a" }, { "content": "b" }] });
+    let duplicates = gateway.post("/api/memory/import", duplicates).await.json();
+    assert_ne!(duplicates["facts"][0]["id"], duplicates["facts"][1]["id"]);
 }
 
-/// What DeerFlow's web UI asks of a file before it offers to import it.
+/// Asserts the conditions that DeerFlow's web UI checks before it imports a file.
 fn assert_importable_in_the_ui(memory: &Value) {
     let texts = |value: &Value, keys: &[&str]| keys.iter().all(|key| value[key].is_string());
     assert!(texts(memory, &["version", "lastUpdated"]), "{memory}");
@@ -148,7 +148,7 @@ fn assert_importable_in_the_ui(memory: &Value) {
 }
 
 #[tokio::test]
-async fn an_export_passes_the_ui_s_check_and_imports_unchanged() {
+async fn export_passes_the_web_ui_check_and_imports_unchanged() {
     let gateway = Gateway::new();
     add(&gateway, "Likes tea").await;
     let facts = json!({ "facts": [
@@ -183,7 +183,7 @@ async fn an_export_passes_the_ui_s_check_and_imports_unchanged() {
 }
 
 #[tokio::test]
-async fn what_is_no_memory_is_refused_and_changes_nothing() {
+async fn invalid_memory_is_rejected_without_side_effects() {
     let gateway = Gateway::new();
     let held = add(&gateway, "Likes tea").await;
     let fact = format!(

@@ -1,11 +1,11 @@
-//! Bounds on the messages of a request and of a thread, on every route that takes messages.
+//! Limits of the messages of a request and of a thread, on every route that accepts messages.
 
 use harness::runtime::runs::RunLimits;
 use serde_json::{Value, json};
 
 use crate::support::Gateway;
 
-/// A gateway that takes four messages in a request, and ten in a thread.
+/// Returns a gateway that accepts four messages per request and ten per thread.
 fn gateway() -> Gateway {
     let gateway = Gateway::new();
     gateway.runs.set_limits(RunLimits {
@@ -22,7 +22,7 @@ fn messages(first: usize, count: usize) -> Value {
         .collect()
 }
 
-/// The requests that bring `messages` to `thread`, by path and body.
+/// Returns the requests that add `messages` to `thread`, by path and body.
 fn requests(thread: &str, messages: &Value) -> Vec<(String, Value)> {
     let run = json!({ "assistant_id": "lead_agent", "input": { "messages": messages } });
     let command =
@@ -57,14 +57,14 @@ async fn too_many_messages_in_a_request_are_422() {
         .json();
     let thread = made["thread_id"].as_str().expect("an id").to_owned();
     for (path, body) in requests(&thread, &messages(0, 5)) {
-        let answer = gateway.post(&path, body).await;
-        assert_eq!(answer.code(), 422, "{path}: {}", answer.text());
+        let response = gateway.post(&path, body).await;
+        assert_eq!(response.code(), 422, "{path}: {}", response.text());
         assert!(
-            answer
+            response
                 .text()
                 .contains("has 5 messages; one request may bring 4"),
             "{path}: {}",
-            answer.text()
+            response.text()
         );
     }
     let state = gateway
@@ -92,13 +92,13 @@ async fn an_update_beyond_the_thread_limit_is_422() {
     );
     let path = format!("/threads/{thread}/state");
     for first in [10, 20] {
-        let answer = gateway
+        let response = gateway
             .post(
                 &path,
                 json!({ "values": { "messages": messages(first, 4) } }),
             )
             .await;
-        assert_eq!(answer.code(), 200, "{}", answer.text());
+        assert_eq!(response.code(), 200, "{}", response.text());
     }
     let refused = gateway
         .post(&path, json!({ "values": { "messages": messages(30, 1) } }))
@@ -111,20 +111,20 @@ async fn an_update_beyond_the_thread_limit_is_422() {
         "{}",
         refused.text()
     );
-    // Replacing and removing what is there does not make the thread longer.
+    // Replacing and removing messages does not make the thread longer.
     for values in [
         messages(10, 2),
         json!([{ "type": "remove", "id": "m11", "content": "" }]),
     ] {
-        let answer = gateway
+        let response = gateway
             .post(&path, json!({ "values": { "messages": values } }))
             .await;
-        assert_eq!(answer.code(), 200, "{}", answer.text());
+        assert_eq!(response.code(), 200, "{}", response.text());
     }
 }
 
 #[tokio::test]
-async fn a_run_beyond_the_thread_limit_fails_and_says_so() {
+async fn run_beyond_the_thread_limit_fails_with_an_error() {
     let gateway = gateway();
     gateway.runs.set_limits(RunLimits {
         max_thread_messages: 3,
@@ -132,21 +132,21 @@ async fn a_run_beyond_the_thread_limit_fails_and_says_so() {
     });
     let thread = gateway.thread().await;
     let run = json!({ "assistant_id": "lead_agent", "input": { "messages": messages(0, 4) } });
-    let answer = gateway
+    let response = gateway
         .post(&format!("/threads/{thread}/runs/stream"), run)
         .await;
-    assert_eq!(answer.code(), 200);
+    assert_eq!(response.code(), 200);
     assert!(
-        answer
+        response
             .text()
             .contains("the thread would hold 4 messages; it may hold 3"),
         "{}",
-        answer.text()
+        response.text()
     );
 }
 
 #[tokio::test]
-async fn many_messages_beyond_the_thread_limit_are_refused_before_the_run() {
+async fn input_beyond_the_thread_limit_is_rejected_before_the_run() {
     let gateway = gateway();
     gateway.runs.set_limits(RunLimits {
         max_thread_messages: 150,

@@ -1,4 +1,4 @@
-//! Server-wide behaviour: unknown routes, methods, bodies, and what the web UI loads first.
+//! Server-wide behaviour: unknown routes, methods and bodies, and the web UI's first requests.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn unknown_routes_and_methods_are_json_in_every_prefix() {
 }
 
 #[tokio::test]
-async fn broken_deep_and_large_bodies_are_refused_without_harm() {
+async fn malformed_deep_and_large_bodies_are_rejected() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
@@ -53,19 +53,19 @@ async fn broken_deep_and_large_bodies_are_refused_without_harm() {
             413,
         ),
     ] {
-        let answer = gateway.raw("POST", path, body, &[]).await;
+        let response = gateway.raw("POST", path, body, &[]).await;
         assert_eq!(
-            answer.code(),
+            response.code(),
             code,
             "{path}: {}",
-            answer.text().chars().take(200).collect::<String>()
+            response.text().chars().take(200).collect::<String>()
         );
-        assert!(answer.body.len() < 4_000, "{path}");
+        assert!(response.body.len() < 4_000, "{path}");
     }
 }
 
 #[tokio::test]
-async fn the_root_answers_as_the_platform_does() {
+async fn root_responds_as_the_platform() {
     let gateway = Gateway::new();
     for path in ["/ok", "/", "/ok?check_db=1"] {
         assert_eq!(gateway.get(path).await.json(), json!({ "ok": true }));
@@ -83,7 +83,7 @@ async fn the_root_answers_as_the_platform_does() {
 }
 
 #[tokio::test]
-async fn the_web_ui_finds_all_it_loads_before_the_first_message() {
+async fn initial_requests_of_the_web_ui_succeed() {
     let gateway = Gateway::new();
     let table = [
         (
@@ -114,8 +114,12 @@ async fn the_web_ui_finds_all_it_loads_before_the_first_message() {
         ),
     ];
     for (path, expected) in table {
-        let answer = gateway.get(path).await;
-        assert_eq!((answer.code(), answer.json()), (200, expected), "{path}");
+        let response = gateway.get(path).await;
+        assert_eq!(
+            (response.code(), response.json()),
+            (200, expected),
+            "{path}"
+        );
     }
     assert_eq!(
         gateway
@@ -139,7 +143,7 @@ async fn the_web_ui_finds_all_it_loads_before_the_first_message() {
 }
 
 #[tokio::test]
-async fn assistants_go_by_name_or_id_as_the_dialect_wants() {
+async fn assistants_are_identified_by_name_or_id_per_dialect() {
     let gateway = Gateway::new();
     let deerflow = gateway
         .post("/api/assistants/search", json!({}))
@@ -193,15 +197,17 @@ async fn assistants_go_by_name_or_id_as_the_dialect_wants() {
 }
 
 #[tokio::test]
-async fn pages_of_a_configured_origin_may_read_every_answer() {
+async fn pages_of_a_configured_origin_may_read_every_response() {
     let gateway = Gateway::new();
     let origin = ("origin", "https://ui.test");
-    let asks = [
+    let preflight_headers = [
         origin,
         ("access-control-request-method", "PATCH"),
         ("access-control-request-headers", "x-mine,content-type"),
     ];
-    let preflight = gateway.raw("OPTIONS", "/api/threads/t", "", &asks).await;
+    let preflight = gateway
+        .raw("OPTIONS", "/api/threads/t", "", &preflight_headers)
+        .await;
     assert_eq!(preflight.code(), 200);
     assert_eq!(
         preflight.header("access-control-allow-origin"),
@@ -214,13 +220,13 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
         "x-mine,content-type"
     );
     for path in ["/threads", "/api/threads", "/no/such/route"] {
-        let answer = gateway.raw("POST", path, "{}", &[origin]).await;
+        let response = gateway.raw("POST", path, "{}", &[origin]).await;
         assert_eq!(
-            answer.header("access-control-allow-origin"),
+            response.header("access-control-allow-origin"),
             "https://ui.test",
             "{path}"
         );
-        let exposed = answer.header("access-control-expose-headers");
+        let exposed = response.header("access-control-expose-headers");
         assert_eq!(
             exposed,
             "content-location,location,x-pagination-total,x-pagination-next,idempotent-replayed",
@@ -238,7 +244,7 @@ async fn pages_of_a_configured_origin_may_read_every_answer() {
 }
 
 #[tokio::test]
-async fn who_routes_is_told_whether_runs_are_taken() {
+async fn ready_reports_whether_runs_are_accepted() {
     let gateway = Gateway::new();
     let ready = gateway.get("/ready").await;
     assert_eq!(
@@ -254,7 +260,7 @@ async fn who_routes_is_told_whether_runs_are_taken() {
         (stopping.code(), &stopping.json()["status"]),
         (503, &json!("shutting down"))
     );
-    // The process is there as long as it answers.
+    // The process is alive as long as it responds.
     assert_eq!(
         (
             gateway.get("/health").await.code(),

@@ -1,15 +1,15 @@
-//! The document and the router have the same routes, and the page shows them.
+//! The OpenAPI documents and the router have the same routes, and the page shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::schema::Document;
 use crate::support::Gateway;
 
-/// The document of the root, and that of both dialects.
+/// Paths of the root's document and of the document of both dialects.
 const OF_ROOT: &str = "/openapi.json";
 const WHOLE: &str = "/api/openapi.json";
 
-/// The methods of each path of a document.
+/// Returns the methods of each path of a document.
 async fn described(gateway: &Gateway, document: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for operation in Document(gateway.get(document).await.json()).operations() {
@@ -22,9 +22,9 @@ async fn described(gateway: &Gateway, document: &str) -> BTreeMap<String, BTreeS
 }
 
 #[tokio::test]
-async fn every_route_of_the_root_is_in_the_document_and_the_other_way_round() {
+async fn root_routes_equal_those_of_the_document() {
     let gateway = Gateway::new();
-    // A router does not list its routes; it prints them, though.
+    // A router does not list its routes, but its debug output does.
     let printed = format!("{:?}", gateway.router);
     let mut routed: BTreeSet<&str> = printed
         .split('"')
@@ -42,7 +42,7 @@ async fn every_route_of_the_root_is_in_the_document_and_the_other_way_round() {
 }
 
 #[tokio::test]
-async fn the_whole_document_has_every_route_of_both_dialects() {
+async fn combined_document_has_every_route_of_both_dialects() {
     let gateway = Gateway::new();
     let printed = format!("{:?}", gateway.router);
     let routed = printed
@@ -76,7 +76,7 @@ async fn the_whole_document_has_every_route_of_both_dialects() {
 }
 
 #[tokio::test]
-async fn every_path_takes_the_methods_that_the_document_says_and_no_others() {
+async fn paths_accept_exactly_the_documented_methods() {
     let gateway = Gateway::new();
     for (path, methods) in described(&gateway, WHOLE).await {
         let refused = gateway
@@ -93,7 +93,7 @@ async fn every_path_takes_the_methods_that_the_document_says_and_no_others() {
 }
 
 #[tokio::test]
-async fn the_page_may_run_its_own_script_and_ask_this_server_only() {
+async fn docs_page_policy_allows_its_script_and_this_server_only() {
     let gateway = Gateway::new();
     let page = gateway.get("/docs").await;
     assert_eq!(
@@ -125,12 +125,12 @@ async fn the_page_may_run_its_own_script_and_ask_this_server_only() {
 }
 
 #[tokio::test]
-async fn an_api_that_is_not_to_describe_itself_has_neither() {
+async fn disabled_docs_have_no_document_and_no_page() {
     let gateway = Gateway::with_docs(false);
     for path in [OF_ROOT, WHOLE, "/docs"] {
-        let answer = gateway.get(path).await;
+        let response = gateway.get(path).await;
         assert_eq!(
-            (answer.code(), answer.json()),
+            (response.code(), response.json()),
             (404, serde_json::json!({ "detail": "Not Found" })),
             "{path}"
         );

@@ -1,4 +1,5 @@
-//! Runs as the platform's clients know them: queued, delayed, in batches, cancelled together, followed over a whole thread.
+//! Runs for the platform's clients: queued, delayed, in batches, cancelled together, streamed over
+//! a whole thread.
 
 use axum::body::BodyDataStream;
 use futures_util::StreamExt;
@@ -24,7 +25,7 @@ async fn status(gateway: &Gateway, run: &Value) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn runs_queue_by_default_and_begin_when_the_one_before_is_over() {
+async fn runs_queue_by_default_and_start_in_order() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let first = create(&gateway, &thread, saying("slow")).await;
@@ -40,7 +41,7 @@ async fn runs_queue_by_default_and_begin_when_the_one_before_is_over() {
         )
         .await;
     assert_eq!(refused.code(), 409);
-    // `/api` has no queue: there the second run is refused as ever.
+    // `/api` has no queue: it rejects the second run.
     assert_eq!(
         gateway
             .post(&format!("/api/threads/{thread}/runs"), saying("x"))
@@ -60,13 +61,13 @@ async fn runs_queue_by_default_and_begin_when_the_one_before_is_over() {
         (200, 404)
     );
     let ended = gateway
-        .settled(&thread, second["run_id"].as_str().expect("an id"))
+        .wait_for_status(&thread, second["run_id"].as_str().expect("an id"))
         .await;
     assert_eq!(ended["status"], "success");
 }
 
 #[tokio::test]
-async fn a_full_queue_and_wrong_delays_are_refused() {
+async fn full_queue_and_invalid_delays_are_rejected() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     create(&gateway, &thread, saying("slow")).await;
@@ -82,13 +83,13 @@ async fn a_full_queue_and_wrong_delays_are_refused() {
     );
     let other = gateway.thread().await;
     for bad in [json!("1"), json!(1e300), Value::Null, json!([1])] {
-        let answer = gateway
+        let response = gateway
             .post(
                 &format!("/threads/{other}/runs"),
                 saying_with("x", json!({ "after_seconds": bad })),
             )
             .await;
-        assert_eq!(answer.code(), 422, "{bad}");
+        assert_eq!(response.code(), 422, "{bad}");
     }
     let late = create(
         &gateway,
@@ -109,7 +110,7 @@ async fn a_full_queue_and_wrong_delays_are_refused() {
 }
 
 #[tokio::test]
-async fn a_displaced_run_and_those_behind_it_are_interrupted_or_vanish() {
+async fn displaced_and_queued_runs_are_interrupted_or_deleted() {
     let gateway = Gateway::new();
     for (strategy, expected) in [
         ("interrupt", (200, json!("interrupted"))),
@@ -139,7 +140,7 @@ async fn a_displaced_run_and_those_behind_it_are_interrupted_or_vanish() {
 }
 
 #[tokio::test]
-async fn a_batch_is_understood_as_a_whole_before_anything_runs() {
+async fn batch_is_validated_as_a_whole_before_any_run() {
     let gateway = Gateway::new();
     let keep = |text: &str| saying_with(text, json!({ "on_completion": "keep" }));
     let made = gateway
@@ -176,7 +177,7 @@ async fn a_batch_is_understood_as_a_whole_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn several_runs_are_cancelled_by_name_by_thread_or_by_status() {
+async fn runs_are_cancelled_by_id_by_thread_or_by_status() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let cancel = async |body: Value| gateway.post("/runs/cancel", body).await.code();
@@ -207,7 +208,7 @@ async fn several_runs_are_cancelled_by_name_by_thread_or_by_status() {
         assert_eq!(cancel(json!({ "status": which })).await, 204);
         for (run, ended) in runs.iter().zip(ended).filter(|(_, ended)| *ended) {
             let run = gateway
-                .settled(&thread, run["run_id"].as_str().expect("an id"))
+                .wait_for_status(&thread, run["run_id"].as_str().expect("an id"))
                 .await;
             assert_eq!(
                 (&run["status"], ended),
@@ -217,13 +218,13 @@ async fn several_runs_are_cancelled_by_name_by_thread_or_by_status() {
         }
         assert!(which == "all" || cancel(json!({ "status": "all" })).await == 204);
         gateway
-            .settled(&thread, runs[0]["run_id"].as_str().expect("an id"))
+            .wait_for_status(&thread, runs[0]["run_id"].as_str().expect("an id"))
             .await;
     }
 }
 
 #[tokio::test]
-async fn a_run_that_does_not_exist_is_told_in_the_body() {
+async fn unknown_run_is_reported_in_the_body() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let joined = gateway
@@ -250,7 +251,7 @@ async fn a_run_that_does_not_exist_is_told_in_the_body() {
 }
 
 #[tokio::test]
-async fn private_webhooks_are_refused_before_anything_runs() {
+async fn private_webhook_is_rejected_before_the_run() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     for bad in [
@@ -261,13 +262,13 @@ async fn private_webhooks_are_refused_before_anything_runs() {
         json!(1),
         Value::Null,
     ] {
-        let answer = gateway
+        let response = gateway
             .post(
                 &format!("/threads/{thread}/runs"),
                 saying_with("x", json!({ "webhook": bad })),
             )
             .await;
-        assert_eq!(answer.code(), 422, "{bad}: {}", answer.text());
+        assert_eq!(response.code(), 422, "{bad}: {}", response.text());
     }
     assert_eq!(
         gateway.get(&format!("/threads/{thread}/runs")).await.json(),
@@ -275,7 +276,7 @@ async fn private_webhooks_are_refused_before_anything_runs() {
     );
 }
 
-/// Reads a stream that does not end until `done` runs are over.
+/// Reads an endless stream until `done` runs have ended.
 async fn read(body: &mut BodyDataStream, done: usize) -> String {
     let mut text = String::new();
     while text.matches("run_done").count() < done {
@@ -294,16 +295,16 @@ fn lines<'a>(text: &'a str, field: &str) -> Vec<&'a str> {
 }
 
 #[tokio::test]
-async fn a_thread_is_followed_over_its_runs_from_anywhere() {
+async fn thread_stream_resumes_across_runs_from_any_cursor() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let path = format!("/threads/{thread}/stream");
     let open = async |query: &str, headers: &[(&str, &str)]| {
-        let answer = gateway
+        let response = gateway
             .open("GET", &format!("{path}{query}"), "", headers)
             .await;
-        assert_eq!(answer.status(), 200);
-        answer.into_body().into_data_stream()
+        assert_eq!(response.status(), 200);
+        response.into_body().into_data_stream()
     };
     let mut live = open("", &[]).await;
     for word in ["a", "b"] {

@@ -1,4 +1,4 @@
-//! Files of deleted threads, also where a deletion breaks off.
+//! Files of deleted threads, also after interrupted deletions.
 
 use deerflow_gateway::ports::ThreadFilesPort;
 use harness::ids::ThreadId;
@@ -20,7 +20,7 @@ async fn with_a_file(gateway: &Gateway, thread: &str) -> (ThreadId, VirtualPath)
     (thread, path)
 }
 
-async fn is_there(gateway: &Gateway, (thread, path): &(ThreadId, VirtualPath)) -> bool {
+async fn exists(gateway: &Gateway, (thread, path): &(ThreadId, VirtualPath)) -> bool {
     gateway
         .files
         .thread(USER, thread)
@@ -30,17 +30,17 @@ async fn is_there(gateway: &Gateway, (thread, path): &(ThreadId, VirtualPath)) -
 }
 
 #[tokio::test]
-async fn a_deletion_says_when_files_are_left() {
+async fn deletion_reports_remaining_files() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let file = with_a_file(&gateway, &thread).await;
-    // No directory, so it cannot be removed as one.
-    let odd = gateway
+    // Not a directory, so it cannot be removed as one.
+    let not_a_directory = gateway
         .files
         .home
         .home()
         .join(format!("users/{USER}/threads/.removing-{thread}.0"));
-    std::fs::write(&odd, "").expect("odd");
+    std::fs::write(&not_a_directory, "").expect("odd");
     let path = format!("/api/threads/{thread}");
     let deleted = gateway.send("DELETE", &path, None).await;
     assert_eq!(deleted.code(), 500);
@@ -48,8 +48,8 @@ async fn a_deletion_says_when_files_are_left() {
         "Thread {thread} is deleted, but some of its files could not be removed. Delete it again, or wait for the next sweep."
     );
     assert_eq!(deleted.json()["detail"], detail);
-    assert!(!is_there(&gateway, &file).await);
-    std::fs::remove_file(&odd).expect("mended");
+    assert!(!exists(&gateway, &file).await);
+    std::fs::remove_file(&not_a_directory).expect("mended");
     assert_eq!(
         gateway.send("DELETE", &path, None).await.code(),
         404,
@@ -58,7 +58,7 @@ async fn a_deletion_says_when_files_are_left() {
 }
 
 #[tokio::test]
-async fn a_sweep_ends_deletions_that_broke_off_and_touches_nothing_else() {
+async fn sweep_finishes_only_interrupted_deletions() {
     let gateway = Gateway::new();
     let (kept, uploaded) = (
         gateway.thread().await,
@@ -77,6 +77,6 @@ async fn a_sweep_ends_deletions_that_broke_off_and_touches_nothing_else() {
     deerflow_gateway::sweep_files(&gateway.state)
         .await
         .expect("swept");
-    assert!(!is_there(&gateway, &row_is_gone).await);
-    assert!(is_there(&gateway, &with_row).await && is_there(&gateway, &not_yet_made).await);
+    assert!(!exists(&gateway, &row_is_gone).await);
+    assert!(exists(&gateway, &with_row).await && exists(&gateway, &not_yet_made).await);
 }

@@ -1,4 +1,4 @@
-//! Runs: creating, waiting, listing, cancelling and deleting in both dialects.
+//! Runs: create, wait, list, cancel and delete in both dialects.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::{Gateway, saying, saying_with};
 const GONE: &str = "9c909fe5-1423-4566-9403-37f8a945b29b";
 
 #[tokio::test]
-async fn a_background_run_is_answered_with_its_record_and_place() {
+async fn background_run_returns_its_record_and_location() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let made = gateway
@@ -24,7 +24,7 @@ async fn a_background_run_is_answered_with_its_record_and_place() {
         made.header("content-location"),
         format!("/api/threads/{thread}/runs/{id}")
     );
-    let ended = gateway.settled(&thread, &id).await;
+    let ended = gateway.wait_for_status(&thread, &id).await;
     let names: Vec<&str> = ended
         .as_object()
         .expect("an object")
@@ -71,7 +71,7 @@ async fn a_background_run_is_answered_with_its_record_and_place() {
 }
 
 #[tokio::test]
-async fn refusals_before_a_run_are_plain_json() {
+async fn errors_before_a_run_are_plain_json() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let status = async |path: String, body: Value| {
@@ -111,7 +111,7 @@ async fn refusals_before_a_run_are_plain_json() {
 }
 
 #[tokio::test]
-async fn a_second_run_on_a_busy_thread_is_refused() {
+async fn second_run_on_a_busy_thread_is_rejected() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -136,7 +136,7 @@ async fn a_second_run_on_a_busy_thread_is_refused() {
 }
 
 #[tokio::test]
-async fn waiting_gives_the_last_values_or_the_error() {
+async fn wait_returns_the_last_values_or_the_error() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     for prefix in ["", "/api"] {
@@ -197,7 +197,7 @@ async fn waiting_gives_the_last_values_or_the_error() {
         .await;
     assert!(
         idle.json()["messages"].is_array(),
-        "a thread with nothing due stays as it is"
+        "a thread without pending tasks stays unchanged"
     );
     let fresh = gateway.thread().await;
     let empty = gateway
@@ -207,7 +207,7 @@ async fn waiting_gives_the_last_values_or_the_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_answer_shows_that_it_lives() {
+async fn waiting_response_sends_heartbeats() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let body = saying("slow").to_string();
@@ -302,7 +302,7 @@ async fn lists_filter_page_and_select() {
 }
 
 #[tokio::test]
-async fn cancel_answers_as_each_client_expects() {
+async fn cancel_response_matches_each_dialect() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let slow = async || {
@@ -331,7 +331,7 @@ async fn cancel_answers_as_each_client_expects() {
         .await;
     assert_eq!((cancelled.code(), cancelled.body.len()), (204, 0));
     assert_eq!(
-        gateway.settled(&thread, &run).await["status"],
+        gateway.wait_for_status(&thread, &run).await["status"],
         "interrupted"
     );
     let again = gateway
@@ -404,7 +404,7 @@ async fn cancel_answers_as_each_client_expects() {
 }
 
 #[tokio::test]
-async fn a_rolled_back_run_is_an_error_here_and_gone_there() {
+async fn rolled_back_run_is_an_error_in_deerflow_only() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let run = gateway
@@ -418,7 +418,10 @@ async fn a_rolled_back_run_is_an_error_here_and_gone_there() {
             Value::Null,
         )
         .await;
-    assert_eq!(gateway.settled(&thread, run).await["status"], "error");
+    assert_eq!(
+        gateway.wait_for_status(&thread, run).await["status"],
+        "error"
+    );
     assert_eq!(
         gateway
             .get(&format!("/threads/{thread}/runs/{run}"))
@@ -451,7 +454,9 @@ async fn several_runs_are_cancelled_at_once() {
         )
         .await;
     assert_eq!((cancelled.code(), cancelled.body.len()), (204, 0));
-    gateway.settled(&thread, run.as_str().expect("an id")).await;
+    gateway
+        .wait_for_status(&thread, run.as_str().expect("an id"))
+        .await;
     for body in [
         json!({ "status": "bogus" }),
         json!({ "status": "all", "thread_id": thread }),
@@ -472,7 +477,7 @@ async fn several_runs_are_cancelled_at_once() {
 }
 
 #[tokio::test]
-async fn only_a_finished_run_is_deleted() {
+async fn active_run_is_not_deleted() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let run = gateway

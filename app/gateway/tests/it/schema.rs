@@ -1,20 +1,20 @@
-//! The OpenAPI document as tests read it: its operations, and whether a value is what a schema says.
+//! The OpenAPI document for tests: its operations, and validation of values.
 
 use serde_json::{Map, Value, json};
 
 /// The document.
 pub(crate) struct Document(pub(crate) Value);
 
-/// An operation of it.
+/// An operation of the document.
 #[derive(Debug, Clone)]
 pub(crate) struct Operation {
     pub(crate) id: String,
     pub(crate) path: String,
     pub(crate) method: String,
-    /// The schema of the body, if there is one.
+    /// Schema of the body, if any.
     pub(crate) body: Option<Value>,
     pub(crate) body_required: bool,
-    /// The parameters of the query, with their schemas.
+    /// Query parameters with their schemas.
     pub(crate) query: Vec<(String, Value)>,
 }
 
@@ -53,7 +53,7 @@ impl Document {
         .collect()
     }
 
-    /// The schema that is meant, if it is named only.
+    /// Resolves a reference to a schema.
     pub(crate) fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
         match schema["$ref"].as_str() {
             Some(path) => self
@@ -64,7 +64,7 @@ impl Document {
         }
     }
 
-    /// A value with all that is needed and no more.
+    /// Returns a value with only the required fields.
     pub(crate) fn sample(&self, schema: &Value) -> Value {
         let schema = self.resolve(schema);
         if let Some(example) = schema["examples"].get(0) {
@@ -91,7 +91,7 @@ impl Document {
         }
     }
 
-    /// The words that a field may be, or a list with each of them.
+    /// Returns the words that a field may have, or a list with each of them.
     pub(crate) fn words(&self, field: &Value) -> Vec<Value> {
         let field = self.resolve(field);
         let of_choices = field["anyOf"]
@@ -110,7 +110,7 @@ impl Document {
             .collect()
     }
 
-    /// Whether the value is what the schema says, as far as the document uses schemas.
+    /// `true` if the value matches the schema, for the features that the document uses.
     pub(crate) fn fits(&self, schema: &Value, value: &Value) -> bool {
         let schema = self.resolve(schema);
         if let Some(choices) = schema["anyOf"].as_array() {

@@ -1,4 +1,4 @@
-//! The server on a socket: readers that vanish, and the way it stops.
+//! The server on a socket: disconnecting clients, and shutdown.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -43,7 +43,7 @@ async fn open_stream(address: std::net::SocketAddr, thread: &str) -> (TcpStream,
 }
 
 #[tokio::test]
-async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
+async fn disconnect_cancels_the_run_and_shutdown_is_bounded() {
     let gateway = Gateway::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -67,7 +67,7 @@ async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
     let (socket, run) = open_stream(address, &thread).await;
     drop(socket);
     assert_eq!(
-        gateway.settled(&thread, &run).await["status"],
+        gateway.wait_for_status(&thread, &run).await["status"],
         "interrupted"
     );
 
@@ -94,7 +94,7 @@ async fn a_vanished_reader_cancels_its_run_promptly_and_shutdown_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_reader_that_stops_reading_is_cut_off() {
+async fn stalled_client_is_disconnected() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let shutdown = CancellationToken::new();
@@ -110,7 +110,7 @@ async fn a_reader_that_stops_reading_is_cut_off() {
     };
     let tasks = Tasks::new();
     let options = ServeOptions {
-        stall_timeout: Duration::from_millis(200),
+        write_timeout: Duration::from_millis(200),
         ..ServeOptions::default()
     };
     let router = Router::new().route("/", get(flood));
@@ -141,28 +141,28 @@ async fn a_reader_that_stops_reading_is_cut_off() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_system_holds_little_of_an_answer_that_is_not_read() {
+async fn unsent_response_data_is_limited() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let made = Arc::new(AtomicUsize::new(0));
-    let counted = made.clone();
+    let produced = Arc::new(AtomicUsize::new(0));
+    let run_gauges = produced.clone();
     let dropped = CancellationToken::new();
     let body = dropped.clone();
     let flood = async move || {
         let held = body.drop_guard();
         let chunks = stream::repeat(Bytes::from_static(&[b'x'; 16_384])).map(move |chunk| {
             let _held = &held;
-            counted.fetch_add(chunk.len(), Ordering::Relaxed);
+            run_gauges.fetch_add(chunk.len(), Ordering::Relaxed);
             Ok::<_, Infallible>(chunk)
         });
         Body::from_stream(chunks)
     };
     let (tasks, shutdown) = (Tasks::new(), CancellationToken::new());
     let options = ServeOptions {
-        stall_timeout: Duration::from_millis(200),
+        write_timeout: Duration::from_millis(200),
         ..ServeOptions::default()
     };
     tasks.spawn(
@@ -186,8 +186,11 @@ async fn the_system_holds_little_of_an_answer_that_is_not_read() {
     tokio::time::timeout(Duration::from_secs(20), dropped.cancelled())
         .await
         .expect("the body is dropped");
-    let made = made.load(Ordering::Relaxed);
-    assert!(made < 1 << 20, "{made} bytes were taken that nobody reads");
+    let produced = produced.load(Ordering::Relaxed);
+    assert!(
+        produced < 1 << 20,
+        "{produced} bytes were accepted that the client does not read"
+    );
     shutdown.cancel();
 }
 
@@ -248,19 +251,19 @@ fn health_checks_are_answered_while_workers_are_blocked() {
             .expect("a request");
         socket
     };
-    let answer = |mut socket: std::net::TcpStream| {
+    let response = |mut socket: std::net::TcpStream| {
         let mut text = String::new();
         socket.read_to_string(&mut text).expect("an answer");
         text
     };
     let other = ask("/other");
-    let probed = answer(ask("/ok"));
+    let probed = response(ask("/ok"));
     assert!(
         probed.starts_with("HTTP/1.1 200") && probed.ends_with("fine"),
         "{probed}"
     );
     release.send(()).expect("a worker");
-    assert!(answer(other).ends_with("later"));
+    assert!(response(other).ends_with("later"));
     shutdown.cancel();
     server.join().expect("no panic");
 }

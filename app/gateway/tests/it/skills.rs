@@ -1,4 +1,4 @@
-//! `/api/skills`: what is listed, switched, installed and edited, by whom, and what is refused.
+//! `/api/skills`: list, enable, install and edit, with permissions and rejections.
 
 use deerflow_domain::api_keys::{Rights, issue};
 use harness::clock::{Clock, SystemClock};
@@ -9,10 +9,10 @@ use harness::testkit::skill_archives::{compressed, hostile, skill_text};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway};
+use crate::support::{Gateway, HttpResponse};
 
-/// A gateway with the public skill `web`.
-fn furnished() -> Gateway {
+/// Returns a gateway with the public skill `web`.
+fn with_public_skill() -> Gateway {
     let gateway = Gateway::new();
     let folder = gateway.files.home.home().join("shared/public/web");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -32,7 +32,7 @@ async fn put_file(gateway: &Gateway, user: &str, path: &str, bytes: Vec<u8>) {
         .expect("a file");
 }
 
-async fn install(gateway: &Gateway, bytes: Vec<u8>) -> Answer {
+async fn install(gateway: &Gateway, bytes: Vec<u8>) -> HttpResponse {
     put_file(gateway, "default", "/mnt/user-data/outputs/a.skill", bytes).await;
     gateway
         .post(
@@ -43,7 +43,7 @@ async fn install(gateway: &Gateway, bytes: Vec<u8>) -> Answer {
 }
 
 async fn install_own(gateway: &Gateway) {
-    let answer = install(
+    let response = install(
         gateway,
         compressed(&[
             ("own/SKILL.md", skill_text("own").as_bytes()),
@@ -51,8 +51,8 @@ async fn install_own(gateway: &Gateway) {
         ]),
     )
     .await;
-    let wanted = json!({ "success": true, "skill_name": "own", "message": "Skill 'own' installed successfully" });
-    assert_eq!((answer.code(), answer.json()), (200, wanted));
+    let expected = json!({ "success": true, "skill_name": "own", "message": "Skill 'own' installed successfully" });
+    assert_eq!((response.code(), response.json()), (200, expected));
 }
 
 async fn names(gateway: &Gateway) -> Vec<Value> {
@@ -65,8 +65,8 @@ async fn names(gateway: &Gateway) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn skills_are_listed_read_and_switched() {
-    let gateway = furnished();
+async fn skills_are_listed_read_and_toggled() {
+    let gateway = with_public_skill();
     let mut web = json!({
         "name": "web", "description": "Does web", "license": null, "category": "public", "enabled": true, "editable": false,
     });
@@ -114,8 +114,8 @@ async fn skills_are_listed_read_and_switched() {
 }
 
 #[tokio::test]
-async fn bodies_of_another_shape_are_refused() {
-    let gateway = furnished();
+async fn malformed_bodies_are_rejected() {
+    let gateway = with_public_skill();
     for (method, path, body) in [
         ("PUT", "/api/skills/web", json!({})),
         ("PUT", "/api/skills/web", json!({ "enabled": "yes" })),
@@ -143,19 +143,19 @@ async fn bodies_of_another_shape_are_refused() {
             json!({ "history_index": 1.5 }),
         ),
     ] {
-        let answer = gateway.send(method, path, Some(body.clone())).await;
+        let response = gateway.send(method, path, Some(body.clone())).await;
         assert_eq!(
-            answer.code(),
+            response.code(),
             422,
             "{method} {path} {body}: {}",
-            answer.text()
+            response.text()
         );
     }
 }
 
 #[tokio::test]
-async fn an_archive_among_a_threads_files_is_installed_once() {
-    let gateway = furnished();
+async fn archive_of_a_thread_is_installed_once() {
+    let gateway = with_public_skill();
     install_own(&gateway).await;
     let own = gateway.get("/api/skills/own").await.json();
     assert_eq!(
@@ -178,7 +178,7 @@ async fn an_archive_among_a_threads_files_is_installed_once() {
         b"PK".to_vec(),
     )
     .await;
-    for (path, wanted) in [
+    for (path, expected) in [
         ("/mnt/user-data/outputs/none.skill", 404),
         ("/mnt/user-data/outputs/a.zip", 400),
         ("/mnt/user-data/outputs", 400),
@@ -188,24 +188,30 @@ async fn an_archive_among_a_threads_files_is_installed_once() {
         ("a.skill", 400),
         ("", 400),
     ] {
-        let answer = gateway
+        let response = gateway
             .post(
                 "/api/skills/install",
                 json!({ "thread_id": "t1", "path": path }),
             )
             .await;
-        assert_eq!(answer.code(), wanted, "{path}: {}", answer.text());
+        assert_eq!(response.code(), expected, "{path}: {}", response.text());
     }
 }
 
 #[tokio::test]
-async fn hostile_archives_are_refused_and_change_nothing() {
-    let gateway = furnished();
+async fn hostile_archives_are_rejected_without_side_effects() {
+    let gateway = with_public_skill();
     for (what, bytes) in hostile() {
-        let answer = install(&gateway, bytes).await;
-        let detail = answer.json()["detail"].as_str().expect("a text").to_owned();
+        let response = install(&gateway, bytes).await;
+        let detail = response.json()["detail"]
+            .as_str()
+            .expect("a text")
+            .to_owned();
         assert_eq!(
-            (answer.code(), detail.starts_with("Invalid skill archive: ")),
+            (
+                response.code(),
+                detail.starts_with("Invalid skill archive: ")
+            ),
             (400, true),
             "{what}: {detail}"
         );
@@ -218,8 +224,8 @@ async fn hostile_archives_are_refused_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn an_own_skill_is_edited_removed_and_brought_back() {
-    let gateway = furnished();
+async fn custom_skill_is_edited_deleted_and_restored() {
+    let gateway = with_public_skill();
     install_own(&gateway).await;
     let own = "/api/skills/custom/own";
     assert_eq!(
@@ -296,8 +302,8 @@ async fn an_own_skill_is_edited_removed_and_brought_back() {
 }
 
 #[tokio::test]
-async fn who_does_not_manage_the_installation_reads_and_changes_nothing() {
-    let gateway = furnished();
+async fn shared_skills_need_an_administrator() {
+    let gateway = with_public_skill();
     install_own(&gateway).await;
     let (_, key) = issue(
         &*gateway.keys,
@@ -364,8 +370,8 @@ async fn who_does_not_manage_the_installation_reads_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_admins_key_manages_what_everybody_has_and_its_users_own() {
-    let gateway = furnished();
+async fn administrator_manages_shared_and_own_skills() {
+    let gateway = with_public_skill();
     install_own(&gateway).await;
     let (_, key) = issue(
         &*gateway.keys,
@@ -400,8 +406,11 @@ async fn an_admins_key_manages_what_everybody_has_and_its_users_own() {
         compressed(&[("SKILL.md", skill_text("anns").as_bytes())]),
     )
     .await;
-    let asked = json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" });
-    assert_eq!(ann("POST", "/api/skills/install", asked).await.code(), 200);
+    let request = json!({ "thread_id": "t1", "path": "/mnt/user-data/outputs/a.skill" });
+    assert_eq!(
+        ann("POST", "/api/skills/install", request).await.code(),
+        200
+    );
     assert_eq!(
         ann("GET", "/api/skills/custom/anns", Value::Null)
             .await

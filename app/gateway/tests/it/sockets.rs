@@ -1,4 +1,5 @@
-//! Requests as bytes on a socket: targets and hosts as a proxy might send them, and bodies that are not wanted.
+//! Requests as bytes on a socket: targets and hosts as a proxy might send them, and unwanted
+//! bodies.
 
 use std::net::SocketAddr;
 
@@ -22,7 +23,7 @@ async fn served(gateway: &Gateway) -> SocketAddr {
     address
 }
 
-/// The status of the answer to these bytes.
+/// Returns the status of the response to these bytes.
 async fn status(address: SocketAddr, bytes: &str) -> u16 {
     let mut socket = TcpStream::connect(address).await.expect("a connection");
     socket.write_all(bytes.as_bytes()).await.expect("a request");
@@ -39,10 +40,10 @@ async fn status_from(socket: &mut TcpStream) -> u16 {
 }
 
 #[tokio::test]
-async fn the_host_of_a_request_is_judged_by_target_and_header() {
+async fn host_is_checked_by_target_and_header() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
-    for (head, wanted) in [
+    for (head, expected) in [
         ("GET /ok HTTP/1.1\r\nHost: localhost", 200),
         ("GET /ok HTTP/1.1", 400),
         ("GET http://localhost/ok HTTP/1.1", 400),
@@ -70,7 +71,7 @@ async fn the_host_of_a_request_is_judged_by_target_and_header() {
     ] {
         assert_eq!(
             status(address, &format!("{head}\r\n\r\n")).await,
-            wanted,
+            expected,
             "{head}"
         );
     }
@@ -78,7 +79,7 @@ async fn the_host_of_a_request_is_judged_by_target_and_header() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_at_once() {
+async fn too_large_body_is_rejected_at_once() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
     for path in ["/threads", "/api/threads", "/api/threads/t/uploads"] {
@@ -91,11 +92,11 @@ async fn a_body_that_is_too_large_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_writes_on_reads_why_it_was_refused() {
+async fn client_that_is_still_writing_receives_the_error() {
     let gateway = Gateway::new();
     let address = served(&gateway).await;
     let piece = vec![b'x'; 1 << 20];
-    for (framing, wanted) in [
+    for (framing, expected) in [
         (format!("Content-Length: {}", 32 << 20), 413),
         ("Transfer-Encoding: chunked".to_owned(), 413),
         (
@@ -119,7 +120,7 @@ async fn a_client_that_writes_on_reads_why_it_was_refused() {
                 socket.write_all(&piece).await.expect("a piece");
             }
         }
-        assert_eq!(status_from(&mut socket).await, wanted, "{framing}");
+        assert_eq!(status_from(&mut socket).await, expected, "{framing}");
     }
     gateway.shutdown.cancel();
 }

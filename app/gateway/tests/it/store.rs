@@ -1,10 +1,10 @@
-//! Long-term memory over HTTP.
+//! The item store over HTTP.
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway};
+use crate::support::{Gateway, HttpResponse};
 
-async fn put(gateway: &Gateway, body: Value) -> Answer {
+async fn put(gateway: &Gateway, body: Value) -> HttpResponse {
     gateway.send("PUT", "/store/items", Some(body)).await
 }
 
@@ -19,14 +19,14 @@ async fn keys(gateway: &Gateway, body: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_item_is_put_found_and_deleted() {
+async fn item_is_stored_found_and_deleted() {
     let gateway = Gateway::new();
-    let answer = put(
+    let response = put(
         &gateway,
         json!({ "namespace": ["a", "b"], "key": "k", "value": { "x": 1, "n": null } }),
     )
     .await;
-    assert_eq!((answer.code(), answer.text()), (204, ""));
+    assert_eq!((response.code(), response.text()), (204, ""));
     let item = gateway
         .get("/store/items?namespace=a.b&key=k&refresh_ttl=false")
         .await
@@ -81,14 +81,14 @@ async fn an_item_is_put_found_and_deleted() {
         .json();
     assert_eq!(spaces, json!({ "namespaces": [["a"]] }));
     for _ in 0..2 {
-        let answer = gateway
+        let response = gateway
             .send(
                 "DELETE",
                 "/store/items",
                 Some(json!({ "namespace": ["a", "b"], "key": "k" })),
             )
             .await;
-        assert_eq!((answer.code(), answer.text()), (204, ""));
+        assert_eq!((response.code(), response.text()), (204, ""));
     }
     assert_eq!(
         gateway.get("/store/items?namespace=a.b&key=k").await.json(),
@@ -97,7 +97,7 @@ async fn an_item_is_put_found_and_deleted() {
 }
 
 #[tokio::test]
-async fn places_that_cannot_be_are_refused_as_the_platform_does() {
+async fn invalid_namespaces_are_rejected_as_by_the_platform() {
     let gateway = Gateway::new();
     for (label, text) in [
         (
@@ -106,23 +106,23 @@ async fn places_that_cannot_be_are_refused_as_the_platform_does() {
         ),
         ("", "Namespace label '' must be"),
     ] {
-        let answer = put(
+        let response = put(
             &gateway,
             json!({ "namespace": [label], "key": "k", "value": {} }),
         )
         .await;
         assert!(
-            answer.code() == 422 && answer.text().starts_with(text),
+            response.code() == 422 && response.text().starts_with(text),
             "{}",
-            answer.text()
+            response.text()
         );
-        let answer = gateway
+        let response = gateway
             .post(
                 "/store/items/search",
                 json!({ "namespace_prefix": [label] }),
             )
             .await;
-        assert_eq!(answer.code(), 422);
+        assert_eq!(response.code(), 422);
     }
     let keyless = gateway.get("/store/items?namespace=a").await;
     assert_eq!(
@@ -150,7 +150,7 @@ async fn places_that_cannot_be_are_refused_as_the_platform_does() {
 }
 
 #[tokio::test]
-async fn every_wrong_field_is_a_422_and_nothing_is_written() {
+async fn wrong_fields_are_422_and_nothing_is_written() {
     let gateway = Gateway::new();
     let good = json!({ "namespace": ["n"], "key": "k", "value": {} });
     for (field, wrong) in [
@@ -176,8 +176,8 @@ async fn every_wrong_field_is_a_422_and_nothing_is_written() {
     ] {
         let mut body = good.clone();
         body[field] = wrong.clone();
-        let answer = put(&gateway, body).await;
-        assert_eq!(answer.code(), 422, "{field} {wrong}: {}", answer.text());
+        let response = put(&gateway, body).await;
+        assert_eq!(response.code(), 422, "{field} {wrong}: {}", response.text());
     }
     for wrong in [
         json!({ "namespace_prefix": "a" }),

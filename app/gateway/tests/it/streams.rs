@@ -1,4 +1,4 @@
-//! Event streams: headers, bytes, replay, readers that leave.
+//! Event streams: headers, bytes, replay, disconnecting clients.
 
 use axum::body::BodyDataStream;
 use futures_util::{FutureExt, StreamExt};
@@ -105,10 +105,10 @@ async fn the_platform_s_stream_has_ids_only_when_resumable() {
 }
 
 #[tokio::test]
-async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
+async fn streamed_responses_forbid_proxy_transformation() {
     let gateway = Gateway::new();
-    let asks_events = [("accept", "text/event-stream")];
-    for (prefix, wanted) in [
+    let accept_events = [("accept", "text/event-stream")];
+    for (prefix, expected) in [
         ("/api", "no-cache, no-transform"),
         ("/api/langgraph", "no-cache, no-transform"),
         ("", "no-store, no-transform"),
@@ -150,7 +150,7 @@ async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
             (
                 "join for events",
                 gateway
-                    .raw("GET", &format!("{run}/join"), "", &asks_events)
+                    .raw("GET", &format!("{run}/join"), "", &accept_events)
                     .await,
             ),
         ];
@@ -160,7 +160,7 @@ async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
                 .await;
             assert_eq!(
                 cursorless.headers()["cache-control"],
-                wanted,
+                expected,
                 "thread stream"
             );
             let gone = format!("{threads}/runs/{GONE}/stream");
@@ -169,7 +169,7 @@ async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
         for (what, answer) in &answers {
             assert_eq!(
                 (answer.code(), answer.header("cache-control")),
-                (200, wanted),
+                (200, expected),
                 "{prefix} {what}"
             );
             if answer
@@ -190,7 +190,7 @@ async fn no_proxy_may_transform_what_is_sent_piece_by_piece() {
 }
 
 #[tokio::test]
-async fn a_join_replays_as_its_dialect_and_cursor_say() {
+async fn join_replays_by_dialect_and_cursor() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let body = saying_with("say hi", json!({ "stream_resumable": true }));
@@ -270,7 +270,7 @@ async fn a_join_replays_as_its_dialect_and_cursor_say() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_not_resumable_is_not_replayed_on_the_platform() {
+async fn non_resumable_run_is_not_replayed_on_the_platform() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let first = gateway
@@ -287,7 +287,7 @@ async fn a_run_that_is_not_resumable_is_not_replayed_on_the_platform() {
 }
 
 #[tokio::test]
-async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
+async fn disconnect_cancels_only_if_requested() {
     let gateway = Gateway::new();
     for (body, path, ends) in [
         (json!({}), "/api", true),
@@ -317,7 +317,7 @@ async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
         drop(stream);
         if ends {
             assert_eq!(
-                gateway.settled(&thread, &run).await["status"],
+                gateway.wait_for_status(&thread, &run).await["status"],
                 "interrupted"
             );
         } else {
@@ -356,7 +356,7 @@ async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
             assert!(join.next().now_or_never().is_none());
             drop(join);
             assert_eq!(
-                gateway.settled(&thread, &run).await["status"],
+                gateway.wait_for_status(&thread, &run).await["status"],
                 "interrupted"
             );
         }
@@ -364,7 +364,7 @@ async fn a_reader_that_leaves_cancels_only_where_it_was_asked_to() {
 }
 
 #[tokio::test]
-async fn a_reader_that_leaves_a_waiting_answer_cancels_too() {
+async fn disconnect_from_a_waiting_response_cancels() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let response = gateway
@@ -384,7 +384,7 @@ async fn a_reader_that_leaves_a_waiting_answer_cancels_too() {
         .to_owned();
     drop(response);
     assert_eq!(
-        gateway.settled(&thread, &run).await["status"],
+        gateway.wait_for_status(&thread, &run).await["status"],
         "interrupted"
     );
 }
@@ -416,7 +416,7 @@ async fn shutdown_breaks_streams_and_does_not_cancel_their_runs() {
         broke = chunk.is_err();
     }
     drop(stream);
-    assert!(broke, "the body ended as if the run had");
+    assert!(broke, "the body ended normally, as after the run's end");
     let found: Value = gateway
         .get(&format!("/api/threads/{thread}/runs/{run}"))
         .await
@@ -425,7 +425,7 @@ async fn shutdown_breaks_streams_and_does_not_cancel_their_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_broken_by_heartbeats_at_the_pace_of_the_dialect() {
+async fn heartbeats_follow_the_interval_of_the_dialect() {
     for (prefix, seconds) in [("", 5), ("/api", 15)] {
         let gateway = Gateway::new();
         let thread = gateway.thread().await;
@@ -449,7 +449,7 @@ async fn silence_is_broken_by_heartbeats_at_the_pace_of_the_dialect() {
     }
 }
 
-/// The chunks of a stream, each with the milliseconds after which it came.
+/// Returns the chunks of a stream, each with its time in milliseconds.
 async fn timed_chunks(
     gateway: &Gateway,
     path: &str,
@@ -483,7 +483,7 @@ fn names(chunk: &str) -> Vec<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_renders_a_new_chat_before_its_question_comes() {
+async fn new_chat_page_gets_a_pause_before_its_question() {
     let gateway = Gateway::new();
     let page = [("origin", "http://localhost:3000")];
     for prefix in ["/api", "/api/langgraph"] {
@@ -540,7 +540,7 @@ async fn a_page_renders_a_new_chat_before_its_question_comes() {
 }
 
 #[tokio::test]
-async fn a_reader_that_leaves_while_its_run_is_made_cancels_it_too() {
+async fn disconnect_during_creation_cancels_the_run() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let path = format!("/api/threads/{thread}/runs/stream");
@@ -556,5 +556,8 @@ async fn a_reader_that_leaves_while_its_run_is_made_cancels_it_too() {
             .json();
     }
     let run = runs[0]["run_id"].as_str().expect("an id");
-    assert_eq!(gateway.settled(&thread, run).await["status"], "interrupted");
+    assert_eq!(
+        gateway.wait_for_status(&thread, run).await["status"],
+        "interrupted"
+    );
 }

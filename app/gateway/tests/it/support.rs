@@ -1,4 +1,5 @@
-//! A whole gateway in memory: real runtime, real bridge, and an agent whose behaviour is written in the user's message.
+//! A whole in-memory gateway: real runtime, real bridge, and an agent whose behaviour the user's
+//! message selects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,41 +7,43 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use deerflow_domain::api_keys::MemoryApiKeyStore;
-use deerflow_domain::crons::MemoryCronStore;
-use deerflow_domain::items::{Items, MemoryItemStore, TtlPolicy};
-use deerflow_domain::memory::MemoryAssistantStore;
+use deerflow_domain::api_keys::InMemoryApiKeyStore;
+use deerflow_domain::crons::InMemoryCronStore;
+use deerflow_domain::in_memory::InMemoryAssistantStore;
+use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
 use deerflow_gateway::GatewayState;
-use deerflow_gateway::access::{Access, KeyRule};
+use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
+use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::ports::{
-    AidsView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError,
+    AssistView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError,
     ThreadFilesPort,
 };
-use deerflow_gateway::visitors::{Hosts, Visitors};
 use deerflow_gateway::webhooks::WebhookPolicy;
-use harness::agents::aids::{Polisher, Suggester};
-use harness::agents::custom::MemoryCustomAgents;
+use harness::agents::assist::{Polisher, Suggester};
+use harness::agents::custom::InMemoryCustomAgents;
 use harness::clock::{Clock, ManualClock, SystemClock};
 use harness::config::{AppConfig, ExtensionsFile, OpenKeys, SummarizationConfig};
 use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds, ThreadId};
-use harness::memory::{Memories, MemoryView, VolatileMemoryStore};
 use harness::messages::Message;
 use harness::middlewares::summarization::Compactor;
 use harness::models::{
-    AsideModels, ModelCatalog, ModelEntry, ModelFacts, ModelList, Pricing, RetryPolicy,
+    AuxiliaryModels, ModelCatalog, ModelEntry, ModelFacts, ModelList, Pricing, RetryPolicy,
 };
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
     AgentStream, AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
-use harness::runtime::memory::{MemoryNodeBell, MemoryOptions, MemoryStores, MemoryStreamBridge};
-use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
+use harness::runtime::in_memory::{
+    InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
+};
+use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::tasks::Tasks;
-use harness::sandbox::{FileHome, FileLimits, LeftThread, ThreadFiles};
-use harness::skills::{SkillPlaces, Skills};
+use harness::sandbox::{FileHome, FileLimits, OrphanedThread, ThreadFiles};
+use harness::skills::{SkillFolders, Skills};
 use harness::state::StateUpdate;
 use harness::uploads::UploadLimits;
+use harness::user_memory::{InMemoryUserMemoryStore, MemoryView, UserMemories};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -49,7 +52,7 @@ use tower::ServiceExt;
 
 use crate::thread_rows::Threads;
 
-/// Answers `say X` with X, `slow` never, and fails at `fail X` with X.
+/// Answers `say X` with X, never answers `slow`, and fails at `fail X` with X.
 #[derive(Debug)]
 struct Echo;
 
@@ -73,23 +76,23 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
     if input.start != AgentStart::Fresh {
         return Err(AgentError::EmptyInput);
     }
-    let said = state
+    let user_text = state
         .messages()
         .last()
         .map(|message| message.content.text())
         .unwrap_or_default();
     ctx.sink
         .emit(AgentEvent::Custom(json!({ "type": "started" })));
-    if said == "slow" {
+    if user_text == "slow" {
         std::future::pending::<()>().await;
     }
-    if let Some(message) = said.strip_prefix("fail ") {
+    if let Some(message) = user_text.strip_prefix("fail ") {
         return Err(AgentError::Ended {
             name: "RuntimeError".to_owned(),
             message: message.to_owned(),
         });
     }
-    let message = Message::ai(said.strip_prefix("say ").unwrap_or("hello"))
+    let message = Message::ai(user_text.strip_prefix("say ").unwrap_or("hello"))
         .with(|body| body.id = Some(ctx.ids.message_id()));
     ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
         call_id: ctx.ids.message_id(),
@@ -141,7 +144,7 @@ impl AgentResolver for OneAgent {
     }
 }
 
-/// The configuration as far as tests look at it.
+/// The configuration, as far as tests need it.
 pub(crate) fn config() -> AppConfig {
     let config = json!({
         "models": [{ "name": "fake", "use": "scripted", "model": "fake-1", "display_name": "Fake" }],
@@ -199,11 +202,11 @@ impl CatalogView for Catalog {
     }
 }
 
-/// Scripted models: they do what the text they are given says.
+/// Scripted models, which follow the directives in their input.
 #[derive(Debug)]
-pub(crate) struct Aids(AsideModels);
+pub(crate) struct ScriptedAssist(AuxiliaryModels);
 
-impl Aids {
+impl ScriptedAssist {
     fn new() -> Self {
         let catalog = ModelCatalog::new(
             [ModelEntry::new("fake", "scripted", "s")],
@@ -213,7 +216,7 @@ impl Aids {
             max_attempts: 1,
             ..RetryPolicy::default()
         };
-        Self(AsideModels {
+        Self(AuxiliaryModels {
             catalog: Arc::new(catalog),
             breakers: Arc::default(),
             retry,
@@ -221,7 +224,7 @@ impl Aids {
     }
 }
 
-impl AidsView for Aids {
+impl AssistView for ScriptedAssist {
     fn compactor(&self, model: Option<&str>) -> Option<Compactor> {
         let mut rules = SummarizationConfig::default();
         rules.keep.value = 2.0;
@@ -248,17 +251,17 @@ impl AidsView for Aids {
     }
 }
 
-/// No figures are gathered in tests: the place for them belongs to the process.
+/// Tests collect no metrics: the recorder is global to the process.
 #[derive(Debug)]
-struct Figures;
+struct NoMetrics;
 
-impl MetricsView for Figures {
+impl MetricsView for NoMetrics {
     fn render(&self) -> String {
         "deerflow_runs_active 0\n".to_owned()
     }
 }
 
-/// Files in a directory that goes with the gateway; remembers whose were removed.
+/// Files in a temporary directory of the gateway; records the removed threads.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) home: FileHome,
@@ -297,12 +300,12 @@ impl ThreadFilesPort for Files {
         self.home.note_removal(user, thread, is_removed).await
     }
 
-    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError> {
+    async fn sweep(&self) -> Result<Vec<OrphanedThread>, ThreadFilesError> {
         ThreadFilesPort::sweep(&self.home).await
     }
 
-    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError> {
-        self.home.delete_left(left).await
+    async fn delete_orphaned(&self, left: OrphanedThread) -> Result<(), ThreadFilesError> {
+        self.home.delete_orphaned(left).await
     }
 }
 
@@ -310,11 +313,11 @@ impl ThreadFilesPort for Files {
 pub(crate) struct Gateway {
     pub(crate) router: axum::Router,
     pub(crate) runs: Arc<RunsFacade>,
-    pub(crate) stores: MemoryStores,
+    pub(crate) stores: InMemoryStores,
     pub(crate) files: Arc<Files>,
     pub(crate) state: Arc<GatewayState>,
-    pub(crate) keys: Arc<MemoryApiKeyStore>,
-    pub(crate) crons: Arc<MemoryCronStore>,
+    pub(crate) keys: Arc<InMemoryApiKeyStore>,
+    pub(crate) crons: Arc<InMemoryCronStore>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -323,12 +326,12 @@ impl Gateway {
         Self::with_docs(true)
     }
 
-    /// One that describes itself, or does not.
+    /// Returns a gateway with or without OpenAPI documents.
     pub(crate) fn with_docs(docs_enabled: bool) -> Self {
         Self::built(docs_enabled, Catalog::default(), Arc::new(SystemClock))
     }
 
-    /// One where it is noon and stays so: what is done on one day is asked about on the same.
+    /// Returns a gateway with a clock that stays at noon, so that a test stays within one day.
     pub(crate) fn at_noon() -> Self {
         let noon = "2026-01-01T12:00:00Z".parse().expect("a moment");
         Self::built(
@@ -338,7 +341,7 @@ impl Gateway {
         )
     }
 
-    /// One where users make agents.
+    /// Returns a gateway with custom agents.
     pub(crate) fn with_agents() -> Self {
         Self::built(
             true,
@@ -350,7 +353,7 @@ impl Gateway {
         )
     }
 
-    /// One where documents become Markdown.
+    /// Returns a gateway that converts documents to Markdown.
     pub(crate) fn with_documents(reader: Arc<dyn DocumentReader>) -> Self {
         Self::built(
             true,
@@ -363,12 +366,14 @@ impl Gateway {
     }
 
     fn built(docs_enabled: bool, catalog: Catalog, clock: Arc<dyn Clock>) -> Self {
-        let stores = MemoryStores::new();
+        let stores = InMemoryStores::new();
         let ports = Arc::new(stores.clone());
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
-        let parts = RuntimeParts {
-            bridge: Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).expect("a bridge")),
+        let parts = RuntimePorts {
+            bridge: Arc::new(
+                InMemoryStreamBridge::new(InMemoryOptions::default()).expect("a bridge"),
+            ),
             checkpointer: ports.clone(),
             create: ports.clone(),
             commit: ports.clone(),
@@ -376,7 +381,7 @@ impl Gateway {
             delete: ports.clone(),
             ledger: ports.clone(),
             nodes: ports.clone(),
-            bell: Arc::new(MemoryNodeBell::default()),
+            bell: Arc::new(InMemoryNodeNotifier::default()),
             events: ports.clone(),
             agents: Arc::new(OneAgent),
             observer: Arc::new(NullObserver),
@@ -387,12 +392,12 @@ impl Gateway {
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
         let (keys, crons) = (
-            Arc::new(MemoryApiKeyStore::default()),
-            Arc::new(MemoryCronStore::beside(ports.clone())),
+            Arc::new(InMemoryApiKeyStore::default()),
+            Arc::new(InMemoryCronStore::with_requests(ports.clone())),
         );
         let home = files.home.home();
         let extensions = Arc::new(ExtensionsFile::at(home.join("extensions_config.json")));
-        let places = SkillPlaces {
+        let places = SkillFolders {
             shared: home.join("shared"),
             home: home.to_owned(),
         };
@@ -404,24 +409,24 @@ impl Gateway {
                 rows: Arc::default(),
                 stores: stores.clone(),
             }),
-            feedback: Arc::new(crate::feedback::Opinions::default()),
-            assistant_store: Arc::new(MemoryAssistantStore::default()),
-            custom_agents: Arc::new(MemoryCustomAgents::default()),
+            feedback: Arc::new(crate::feedback::FeedbackRows::default()),
+            assistant_store: Arc::new(InMemoryAssistantStore::default()),
+            custom_agents: Arc::new(InMemoryCustomAgents::default()),
             usage: ports.clone(),
-            memories: Memories::new(
-                Arc::new(VolatileMemoryStore::default()),
+            user_memories: UserMemories::new(
+                Arc::new(InMemoryUserMemoryStore::default()),
                 clock.clone(),
                 ids.clone(),
             ),
             skills,
-            items: Arc::new(Items::new(
-                Arc::new(MemoryItemStore::default()),
+            items: Arc::new(ItemService::new(
+                Arc::new(InMemoryItemStore::default()),
                 None,
                 TtlPolicy::default(),
                 clock.clone(),
             )),
             crons: crons.clone(),
-            access: Access::new(KeyRule::Optional, keys.clone(), clock.clone()),
+            authenticator: Authenticator::new(KeyRule::Optional, keys.clone(), clock.clone()),
             docs_enabled,
             checkpoints: ports.clone(),
             requests: ports.clone(),
@@ -429,14 +434,14 @@ impl Gateway {
             events: ports,
             assistants: Arc::new(OneAgent),
             info: Arc::new(catalog),
-            aids: Arc::new(Aids::new()),
+            assist: Arc::new(ScriptedAssist::new()),
             mcp: Arc::new(crate::mcp::Servers::default()),
             files: files.clone(),
             webhooks: WebhookPolicy::default(),
             health: Default::default(),
-            counted: Default::default(),
-            metrics: Arc::new(Figures),
-            visitors: Visitors::new(
+            run_gauges: Default::default(),
+            metrics: Arc::new(NoMetrics),
+            origin_policy: OriginPolicy::new(
                 Hosts::LoopbackAnd(vec![]),
                 vec!["https://ui.test".to_owned()],
             ),
@@ -459,8 +464,8 @@ impl Gateway {
         }
     }
 
-    /// Sends a request and reads the whole answer.
-    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Answer {
+    /// Sends a request and reads the whole response.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<Value>) -> HttpResponse {
         self.raw(
             method,
             path,
@@ -476,7 +481,7 @@ impl Gateway {
         path: &str,
         body: impl Into<Body>,
         headers: &[(&str, &str)],
-    ) -> Answer {
+    ) -> HttpResponse {
         let response = self.open(method, path, body, headers).await;
         let (parts, body) = response.into_parts();
         let read = axum::body::to_bytes(body, usize::MAX);
@@ -484,14 +489,14 @@ impl Gateway {
             .await
             .expect("an answer in time")
             .expect("a whole body");
-        Answer {
+        HttpResponse {
             status: parts.status,
             headers: parts.headers,
             body,
         }
     }
 
-    /// Sends a request and leaves the body to the caller.
+    /// Sends a request without reading the response's body.
     pub(crate) async fn open(
         &self,
         method: &str,
@@ -514,15 +519,15 @@ impl Gateway {
             .expect("an answer")
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> HttpResponse {
         self.send("GET", path, None).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: Value) -> HttpResponse {
         self.send("POST", path, Some(body)).await
     }
 
-    /// A new thread.
+    /// Creates a thread and returns its id.
     pub(crate) async fn thread(&self) -> String {
         self.post("/threads", json!({})).await.json()["thread_id"]
             .as_str()
@@ -530,8 +535,8 @@ impl Gateway {
             .to_owned()
     }
 
-    /// Waits until a run is in one of `statuses`.
-    pub(crate) async fn settled(&self, thread: &str, run: &str) -> Value {
+    /// Waits until a run has one of `statuses`.
+    pub(crate) async fn wait_for_status(&self, thread: &str, run: &str) -> Value {
         for _ in 0..2_000 {
             let found = self
                 .get(&format!("/api/threads/{thread}/runs/{run}"))
@@ -542,16 +547,16 @@ impl Gateway {
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        panic!("run {run} does not end");
+        panic!("run {run} did not end");
     }
 }
 
-/// A message in a run's input.
+/// Returns a run request with one message.
 pub(crate) fn saying(text: &str) -> Value {
     json!({ "assistant_id": "lead_agent", "input": { "messages": [{ "type": "human", "content": text }] } })
 }
 
-/// `saying` with more fields.
+/// Returns `saying` with additional fields.
 pub(crate) fn saying_with(text: &str, more: Value) -> Value {
     let mut body = saying(text);
     for (key, value) in more.as_object().expect("an object") {
@@ -560,15 +565,15 @@ pub(crate) fn saying_with(text: &str, more: Value) -> Value {
     body
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn code(&self) -> u16 {
         self.status.as_u16()
     }
@@ -589,7 +594,7 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// The frames of a stream, without the comments that come when there was nothing to tell for a while.
+    /// Returns the frames of a stream, without the heartbeat comments.
     pub(crate) fn frames(&self) -> Vec<&str> {
         let end = if self.text().contains('\r') {
             "\r\n\r\n"
@@ -602,7 +607,7 @@ impl Answer {
             .collect()
     }
 
-    /// The names of the events of a stream.
+    /// Returns the event names of a stream.
     pub(crate) fn events(&self) -> Vec<&str> {
         self.text()
             .lines()

@@ -1,4 +1,5 @@
-//! What the platform's clients may say of threads: how long they stay, their first state, what is shown of them; and nonsense.
+//! Thread options of the platform's clients: time to live, first state, selected fields; and
+//! invalid values.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,7 @@ use crate::support::{Gateway, saying};
 const GONE: &str = "9c909fe5-1423-4566-9403-37f8a945b29b";
 
 #[tokio::test]
-async fn a_thread_says_how_long_it_stays_only_when_asked() {
+async fn thread_ttl_is_returned_only_if_requested() {
     let gateway = Gateway::new();
     let made = gateway
         .post(
@@ -53,7 +54,7 @@ async fn a_thread_says_how_long_it_stays_only_when_asked() {
 }
 
 #[tokio::test]
-async fn what_a_run_brings_is_not_there_before_the_first_one() {
+async fn run_fields_are_absent_before_the_first_run() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let path = format!("/threads/{thread}");
@@ -93,11 +94,11 @@ async fn what_a_run_brings_is_not_there_before_the_first_one() {
 }
 
 #[tokio::test]
-async fn supersteps_are_the_first_state_or_there_is_no_thread() {
+async fn supersteps_create_the_first_state_or_no_thread() {
     let gateway = Gateway::new();
-    let said = |text: &str| json!({ "messages": [{ "role": "user", "content": text }] });
-    let steps = json!([{ "updates": [{ "values": said("one"), "as_node": "__input__" }] },
-        { "updates": [{ "values": said("two"), "as_node": "__start__" }, { "values": { "title": "T" }, "as_node": "__start__" }] }]);
+    let user_message = |text: &str| json!({ "messages": [{ "role": "user", "content": text }] });
+    let steps = json!([{ "updates": [{ "values": user_message("one"), "as_node": "__input__" }] },
+        { "updates": [{ "values": user_message("two"), "as_node": "__start__" }, { "values": { "title": "T" }, "as_node": "__start__" }] }]);
     let made = gateway
         .post(
             "/threads",
@@ -114,7 +115,7 @@ async fn supersteps_are_the_first_state_or_there_is_no_thread() {
         (Some(2), &json!("T"))
     );
     assert_eq!(made["status"], "interrupted");
-    // What belongs together is one state.
+    // Updates of one step create one state.
     let path = format!(
         "/threads/{}/history",
         made["thread_id"].as_str().expect("an id")
@@ -140,18 +141,18 @@ async fn supersteps_are_the_first_state_or_there_is_no_thread() {
         ),
         (&json!(0), &history[1]["checkpoint_id"])
     );
-    let bad = json!([{ "updates": [{ "values": said("one"), "as_node": "__start__" }] }, { "updates": [{ "values": {}, "as_node": "nope" }] }]);
+    let bad = json!([{ "updates": [{ "values": user_message("one"), "as_node": "__start__" }] }, { "updates": [{ "values": {}, "as_node": "nope" }] }]);
     let refused = gateway.post("/threads", json!({ "thread_id": GONE, "metadata": { "graph_id": "lead_agent" }, "supersteps": bad })).await;
     assert_eq!(refused.code(), 400, "{}", refused.text());
     assert_eq!(gateway.get(&format!("/threads/{GONE}")).await.code(), 404);
 }
 
 #[tokio::test]
-async fn nodes_of_supersteps_speak_by_commands_too() {
+async fn supersteps_accept_commands_of_nodes() {
     let gateway = Gateway::new();
-    let said = json!({ "messages": [{ "role": "user", "content": "one" }] });
+    let user_message = json!({ "messages": [{ "role": "user", "content": "one" }] });
     let made = async |command: Value| {
-        let steps = json!([{ "updates": [{ "values": said, "as_node": "__input__" }] },
+        let steps = json!([{ "updates": [{ "values": user_message, "as_node": "__input__" }] },
             { "updates": [{ "values": { "title": "no" }, "command": command, "as_node": "model" }] }]);
         gateway.post("/threads", json!({ "thread_id": GONE, "metadata": { "graph_id": "lead_agent" }, "supersteps": steps })).await
     };
@@ -175,8 +176,8 @@ async fn nodes_of_supersteps_speak_by_commands_too() {
         (json!({}), json!("no"), json!([])),
         (Value::Null, json!("no"), json!([])),
     ] {
-        let answer = made(command.clone()).await;
-        assert_eq!(answer.code(), 200, "{command}: {}", answer.text());
+        let response = made(command.clone()).await;
+        assert_eq!(response.code(), 200, "{command}: {}", response.text());
         let state = gateway.get(&format!("/threads/{GONE}/state")).await.json();
         assert_eq!(
             (&state["values"]["title"], &state["next"]),
@@ -200,9 +201,9 @@ async fn nodes_of_supersteps_speak_by_commands_too() {
         (json!({ "update": { "nope": 1 } }), 422),
         (json!("x"), 422),
     ] {
-        let answer = made(command.clone()).await;
-        assert_eq!(answer.code(), code, "{command}: {}", answer.text());
-        assert!(answer.json()["detail"].is_string(), "{command}");
+        let response = made(command.clone()).await;
+        assert_eq!(response.code(), code, "{command}: {}", response.text());
+        assert!(response.json()["detail"].is_string(), "{command}");
         assert_eq!(
             gateway.get(&format!("/threads/{GONE}")).await.code(),
             404,
@@ -212,7 +213,7 @@ async fn nodes_of_supersteps_speak_by_commands_too() {
 }
 
 #[tokio::test]
-async fn values_are_taken_out_of_each_thread_of_a_list() {
+async fn values_are_extracted_from_each_listed_thread() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -284,7 +285,7 @@ async fn threads_are_pruned_and_unknown_ones_are_not_copied() {
 }
 
 #[tokio::test]
-async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
+async fn invalid_thread_options_are_rejected_with_a_text() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let own = format!("/threads/{thread}");
@@ -401,7 +402,7 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
     ];
     let before = gateway.post("/threads/search", json!({})).await.json();
     for (method, path, body) in cases {
-        let answer = gateway
+        let response = gateway
             .send(
                 method,
                 path,
@@ -409,13 +410,13 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
             )
             .await;
         assert_eq!(
-            answer.code(),
+            response.code(),
             422,
             "{method} {path} {body}: {}",
-            answer.text()
+            response.text()
         );
         assert!(
-            answer.json()["detail"].is_string(),
+            response.json()["detail"].is_string(),
             "{method} {path} {body}"
         );
     }
@@ -426,7 +427,7 @@ async fn nonsense_about_threads_is_refused_with_a_text_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn metadata_of_the_newest_state_is_patched_while_no_run_holds_the_thread() {
+async fn newest_state_metadata_is_patched_on_an_idle_thread() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let path = format!("/threads/{thread}/state");
@@ -440,9 +441,9 @@ async fn metadata_of_the_newest_state_is_patched_while_no_run_holds_the_thread()
     let patched =
         patch(json!({ "metadata": { "a": { "b": 1 }, "run_id": "mine", "step": 99 } })).await;
     assert_eq!((patched.code(), patched.text()), (204, ""));
-    let mut wanted = before.clone();
-    wanted["metadata"]["a"] = json!({ "b": 1 });
-    assert_eq!(gateway.get(&path).await.json(), wanted);
+    let mut expected = before.clone();
+    expected["metadata"]["a"] = json!({ "b": 1 });
+    assert_eq!(gateway.get(&path).await.json(), expected);
     for wrong in [
         json!({}),
         json!({ "metadata": null }),

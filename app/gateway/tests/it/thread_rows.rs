@@ -1,4 +1,4 @@
-//! Threads' rows over the runtime's stores in memory.
+//! Rows of threads over the in-memory stores of the runtime.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::containment::contains;
 use deerflow_domain::threads::{
-    Created, Deleted, LastEnd, NewThread, StoredState, Swept, ThreadContent, ThreadPatch,
+    Created, Deleted, LastEnd, NewThread, StoredState, SweptThreads, ThreadContent, ThreadPatch,
     ThreadRecord, ThreadSearch, ThreadStore,
 };
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
 use harness::runtime::checkpoint::Checkpointer;
-use harness::runtime::memory::MemoryStores;
+use harness::runtime::in_memory::InMemoryStores;
 use harness::runtime::runs::ThreadStatus;
 use harness::runtime::runs::store::{
-    Made, NewRunEvent, RequestStore, RunDeleteStore, RunEventStore, RunListQuery, RunQueryStore,
-    StoreError,
+    CreatedResource, NewRunEvent, RequestStore, RunDeleteStore, RunEventStore, RunListQuery,
+    RunQueryStore, StoreError,
 };
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-/// Threads' rows beside the runtime's stores.
+/// Rows of threads next to the runtime's stores.
 #[derive(Debug, Clone)]
 pub(crate) struct Threads {
     pub(crate) rows: Arc<Mutex<BTreeMap<String, ThreadRecord>>>,
-    pub(crate) stores: MemoryStores,
+    pub(crate) stores: InMemoryStores,
 }
 
 impl Threads {
     fn current(&self, mut row: ThreadRecord) -> ThreadRecord {
         if let Some((status, title)) = self.stores.thread(&row.thread_id) {
-            // A change from outside a run is newer than what the last run left.
+            // An external update is newer than the end of the last run.
             row.status = if row.status == ThreadStatus::Idle {
                 status
             } else {
@@ -77,7 +77,7 @@ fn is_of(row: &ThreadRecord, owner: &Owner) -> bool {
 impl ThreadStore for Threads {
     async fn create(&self, thread: NewThread) -> Result<Created, StoreError> {
         if let Some(key) = &thread.request {
-            let made = Made::Thread(thread.thread_id.clone());
+            let made = CreatedResource::Thread(thread.thread_id.clone());
             if let Some(known) = self.stores.keep(key, made, thread.at).await? {
                 return Ok(Created::Known(known));
             }
@@ -107,7 +107,7 @@ impl ThreadStore for Threads {
         self.rows
             .lock()
             .insert(thread.thread_id.to_string(), row.clone());
-        // Makes the thread known to the runtime's tables.
+        // Adds the thread to the runtime's tables.
         let made = NewRunEvent {
             thread_id: thread.thread_id,
             run_id: RunId::parse("made").expect("an id"),
@@ -242,20 +242,24 @@ impl ThreadStore for Threads {
                 Checkpointer::delete_thread(&self.stores, thread)
                     .await
                     .map_err(|error| StoreError::Failed(error.to_string()))?;
-                Ok(Deleted::Done)
+                Ok(Deleted::Removed)
             }
         }
     }
 
-    async fn forget_past(&self, thread: &ThreadId, owner: &Owner) -> Result<Deleted, StoreError> {
+    async fn delete_past_checkpoints(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+    ) -> Result<Deleted, StoreError> {
         Ok(if self.get(thread, owner).await?.is_some() {
-            Deleted::Done
+            Deleted::Removed
         } else {
             Deleted::NotFound
         })
     }
 
-    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<Swept, StoreError> {
+    async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<SweptThreads, StoreError> {
         let over: Vec<_> = self
             .rows
             .lock()
@@ -263,10 +267,10 @@ impl ThreadStore for Threads {
             .filter(|row| row.expires_at().is_some_and(|end| end <= at))
             .cloned()
             .collect();
-        let mut swept = Swept::default();
+        let mut swept = SweptThreads::default();
         for row in over.into_iter().take(most) {
-            if self.delete(&row.thread_id, &Owner::None).await? == Deleted::Done {
-                swept.gone.push(row);
+            if self.delete(&row.thread_id, &Owner::None).await? == Deleted::Removed {
+                swept.deleted.push(row);
             }
         }
         Ok(swept)

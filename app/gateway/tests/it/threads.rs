@@ -17,7 +17,7 @@ fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn create_is_idempotent_in_deerflow_and_a_conflict_on_the_platform() {
+async fn existing_thread_is_returned_or_a_conflict_per_dialect() {
     let gateway = Gateway::new();
     let body = json!({ "thread_id": GONE, "metadata": { "a": 1, "user_id": "x" }, "ttl": {} });
     let made = gateway.post("/api/threads", body.clone()).await.json();
@@ -62,20 +62,20 @@ async fn create_is_idempotent_in_deerflow_and_a_conflict_on_the_platform() {
             json!({ "detail": format!("Thread with ID {GONE} already exists") })
         )
     );
-    let kept = gateway
+    let retained = gateway
         .post(
             "/threads",
             json!({ "thread_id": GONE, "if_exists": "do_nothing", "metadata": { "c": 3 } }),
         )
         .await;
     assert_eq!(
-        (kept.code(), &kept.json()["metadata"]),
+        (retained.code(), &retained.json()["metadata"]),
         (200, &json!({ "a": 1 }))
     );
 }
 
 #[tokio::test]
-async fn ids_are_checked_in_the_words_of_each_dialect() {
+async fn invalid_ids_are_reported_per_dialect() {
     let gateway = Gateway::new();
     let deerflow = gateway
         .post("/api/threads", json!({ "thread_id": "../x" }))
@@ -114,7 +114,7 @@ async fn ids_are_checked_in_the_words_of_each_dialect() {
 }
 
 #[tokio::test]
-async fn patch_merges_and_delete_takes_everything() {
+async fn patch_merges_metadata_and_delete_removes_all_data() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let before = gateway.get(&format!("/api/threads/{thread}")).await.json();
@@ -295,7 +295,7 @@ async fn a_new_thread_has_an_empty_state_and_history() {
 }
 
 #[tokio::test]
-async fn history_is_shaped_for_its_reader() {
+async fn history_is_formatted_per_dialect() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -365,7 +365,7 @@ async fn history_is_shaped_for_its_reader() {
 }
 
 #[tokio::test]
-async fn the_newest_history_entry_keeps_what_the_ui_shows() {
+async fn newest_history_entry_has_the_channels_of_the_web_ui() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -528,7 +528,7 @@ async fn a_state_update_renames_replaces_and_forks() {
 }
 
 #[tokio::test]
-async fn a_busy_thread_is_neither_changed_nor_deleted() {
+async fn busy_thread_is_neither_updated_nor_deleted() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -575,7 +575,7 @@ async fn a_busy_thread_is_neither_changed_nor_deleted() {
 }
 
 #[tokio::test]
-async fn a_copy_has_the_history_under_its_own_id() {
+async fn copy_has_the_history_under_its_own_id() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     gateway
@@ -601,7 +601,7 @@ async fn a_copy_has_the_history_under_its_own_id() {
 }
 
 #[tokio::test]
-async fn a_deletion_goes_on_to_the_files_when_its_client_leaves() {
+async fn deletion_completes_after_its_client_disconnects() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     assert!(
@@ -609,7 +609,7 @@ async fn a_deletion_goes_on_to_the_files_when_its_client_leaves() {
             .send("DELETE", &format!("/threads/{thread}"), None)
             .now_or_never()
             .is_none(),
-        "it left before the answer"
+        "the client disconnected before the response"
     );
     while gateway.files.removed.lock().is_empty() {
         tokio::task::yield_now().await;

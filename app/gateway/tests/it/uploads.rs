@@ -1,4 +1,4 @@
-//! Uploads: names, limits, and that a refused request leaves nothing.
+//! Uploads: names, limits, and rejected requests without side effects.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::body::Body;
 use futures_util::{StreamExt, stream};
-use harness::documents::{DocumentKind, DocumentReader, Opening, Unreadable};
+use harness::documents::{ConversionError, DocumentFuture, DocumentKind, DocumentReader};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::DEFAULT_USER_ID;
 use harness::sandbox::{FileHome, VirtualPath, WriteMode};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Gateway};
+use crate::support::{Gateway, HttpResponse};
 
 pub(crate) const BOUNDARY: (&str, &str) = ("content-type", "multipart/form-data; boundary=XX");
 
-/// A form with a part per (field, file name, content).
+/// Returns a form with a part per (field, file name, content).
 pub(crate) fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (field, name, content) in parts {
@@ -29,7 +29,7 @@ pub(crate) fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
     body
 }
 
-async fn upload(gateway: &Gateway, thread: &str, parts: &[(&str, &str, &[u8])]) -> Answer {
+async fn upload(gateway: &Gateway, thread: &str, parts: &[(&str, &str, &[u8])]) -> HttpResponse {
     gateway
         .raw(
             "POST",
@@ -54,11 +54,11 @@ async fn names(gateway: &Gateway, thread: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
+async fn file_uploaded_before_its_thread_is_an_artifact() {
     let gateway = Gateway::new();
     let thread = "b4d14c5e-8d7a-4d4e-9d0e-1a2b3c4d5e6f";
     let large = vec![b'x'; 300_000];
-    let answer = upload(
+    let response = upload(
         &gateway,
         thread,
         &[
@@ -68,9 +68,9 @@ async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
         ],
     )
     .await;
-    let body = answer.json();
+    let body = response.json();
     assert_eq!(
-        (answer.code(), &body["success"], &body["message"]),
+        (response.code(), &body["success"], &body["message"]),
         (200, &json!(true), &json!("Successfully uploaded 2 file(s)"))
     );
     let expected = json!({
@@ -134,7 +134,7 @@ async fn a_file_goes_in_before_its_thread_and_comes_out_as_an_artifact() {
 }
 
 #[tokio::test]
-async fn names_are_kept_apart_and_those_that_cannot_be_kept_are_named() {
+async fn colliding_names_are_renamed_and_invalid_ones_reported() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let body = upload(
@@ -172,7 +172,7 @@ async fn names_are_kept_apart_and_those_that_cannot_be_kept_are_named() {
 }
 
 #[tokio::test]
-async fn a_request_beyond_a_limit_leaves_nothing() {
+async fn request_beyond_a_limit_stores_nothing() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let many: Vec<String> = (0..11).map(|number| format!("{number}.txt")).collect();
@@ -201,9 +201,9 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
         ),
     ];
     for (parts, detail) in refused {
-        let answer = upload(&gateway, &thread, &parts).await;
+        let response = upload(&gateway, &thread, &parts).await;
         assert_eq!(
-            (answer.code(), answer.json()),
+            (response.code(), response.json()),
             (413, json!({ "detail": detail }))
         );
         assert_eq!(names(&gateway, &thread).await, [""; 0]);
@@ -219,14 +219,14 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
         (b"{}".to_vec(), "application/json"),
         (form(&[]), "multipart/form-data"),
     ] {
-        let answer = gateway
+        let response = gateway
             .raw("POST", &path, body, &[("content-type", kind)])
             .await;
         assert_eq!(
-            (answer.code(), &answer.json()["detail"][0]["loc"]),
+            (response.code(), &response.json()["detail"][0]["loc"]),
             (422, &json!(["body", "files"])),
             "{}",
-            answer.text()
+            response.text()
         );
     }
     let cut = form(&[("files", "a.txt", b"content")]);
@@ -238,7 +238,7 @@ async fn a_request_beyond_a_limit_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_form_may_be_long_in_its_files_and_not_around_them() {
+async fn form_overhead_is_limited_separately_from_files() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let path = format!("/api/threads/{thread}/uploads");
@@ -247,7 +247,7 @@ async fn a_form_may_be_long_in_its_files_and_not_around_them() {
             .chunks(64 << 10)
             .map(|piece| Ok(piece.to_vec()))
             .collect();
-        // As from a socket: there is never more than one to be had.
+        // One chunk at a time, as from a socket.
         let pieces = stream::iter(pieces).then(async |piece| {
             tokio::task::yield_now().await;
             piece
@@ -262,14 +262,14 @@ async fn a_form_may_be_long_in_its_files_and_not_around_them() {
     around.extend(&form(&[("files", "a.txt", b"x")])[2..]);
     let before = [&long[..], b"\r\n", &form(&[("files", "a.txt", b"x")])].concat();
     for body in [around, before] {
-        let answer = send(body).await;
-        let detail = "the form cannot be read: more than 4194304 bytes of it belong to no part";
+        let response = send(body).await;
+        let detail = "invalid form: more than 4194304 bytes belong to no part";
         assert_eq!(
-            (answer.code(), answer.json()),
+            (response.code(), response.json()),
             (400, json!({ "detail": detail }))
         );
     }
-    let answer = send(form(&[
+    let response = send(form(&[
         ("other", "o", &long),
         ("files", "..", &long),
         ("files", "a.txt", &long),
@@ -277,13 +277,14 @@ async fn a_form_may_be_long_in_its_files_and_not_around_them() {
     .await
     .json();
     assert_eq!(
-        (&answer["files"][0]["size"], &answer["skipped_files"]),
+        (&response["files"][0]["size"], &response["skipped_files"]),
         (&json!(6 << 20), &json!([".."])),
-        "{answer}"
+        "{response}"
     );
 }
 
-/// Reads documents that hold their own Markdown. What the user writes while it reads, it writes.
+/// A reader of documents that contain their own Markdown. It can write a file during the
+/// conversion, like a concurrent user.
 #[derive(Debug, Default)]
 pub(crate) struct Plain {
     meanwhile: Mutex<Option<(FileHome, String, &'static str)>>,
@@ -295,8 +296,8 @@ impl DocumentReader for Plain {
         &self,
         user: &str,
         _kind: DocumentKind,
-        document: Opening<'_>,
-    ) -> Result<String, Unreadable> {
+        document: DocumentFuture<'_>,
+    ) -> Result<String, ConversionError> {
         assert_eq!(user, DEFAULT_USER_ID);
         let mut text = String::new();
         document.await?.read_to_string(&mut text).expect("text");
@@ -310,7 +311,7 @@ impl DocumentReader for Plain {
                 .expect("written");
         }
         if text.contains("locked") {
-            Err(Unreadable::Document("it is locked".to_owned()))
+            Err(ConversionError::Document("it is locked".to_owned()))
         } else {
             Ok(text)
         }
@@ -318,19 +319,19 @@ impl DocumentReader for Plain {
 }
 
 #[tokio::test]
-async fn the_text_of_a_document_never_outlives_it() {
+async fn markdown_is_removed_with_its_document() {
     let reader = Arc::new(Plain::default());
     let gateway = Gateway::with_documents(reader);
     let thread = gateway.thread().await;
     let plan = async |content: &str| {
-        let answer = upload(
+        let response = upload(
             &gateway,
             &thread,
             &[("files", "plan.pdf", content.as_bytes())],
         )
         .await
         .json();
-        answer["files"][0]["markdown_file"].clone()
+        response["files"][0]["markdown_file"].clone()
     };
     let text = async || {
         gateway
@@ -345,12 +346,12 @@ async fn the_text_of_a_document_never_outlives_it() {
     assert_eq!(
         text().await.code(),
         404,
-        "what was made of the first says nothing of the second"
+        "the Markdown of the first does not affect the second"
     );
     assert_eq!(plan("third").await, "plan.md");
     assert!(text().await.text().ends_with("third"));
 
-    // A gateway that reads no documents any more.
+    // A gateway without a document reader.
     let plain = Gateway::new();
     let thread = plain.thread().await;
     let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
@@ -372,18 +373,18 @@ async fn the_text_of_a_document_never_outlives_it() {
 }
 
 #[tokio::test]
-async fn what_a_user_writes_while_a_document_is_read_stays() {
+async fn concurrent_user_file_is_not_overwritten_by_markdown() {
     let reader = Arc::new(Plain::default());
     let gateway = Gateway::with_documents(reader.clone());
     let thread = gateway.thread().await;
     *reader.meanwhile.lock() = Some((gateway.files.home.clone(), thread.clone(), "my own"));
-    let answer = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")])
+    let response = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")])
         .await
         .json();
     assert_eq!(
         (
-            answer["success"].clone(),
-            &answer["files"][0]["markdown_file"]
+            response["success"].clone(),
+            &response["files"][0]["markdown_file"]
         ),
         (json!(true), &json!("plan.pdf.md"))
     );
@@ -399,7 +400,7 @@ async fn what_a_user_writes_while_a_document_is_read_stays() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_appear_keeps_the_others_from_it() {
+async fn failed_file_stops_the_whole_upload() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let id = ThreadId::parse(&*thread).expect("an id");

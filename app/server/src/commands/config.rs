@@ -1,4 +1,4 @@
-//! `deerflow config`: check and upgrade `config.yaml`.
+//! `deerflow config`: checks and upgrades `config.yaml`.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use harness::config_file::{Environment, load, locate};
 use crate::cli::{ConfigCommand, FileArgs};
 use crate::config::{EXAMPLE, missing_classes, upgrade_file};
 
-/// Runs the command, writing what a person wants to know to `out`.
+/// Runs the command and writes its output to `out`.
 pub fn run(
     command: &ConfigCommand,
     environment: &Environment,
@@ -33,7 +33,7 @@ fn check(
                 writeln!(out, "warning: {warning}")?;
             }
             for missing in missing_classes(&loaded.config) {
-                writeln!(out, "warning: {}", missing.found)?;
+                writeln!(out, "warning: {}", missing.problem)?;
             }
             match &loaded.path {
                 Some(path) => writeln!(out, "{} is valid", path.display())?,
@@ -58,7 +58,7 @@ fn upgrade(
     let Some(path) = locate(args.config.as_deref(), environment)? else {
         writeln!(
             out,
-            "no config.yaml found; `deerflow config example > config.yaml` makes one"
+            "no config.yaml found; create one with `deerflow config example > config.yaml`"
         )?;
         return Ok(ExitCode::FAILURE);
     };
@@ -73,21 +73,21 @@ fn upgrade(
             }
             writeln!(
                 out,
-                "{} went from version {} to {CURRENT_CONFIG_VERSION}; the old file is {}",
+                "upgraded {} from version {} to {CURRENT_CONFIG_VERSION}; the old file is {}",
                 path.display(),
                 upgrade.from,
                 upgrade.backup.display()
             )?;
         }
         Err(error) => {
-            writeln!(out, "error: {} is as it was: {error}", path.display())?;
+            writeln!(out, "error: {} is unchanged: {error}", path.display())?;
             return Ok(ExitCode::FAILURE);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Standard output, for the commands.
+/// Locks standard output.
 pub fn stdout() -> io::StdoutLock<'static> {
     io::stdout().lock()
 }

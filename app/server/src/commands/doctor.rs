@@ -1,4 +1,4 @@
-//! `deerflow doctor`: looks at everything a start needs and says how to mend what is missing.
+//! `deerflow doctor`: checks the prerequisites of a start and reports how to fix problems.
 
 mod checks;
 mod report;
@@ -20,23 +20,24 @@ use crate::config::{Deployment, Settings};
 use crate::{listener, open_files};
 pub use report::{Finding, Verdict};
 
-/// Longest wait for a server.
-const PROBE_LIMIT: Duration = Duration::from_secs(10);
-/// How long whoever holds the port may take to say what it is.
-const HEALTH_LIMIT: Duration = Duration::from_secs(2);
+/// Timeout of one probe of a server.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of the health request to the process that uses the port.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Looks at the configured database and changes nothing.
+/// Read-only probe of the configured database.
 #[async_trait]
 pub trait DatabaseProbe: Send + Sync {
-    /// What answered (kind, version), or why nothing did.
+    /// Returns a description (kind, version), or the reason for the failure.
     async fn probe(&self, database: &DatabaseConfig, settings: &Settings)
     -> Result<String, String>;
 }
 
-/// Asks the Redis server that carries streams, and changes nothing.
+/// Read-only probe of the Redis server that carries streams.
 #[async_trait]
 pub trait RedisProbe: Send + Sync {
-    /// What answered, `Ok` if it keeps streams when its memory is full and `Err` if it may drop them; or why nothing answered.
+    /// Returns `Ok` if Redis retains streams when its memory is full, `Err` if it may evict them,
+    /// each with a description; the outer error is the reason why Redis did not answer.
     async fn probe(
         &self,
         bridge: &StreamBridgeConfig,
@@ -44,20 +45,21 @@ pub trait RedisProbe: Send + Sync {
     ) -> Result<Result<String, String>, String>;
 }
 
-/// Judges whether a model entry's provider can be built; the error says what to configure.
+/// Checks whether the provider of a model entry can be built.
 pub trait ProviderProbe: Send + Sync {
-    /// The provider's kind, or why there is none.
+    /// Returns the provider kind, or what to configure.
     fn probe(&self, model: &ModelConfig) -> Result<String, String>;
 }
 
-/// Tries out where commands would run, and leaves nothing behind.
+/// Probe of the command sandbox. It leaves no files behind.
 #[async_trait]
 pub trait CommandProbe: Send + Sync {
-    /// Whether a configured tool runs commands.
-    fn is_wanted(&self, config: &AppConfig) -> bool;
-    /// Which layers of the sandbox hold.
+    /// Reports whether a configured tool runs commands.
+    fn is_configured(&self, config: &AppConfig) -> bool;
+    /// Reports which layers of the sandbox work.
     async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport;
-    /// Where they run in containers, who makes these, or why nobody does.
+    /// Returns the container backend, or why it is unavailable; `None` if commands do not run in
+    /// containers.
     async fn containers(
         &self,
         sandbox: &SandboxConfig,
@@ -65,22 +67,22 @@ pub trait CommandProbe: Send + Sync {
     ) -> Option<Result<String, String>>;
 }
 
-/// What the composition root knows that this crate's commands do not.
+/// Probes provided by the composition root, which knows the adapters.
 #[derive(Clone, Copy, Default)]
 pub struct Probes<'a> {
-    /// For the database; without it only its directory is looked at.
+    /// Database probe; without it, only the database directory is checked.
     pub database: Option<&'a dyn DatabaseProbe>,
-    /// For model providers; without it only their variables are looked at.
+    /// Provider probe; without it, only environment variables are checked.
     pub provider: Option<&'a dyn ProviderProbe>,
-    /// For Redis, where streams go through it.
+    /// Redis probe, used if streams go through Redis.
     pub redis: Option<&'a dyn RedisProbe>,
-    /// For the sandbox, where a tool runs commands.
+    /// Sandbox probe, used if a tool runs commands.
     pub commands: Option<&'a dyn CommandProbe>,
-    /// How long whoever holds the port may take to say what it is; without it two seconds.
-    pub health_limit: Option<Duration>,
+    /// Timeout of the health request to the process that uses the port; two seconds by default.
+    pub health_timeout: Option<Duration>,
 }
 
-/// Prints every finding to `out`; fails when a start would.
+/// Writes all findings to `out`. The exit code is a failure if a start would fail.
 pub async fn run(
     args: &FileArgs,
     environment: &Environment,
@@ -100,7 +102,7 @@ pub async fn run(
     let (failed, warned) = (count(Verdict::Fail), count(Verdict::Warn));
     writeln!(
         out,
-        "{failed} failed, {warned} to look at, {} fine",
+        "{failed} failed, {warned} warnings, {} ok",
         count(Verdict::Ok)
     )?;
     Ok(if failed == 0 {
@@ -110,7 +112,7 @@ pub async fn run(
     })
 }
 
-/// Every finding, in the order in which a start needs things.
+/// Returns all findings, in the order in which a start needs them.
 pub async fn examine(
     args: &FileArgs,
     environment: &Environment,
@@ -134,8 +136,9 @@ pub async fn examine(
         )),
         Ok(settings) => {
             findings.push(checks::exposure(&settings));
-            findings
-                .push(checks::port(&settings, probes.health_limit.unwrap_or(HEALTH_LIMIT)).await);
+            findings.push(
+                checks::port(&settings, probes.health_timeout.unwrap_or(HEALTH_TIMEOUT)).await,
+            );
             findings.push(checks::writable("home directory", &settings.home));
             if let Some(config) = &config {
                 findings.extend(database(config, &settings, probes.database).await);
@@ -158,14 +161,14 @@ async fn database(
         .iter()
         .all(|finding| finding.verdict != Verdict::Fail);
     if let (true, Some(probe)) = (usable, probe) {
-        let probed = tokio::time::timeout(PROBE_LIMIT, probe.probe(&config.database, settings));
-        let mend = "check the `database` section and that the server behind it runs";
+        let probed = tokio::time::timeout(PROBE_TIMEOUT, probe.probe(&config.database, settings));
+        let fix = "check the `database` section and that the server behind it runs";
         findings.push(match probed.await {
             Ok(Ok(answer)) => Finding::ok("database", answer),
-            Ok(Err(cause)) => Finding::fail("database", cause, mend),
+            Ok(Err(cause)) => Finding::fail("database", cause, fix),
             Err(_) => {
-                let found = format!("no answer within {} s", PROBE_LIMIT.as_secs());
-                Finding::fail("database", found, mend)
+                let found = format!("no answer within {} s", PROBE_TIMEOUT.as_secs());
+                Finding::fail("database", found, fix)
             }
         });
     }
@@ -178,12 +181,18 @@ async fn commands(
     probe: Option<&dyn CommandProbe>,
 ) -> Option<Finding> {
     let subject = "commands";
-    let probe = probe.filter(|probe| probe.is_wanted(config))?;
+    let probe = probe.filter(|probe| probe.is_configured(config))?;
     if let Some(asked) = probe.containers(&config.sandbox, environment).await {
-        let mend =
+        let fix =
             "start the engine or the provisioner and see docs/sandbox.md; until then commands fail";
         return Some(asked.map_or_else(
-            |cause| Finding::warn(subject, format!("there are no containers: {cause}"), mend),
+            |cause| {
+                Finding::warn(
+                    subject,
+                    format!("containers are not available: {cause}"),
+                    fix,
+                )
+            },
             |found| Finding::ok(subject, format!("in containers of {found}")),
         ));
     }
@@ -200,21 +209,21 @@ async fn commands(
     let (active, missing) = (report.active(), report.missing_text());
     Some(match (report.suffices(), missing.is_empty()) {
         (true, _) if config.sandbox.network == SandboxNetworkConfig::Host => {
-            let found = "sandboxed, but with `sandbox.network: host` they reach whatever this machine reaches, its own ports among it";
+            let found = "sandboxed, but with `sandbox.network: host` commands have full network access, including to ports of this machine";
             Finding::warn(
                 subject,
                 found,
-                "name the hosts they need under `sandbox.network.allow`",
+                "list the hosts that commands need under `sandbox.network.allow`",
             )
         }
         (true, true) => Finding::ok(subject, format!("sandboxed: {active}")),
         (true, false) => Finding::ok(subject, format!("sandboxed: {active}; without {missing}")),
         (false, _) => {
-            let mend = "install bubblewrap 0.8 and allow user namespaces, see docs/sandbox.md; until then the bash tool is left out";
+            let fix = "install bubblewrap 0.8 and allow user namespaces, see docs/sandbox.md; until then the bash tool is left out";
             Finding::warn(
                 subject,
-                format!("refused, the sandbox does not hold here: {missing}"),
-                mend,
+                format!("refused, the sandbox does not work here: {missing}"),
+                fix,
             )
         }
     })
@@ -229,10 +238,10 @@ async fn redis(
         return None;
     };
     let probed =
-        tokio::time::timeout(PROBE_LIMIT, probe.probe(&config.stream_bridge, settings)).await;
+        tokio::time::timeout(PROBE_TIMEOUT, probe.probe(&config.stream_bridge, settings)).await;
     let subject = "stream bridge";
-    let mend =
-        "set maxmemory-policy to noeviction on the server: it may drop the streams of live runs";
+    let fix =
+        "set maxmemory-policy to noeviction on the server: it may evict the streams of active runs";
     let unreachable = |cause| {
         Finding::warn(
             subject,
@@ -243,11 +252,11 @@ async fn redis(
     Some(match probed {
         Ok(Ok(Ok(found))) => Finding::ok(subject, found),
         Ok(Ok(Err(found))) if settings.deployment == Deployment::Production => {
-            Finding::fail(subject, found, mend)
+            Finding::fail(subject, found, fix)
         }
-        Ok(Ok(Err(found))) => Finding::warn(subject, found, mend),
+        Ok(Ok(Err(found))) => Finding::warn(subject, found, fix),
         Ok(Err(cause)) => unreachable(cause),
-        Err(_) => unreachable(format!("no answer within {} s", PROBE_LIMIT.as_secs())),
+        Err(_) => unreachable(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     })
 }
 

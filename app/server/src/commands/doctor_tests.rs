@@ -1,14 +1,14 @@
-//! The doctor on healthy and broken machines.
+//! Tests of `deerflow doctor` on healthy and broken machines.
 
 use std::fs;
 use std::net::TcpListener;
 
 use super::*;
 
-struct Sick;
+struct FailingDatabase;
 
 #[async_trait]
-impl DatabaseProbe for Sick {
+impl DatabaseProbe for FailingDatabase {
     async fn probe(&self, _: &DatabaseConfig, _: &Settings) -> Result<String, String> {
         Err("connection refused".to_owned())
     }
@@ -34,11 +34,11 @@ impl ProviderProbe for OnlyScripted {
     }
 }
 
-struct Machine {
+struct TestMachine {
     dir: tempfile::TempDir,
 }
 
-impl Machine {
+impl TestMachine {
     fn with(config: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("config.yaml"), config).unwrap();
@@ -70,15 +70,15 @@ fn failures(findings: &[Finding]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_healthy_machine_has_no_failure_and_no_trace_is_left() {
-    let machine = Machine::with(GOOD);
+async fn healthy_machine_passes_and_stays_unchanged() {
+    let machine = TestMachine::with(GOOD);
     let findings = machine.findings(&[], Probes::default()).await;
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
     assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
 }
 
 #[tokio::test]
-async fn a_port_that_a_running_deerflow_holds_is_no_failure() {
+async fn port_of_running_deerflow_is_no_failure() {
     use std::io::Read;
     let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = gateway.local_addr().unwrap().port().to_string();
@@ -96,38 +96,40 @@ async fn a_port_that_a_running_deerflow_holds_is_no_failure() {
         gateway
     });
     let patient = Probes {
-        health_limit: Some(Duration::from_secs(60)),
+        health_timeout: Some(Duration::from_secs(60)),
         ..Probes::default()
     };
-    let findings = Machine::with(GOOD)
+    let findings = TestMachine::with(GOOD)
         .findings(&[("GATEWAY_PORT", &port)], patient)
         .await;
     drop(answering.join().unwrap());
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
-    assert!(of(&findings, "port")[0].found.contains("running deerflow"));
+    assert!(of(&findings, "port")[0].detail.contains("running deerflow"));
 }
 
 #[tokio::test]
-async fn the_real_look_at_a_database_that_is_not_there_makes_nothing() {
-    let machine = Machine::with(GOOD);
+async fn database_probe_creates_no_database() {
+    let machine = TestMachine::with(GOOD);
     let probes = Probes {
-        database: Some(&crate::wiring::probes::LookAtDatabase),
+        database: Some(&crate::wiring::probes::LiveDatabaseProbe),
         ..Probes::default()
     };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
     assert!(
-        of(&findings, "database")[0].found.contains("will be made"),
+        of(&findings, "database")[0]
+            .detail
+            .contains("will be created"),
         "{findings:?}"
     );
     assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_failure_says_how_to_mend_it() {
+async fn every_failure_has_a_fix() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let machine = Machine::with("title: {max_words: 99}\n");
+    let machine = TestMachine::with("title: {max_words: 99}\n");
     let blocked = machine.dir.path().join("config.yaml/home");
     let home = blocked.to_str().unwrap();
     let findings = machine
@@ -143,76 +145,79 @@ async fn every_failure_says_how_to_mend_it() {
     assert!(
         findings
             .iter()
-            .all(|finding| finding.verdict == Verdict::Ok || !finding.mend.is_empty())
+            .all(|finding| finding.verdict == Verdict::Ok || !finding.fix.is_empty())
     );
     assert!(
         of(&findings, "configuration")[0]
-            .found
+            .detail
             .contains("config.yaml:1:20"),
         "{findings:?}"
     );
 }
 
 #[tokio::test]
-async fn a_missing_key_is_a_warning_while_another_model_works() {
-    let machine = Machine::with(
+async fn missing_key_is_warning_if_other_model_works() {
+    let machine = TestMachine::with(
         "config_version: 34\nmodels:\n  - {name: s, use: scripted, model: s}\n  - {name: g, use: openai, model: m, api_key: $K}\n",
     );
     let findings = machine.findings(&[], Probes::default()).await;
     let models = of(&findings, "models");
     assert_eq!(models[1].verdict, Verdict::Warn);
-    assert_eq!(models[1].mend, "set K in the environment or in .env");
+    assert_eq!(models[1].fix, "set K in the environment or in .env");
     assert_eq!(failures(&findings), [""; 0]);
 }
 
 #[tokio::test]
-async fn a_tool_that_is_not_there_is_named_and_so_is_an_idle_setting() {
-    let machine = Machine::with(&format!(
+async fn unknown_tool_and_unused_setting_are_reported() {
+    let machine = TestMachine::with(&format!(
         "{GOOD}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"
     ));
     let findings = machine.findings(&[], Probes::default()).await;
     let tools = of(&findings, "tools");
     assert!(
         tools[0].verdict == Verdict::Warn
-            && tools[0].found.contains("`my.tools:t`, which is no tool"),
+            && tools[0]
+                .detail
+                .contains("`my.tools:t`, which is not a tool"),
         "{tools:?}"
     );
     assert!(
         of(&findings, "configuration")
             .iter()
-            .any(|finding| finding.found.contains("`memory.mode`")),
+            .any(|finding| finding.detail.contains("`memory.mode`")),
         "{findings:?}"
     );
     assert_eq!(failures(&findings), [""; 0]);
 
     let environment = Environment::of(machine.dir.path(), [("A", "b")]);
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let check = crate::cli::ConfigCommand::Check(FileArgs::default());
-    crate::commands::config::run(&check, &environment, &mut said).unwrap();
-    let said = String::from_utf8(said).unwrap();
+    crate::commands::config::run(&check, &environment, &mut output).unwrap();
+    let output = String::from_utf8(output).unwrap();
     assert!(
-        said.contains("warning: `tools[0].use` is `my.tools:t`") && said.contains("`memory.mode`"),
-        "{said}"
+        output.contains("warning: `tools[0].use` is `my.tools:t`")
+            && output.contains("`memory.mode`"),
+        "{output}"
     );
 }
 
 #[tokio::test]
-async fn a_sign_in_is_looked_for_where_a_model_has_no_key() {
-    let machine = Machine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
+async fn sign_in_is_checked_for_model_without_key() {
+    let machine = TestMachine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
     let path = machine.dir.path().join("auth.json");
     let shown = path.to_str().unwrap();
     let probes = Probes {
-        provider: Some(&crate::wiring::probes::KnownProvider),
+        provider: Some(&crate::wiring::probes::LiveProviderProbe),
         ..Probes::default()
     };
-    let look = async || {
+    let probe = async || {
         let findings = machine
             .findings(&[("CODEX_AUTH_PATH", shown)], probes)
             .await;
         let model = of(&findings, "models")[1];
-        (model.verdict, model.found.clone())
+        (model.verdict, model.detail.clone())
     };
-    let (verdict, found) = look().await;
+    let (verdict, found) = probe().await;
     assert_eq!(verdict, Verdict::Warn);
     assert!(
         found.contains(shown) && found.contains("sign in with `codex login`"),
@@ -220,7 +225,7 @@ async fn a_sign_in_is_looked_for_where_a_model_has_no_key() {
     );
     fs::write(&path, r#"{"tokens": {"access_token": "canary"}}"#).unwrap();
     assert_eq!(
-        look().await,
+        probe().await,
         (
             Verdict::Ok,
             format!("`c` through codex, signed in by {shown}")
@@ -229,14 +234,14 @@ async fn a_sign_in_is_looked_for_where_a_model_has_no_key() {
 }
 
 #[tokio::test]
-async fn agents_whose_programs_are_not_there_are_named() {
+async fn agents_with_missing_programs_are_reported() {
     let agents = "acp_agents:\n  here: {command: /bin/sh, description: d}\n  lost: {command: no-such-agent, description: d}\n";
-    let findings = Machine::with(&format!("{GOOD}{agents}"))
+    let findings = TestMachine::with(&format!("{GOOD}{agents}"))
         .findings(&[("PATH", "/bin")], Probes::default())
         .await;
     let found: Vec<_> = of(&findings, "acp agents")
         .iter()
-        .map(|finding| (finding.verdict, finding.found.as_str()))
+        .map(|finding| (finding.verdict, finding.detail.as_str()))
         .collect();
     assert_eq!(found[0], (Verdict::Ok, "`here` starts `/bin/sh`"));
     assert_eq!(found[1].0, Verdict::Warn);
@@ -249,43 +254,43 @@ async fn agents_whose_programs_are_not_there_are_named() {
 }
 
 #[tokio::test]
-async fn no_usable_model_is_a_failure() {
-    let machine = Machine::with("config_version: 34\nmodels: [{name: a, use: b, model: c}]\n");
+async fn missing_usable_model_is_a_failure() {
+    let machine = TestMachine::with("config_version: 34\nmodels: [{name: a, use: b, model: c}]\n");
     let probes = Probes {
         provider: Some(&OnlyScripted),
         ..Probes::default()
     };
     assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
-    let machine = Machine::with("config_version: 34\n");
+    let machine = TestMachine::with("config_version: 34\n");
     assert_eq!(failures(&machine.findings(&[], probes).await), ["models"]);
 }
 
 #[tokio::test]
-async fn the_database_is_asked_when_somebody_can_ask_it() {
-    let machine = Machine::with(GOOD);
+async fn database_probe_runs_if_provided() {
+    let machine = TestMachine::with(GOOD);
     let probes = Probes {
-        database: Some(&Sick),
+        database: Some(&FailingDatabase),
         ..Probes::default()
     };
     let findings = machine.findings(&[], probes).await;
     assert_eq!(failures(&findings), ["database"]);
-    assert_eq!(of(&findings, "database")[0].found, "connection refused");
+    assert_eq!(of(&findings, "database")[0].detail, "connection refused");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_database_that_never_answers_is_given_up() {
-    let machine = Machine::with(GOOD);
+async fn unresponsive_database_times_out() {
+    let machine = TestMachine::with(GOOD);
     let probes = Probes {
         database: Some(&Silent),
         ..Probes::default()
     };
     let findings = machine.findings(&[], probes).await;
-    assert_eq!(of(&findings, "database")[0].found, "no answer within 10 s");
+    assert_eq!(of(&findings, "database")[0].detail, "no answer within 10 s");
 }
 
 #[tokio::test]
-async fn an_open_door_is_a_failure_unless_it_is_named() {
-    let machine = Machine::with(GOOD);
+async fn public_bind_without_auth_fails_unless_allowed() {
+    let machine = TestMachine::with(GOOD);
     let open = [
         ("GATEWAY_HOST", "0.0.0.0"),
         ("DEER_FLOW_AUTH_DISABLED", "1"),
@@ -306,8 +311,8 @@ async fn an_open_door_is_a_failure_unless_it_is_named() {
 }
 
 #[tokio::test]
-async fn the_exit_code_tells_failure() {
-    let machine = Machine::with("models: [\n");
+async fn failure_sets_exit_code() {
+    let machine = TestMachine::with("models: [\n");
     let environment = Environment::of(machine.dir.path(), [("GATEWAY_PORT", "0")]);
     let mut out = Vec::new();
     let code = run(
@@ -321,7 +326,7 @@ async fn the_exit_code_tells_failure() {
     assert_eq!(code, ExitCode::FAILURE);
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("FAIL  configuration: "), "{text}");
-    assert!(text.contains("mend: "), "{text}");
+    assert!(text.contains("fix: "), "{text}");
 }
 
 struct Redis(Result<Result<&'static str, &'static str>, &'static str>);
@@ -340,12 +345,12 @@ impl RedisProbe for Redis {
 }
 
 #[tokio::test]
-async fn redis_is_asked_only_where_streams_go_through_it() {
+async fn redis_probe_runs_only_for_redis_bridge() {
     let probes = |redis| Probes {
         redis: Some(redis),
         ..Probes::default()
     };
-    let memory = Machine::with(GOOD);
+    let memory = TestMachine::with(GOOD);
     assert!(
         of(
             &memory.findings(&[], probes(&Redis(Err("refused")))).await,
@@ -353,7 +358,7 @@ async fn redis_is_asked_only_where_streams_go_through_it() {
         )
         .is_empty()
     );
-    let machine = Machine::with(&format!(
+    let machine = TestMachine::with(&format!(
         "{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"
     ));
     let cases = [
@@ -378,7 +383,7 @@ struct Sandbox(ProbeReport);
 
 #[async_trait]
 impl CommandProbe for Sandbox {
-    fn is_wanted(&self, config: &AppConfig) -> bool {
+    fn is_configured(&self, config: &AppConfig) -> bool {
         !config.tools.is_empty()
     }
 
@@ -396,7 +401,7 @@ impl CommandProbe for Sandbox {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
+async fn broken_and_disabled_sandboxes_are_reported() {
     use harness::sandbox::command::bubblewrap::{Layer, LayerReport};
     let report = |missing: Option<&str>| ProbeReport {
         layers: vec![LayerReport {
@@ -414,24 +419,19 @@ async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
             &bash,
             Some("not allowed"),
             Verdict::Warn,
-            "refused, the sandbox does not hold here: namespaces: not allowed",
+            "refused, the sandbox does not work here: namespaces: not allowed",
         ),
         (&on_host, None, Verdict::Warn, "without a sandbox"),
-        (
-            &open,
-            None,
-            Verdict::Warn,
-            "they reach whatever this machine reaches",
-        ),
+        (&open, None, Verdict::Warn, "full network access"),
         (
             &contained,
             None,
             Verdict::Warn,
-            "there are no containers: the socket is not there",
+            "containers are not available: the socket is not there",
         ),
     ] {
         let sandbox = Sandbox(report(missing));
-        let findings = Machine::with(config)
+        let findings = TestMachine::with(config)
             .findings(
                 &[],
                 Probes {
@@ -444,9 +444,9 @@ async fn a_sandbox_that_does_not_hold_and_one_that_is_not_wanted_are_told() {
             panic!("{findings:?}")
         };
         assert_eq!(finding.verdict, verdict);
-        assert!(finding.found.contains(words), "{finding}");
+        assert!(finding.detail.contains(words), "{finding}");
     }
-    let findings = Machine::with(GOOD)
+    let findings = TestMachine::with(GOOD)
         .findings(
             &[],
             Probes {

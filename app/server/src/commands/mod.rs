@@ -1,4 +1,4 @@
-//! The commands of the binary that are not `serve`.
+//! Commands of the binary other than `serve` and `mcp`.
 
 pub mod chat;
 pub mod config;

@@ -1,11 +1,12 @@
-//! `deerflow nodes`, `runs` and `webhooks`: what goes on in an installation, and a hand in it, with its server running or not.
+//! `deerflow nodes`, `runs` and `webhooks`: inspects and controls an installation, whether or not
+//! its server is running.
 
 use std::io::Write;
 
 use anyhow::bail;
 use chrono::{DateTime, TimeDelta, Utc};
-use deerflow_domain::operations::{OperationsStore, RunLine};
-use deerflow_gateway::webhooks::{address, letter_json};
+use deerflow_domain::operations::{OperationsStore, RunSummary};
+use deerflow_gateway::webhooks::{address, dead_letter_json};
 use harness::clock::iso;
 use harness::ids::RunId;
 use harness::runtime::runs::store::{NodeRecord, NodeStore, RunCreateStore, WebhookOutbox};
@@ -15,36 +16,37 @@ use serde_json::{Value, json};
 use super::table::{Table, write_json};
 use crate::cli::{NodesArgs, RunsArgs, RunsCommand, WebhooksCommand};
 
-/// The most runs that are looked through for those that are stuck.
-const LOOKED_THROUGH: usize = 100_000;
+/// Maximum number of runs that are examined for stuck ones.
+const MAX_SCANNED_RUNS: usize = 100_000;
 const UNFINISHED: [RunStatus; 3] = [RunStatus::Pending, RunStatus::Starting, RunStatus::Running];
 
-/// The stores of an installation.
+/// Stores of an installation.
 #[derive(Debug)]
 pub struct Operations<'a> {
-    /// Who lives.
+    /// Nodes.
     pub nodes: &'a dyn NodeStore,
-    /// Lists of runs.
+    /// Run lists.
     pub runs: &'a dyn OperationsStore,
-    /// Cancels.
+    /// Cancellation requests.
     pub cancels: &'a dyn RunCreateStore,
-    /// Calls that tell of ends.
+    /// Webhook calls.
     pub outbox: &'a dyn WebhookOutbox,
-    /// Whether a process uses the database now: one that had it for itself and died still has its row.
+    /// `true` if a process is using the database. The row of a process with exclusive access
+    /// remains when it dies.
     pub in_use: bool,
-    /// Now.
+    /// Current time.
     pub now: DateTime<Utc>,
 }
 
 impl Operations<'_> {
-    /// `deerflow nodes`.
+    /// Runs `deerflow nodes`.
     pub async fn nodes(&self, args: &NodesArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         let nodes: Vec<NodeRecord> = self
             .nodes
             .list()
             .await?
             .into_iter()
-            .filter(|node| self.lives(node))
+            .filter(|node| self.is_alive(node))
             .collect();
         if args.json {
             return Ok(write_json(
@@ -62,7 +64,7 @@ impl Operations<'_> {
         ]);
         for node in &nodes {
             let left = node.left.map_or_else(
-                || "its own".to_owned(),
+                || "exclusive".to_owned(),
                 |left| format!("{:.1} s", left.as_secs_f64()),
             );
             let address = node.address.clone().unwrap_or_else(|| "-".to_owned());
@@ -78,7 +80,7 @@ impl Operations<'_> {
         Ok(table.write(out)?)
     }
 
-    fn lives(&self, node: &NodeRecord) -> bool {
+    fn is_alive(&self, node: &NodeRecord) -> bool {
         node.left.is_some() || self.in_use
     }
 
@@ -93,7 +95,7 @@ impl Operations<'_> {
         })
     }
 
-    /// `deerflow runs`.
+    /// Runs `deerflow runs`.
     pub async fn runs(&self, args: &RunsArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         if let Some(RunsCommand::Cancel {
             run_id, rollback, ..
@@ -111,7 +113,7 @@ impl Operations<'_> {
             _ => UNFINISHED.to_vec(),
         };
         let most = if args.stuck {
-            LOOKED_THROUGH
+            MAX_SCANNED_RUNS
         } else {
             args.limit
         };
@@ -122,8 +124,8 @@ impl Operations<'_> {
             .await?
             .into_iter()
             .map(|mut run| {
-                run.owner_lives &= self.in_use;
-                let why = run.stuck_because(self.now, idle);
+                run.owner_is_alive &= self.in_use;
+                let why = run.stuck_reason(self.now, idle);
                 (run, why)
             });
         let found: Vec<_> = found
@@ -149,7 +151,11 @@ impl Operations<'_> {
         ]);
         for (run, why) in &found {
             let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-            let told = if run.told_to_stop { "told to stop" } else { "" };
+            let remark = if run.cancel_requested {
+                "cancel requested"
+            } else {
+                ""
+            };
             table.row([
                 run.run_id.clone(),
                 run.thread_id.clone(),
@@ -159,7 +165,7 @@ impl Operations<'_> {
                 or_dash(&run.owner),
                 iso(run.created_at),
                 ago(self.now - run.updated_at),
-                why.unwrap_or(told).to_owned(),
+                why.unwrap_or(remark).to_owned(),
             ]);
         }
         Ok(table.write(out)?)
@@ -172,23 +178,27 @@ impl Operations<'_> {
         out: &mut dyn Write,
     ) -> anyhow::Result<()> {
         let Ok(run) = RunId::parse(run_id) else {
-            bail!("{run_id:?} is no id of a run")
+            bail!("{run_id:?} is not a run id")
         };
         let Some(run) = self.cancels.request_cancel(&run, action, self.now).await? else {
-            bail!("there is no run {run}; `deerflow runs` shows all that are not over");
+            bail!("there is no run {run}; `deerflow runs` lists all unfinished runs");
         };
         if run.status.is_terminal() {
-            bail!("run {} is over already ({})", run.run_id, run.status);
+            bail!("run {} has already ended ({})", run.run_id, run.status);
         }
         let when = match (self.in_use, run.status.is_owned()) {
-            (false, _) => "no server is running; it ends when one starts",
-            (true, true) => "the process that has it looks at most 10 seconds later",
-            (true, false) => "it waits, and ends at most 30 seconds later",
+            (false, _) => "no server is running; the run ends when one starts",
+            (true, true) => "its process stops it within 10 seconds",
+            (true, false) => "it is queued and ends within 30 seconds",
         };
-        Ok(writeln!(out, "run {} is told to stop: {when}", run.run_id)?)
+        Ok(writeln!(
+            out,
+            "requested cancellation of run {}: {when}",
+            run.run_id
+        )?)
     }
 
-    /// `deerflow webhooks`.
+    /// Runs `deerflow webhooks`.
     pub async fn webhooks(
         &self,
         command: &WebhooksCommand,
@@ -197,7 +207,7 @@ impl Operations<'_> {
         match command {
             WebhooksCommand::List {
                 dead, limit, json, ..
-            } => self.letters(*dead, *limit, *json, out).await,
+            } => self.list_webhooks(*dead, *limit, *json, out).await,
             WebhooksCommand::Resend { run_ids, .. } => {
                 for run_id in run_ids {
                     let known = match RunId::parse(run_id.as_str()) {
@@ -206,45 +216,48 @@ impl Operations<'_> {
                     };
                     if !known {
                         bail!(
-                            "no call of run {run_id} is left; `deerflow webhooks list` shows all"
+                            "there is no pending or dead call of run {run_id}; `deerflow webhooks list` lists all"
                         );
                     }
                     let when = if self.in_use {
-                        "at once"
+                        "immediately"
                     } else {
                         "when a server starts"
                     };
-                    writeln!(out, "the call of run {run_id} is sent again {when}")?;
+                    writeln!(out, "the call of run {run_id} will be resent {when}")?;
                 }
                 Ok(())
             }
         }
     }
 
-    async fn letters(
+    async fn list_webhooks(
         &self,
         dead: bool,
         limit: usize,
         as_json: bool,
         out: &mut dyn Write,
     ) -> anyhow::Result<()> {
-        let letters = self.outbox.letters(dead, limit).await?;
+        let calls = self.outbox.letters(dead, limit).await?;
         if as_json {
-            return Ok(write_json(&letters.iter().map(letter_json).collect(), out)?);
+            return Ok(write_json(
+                &calls.iter().map(dead_letter_json).collect(),
+                out,
+            )?);
         }
         let mut table = Table::new(&["RUN", "TO", "ENDED", "TRIES", "NEXT", "LAST ERROR"]);
-        for letter in &letters {
-            let next = match (letter.due_at, letter.died_at) {
+        for call in &calls {
+            let next = match (call.due_at, call.died_at) {
                 (Some(due), _) => iso(due),
                 (None, Some(died)) => format!("dead since {}", iso(died)),
                 (None, None) => "dead".to_owned(),
             };
-            let error = letter.last_error.clone().unwrap_or_default();
+            let error = call.last_error.clone().unwrap_or_default();
             table.row([
-                letter.run_id.to_string(),
-                address(&letter.url),
-                iso(letter.ended_at),
-                letter.tries.to_string(),
+                call.run_id.to_string(),
+                address(&call.url),
+                iso(call.ended_at),
+                call.tries.to_string(),
                 next,
                 error,
             ]);
@@ -253,12 +266,12 @@ impl Operations<'_> {
     }
 }
 
-/// How long ago something was, in seconds.
+/// Formats an age in seconds.
 fn ago(span: TimeDelta) -> String {
     format!("{:.1} s ago", span.as_seconds_f64().max(0.0))
 }
 
-fn run_json(run: &RunLine, why: Option<&str>) -> Value {
+fn run_json(run: &RunSummary, why: Option<&str>) -> Value {
     json!({
         "run_id": run.run_id,
         "thread_id": run.thread_id,
@@ -268,7 +281,7 @@ fn run_json(run: &RunLine, why: Option<&str>) -> Value {
         "attempt": run.attempt,
         "losses": run.losses,
         "owner": run.owner,
-        "told_to_stop": run.told_to_stop,
+        "told_to_stop": run.cancel_requested,
         "created_at": iso(run.created_at),
         "updated_at": iso(run.updated_at),
         "stuck_because": why,

@@ -1,4 +1,4 @@
-//! What operators see and do, beside a database that a server holds and without one.
+//! Tests of operator commands, with and without a server that uses the database.
 
 use chrono::TimeDelta;
 use deerflow_stores::{
@@ -11,12 +11,12 @@ use harness::testkit::{at, commit_of, end_in, new_run, node, run};
 use super::*;
 use crate::cli::FileArgs;
 
-/// A server's database and an operator's way beside it.
+/// Database of a server, and an operator's access to it.
 struct Installation {
     directory: tempfile::TempDir,
     tasks: Tasks,
     server: Database,
-    beside: Database,
+    shared: Database,
 }
 
 impl Installation {
@@ -24,25 +24,25 @@ impl Installation {
         let directory = tempfile::tempdir().unwrap();
         let config = DatabaseConfig::Sqlite(directory.path().to_owned());
         assert!(
-            Database::beside_a_server(&config).await.is_err(),
+            Database::open_shared(&config).await.is_err(),
             "there is nothing yet"
         );
         let tasks = Tasks::new();
         let server = Database::open(&config, &tasks).await.unwrap();
-        let beside = Database::beside_a_server(&config).await.unwrap();
+        let shared = Database::open_shared(&config).await.unwrap();
         Self {
             directory,
             tasks,
             server,
-            beside,
+            shared,
         }
     }
 
-    async fn say(
+    async fn run_command(
         &self,
         what: impl AsyncFnOnce(&Operations<'_>, &mut Vec<u8>) -> anyhow::Result<()>,
     ) -> anyhow::Result<String> {
-        let db = &self.beside;
+        let db = &self.shared;
         let (nodes, runs) = (
             SqlNodeStore::new(db.clone()),
             SqlOperationsStore::new(db.clone()),
@@ -66,7 +66,7 @@ impl Installation {
     }
 
     async fn runs(&self, args: RunsArgs) -> anyhow::Result<String> {
-        self.say(async |operations, out| operations.runs(&args, out).await)
+        self.run_command(async |operations, out| operations.runs(&args, out).await)
             .await
     }
 
@@ -75,7 +75,7 @@ impl Installation {
     }
 
     async fn webhooks(&self, command: WebhooksCommand) -> anyhow::Result<String> {
-        self.say(async |operations, out| operations.webhooks(&command, out).await)
+        self.run_command(async |operations, out| operations.webhooks(&command, out).await)
             .await
     }
 }
@@ -89,14 +89,15 @@ fn all() -> RunsArgs {
 }
 
 #[tokio::test]
-async fn nodes_and_runs_are_listed_beside_a_server() {
-    let place = Installation::new().await;
-    let nodes = SqlNodeStore::new(place.server.clone()).found_at("here 127.0.0.1:1".to_owned());
+async fn nodes_and_runs_are_listed_with_running_server() {
+    let installation = Installation::new().await;
+    let nodes =
+        SqlNodeStore::new(installation.server.clone()).with_address("here 127.0.0.1:1".to_owned());
     nodes
         .register(&node("n1"), std::time::Duration::from_secs(10))
         .await
         .unwrap();
-    let runs = SqlRunStore::new(place.server.clone());
+    let runs = SqlRunStore::new(installation.server.clone());
     runs.admit(new_run("r1", "t1")).await.unwrap();
     runs.admit(NewRun {
         owner: node("gone"),
@@ -106,8 +107,8 @@ async fn nodes_and_runs_are_listed_beside_a_server() {
     })
     .await
     .unwrap();
-    let listed = place
-        .say(async |operations, out| operations.nodes(&NodesArgs::default(), out).await)
+    let listed = installation
+        .run_command(async |operations, out| operations.nodes(&NodesArgs::default(), out).await)
         .await
         .unwrap();
     assert!(
@@ -116,12 +117,12 @@ async fn nodes_and_runs_are_listed_beside_a_server() {
             && listed.lines().count() == 2,
         "{listed}"
     );
-    let text = place.runs(all()).await.unwrap();
+    let text = installation.runs(all()).await.unwrap();
     assert!(
         text.contains("r1") && text.contains("r2") && text.contains("its process is gone"),
         "{text}"
     );
-    let found = place.json(all()).await;
+    let found = installation.json(all()).await;
     let ids: Vec<_> = found
         .as_array()
         .unwrap()
@@ -134,7 +135,7 @@ async fn nodes_and_runs_are_listed_beside_a_server() {
         })
         .collect();
     assert_eq!(ids, [("r2", "starting"), ("r1", "starting")]);
-    let stuck = place
+    let stuck = installation
         .json(RunsArgs {
             stuck: true,
             idle: 99_999,
@@ -145,24 +146,24 @@ async fn nodes_and_runs_are_listed_beside_a_server() {
         (stuck.as_array().unwrap().len(), &stuck[0]["run_id"]),
         (1, &json!("r2"))
     );
-    // A server that is gone works on nothing, whatever its row says.
-    place.tasks.shut_down().await;
+    // A stopped server executes no runs, whatever its row claims.
+    installation.tasks.shut_down().await;
     let Installation {
         directory,
         tasks,
         server,
-        beside,
-    } = place;
+        shared,
+    } = installation;
     drop((nodes, runs, server));
-    let server = beside.clone();
-    let place = Installation {
+    let server = shared.clone();
+    let installation = Installation {
         directory,
         tasks,
         server,
-        beside,
+        shared,
     };
     assert_eq!(
-        place
+        installation
             .json(RunsArgs {
                 stuck: true,
                 idle: 99_999,
@@ -175,8 +176,8 @@ async fn nodes_and_runs_are_listed_beside_a_server() {
         2
     );
     assert_eq!(
-        place
-            .say(async |operations, out| operations.nodes(&NodesArgs::default(), out).await)
+        installation
+            .run_command(async |operations, out| operations.nodes(&NodesArgs::default(), out).await)
             .await
             .unwrap()
             .lines()
@@ -186,9 +187,9 @@ async fn nodes_and_runs_are_listed_beside_a_server() {
 }
 
 #[tokio::test]
-async fn a_run_is_told_to_stop() {
-    let place = Installation::new().await;
-    let runs = SqlRunStore::new(place.server.clone());
+async fn run_cancel_is_requested() {
+    let installation = Installation::new().await;
+    let runs = SqlRunStore::new(installation.server.clone());
     let made = runs.admit(new_run("r1", "t1")).await.unwrap().run;
     let cancel = |id: &str| RunsArgs {
         command: Some(RunsCommand::Cancel {
@@ -199,15 +200,18 @@ async fn a_run_is_told_to_stop() {
         ..all()
     };
     assert!(
-        place
+        installation
             .runs(cancel("r1"))
             .await
             .unwrap()
-            .contains("told to stop")
+            .contains("requested cancellation")
     );
-    assert_eq!(place.json(all()).await[0]["told_to_stop"], true);
-    for unknown in ["r9", "no id", ""] {
-        assert!(place.runs(cancel(unknown)).await.is_err(), "{unknown}");
+    assert_eq!(installation.json(all()).await[0]["told_to_stop"], true);
+    for unknown in ["r9", "not a run id", ""] {
+        assert!(
+            installation.runs(cancel(unknown)).await.is_err(),
+            "{unknown}"
+        );
     }
     runs.commit(RunCommit {
         end: Some(end_in(RunStatus::Error)),
@@ -216,14 +220,14 @@ async fn a_run_is_told_to_stop() {
     .await
     .unwrap();
     assert!(
-        place
+        installation
             .runs(cancel("r1"))
             .await
             .unwrap_err()
             .to_string()
-            .contains("over already")
+            .contains("already ended")
     );
-    let failed = place
+    let failed = installation
         .json(RunsArgs {
             state: Some(crate::cli::RunState::Error),
             ..all()
@@ -233,11 +237,11 @@ async fn a_run_is_told_to_stop() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_listed_and_sent_again() {
-    let place = Installation::new().await;
+async fn dead_letters_are_listed_and_resent() {
+    let installation = Installation::new().await;
     let (runs, outbox) = (
-        SqlRunStore::new(place.server.clone()),
-        SqlWebhookOutbox::new(&place.server),
+        SqlRunStore::new(installation.server.clone()),
+        SqlWebhookOutbox::new(&installation.server),
     );
     for id in ["r1", "r2"] {
         let made = runs
@@ -272,7 +276,7 @@ async fn dead_letters_are_listed_and_sent_again() {
         json,
         file: FileArgs::default(),
     };
-    let dead = place.webhooks(list(true, false)).await.unwrap();
+    let dead = installation.webhooks(list(true, false)).await.unwrap();
     assert!(
         dead.contains("http://h.test/x ")
             && dead.contains("the receiver answered 500")
@@ -280,20 +284,20 @@ async fn dead_letters_are_listed_and_sent_again() {
         "{dead}"
     );
     let every: Value =
-        serde_json::from_str(&place.webhooks(list(false, true)).await.unwrap()).unwrap();
+        serde_json::from_str(&installation.webhooks(list(false, true)).await.unwrap()).unwrap();
     assert_eq!(every.as_array().unwrap().len(), 2);
     assert!(!every.to_string().contains("canary") && !dead.contains("canary"));
     let resend = |id: &str| WebhooksCommand::Resend {
         run_ids: vec![id.to_owned()],
         file: FileArgs::default(),
     };
-    assert!(place.webhooks(resend("r9")).await.is_err());
+    assert!(installation.webhooks(resend("r9")).await.is_err());
     assert!(
-        place
+        installation
             .webhooks(resend("r1"))
             .await
             .unwrap()
-            .contains("sent again at once")
+            .contains("resent immediately")
     );
     let now = at(0) + TimeDelta::hours(1);
     assert_eq!(outbox.due(now, now, 9).await.unwrap().len(), 2);

@@ -1,10 +1,10 @@
-//! What operators read: a table for people, or JSON for programs.
+//! Output for operators: a table for people, or JSON for programs.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-/// Rows under their headings, each column as wide as its longest value.
+/// Table with a heading row; each column is as wide as its longest value.
 #[derive(Debug)]
 pub(super) struct Table {
     headings: Vec<&'static str>,
@@ -20,7 +20,7 @@ impl Table {
     }
 
     pub(super) fn row<const N: usize>(&mut self, values: [String; N]) {
-        // A value of a client must not move the cursor or begin a line.
+        // Values from clients must not move the cursor or start a new line.
         self.rows.push(
             values
                 .map(|value| {
@@ -63,7 +63,7 @@ impl Table {
     }
 }
 
-/// JSON on lines that people can read, too.
+/// Writes indented JSON.
 pub(super) fn write_json(value: &Value, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{value:#}")
 }

@@ -1,21 +1,21 @@
-//! Classes and kinds that a configuration names and that this build does not have.
+//! Finds classes and kinds that a configuration names and that this build does not support.
 
 use harness::agents::lead::{FILE_TOOLS, kind_of};
 use harness::config::{AppConfig, ToolConfig};
-use harness::middlewares::guardrail::policy_fault;
+use harness::middlewares::guardrail::policy_config_error;
 use harness::models::ProviderKind;
 use harness::tools::web::name_of;
 
-/// A setting that names a class that is not there.
+/// Setting that names an unknown class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingClass {
-    /// The section: `tools`, `models`, `sandbox`, `guardrails` or `memory`.
+    /// Section: `tools`, `models`, `sandbox`, `guardrails` or `memory`.
     pub section: &'static str,
-    /// The dotted key, what it holds, and what follows from it.
-    pub found: String,
+    /// Dotted key, its value, and the consequence.
+    pub problem: String,
 }
 
-/// The last part of a class path.
+/// Returns the last part of a class path.
 fn class(path: &str) -> &str {
     path.rsplit([':', '.']).next().unwrap_or_default()
 }
@@ -25,26 +25,26 @@ fn is_tool(entry: &ToolConfig) -> bool {
     kind == "bash" || FILE_TOOLS.contains(&kind) || name_of(&entry.implementation).is_some()
 }
 
-/// Every class and kind that `config` names and that this build does not have.
+/// Returns every class and kind in `config` that this build does not support.
 pub fn missing_classes(config: &AppConfig) -> Vec<MissingClass> {
     let mut missing = Vec::new();
-    let mut add = |section, key: &str, named: &str, what: &str| {
+    let mut add = |section, key: &str, named: &str, reason: &str| {
         missing.push(MissingClass {
             section,
-            found: format!("`{key}` is `{named}`, which {what}"),
+            problem: format!("`{key}` is `{named}`, which {reason}"),
         });
     };
     for (at, model) in config.models.iter().enumerate() {
         if ProviderKind::parse(&model.provider).is_err() {
-            let what = format!(
-                "is no provider of this build: the model `{}` cannot be used",
+            let reason = format!(
+                "is not a provider of this build: the model `{}` cannot be used",
                 model.name
             );
             add(
                 "models",
                 &format!("models[{at}].use"),
                 &model.provider,
-                &what,
+                &reason,
             );
         }
     }
@@ -54,12 +54,12 @@ pub fn missing_classes(config: &AppConfig) -> Vec<MissingClass> {
         .enumerate()
         .filter(|(_, tool)| !is_tool(tool))
     {
-        let what = format!("is no tool of this build: `{}` is left out", tool.name);
+        let reason = format!("is not a tool of this build: `{}` is disabled", tool.name);
         add(
             "tools",
             &format!("tools[{at}].use"),
             &tool.implementation,
-            &what,
+            &reason,
         );
     }
     let sandbox = config.sandbox.provider.as_str();
@@ -71,7 +71,7 @@ pub fn missing_classes(config: &AppConfig) -> Vec<MissingClass> {
             "sandbox",
             "sandbox.use",
             sandbox,
-            "is no sandbox of this build: commands run as with `local`",
+            "is not a sandbox of this build: commands run as with `local`",
         );
     }
     let manager = config.memory.manager_class.as_str();
@@ -84,22 +84,22 @@ pub fn missing_classes(config: &AppConfig) -> Vec<MissingClass> {
             "memory",
             "memory.manager_class",
             manager,
-            "is no memory of this build: nothing is remembered",
+            "is not a memory manager of this build: memory is disabled",
         );
     }
     if let (true, Some(provider)) = (config.guardrails.enabled, &config.guardrails.provider)
-        && let Some(fault) = policy_fault(provider)
+        && let Some(failure) = policy_config_error(provider)
     {
         let follows = if config.guardrails.fail_closed {
-            "every call of a tool is denied"
+            "all tool calls are denied"
         } else {
-            "every call of a tool is allowed"
+            "all tool calls are allowed"
         };
         add(
             "guardrails",
             "guardrails.provider.use",
             &provider.kind,
-            &format!("cannot decide: {fault}; {follows}"),
+            &format!("cannot decide: {failure}; {follows}"),
         );
     }
     missing
@@ -115,12 +115,12 @@ mod tests {
         let config: AppConfig = serde_json::from_value(config).unwrap();
         missing_classes(&config)
             .into_iter()
-            .map(|missing| missing.found)
+            .map(|missing| missing.problem)
             .collect()
     }
 
     #[test]
-    fn every_class_that_is_missing_is_named() {
+    fn every_unknown_class_is_reported() {
         let tool = |path: &str| json!({"tools": [{"name": "t", "group": "g", "use": path}]});
         for (config, key) in [
             (
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_that_are_there_are_not_named() {
+    fn known_classes_are_not_reported() {
         let tools: Vec<Value> = [
             "bash",
             "sandbox.ls",

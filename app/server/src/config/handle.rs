@@ -1,4 +1,4 @@
-//! The configuration in force: frozen values, replaced as a whole when the file changes for the better.
+//! Current configuration: immutable values, replaced as a whole when the file changes and is valid.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use harness::config_file::{ConfigError, Environment, Loaded, digest, parse, read
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// Sections that are read once, at the start.
+/// Sections that are read only at the start.
 pub const STARTUP_ONLY: [&str; 17] = [
     "plugins",
     "database",
@@ -30,7 +30,7 @@ pub const STARTUP_ONLY: [&str; 17] = [
     "dedupe_storage",
 ];
 
-/// The configuration in force. Clones share it.
+/// Handle to the current configuration. Clones share it.
 #[derive(Clone)]
 pub struct ConfigHandle {
     inner: Arc<Inner>,
@@ -44,24 +44,24 @@ struct Inner {
 }
 
 struct State {
-    /// The text (or the failure to read it) that was judged last.
+    /// Digest of the last evaluated text, or of the error when reading it.
     seen: Option<u64>,
-    /// The sections in force, by fingerprint.
+    /// Fingerprints of the active sections.
     fingerprints: BTreeMap<String, u64>,
 }
 
-/// What a look at the file led to.
+/// Result of a reload.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reload {
-    /// The file is as it was when last looked at, or there is none.
+    /// The file is unchanged, or there is none.
     Unchanged,
-    /// A new configuration is in force, except for these sections, which need a restart.
+    /// A new configuration is active, except for these sections, which need a restart.
     Replaced {
-        /// Changed sections that are read once, at the start.
+        /// Changed sections that are read only at the start.
         awaiting_restart: Vec<&'static str>,
     },
-    /// The file is broken; the last good configuration stays in force.
+    /// The file is invalid; the last valid configuration stays active.
     Refused(ConfigError),
 }
 
@@ -80,7 +80,7 @@ impl ConfigSource for ConfigHandle {
 }
 
 impl ConfigHandle {
-    /// Puts `loaded` in force.
+    /// Creates a handle to `loaded`.
     pub fn new(loaded: Loaded, environment: Environment) -> Self {
         let (current, _) = watch::channel(Arc::new(loaded.config));
         Self {
@@ -96,27 +96,27 @@ impl ConfigHandle {
         }
     }
 
-    /// The configuration in force now. Take it once per piece of work: it never changes under you.
+    /// Returns the current configuration. Take it once per unit of work: the value never changes.
     pub fn current(&self) -> Arc<AppConfig> {
         Arc::clone(&self.inner.current.borrow())
     }
 
-    /// For those who rebuild something whenever the configuration changes.
+    /// Subscribes to configuration changes.
     pub fn subscribe(&self) -> watch::Receiver<Arc<AppConfig>> {
         self.inner.current.subscribe()
     }
 
-    /// The environment that the process was started with.
+    /// Returns the environment at the start of the process.
     pub fn environment(&self) -> &Environment {
         &self.inner.environment
     }
 
-    /// The file behind the configuration; `None` for the built-in defaults.
+    /// Returns the configuration file; `None` for built-in defaults.
     pub fn path(&self) -> Option<&Path> {
         self.inner.path.as_deref()
     }
 
-    /// Looks at the file now. Each content is judged and logged once.
+    /// Reads the file now. Each content is evaluated and logged only once.
     pub fn reload_now(&self) -> Reload {
         let Some(path) = &self.inner.path else {
             return Reload::Unchanged;
@@ -138,7 +138,7 @@ impl ConfigHandle {
         match text.and_then(|text| parse(&text, path, &self.inner.environment)) {
             Ok(loaded) => self.replace(&mut state, loaded),
             Err(error) => {
-                tracing::error!(%error, "configuration change refused, the last good one stays in force");
+                tracing::error!(%error, "configuration change rejected, the last valid one stays active");
                 Reload::Refused(error)
             }
         }
@@ -161,7 +161,7 @@ impl ConfigHandle {
                 None => loaded.fingerprints.remove(*section),
             };
         }
-        keep_startup_sections(&mut loaded.config, &self.current());
+        restore_startup_sections(&mut loaded.config, &self.current());
         state.fingerprints = loaded.fingerprints;
         self.inner.current.send_replace(Arc::new(loaded.config));
 
@@ -177,8 +177,8 @@ impl ConfigHandle {
     }
 }
 
-/// Puts the sections that the process was started with back into `new`.
-fn keep_startup_sections(new: &mut AppConfig, running: &AppConfig) {
+/// Restores the startup-only sections of `running` in `new`.
+fn restore_startup_sections(new: &mut AppConfig, running: &AppConfig) {
     new.database = running.database.clone();
     new.run_events = running.run_events.clone();
     new.stream_bridge = running.stream_bridge.clone();

@@ -1,4 +1,4 @@
-//! Edits while the server runs.
+//! Tests of configuration changes while the server runs.
 
 use std::fs;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Edited {
 }
 
 #[test]
-fn a_good_edit_is_taken_and_running_work_keeps_its_own() {
+fn valid_edit_is_applied_and_active_work_keeps_its_config() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
     let running = edited.handle.current();
     let seen = edited.handle.subscribe();
@@ -54,7 +54,7 @@ fn a_good_edit_is_taken_and_running_work_keeps_its_own() {
 }
 
 #[test]
-fn a_broken_edit_keeps_the_last_good_one_and_is_judged_once() {
+fn invalid_edit_keeps_last_config_and_is_logged_once() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
     for broken in [
         "title: {max_words: 99}\n",
@@ -83,7 +83,7 @@ fn a_broken_edit_keeps_the_last_good_one_and_is_judged_once() {
 }
 
 #[test]
-fn a_file_that_disappears_keeps_the_last_good_one() {
+fn missing_file_keeps_last_config() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
     fs::remove_file(edited.dir.path().join("config.yaml")).unwrap();
     assert!(matches!(edited.handle.reload_now(), Reload::Refused(_)));
@@ -95,7 +95,7 @@ fn a_file_that_disappears_keeps_the_last_good_one() {
 }
 
 #[test]
-fn a_comment_wakes_nobody() {
+fn comment_edit_notifies_no_subscriber() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
     let seen = edited.handle.subscribe();
     edited.write("# a comment\ntitle: {max_words: 5}\n");
@@ -104,7 +104,7 @@ fn a_comment_wakes_nobody() {
 }
 
 #[test]
-fn startup_sections_wait_for_a_restart_and_are_named() {
+fn startup_sections_are_reported_as_awaiting_restart() {
     let edited = Edited::starting_with("title: {max_words: 5}\nscheduler: {enabled: false}\n");
     edited.write("title: {max_words: 6}\ndatabase: {backend: memory}\nscheduler: {enabled: true}\nlog_level: debug\n");
     let Reload::Replaced { awaiting_restart } = edited.handle.reload_now() else {
@@ -134,12 +134,12 @@ fn built_in_defaults_never_change() {
 }
 
 #[tokio::test]
-async fn the_watcher_takes_an_edit_and_stops_when_told() {
+async fn watcher_applies_edit_and_stops_on_shutdown() {
     let edited = Edited::starting_with("title: {max_words: 5}\n");
     let mut seen = edited.handle.subscribe();
     let shutdown = CancellationToken::new();
     let editing = async {
-        // Replaced by renaming, as editors do.
+        // Replaced by renaming, like editors do.
         let draft = edited.dir.path().join("draft");
         fs::write(&draft, "title: {max_words: 9}\n").unwrap();
         fs::rename(&draft, edited.dir.path().join("config.yaml")).unwrap();

@@ -1,5 +1,5 @@
-//! Configuration: in force, watched and upgraded. [`harness::config_file`] finds, reads and checks it; what the environment alone
-//! decides is in [`Settings`].
+//! Configuration: current value, reload and upgrade. [`harness::config_file`] locates, reads and
+//! checks the file; [`Settings`] contains what is set by the environment only.
 
 mod classes;
 mod dotenv;

@@ -1,16 +1,16 @@
-//! What the environment decides about the server: where it listens, where it keeps its data, who may come in.
+//! Server settings from the environment: address, data location and access.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use deerflow_gateway::access::KeyRule;
+use deerflow_gateway::guard::auth::KeyRule;
 use harness::config::{DEFAULT_SQLITE_DIR, DatabaseConfig};
 use harness::config_file::{Environment, parse_switch};
 
 const DEFAULT_HOST: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 8001;
 
-/// Settings of one server process.
+/// Settings of a server process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -22,73 +22,71 @@ pub struct Settings {
     pub project_root: PathBuf,
     /// `DEER_FLOW_HOME`, else `.deer-flow` in the project root: everything the server writes.
     pub home: PathBuf,
-    /// `DEER_FLOW_AUTH_DISABLED`: nobody looks at keys. Never in production.
+    /// `DEER_FLOW_AUTH_DISABLED`: API keys are not checked. Not for production.
     pub auth_disabled: bool,
-    /// `DEER_FLOW_ALLOW_INSECURE_BIND`: authentication may be off on any address.
+    /// `DEER_FLOW_ALLOW_INSECURE_BIND`: allows disabled authentication on any address.
     pub allow_insecure_bind: bool,
-    /// `GATEWAY_ALLOWED_HOSTS`: names besides this machine's own under which a server on loopback answers; `*` is any.
+    /// `GATEWAY_ALLOWED_HOSTS`: additional host names of a server on loopback; `*` allows any.
     pub allowed_hosts: Vec<String>,
-    /// `GATEWAY_CORS_ORIGINS`: web origins that may call with credentials.
+    /// `GATEWAY_CORS_ORIGINS`: web origins that may send requests with credentials.
     pub cors_origins: Vec<String>,
-    /// `GATEWAY_ENABLE_DOCS`: serve the API's description.
+    /// `GATEWAY_ENABLE_DOCS`: serves the API description.
     pub docs_enabled: bool,
     /// `DEER_FLOW_ENV`, else `ENVIRONMENT`.
     pub deployment: Deployment,
 }
 
-/// Where a process runs.
+/// Deployment environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Deployment {
-    /// Anywhere but production.
+    /// Any environment other than production.
     Development,
     /// `prod` or `production`.
     Production,
 }
 
-/// Why an environment describes no server.
+/// Reason why the environment is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// A variable has a value that is not allowed.
+    /// The value of a variable is not allowed.
     #[error("environment variable {variable} is {found:?}, allowed: {allowed}")]
     Variable {
-        /// The variable.
+        /// Variable.
         variable: &'static str,
-        /// Its value.
+        /// Value.
         found: String,
-        /// What would do.
+        /// Allowed values.
         allowed: &'static str,
     },
-    /// `DEER_FLOW_PROJECT_ROOT` is no directory.
+    /// `DEER_FLOW_PROJECT_ROOT` is not a directory.
     #[error("DEER_FLOW_PROJECT_ROOT is {}, which is not a directory", path.display())]
     ProjectRoot {
-        /// Its value.
+        /// Value.
         path: PathBuf,
     },
-    /// Everybody could come in from outside.
+    /// The server would be reachable from other machines without authentication.
     #[error(
-        "refusing to listen on {host} without authentication: anybody who reaches this address could run code here; \
-         unset DEER_FLOW_AUTH_DISABLED, or set DEER_FLOW_ALLOW_INSECURE_BIND=1 if something in front of this server \
-         signs users in"
+        "refusing to listen on {host} without authentication: anyone who can reach this address could run code here; unset DEER_FLOW_AUTH_DISABLED, or set DEER_FLOW_ALLOW_INSECURE_BIND=1 if a proxy in front of this server authenticates users"
     )]
-    OpenToEverybody {
-        /// The address.
+    InsecureBind {
+        /// Address.
         host: String,
     },
 }
 
-/// Who can reach a server, and with what; its text is for the log.
+/// Machines that can reach the server, and the authentication; its text is for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exposure {
-    /// This machine only, as asked for.
+    /// This machine only, with authentication disabled.
     LoopbackAuthDisabled,
-    /// This machine only.
+    /// This machine only, without a key.
     Loopback,
     /// Any machine, with an API key.
     WithKey,
-    /// Any machine, as asked for by name.
+    /// Any machine without authentication, explicitly allowed.
     Anywhere,
 }
 
@@ -97,14 +95,14 @@ impl std::fmt::Display for Exposure {
         f.write_str(match self {
             Self::LoopbackAuthDisabled => "authentication is off, only this machine can connect",
             Self::Loopback => "serving without authentication, only this machine can connect",
-            Self::WithKey => "every request needs an API key; `deerflow keys create` makes one",
+            Self::WithKey => "every request needs an API key; create one with `deerflow keys create`",
             Self::Anywhere => "serving without authentication beyond this machine, since DEER_FLOW_ALLOW_INSECURE_BIND is set",
         })
     }
 }
 
 impl Settings {
-    /// Reads the settings; paths become absolute.
+    /// Reads the settings and makes paths absolute.
     pub fn from_environment(environment: &Environment) -> Result<Self, SettingsError> {
         let project_root = environment.project_root();
         if environment.filled("DEER_FLOW_PROJECT_ROOT").is_some() && !project_root.is_dir() {
@@ -133,12 +131,12 @@ impl Settings {
         })
     }
 
-    /// The host without the brackets that stand around an IPv6 address.
+    /// Returns the host without the brackets of an IPv6 address.
     pub fn bare_host(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// Whether only this machine can reach the address.
+    /// Reports whether the address is reachable from this machine only.
     pub fn is_loopback(&self) -> bool {
         let host = self.bare_host();
         match host.parse::<IpAddr>() {
@@ -147,20 +145,21 @@ impl Settings {
         }
     }
 
-    /// Who can reach the server; an error when that is everybody and nobody said so twice.
+    /// Returns the exposure of the server; an error if other machines could connect without
+    /// authentication and this is not explicitly allowed.
     pub fn exposure(&self) -> Result<Exposure, SettingsError> {
         match (self.is_loopback(), self.auth_disabled) {
             (true, true) => Ok(Exposure::LoopbackAuthDisabled),
             (true, false) => Ok(Exposure::Loopback),
             (false, false) => Ok(Exposure::WithKey),
             (false, true) if self.allow_insecure_bind => Ok(Exposure::Anywhere),
-            (false, true) => Err(SettingsError::OpenToEverybody {
+            (false, true) => Err(SettingsError::InsecureBind {
                 host: self.host.clone(),
             }),
         }
     }
 
-    /// Whether requests need a key.
+    /// Returns whether requests need a key.
     pub fn key_rule(&self) -> KeyRule {
         match (self.auth_disabled, self.is_loopback()) {
             (true, _) => KeyRule::Off,
@@ -169,7 +168,7 @@ impl Settings {
         }
     }
 
-    /// The directory of the SQLite file: as configured, else inside [`Settings::home`].
+    /// Returns the directory of the SQLite file: as configured, else inside [`Settings::home`].
     pub fn sqlite_dir(&self, database: &DatabaseConfig) -> PathBuf {
         if database.sqlite_dir.as_os_str() == DEFAULT_SQLITE_DIR {
             self.home.join("data")

@@ -1,4 +1,4 @@
-//! Addresses, switches and who is let in.
+//! Tests of addresses, switches and access rules.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn values_are_read_from_the_variables_deerflow_uses() {
 }
 
 #[test]
-fn wrong_words_are_refused_by_variable() {
+fn invalid_values_are_rejected_with_variable_name() {
     let error = settings(&[("GATEWAY_PORT", "80000")])
         .unwrap_err()
         .to_string();
@@ -49,7 +49,7 @@ fn wrong_words_are_refused_by_variable() {
 }
 
 #[test]
-fn production_ignores_the_switch_that_turns_authentication_off() {
+fn production_ignores_disabled_authentication() {
     for name in ["DEER_FLOW_ENV", "ENVIRONMENT"] {
         for word in ["prod", "Production"] {
             assert!(
@@ -68,7 +68,7 @@ fn production_ignores_the_switch_that_turns_authentication_off() {
 }
 
 #[test]
-fn other_machines_need_a_key_unless_two_switches_let_everybody_in() {
+fn remote_clients_need_key_unless_two_switches_allow_all() {
     for host in [
         "0.0.0.0",
         "::",
@@ -121,7 +121,7 @@ fn other_machines_need_a_key_unless_two_switches_let_everybody_in() {
 }
 
 #[test]
-fn the_default_database_lives_at_home_and_another_in_the_project() {
+fn default_database_is_in_home_and_others_in_project() {
     let settings = settings(&[("DEER_FLOW_HOME", "/home-dir")]).unwrap();
     let mut database = DatabaseConfig::default();
     assert_eq!(

@@ -1,7 +1,8 @@
-//! Brings an older `config.yaml` to the current layout, keeping its values, comments, order and unknown keys.
+//! Upgrades an older `config.yaml` to the current layout, preserving its values, comments, order
+//! and unknown keys.
 //!
-//! The text is edited in place and then read again: unless everything that was there is still there, the file is
-//! left alone.
+//! The text is edited in place and then parsed again: unless all previous content is still present,
+//! the file is not changed.
 
 use std::fs;
 use std::io::{self, Write};
@@ -13,37 +14,37 @@ use harness::config_file::{Content, Node, SyntaxError};
 use serde_json::Value;
 use yaml_edit::{Mapping, YamlFile};
 
-/// The commented example that new keys are taken from.
+/// Commented example, the source of new keys.
 pub const EXAMPLE: &str = include_str!("../../../../config.example.yaml");
 
-/// Lists of choices: an older file without them meant it.
+/// Sections that are never added, because their absence is a choice.
 const NEVER_ADDED: [&str; 4] = ["config_version", "models", "tools", "tool_groups"];
-/// The version since which class paths start with `deerflow.`.
+/// Version since which class paths start with `deerflow.`.
 const RENAMED_PACKAGE: u64 = 2;
 
-/// What an upgrade changed.
+/// Changes of an upgrade.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The version before; 0 when the file did not say.
+    /// Previous version; 0 if the file had none.
     pub from: u64,
-    /// Values whose class path was renamed, as dotted keys.
+    /// Values with a renamed class path, as dotted keys.
     pub renamed: Vec<String>,
-    /// Keys and sections that were added, as dotted keys.
+    /// Added keys and sections, as dotted keys.
     pub added: Vec<String>,
-    /// The new text.
+    /// New text.
     pub text: String,
-    /// Where the old file was kept.
+    /// Path of the backup.
     pub backup: PathBuf,
 }
 
-/// Why a file was not upgraded. It is as it was.
+/// Reason why a file was not upgraded. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpgradeError {
-    /// The file is no YAML.
+    /// The file is not valid YAML.
     #[error("line {}: {}", .0.place.line, .0.message)]
     Syntax(SyntaxError),
-    /// The file's version is no whole number.
+    /// The version is not a whole number.
     #[error("`config_version` is not a whole number")]
     Version,
     /// The file was written for a newer build.
@@ -51,20 +52,21 @@ pub enum UpgradeError {
         "the file has version {0}, newer than the {CURRENT_CONFIG_VERSION} that this build knows"
     )]
     Newer(u64),
-    /// Editing would have changed something that was there.
+    /// Editing would have changed existing content.
     #[error("the file is written in a way that cannot be edited safely; add the new keys by hand")]
     Unsafe,
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The cause.
+        /// Cause.
         source: io::Error,
     },
 }
 
-/// Upgrades the file at `path` after copying it to `<path>.bak`. `Ok(None)` when there is nothing to do.
+/// Upgrades the file at `path` after copying it to `<path>.bak`. Returns `Ok(None)` if it is up to
+/// date.
 pub fn upgrade_file(path: &Path) -> Result<Option<Upgrade>, UpgradeError> {
     let io = |source| UpgradeError::Io {
         path: path.to_owned(),
@@ -75,7 +77,7 @@ pub fn upgrade_file(path: &Path) -> Result<Option<Upgrade>, UpgradeError> {
     let Some(mut upgrade) = upgrade_text(&text)? else {
         return Ok(None);
     };
-    upgrade.backup = beside(&path, "", ".bak");
+    upgrade.backup = sibling_path(&path, "", ".bak");
     fs::copy(&path, &upgrade.backup).map_err(|source| UpgradeError::Io {
         path: upgrade.backup.clone(),
         source,
@@ -84,7 +86,7 @@ pub fn upgrade_file(path: &Path) -> Result<Option<Upgrade>, UpgradeError> {
     Ok(Some(upgrade))
 }
 
-/// Upgrades `text`. `Ok(None)` when there is nothing to do.
+/// Upgrades `text`. Returns `Ok(None)` if it is up to date.
 fn upgrade_text(text: &str) -> Result<Option<Upgrade>, UpgradeError> {
     let before = Node::parse(text).map_err(UpgradeError::Syntax)?;
     let from = version(&before)?;
@@ -103,10 +105,10 @@ fn upgrade_text(text: &str) -> Result<Option<Upgrade>, UpgradeError> {
     }
 
     let after = Node::parse(&edited).map_err(|_| UpgradeError::Unsafe)?;
-    let kept = keeps_values(&before, &after, &mut Vec::new(), &changes.renamed)
-        && keeps_lines(text, &edited)
+    let preserved = preserves_values(&before, &after, &mut Vec::new(), &changes.renamed)
+        && preserves_comments(text, &edited)
         && version(&after)? == CURRENT_CONFIG_VERSION;
-    if !kept {
+    if !preserved {
         return Err(UpgradeError::Unsafe);
     }
     Ok(Some(Upgrade {
@@ -139,7 +141,7 @@ fn version(root: &Node) -> Result<u64, UpgradeError> {
     }
 }
 
-/// Turns class paths `src.…:Name` into `deerflow.…:Name`, in place.
+/// Rewrites class paths `src.…:Name` to `deerflow.…:Name`, in place.
 fn rename_package(root: &Node, text: String, changes: &mut Changes) -> String {
     let mut found = Vec::new();
     collect_old_paths(root, &mut Vec::new(), &mut found);
@@ -191,7 +193,7 @@ fn collect_old_paths(
     }
 }
 
-/// Sets the version and completes the sections that are there.
+/// Sets the version and adds missing keys to existing sections.
 fn add_keys(text: String, from: u64, changes: &mut Changes) -> Result<String, UpgradeError> {
     let file = YamlFile::from_str(&text).map_err(|_| UpgradeError::Unsafe)?;
     let Some(root) = file.document().and_then(|document| document.as_mapping()) else {
@@ -245,7 +247,7 @@ fn names(mapping: &Mapping) -> Vec<String> {
         .collect()
 }
 
-/// Appends the sections that are not there, each with its comment from the example.
+/// Appends missing sections with their comments from the example.
 fn add_sections(mut text: String, before: &Node, changes: &mut Changes) -> String {
     if before.entry("config_version").is_none() {
         text = with_version_on_top(&text);
@@ -268,7 +270,7 @@ fn add_sections(mut text: String, before: &Node, changes: &mut Changes) -> Strin
     text
 }
 
-/// The version goes below the opening comment or document mark, above the first section.
+/// Inserts the version after the opening comment or document marker, before the first section.
 fn with_version_on_top(text: &str) -> String {
     let version = format!("config_version: {CURRENT_CONFIG_VERSION}\n");
     let (mark, rest) = match text.strip_prefix('\u{feff}') {
@@ -284,7 +286,7 @@ fn with_version_on_top(text: &str) -> String {
     format!("{mark}{head}{version}{tail}")
 }
 
-/// The key that a paragraph of the example sets.
+/// Returns the key that a paragraph of the example sets.
 fn section_of(paragraph: &str) -> Option<&str> {
     paragraph
         .lines()
@@ -293,8 +295,9 @@ fn section_of(paragraph: &str) -> Option<&str> {
         .map(|(key, _)| key)
 }
 
-/// Whether every value of `before` is in `after`, but for the version and what was renamed.
-fn keeps_values(
+/// Reports whether `after` contains every value of `before`, except for the version and renamed
+/// values.
+fn preserves_values(
     before: &Node,
     after: &Node,
     path: &mut Vec<String>,
@@ -306,11 +309,11 @@ fn keeps_values(
     match (&before.content, &after.content) {
         (Content::Map(old), Content::Map(_)) => old.iter().all(|entry| {
             path.push(entry.key.clone());
-            let kept = after
+            let preserved = after
                 .entry(&entry.key)
-                .is_some_and(|new| keeps_values(&entry.value, &new.value, path, renamed));
+                .is_some_and(|new| preserves_values(&entry.value, &new.value, path, renamed));
             path.pop();
-            kept
+            preserved
         }),
         (Content::List(old), Content::List(new)) => {
             old.len() == new.len()
@@ -320,9 +323,9 @@ fn keeps_values(
                     .enumerate()
                     .all(|(position, (old, new))| {
                         path.push(position.to_string());
-                        let kept = keeps_values(old, new, path, renamed);
+                        let preserved = preserves_values(old, new, path, renamed);
                         path.pop();
-                        kept
+                        preserved
                     })
         }
         (Content::Text { text: old, .. }, Content::Text { text: new, .. })
@@ -334,8 +337,8 @@ fn keeps_values(
     }
 }
 
-/// Whether every comment line of `before` is in `after`, in the same order.
-fn keeps_lines(before: &str, after: &str) -> bool {
+/// Reports whether `after` contains every comment line of `before`, in the same order.
+fn preserves_comments(before: &str, after: &str) -> bool {
     let mut remaining = after.lines();
     before
         .lines()
@@ -343,14 +346,14 @@ fn keeps_lines(before: &str, after: &str) -> bool {
         .all(|line| remaining.any(|candidate| candidate.trim() == line.trim()))
 }
 
-fn beside(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
+fn sibling_path(path: &Path, prefix: &str, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{prefix}{name}{suffix}"))
 }
 
-/// Writes `text` next to `path`, then takes its place in one step.
+/// Writes `text` next to `path`, then replaces the file atomically.
 fn replace_file(path: &Path, text: &str) -> io::Result<()> {
-    let draft = beside(path, ".", ".upgrading");
+    let draft = sibling_path(path, ".", ".upgrading");
     let written = (|| {
         let mut file = fs::File::create(&draft)?;
         file.set_permissions(fs::metadata(path)?.permissions())?;
@@ -359,7 +362,7 @@ fn replace_file(path: &Path, text: &str) -> io::Result<()> {
         fs::rename(&draft, path)
     })();
     if written.is_err() {
-        // The draft is ours; the error that counts is the first one.
+        // The first error is the one to report.
         let _ = fs::remove_file(&draft);
     }
     written

@@ -1,4 +1,4 @@
-//! Upgrades of old, odd and hostile files.
+//! Tests of upgrades of old, malformed and hostile files.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn upgraded(text: &str) -> Upgrade {
 }
 
 #[test]
-fn a_hostile_file_keeps_everything_and_gains_what_is_new() {
+fn upgrade_preserves_hostile_file_and_adds_new_keys() {
     let upgrade = upgraded(HOSTILE);
     assert_eq!(upgrade.from, 1);
     assert_eq!(
@@ -111,7 +111,7 @@ fn an_upgrade_changes_no_decision() {
                 .replace("src.models", "deerflow.models")
                 .replace("src.sandbox", "deerflow.sandbox");
             let text = text.replace("    api_key:", "    model: m\n    api_key:");
-            // A file that holds nothing is refused; an upgrade makes of it what an empty map is.
+            // An empty file is rejected; an upgrade treats it as an empty map.
             let is_empty = text
                 .lines()
                 .all(|line| line.is_empty() || line.starts_with('#'));
@@ -143,7 +143,7 @@ fn the_upgraded_file_warns_no_more_than_before() {
 }
 
 #[test]
-fn every_section_of_the_example_is_one_paragraph() {
+fn every_example_section_is_one_paragraph() {
     let example = Node::parse(EXAMPLE).unwrap();
     for entry in example.entries() {
         let paragraphs = EXAMPLE
@@ -161,7 +161,7 @@ fn class_paths_of_newer_files_are_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_edited_safely_is_refused() {
+fn unsafe_edit_is_rejected() {
     assert!(matches!(
         upgrade_text("title: [\n"),
         Err(UpgradeError::Syntax(_))
@@ -247,16 +247,16 @@ fn a_link_stays_a_link() {
 }
 
 #[test]
-fn mutilated_files_are_upgraded_whole_or_refused() {
+fn truncated_files_are_upgraded_completely_or_rejected() {
     let lines: Vec<&str> = HOSTILE.lines().collect();
     let without_a_line = (0..lines.len()).map(|gone| {
-        let kept: Vec<&str> = lines
+        let preserved: Vec<&str> = lines
             .iter()
             .enumerate()
             .filter(|(at, _)| *at != gone)
             .map(|(_, line)| *line)
             .collect();
-        kept.join("\n")
+        preserved.join("\n")
     });
     let cut = HOSTILE
         .char_indices()

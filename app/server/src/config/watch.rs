@@ -1,4 +1,4 @@
-//! Notices edits of the configuration file.
+//! Watches the configuration file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,31 @@ use tokio_util::sync::CancellationToken;
 
 use super::handle::ConfigHandle;
 
-/// How long an editor may take to finish writing.
+/// Time for an editor to finish writing.
 const DEBOUNCE: Duration = Duration::from_millis(200);
-/// How often the file is looked at where changes are not announced, as on network file systems.
+/// Poll interval, for file systems without change events, such as network file systems.
 const POLL: Duration = Duration::from_secs(5);
 
 /// Reloads `handle` after each change of its file, until `shutdown`.
 ///
-/// The directory is watched rather than the file, since editors and orchestrators replace files.
+/// Watches the directory rather than the file, because editors and orchestrators replace files.
 pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
     let Some(directory) = handle.path().and_then(|path| path.parent()) else {
         return;
     };
     let changed = Arc::new(Notify::new());
-    let announce = Arc::clone(&changed);
-    let tell = move |event: notify::Result<notify::Event>| {
+    let notifier = Arc::clone(&changed);
+    let on_event = move |event: notify::Result<notify::Event>| {
         if may_be_a_change(&event) {
-            announce.notify_one();
+            notifier.notify_one();
         }
     };
-    let watcher = notify::recommended_watcher(tell).and_then(|mut watcher| {
+    let watcher = notify::recommended_watcher(on_event).and_then(|mut watcher| {
         watcher.watch(directory, RecursiveMode::NonRecursive)?;
         Ok(watcher)
     });
     if let Err(error) = &watcher {
-        tracing::warn!(%error, "configuration changes are not announced here, looking every {POLL:?}");
+        tracing::warn!(%error, "no change events for the configuration file, polling every {POLL:?}");
     }
     let mut poll = interval_at(Instant::now() + POLL, POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -47,14 +47,15 @@ pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
             _ = poll.tick() => {}
         }
         let handle = handle.clone();
-        let looked = tokio::task::spawn_blocking(move || handle.reload_now()).await;
-        if let Err(error) = looked {
-            tracing::error!(%error, "looking at the configuration file failed");
+        let reloaded = tokio::task::spawn_blocking(move || handle.reload_now()).await;
+        if let Err(error) = reloaded {
+            tracing::error!(%error, "cannot reload the configuration file");
         }
     }
 }
 
-/// Whether a file may hold something else than before. Looking at the file is told, too, and must not lead to the next look.
+/// Reports whether an event may mean changed content. Reading the file also causes events, which
+/// must not trigger another reload.
 fn may_be_a_change(event: &notify::Result<notify::Event>) -> bool {
     event.as_ref().map_or(true, |event| match event.kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
@@ -70,14 +71,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looking_at_the_file_is_no_reason_to_look_again() {
-        let told = |kind| may_be_a_change(&Ok(Event::new(kind)));
-        for looked in [
+    fn read_events_do_not_trigger_reload() {
+        let triggers = |kind| may_be_a_change(&Ok(Event::new(kind)));
+        for access in [
             AccessKind::Open(AccessMode::Any),
             AccessKind::Read,
             AccessKind::Close(AccessMode::Read),
         ] {
-            assert!(!told(EventKind::Access(looked)), "{looked:?}");
+            assert!(!triggers(EventKind::Access(access)), "{access:?}");
         }
         for changed in [
             EventKind::Access(AccessKind::Close(AccessMode::Write)),
@@ -85,7 +86,7 @@ mod tests {
             EventKind::Create(CreateKind::File),
             EventKind::Any,
         ] {
-            assert!(told(changed), "{changed:?}");
+            assert!(triggers(changed), "{changed:?}");
         }
         assert!(may_be_a_change(&Err(notify::Error::generic(
             "events were lost"

@@ -1,4 +1,4 @@
-//! What clients call the tools with, judged before anything is begun.
+//! Arguments of the tools, validated before a run starts.
 
 use harness::client::ChatOptions;
 use harness::ids::ThreadId;
@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The longest message, in bytes.
-const LONGEST_MESSAGE: usize = 1 << 20;
+/// Maximum length of a message, in bytes.
+const MAX_MESSAGE_BYTES: usize = 1 << 20;
 
 /// Arguments of `ask`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,25 +37,25 @@ pub(super) struct AskArgs {
     subagents: Option<bool>,
 }
 
-/// A question that can be asked.
+/// Validated arguments of `ask`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) message: String,
-    /// The conversation to go on with.
+    /// Conversation to continue.
     pub(super) thread: Option<ThreadId>,
     pub(super) options: ChatOptions,
 }
 
 impl Question {
-    /// Reads arguments; says in words what is wrong with them.
+    /// Parses the arguments; the error explains what is wrong.
     pub(super) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
         let args: AskArgs = read(arguments)?;
         if args.message.trim().is_empty() {
             return Err("`message` is empty".to_owned());
         }
-        if args.message.len() > LONGEST_MESSAGE {
+        if args.message.len() > MAX_MESSAGE_BYTES {
             return Err(format!(
-                "`message` has {} bytes, {LONGEST_MESSAGE} are the most",
+                "`message` has {} bytes, {MAX_MESSAGE_BYTES} are the most",
                 args.message.len()
             ));
         }
@@ -83,15 +83,15 @@ pub(super) struct ReadArtifactArgs {
     path: String,
 }
 
-/// A file that is wanted.
+/// Validated arguments of `read_artifact`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct ArtifactRequest {
     pub(super) thread: ThreadId,
     pub(super) path: String,
 }
 
-impl Wanted {
-    /// Reads arguments; says in words what is wrong with them.
+impl ArtifactRequest {
+    /// Parses the arguments; the error explains what is wrong.
     pub(super) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
         let args: ReadArtifactArgs = read(arguments)?;
         Ok(Self {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_as_the_client_asks_by_itself() {
+    fn omitted_arguments_use_client_defaults() {
         let asked = question(json!({ "message": "hi", "thread_id": null })).unwrap();
         assert_eq!(
             asked,
@@ -157,13 +157,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn invalid_arguments_are_named() {
         for (arguments, named) in [
             (json!({}), "message"),
             (json!({ "message": 5 }), "`message`"),
             (json!({ "message": " \n" }), "`message` is empty"),
             (
-                json!({ "message": "x".repeat(LONGEST_MESSAGE + 1) }),
+                json!({ "message": "x".repeat(MAX_MESSAGE_BYTES + 1) }),
                 "the most",
             ),
             (
@@ -179,7 +179,7 @@ mod tests {
         }
         assert!(Question::read(None).unwrap_err().contains("message"));
         assert!(
-            Wanted::read(json!({ "thread_id": "t" }).as_object().cloned())
+            ArtifactRequest::read(json!({ "thread_id": "t" }).as_object().cloned())
                 .unwrap_err()
                 .contains("path")
         );

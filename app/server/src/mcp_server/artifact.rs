@@ -1,4 +1,4 @@
-//! `read_artifact`: a file of a thread, as far as a client can use it.
+//! `read_artifact`: returns a file of a thread in a form that clients can use.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,16 +8,17 @@ use rmcp::model::{CallToolResult, ContentBlock};
 
 use super::outcome::failure;
 
-/// The largest file that is given, in bytes: it becomes a part of the caller's conversation.
-const LARGEST: u64 = 4 << 20;
+/// Maximum size of a returned file, in bytes: it becomes part of the caller's conversation.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Reads a file of the thread. Text is text, pictures are pictures, and of anything else only its size is told.
+/// Reads a file of the thread. Returns text as text and images as images; for other content, only
+/// an error with the size.
 pub(super) async fn read(files: &ThreadFiles, path: &str) -> CallToolResult {
     let path = match VirtualPath::parse(path) {
         Ok(path) => path,
         Err(error) => return failure(format!("`path` cannot be used: {error}")),
     };
-    match files.read_bytes(&path, LARGEST).await {
+    match files.read_bytes(&path, MAX_FILE_BYTES).await {
         Ok(bytes) => shown(&path, bytes),
         Err(error) => failure(format!("The file cannot be read: {error}")),
     }
@@ -41,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_pictures_are_shown_and_the_rest_is_named() {
+    fn text_and_images_are_returned_and_others_named() {
         let path = VirtualPath::parse("/mnt/user-data/outputs/a").unwrap();
         let text = shown(&path, "grün".into());
         assert_eq!(text.content[0].as_text().unwrap().text, "grün");

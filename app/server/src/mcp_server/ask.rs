@@ -1,9 +1,9 @@
-//! `ask`: one question as a run, followed to its end or stopped when nobody waits for it any more.
+//! `ask`: executes one question as a run, and cancels the run if the caller no longer waits.
 
 use std::pin::pin;
 
 use futures_util::StreamExt;
-use harness::client::{Client, ClientError, Conversation, Question as Asked};
+use harness::client::{Client, ClientError, Conversation, Question as PendingQuestion};
 use harness::ids::ThreadId;
 use harness::runtime::runs::RunError;
 use harness::runtime::runs::store::AdmitError;
@@ -13,60 +13,61 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Question;
-use super::news::{Activity, News, PACE};
+use super::elicitation::Elicitor;
 use super::outcome::{Answer, Outcome, failure};
-use super::person::Person;
+use super::progress::{Activity, MIN_INTERVAL, RunProgress};
 
-/// Who asked, and hears of the run meanwhile.
-pub(super) trait Listener: Send + 'static {
-    /// Tells how far the run is. Never waits.
-    fn progress(&mut self, number: u32, doing: String);
-    /// Tells what the agent did. Never waits.
-    fn activity(&mut self, activity: Activity);
+/// Receiver of progress reports of a run. Methods must not block.
+pub(super) trait RunListener: Send + 'static {
+    /// Reports progress, as an increasing number and a status text.
+    fn report_progress(&mut self, number: u32, status: String);
+    /// Reports a tool call or a tool result.
+    fn report_activity(&mut self, activity: Activity);
 }
 
-/// One question and the runs that come of it.
+/// One question and the runs that answer it.
 #[derive(Debug)]
-pub(super) struct Asking<L> {
+pub(super) struct QuestionRun<L> {
     client: Client,
-    /// Who is asked what only a person can say.
-    person: Option<Person>,
-    /// Says that nobody waits for the answer any more.
+    /// Asks the client's user, if the client supports it.
+    elicitor: Option<Elicitor>,
+    /// Cancelled when the caller no longer waits for the answer.
     stop: CancellationToken,
     listener: L,
-    news: News,
-    looks: Interval,
+    progress: RunProgress,
+    ticks: Interval,
 }
 
-impl<L: Listener> Asking<L> {
-    /// For this listener, until the token says that nobody waits any more.
+impl<L: RunListener> QuestionRun<L> {
+    /// Creates a question run that reports to `listener` until `stop` is cancelled.
     pub(super) fn new(
         client: Client,
         listener: L,
-        person: Option<Person>,
+        elicitor: Option<Elicitor>,
         stop: CancellationToken,
     ) -> Self {
-        let mut looks = interval(PACE);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = interval(MIN_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             client,
-            person,
+            elicitor,
             stop,
             listener,
-            news: News::new(Instant::now()),
-            looks,
+            progress: RunProgress::new(Instant::now()),
+            ticks,
         }
     }
 
-    /// Asks, and gives what came of it: an error's result where nothing did. A run that is told to stop is over when this returns.
+    /// Runs the question and returns the tool result; failures become error results. After a
+    /// cancellation, the run has ended when this returns.
     pub(super) async fn ask(mut self, question: Question, thread: ThreadId) -> CallToolResult {
-        self.follow(question, &thread)
+        self.run_to_end(question, &thread)
             .await
             .map_or_else(failure, Answer::into_result)
     }
 
-    /// Follows the runs to the end of the last: one for the question, and one more for each answer of a person.
-    async fn follow(
+    /// Follows the run of the question, and one further run for each set of answers from the user.
+    async fn run_to_end(
         &mut self,
         Question {
             message, options, ..
@@ -74,24 +75,24 @@ impl<L: Listener> Asking<L> {
         thread: &ThreadId,
     ) -> Result<Answer, String> {
         let mut outcome = Outcome::default();
-        let mut begun = self.client.stream_with(message, thread, &options).await;
+        let mut started = self.client.stream_with(message, thread, &options).await;
         loop {
-            let mut conversation = begun.map_err(|error| refusal(&error, thread))?;
-            self.listen(&mut conversation, &mut outcome).await?;
+            let mut conversation = started.map_err(|error| start_failure(&error, thread))?;
+            self.follow(&mut conversation, &mut outcome).await?;
             if outcome.is_cancelled {
                 return Err(format!(
                     "The run was stopped before it was done. What was said stays in thread {thread}."
                 ));
             }
-            let Some(answers) = self.answers(&outcome.open, thread).await? else {
+            let Some(answers) = self.ask_user(&outcome.open, thread).await? else {
                 return Ok(outcome.answer(thread, &conversation.run_id, &options));
             };
-            begun = self.client.resume_with(answers, thread, &options).await;
+            started = self.client.resume_with(answers, thread, &options).await;
         }
     }
 
-    /// Takes in what a run tells until it is over.
-    async fn listen(
+    /// Processes the events of a run until its end.
+    async fn follow(
         &mut self,
         conversation: &mut Conversation,
         outcome: &mut Outcome,
@@ -105,15 +106,15 @@ impl<L: Listener> Asking<L> {
             tokio::select! {
                 () = stop.cancelled() => {
                     if let Err(error) = self.client.cancel(&thread, &run).await {
-                        tracing::debug!(%error, run_id = %run, "the run could not be stopped");
+                        tracing::debug!(%error, run_id = %run, "cannot cancel the run");
                     }
                     return Err(stopped(&thread));
                 }
-                () = self.look() => {}
+                () = self.report_when_due() => {}
                 event = conversation.next() => match event {
                     Some(Ok(event)) => {
-                        self.news.take(&event).into_iter().for_each(|activity| self.listener.activity(activity));
-                        outcome.take(event);
+                        self.progress.observe(&event).into_iter().for_each(|activity| self.listener.report_activity(activity));
+                        outcome.observe(event);
                     }
                     Some(Err(error)) => return Err(format!("The run failed: {error}. What was said stays in thread {thread}.")),
                     None => return Ok(()),
@@ -122,33 +123,34 @@ impl<L: Listener> Asking<L> {
         }
     }
 
-    /// Asks the person what is open; nothing where there is nobody, no answer, or where the answer before was not understood: a form
-    /// that says something else than yes or no would say it for ever.
-    async fn answers(
+    /// Asks the user about the pending interrupts. Returns `None` if there is no user to ask, no
+    /// answer, or if a previous answer was rejected: repeating the question could loop forever,
+    /// because some forms send neither yes nor no.
+    async fn ask_user(
         &mut self,
-        open: &[Asked],
+        open: &[PendingQuestion],
         thread: &ThreadId,
     ) -> Result<Option<Value>, String> {
         let askable = !open.is_empty() && open.iter().all(|question| question.error().is_none());
-        let Some(person) = self.person.clone().filter(|_| askable) else {
+        let Some(elicitor) = self.elicitor.clone().filter(|_| askable) else {
             return Ok(None);
         };
-        self.news.wait();
-        let (mut answers, stop) = (pin!(person.answers(open)), self.stop.clone());
+        self.progress.mark_waiting();
+        let (mut answers, stop) = (pin!(elicitor.ask_all(open)), self.stop.clone());
         loop {
             tokio::select! {
                 () = stop.cancelled() => return Err(stopped(thread)),
-                () = self.look() => {}
+                () = self.report_when_due() => {}
                 answers = &mut answers => return Ok(answers),
             }
         }
     }
 
-    /// Waits for the next look at the news, and tells what is due.
-    async fn look(&mut self) {
-        self.looks.tick().await;
-        if let Some((number, doing)) = self.news.progress(Instant::now()) {
-            self.listener.progress(number, doing);
+    /// Waits for the next tick and reports progress if it is due.
+    async fn report_when_due(&mut self) {
+        self.ticks.tick().await;
+        if let Some((number, status)) = self.progress.due_report(Instant::now()) {
+            self.listener.report_progress(number, status);
         }
     }
 }
@@ -157,8 +159,8 @@ fn stopped(thread: &ThreadId) -> String {
     format!("The run was stopped, as it was asked for. What was said stays in thread {thread}.")
 }
 
-/// Why a question was not asked.
-fn refusal(error: &ClientError, thread: &ThreadId) -> String {
+/// Explains why the question was not started.
+fn start_failure(error: &ClientError, thread: &ThreadId) -> String {
     match error {
         ClientError::Run(RunError::Admit(AdmitError::ThreadBusy { .. })) => {
             format!(

@@ -1,18 +1,19 @@
-//! `deerflow mcp`: the agent as a tool of MCP clients, from opening the installation to leaving it in order.
+//! `deerflow mcp`: serves the agent as a tool to one MCP client.
 //!
-//! A client starts the process and talks with it over its standard streams; `lines` reads and writes them, `server` answers what is
-//! asked, and each question is a run that `ask` follows. What is not asked for ends with the client: its runs are stopped.
+//! The client starts this process and communicates over standard input and output. `framing` reads
+//! and writes messages, `server` handles requests, and `ask` executes each question as a run. Runs
+//! that are active when the client disconnects are cancelled.
 
 mod arguments;
 mod artifact;
 mod ask;
-mod caller;
-mod lines;
-mod news;
+mod call_limit;
+mod elicitation;
+mod framing;
 mod outcome;
-mod person;
-mod places;
-mod reading;
+mod parse;
+mod progress;
+mod progress_sink;
 mod server;
 mod stdio;
 mod tools;
@@ -28,20 +29,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::FileArgs;
 use crate::config::{ConfigHandle, Settings, watch};
-use crate::lifecycle::{watch_signals, wind_down};
+use crate::lifecycle::{shut_down_app, watch_signals};
 use crate::telemetry;
 use crate::wiring::{App, Role};
 use server::AgentServer;
 
-/// How long the runs of a client that left may take to stop.
-const STOP_LIMIT: Duration = Duration::from_secs(10);
-/// How long the last answers may take to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Timeout for cancelling the runs of a disconnected client.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for writing the last responses.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves one client until it closes its end or a signal ends the process.
+/// Serves one client until it disconnects or a signal arrives.
 ///
 /// # Errors
-/// When the configuration or the stores cannot be used.
+/// The configuration or the stores cannot be used.
 pub async fn run(args: FileArgs, environment: Environment) -> anyhow::Result<ExitCode> {
     let (input, output) = stdio::take()?;
     let loaded = load(args.config.as_deref(), &environment)?;
@@ -50,34 +51,42 @@ pub async fn run(args: FileArgs, environment: Environment) -> anyhow::Result<Exi
     let telemetry = telemetry::start(&loaded.config, &environment, &services)?;
     loaded.log();
     let config = ConfigHandle::new(loaded, environment);
-    let over = CancellationToken::new();
-    services.spawn(TaskKind::Service, "signals", watch_signals(over.clone()));
+    let shutdown = CancellationToken::new();
+    services.spawn(
+        TaskKind::Service,
+        "signals",
+        watch_signals(shutdown.clone()),
+    );
     services.spawn(
         TaskKind::Service,
         "configuration",
-        watch(config.clone(), over.clone()),
+        watch(config.clone(), shutdown.clone()),
     );
     let app = tokio::select! {
-        app = App::build(&settings, &config, Role::Guest, Tasks::new(), over.clone()) => app?,
-        () = over.cancelled() => return Ok(ExitCode::SUCCESS),
+        app = App::build(&settings, &config, Role::Guest, Tasks::new(), shutdown.clone()) => app?,
+        () = shutdown.cancelled() => return Ok(ExitCode::SUCCESS),
     };
-    tracing::info!("ready for an mcp client");
-    let (link, writer) = lines::open(input, output, &over, &services);
+    tracing::info!("ready for the mcp client");
+    let (transport, writer) = framing::open(input, output, &shutdown, &services);
     let server = AgentServer::new(&app);
-    let places = server.places();
-    // What this ends with, a panic of the protocol's machine included, leaves the rest to be done.
-    let ended = serve_directly_with_ct(server, link, None, over.clone())
+    let call_limiter = server.call_limiter();
+    // However the session ends, even by a panic in the protocol implementation, the steps below
+    // must run.
+    let ended = serve_directly_with_ct(server, transport, None, shutdown.clone())
         .waiting()
         .await;
-    tracing::info!(?ended, "the mcp client is gone");
-    over.cancel();
-    if timeout(STOP_LIMIT, places.all_free()).await.is_err() {
+    tracing::info!(?ended, "mcp client disconnected");
+    shutdown.cancel();
+    if timeout(STOP_TIMEOUT, call_limiter.wait_until_idle())
+        .await
+        .is_err()
+    {
         tracing::warn!(
-            "some runs did not stop in time; the next start, or another process, goes on with them"
+            "some runs did not stop in time; the next start or another process resumes them"
         );
     }
-    _ = timeout(LAST_WORDS, writer).await;
-    wind_down(&app, Instant::now()).await;
+    _ = timeout(FLUSH_TIMEOUT, writer).await;
+    shut_down_app(&app, Instant::now()).await;
     services.token().cancel();
     telemetry.stop().await;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! What became of a question, as a client and its model read it.
+//! Collects the result of a question, for the client and its model.
 
 use harness::client::{ChatOptions, EventKind, Question, StreamEvent};
 use harness::ids::{RunId, ThreadId};
@@ -8,13 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::commands::chat::command_to_allow;
+use crate::commands::chat::approval_command;
 
-/// What is said when a run ends without a word.
-const SILENT: &str = "The agent ended without an answer.";
+/// Text of a result without an answer.
+const NO_ANSWER: &str = "The agent ended without an answer.";
 
-/// What is said when a run has not ended, but waits.
-const WAITING: &str =
+/// Text of a result whose run waits for the user.
+const WAITING_NOTICE: &str =
     "The agent is not done: it waits for a person, whom this client could not ask. It needs";
 
 /// The structured result of `ask`.
@@ -39,9 +39,9 @@ pub(super) struct Answer {
     pub(super) title: Option<String>,
     /// What this answer cost.
     pub(super) usage: Usage,
-    /// The command with which a person allows what it waits for.
+    /// Shell command with which a user approves the pending calls.
     #[serde(skip)]
-    way_to_allow: String,
+    approval_command: String,
 }
 
 /// Tokens of a run.
@@ -64,21 +64,21 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// What a question has come to so far, in one run or in those that a person's answers sent on.
+/// Intermediate result of a question, over all runs that it needed.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     state: Value,
     usage: Usage,
     question: Option<String>,
-    /// What the run waits for a person to say, when it is over.
+    /// Interrupts that are pending after the run.
     pub(super) open: Vec<Question>,
-    /// Whether somebody stopped it.
+    /// `true` if the run was cancelled.
     pub(super) is_cancelled: bool,
 }
 
 impl Outcome {
-    /// Takes an event in.
-    pub(super) fn take(&mut self, event: StreamEvent) {
+    /// Updates the result with an event.
+    pub(super) fn observe(&mut self, event: StreamEvent) {
         match event.kind {
             EventKind::Values => self.state = event.data,
             EventKind::End => {
@@ -87,7 +87,7 @@ impl Outcome {
                 self.is_cancelled = event.is_cancelled();
                 self.open = event.questions();
             }
-            // A card is the last word of its turn: what follows was said knowing the answer.
+            // A clarification ends its turn: text after it was written after the answer.
             _ if event.text().is_some() => self.question = None,
             EventKind::MessagesTuple if event.data["artifact"]["human_input"].is_object() => {
                 self.question = event.data["content"].as_str().map(str::to_owned);
@@ -96,15 +96,15 @@ impl Outcome {
         }
     }
 
-    /// All of it, when the run is over.
+    /// Builds the final result.
     pub(super) fn answer(self, thread: &ThreadId, run: &RunId, asked: &ChatOptions) -> Answer {
         let artifacts = self.state["artifacts"].as_array().into_iter().flatten();
         Answer {
             thread_id: thread.to_string(),
             run_id: run.to_string(),
-            text: last_words(&self.state["messages"]),
+            text: final_text(&self.state["messages"]),
             question: self.question,
-            waits_for: self.open.iter().map(told).collect(),
+            waits_for: self.open.iter().map(describe).collect(),
             artifacts: artifacts
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
@@ -114,31 +114,31 @@ impl Outcome {
                 .filter(|title| !title.is_empty())
                 .map(str::to_owned),
             usage: self.usage,
-            way_to_allow: command_to_allow(thread, asked),
+            approval_command: approval_command(thread, asked),
         }
     }
 }
 
-/// A question to a person, in words.
-pub(super) fn told(question: &Question) -> String {
+/// Describes an interrupt in words.
+pub(super) fn describe(question: &Question) -> String {
     let Some(calls) = question.calls() else {
         return question.text();
     };
-    let told = calls.iter().map(|call| {
+    let describe = calls.iter().map(|call| {
         let reason = call
             .reason
             .map(|reason| format!(": {reason}"))
             .unwrap_or_default();
         format!(
-            "leave to call {} with {}{reason}",
+            "approval to call {} with {}{reason}",
             call.name, call.arguments
         )
     });
-    told.collect::<Vec<_>>().join("; ")
+    describe.collect::<Vec<_>>().join("; ")
 }
 
-/// The last text of the agent since the user last spoke, as its guards left it.
-fn last_words(messages: &Value) -> String {
+/// Returns the last text of the agent after the last user message, as modified by its middlewares.
+fn final_text(messages: &Value) -> String {
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();
     let is_users = |message: &&Value| {
         message["type"] == "human" && message["additional_kwargs"][kwargs::HIDE_FROM_UI] != true
@@ -156,7 +156,8 @@ fn last_words(messages: &Value) -> String {
 }
 
 impl Answer {
-    /// As a result of the tool. Clients that show no structured content to their model find how to go on in a text of its own.
+    /// Converts the answer to a tool result. The next steps are also given as text, for clients
+    /// that do not show structured content to their model.
     pub(super) fn into_result(self) -> CallToolResult {
         let mut content = Vec::new();
         if !self.text.is_empty() {
@@ -169,27 +170,27 @@ impl Answer {
         }
         if !self.waits_for.is_empty() {
             content.push(ContentBlock::text(format!(
-                "{WAITING}\n\n{}",
+                "{WAITING_NOTICE}\n\n{}",
                 self.waits_for.join("\n")
             )));
         }
         if content.is_empty() {
-            content.push(ContentBlock::text(SILENT));
+            content.push(ContentBlock::text(NO_ANSWER));
         }
-        content.push(ContentBlock::text(self.way_on()));
+        content.push(ContentBlock::text(self.next_step()));
         let mut result = CallToolResult::success(content);
         result.structured_content = serde_json::to_value(self).ok();
         result
     }
 
-    fn way_on(&self) -> String {
+    fn next_step(&self) -> String {
         let thread = &self.thread_id;
         let mut way = match (self.waits_for.is_empty(), &self.question) {
             (true, None) => format!("[To go on, call ask with thread_id {thread}."),
             (true, Some(_)) => format!("[To answer, call ask with thread_id {thread}."),
             (false, _) => format!(
                 "[A person answers in the web UI, or with `{}`. A call of ask on it drops that.",
-                self.way_to_allow
+                self.approval_command
             ),
         };
         if !self.artifacts.is_empty() {
@@ -203,7 +204,7 @@ impl Answer {
     }
 }
 
-/// A result that says in words why there is no other.
+/// Builds an error result with a text.
 pub(super) fn failure(problem: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(problem)])
 }

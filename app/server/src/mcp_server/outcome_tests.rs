@@ -1,4 +1,4 @@
-//! Events and the result that they become.
+//! Tests of results built from events.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn event(kind: &str, data: Value) -> StreamEvent {
 
 fn answer(events: Vec<StreamEvent>) -> Answer {
     let mut outcome = Outcome::default();
-    events.into_iter().for_each(|event| outcome.take(event));
+    events.into_iter().for_each(|event| outcome.observe(event));
     outcome.answer(
         &ThreadId::parse("t").unwrap(),
         &RunId::parse("r").unwrap(),
@@ -27,7 +27,7 @@ fn texts(result: &CallToolResult) -> Vec<&str> {
 }
 
 #[test]
-fn the_answer_is_the_last_text_of_the_turn_as_the_thread_has_it() {
+fn answer_is_last_text_of_turn_in_thread() {
     let messages = json!([
         { "type": "human", "content": "before" },
         { "type": "ai", "content": "an old answer" },
@@ -72,7 +72,7 @@ fn the_answer_is_the_last_text_of_the_turn_as_the_thread_has_it() {
 }
 
 #[test]
-fn a_question_is_told_with_the_way_to_answer_it() {
+fn question_includes_how_to_answer() {
     let card = json!({ "type": "tool", "content": "Which?\n1. red", "artifact": { "human_input": { "kind": "human_input_request" } } });
     let state = json!({ "messages": [{ "type": "human", "content": "?" }, { "type": "ai", "content": "" }], "artifacts": null });
     let asked = answer(vec![
@@ -84,11 +84,11 @@ fn a_question_is_told_with_the_way_to_answer_it() {
         ("", Some("Which?\n1. red"))
     );
     let result = asked.into_result();
-    let told = texts(&result);
+    let describe = texts(&result);
     assert!(
-        told[0].ends_with("Which?\n1. red")
-            && told[1].starts_with("[To answer, call ask with thread_id t."),
-        "{told:?}"
+        describe[0].ends_with("Which?\n1. red")
+            && describe[1].starts_with("[To answer, call ask with thread_id t."),
+        "{describe:?}"
     );
     assert_eq!(result.is_error, Some(false));
     let words = event(
@@ -102,7 +102,7 @@ fn a_question_is_told_with_the_way_to_answer_it() {
 }
 
 #[test]
-fn a_run_that_waits_is_no_answer_and_says_how_a_person_gives_one() {
+fn waiting_run_is_no_answer_and_explains_approval() {
     let call =
         json!({ "name": "bash", "args": { "command": "rm a" }, "description": "it removes" });
     let end = |questions| {
@@ -115,17 +115,17 @@ fn a_run_that_waits_is_no_answer_and_says_how_a_person_gives_one() {
     let asked = answer(vec![waiting.clone()]);
     assert_eq!(
         asked.waits_for,
-        [r#"leave to call bash with {"command":"rm a"}: it removes"#]
+        [r#"approval to call bash with {"command":"rm a"}: it removes"#]
     );
     let result = asked.into_result();
-    let told = texts(&result);
+    let describe = texts(&result);
     assert!(
-        told[0].starts_with(WAITING) && told[0].ends_with("it removes"),
-        "{told:?}"
+        describe[0].starts_with(WAITING_NOTICE) && describe[0].ends_with("it removes"),
+        "{describe:?}"
     );
     assert!(
-        told[1].contains("`deerflow chat --thread t --answer yes`") && told.len() == 2,
-        "{told:?}"
+        describe[1].contains("`deerflow chat --thread t --answer yes`") && describe.len() == 2,
+        "{describe:?}"
     );
     let gone_on = answer(vec![waiting, end(json!([]))]);
     assert_eq!(
@@ -136,8 +136,8 @@ fn a_run_that_waits_is_no_answer_and_says_how_a_person_gives_one() {
 }
 
 #[test]
-fn a_run_without_a_word_says_so() {
+fn silent_run_is_reported() {
     let result = answer(Vec::new()).into_result();
-    assert_eq!(texts(&result)[0], SILENT);
+    assert_eq!(texts(&result)[0], NO_ANSWER);
     assert_eq!(result.structured_content.unwrap()["text"], "");
 }

@@ -1,4 +1,4 @@
-//! What is said to a client: who this is, which tools there are, and what came of a call.
+//! MCP request handler: server information, tool list and tool calls.
 #![expect(
     deprecated,
     reason = "log messages are on their way out of the protocol, and what clients show today"
@@ -25,21 +25,21 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
-use super::arguments::{Question, Wanted};
-use super::ask::Asking;
+use super::arguments::{ArtifactRequest, Question};
+use super::ask::QuestionRun;
+use super::call_limit::{CallLimiter, CallPermit, MAX_CALLS};
+use super::elicitation::Elicitor;
 use super::outcome::failure;
-use super::person::Person;
-use super::places::{MOST_CALLS, Place, Places};
 use super::tools::{ASK, READ_ARTIFACT, tools};
-use super::{artifact, caller};
+use super::{artifact, progress_sink};
 use crate::wiring::App;
 
-/// What clients tell their models of all tools together.
+/// Instructions for the client's model.
 const INSTRUCTIONS: &str = "DeerFlow is an agent that researches, writes and works with files and tools of its own. `ask` gives it a task and \
     waits for the answer, which may take minutes. It knows nothing of your conversation: say everything that it needs. Each answer names a \
     thread_id; ask again with it to go on where the agent stands, or to answer its questions. `read_artifact` reads files that it made.";
 
-/// Answers one client.
+/// Handles the requests of one client.
 #[derive(Debug)]
 pub(super) struct AgentServer {
     runs: Arc<RunsFacade>,
@@ -47,13 +47,13 @@ pub(super) struct AgentServer {
     files: Arc<dyn ThreadFilesPort>,
     ids: Arc<dyn IdSource>,
     tasks: Tasks,
-    places: Places,
-    /// From which level on the client wants to hear what agents do.
+    call_limiter: CallLimiter,
+    /// Minimum level of the log messages that the client wants.
     level: Mutex<Option<LoggingLevel>>,
 }
 
 impl AgentServer {
-    /// Over this installation, for its default user.
+    /// Creates a handler over this installation, for its default user.
     pub(super) fn new(app: &App) -> Self {
         let gateway = &app.gateway;
         Self {
@@ -62,53 +62,57 @@ impl AgentServer {
             files: gateway.files.clone(),
             ids: gateway.ids.clone(),
             tasks: app.tasks.clone(),
-            places: Places::new(),
+            call_limiter: CallLimiter::new(),
             level: Mutex::default(),
         }
     }
 
-    /// The places of calls that are worked on.
-    pub(super) fn places(&self) -> Places {
-        self.places.clone()
+    /// Returns the limiter of concurrent calls.
+    pub(super) fn call_limiter(&self) -> CallLimiter {
+        self.call_limiter.clone()
     }
 
-    /// Asks in a task of its own, so that a panic is an answer and the end of the process waits.
+    /// Runs a question in its own task, so that a panic becomes an error result and shutdown waits
+    /// for the task.
     async fn ask(
         &self,
         question: Question,
-        place: Place,
+        permit: CallPermit,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResult, String> {
         let thread = match &question.thread {
-            Some(thread) => self.known(thread).await?,
+            Some(thread) => self.existing_thread(thread).await?,
             None => self.ids.thread_id(),
         };
-        let (caller, telling) = caller::of(&context, *self.level.lock());
-        let asking = Asking::new(
+        let (sink, notifications) = progress_sink::of(&context, *self.level.lock());
+        let question_run = QuestionRun::new(
             Client::new(self.runs.clone()),
-            caller,
-            Person::behind(&context.peer),
+            sink,
+            Elicitor::for_client(&context.peer),
             context.ct.clone(),
         );
-        let asking = async move {
-            let _place = place;
-            asking.ask(question, thread).await
+        let question_run = async move {
+            let _permit = permit;
+            question_run.ask(question, thread).await
         };
-        let asking = self.tasks.spawn(TaskKind::Finish, "mcp question", asking);
-        let (answer, _) = tokio::join!(asking, context.ct.run_until_cancelled(telling));
+        let question_run = self
+            .tasks
+            .spawn(TaskKind::Finish, "mcp question", question_run);
+        let (answer, _) = tokio::join!(question_run, context.ct.run_until_cancelled(notifications));
         let answer = answer.map_err(|gone| gone.to_string())?;
         answer.map_err(|_panic| {
             "The question could not be asked: the log of this server says why.".to_owned()
         })
     }
 
-    async fn read_artifact(&self, wanted: Wanted) -> Result<CallToolResult, String> {
-        let thread = self.known(&wanted.thread).await?;
-        Ok(artifact::read(&self.files.thread(DEFAULT_USER_ID, &thread), &wanted.path).await)
+    async fn read_artifact(&self, request: ArtifactRequest) -> Result<CallToolResult, String> {
+        let thread = self.existing_thread(&request.thread).await?;
+        Ok(artifact::read(&self.files.thread(DEFAULT_USER_ID, &thread), &request.path).await)
     }
 
-    /// The thread, if it exists: a model that makes up an id must not take a new conversation for an old one.
-    async fn known(&self, thread: &ThreadId) -> Result<ThreadId, String> {
+    /// Returns the thread if it exists. A model may invent ids; an invented id must not start a new
+    /// conversation.
+    async fn existing_thread(&self, thread: &ThreadId) -> Result<ThreadId, String> {
         let found = self
             .threads
             .get(thread, &Owner::User(DEFAULT_USER_ID.to_owned()))
@@ -124,13 +128,14 @@ impl AgentServer {
 
 impl ServerHandler for AgentServer {
     fn get_info(&self) -> ServerConfig {
-        let own = Implementation::new("deerflow", env!("CARGO_PKG_VERSION")).with_title("DeerFlow");
+        let implementation =
+            Implementation::new("deerflow", env!("CARGO_PKG_VERSION")).with_title("DeerFlow");
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_logging()
             .build();
         ServerConfig::new(capabilities)
-            .with_server_info(own)
+            .with_server_info(implementation)
             .with_instructions(INSTRUCTIONS)
     }
 
@@ -174,38 +179,38 @@ impl ServerHandler for AgentServer {
                 None,
             ));
         }
-        let Some(place) = self.places.take() else {
+        let Some(permit) = self.call_limiter.try_acquire() else {
             let full = format!(
-                "This server works on {MOST_CALLS} calls already. Call again when one of them is answered."
+                "This server works on {MAX_CALLS} calls already. Call again when one of them is answered."
             );
             return Ok(failure(full).into());
         };
-        let done = match &*request.name {
+        let result = match &*request.name {
             ASK => match Question::read(request.arguments) {
-                Ok(question) => self.ask(question, place, context).await,
+                Ok(question) => self.ask(question, permit, context).await,
                 Err(problem) => Err(problem),
             },
-            _ => match Wanted::read(request.arguments) {
-                Ok(wanted) => self.read_artifact(wanted).await,
+            _ => match ArtifactRequest::read(request.arguments) {
+                Ok(request) => self.read_artifact(request).await,
                 Err(problem) => Err(problem),
             },
         };
-        Ok(done.unwrap_or_else(failure).into())
+        Ok(result.unwrap_or_else(failure).into())
     }
 
-    /// What is no request that this protocol knows: the method, or what it came with.
+    /// Rejects requests with an unknown method or with invalid parameters.
     fn on_custom_request(
         &self,
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<CustomResult, ErrorData>> + Send + '_ {
         let method: String = request.method.chars().take(80).collect();
-        let known = [
+        let existing_thread = [
             CallToolRequestMethod::VALUE,
             InitializeResultMethod::VALUE,
             SetLevelRequestMethod::VALUE,
         ];
-        std::future::ready(Err(match known.contains(&&*method) {
+        std::future::ready(Err(match existing_thread.contains(&&*method) {
             true => ErrorData::invalid_params(
                 format!("the parameters of {method} are not what they should be"),
                 None,

@@ -1,4 +1,4 @@
-//! The process's standard streams, for the protocol alone.
+//! Reserves the standard streams of the process for the protocol.
 
 use std::fs::File;
 use std::io;
@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 
-/// Gives standard input and standard output, and takes both from all others: who reads there finds nothing any more, and what is printed,
-/// also by a program that is started, goes to standard error.
+/// Returns standard input and standard output, and replaces both for the rest of the process and
+/// its children: reads find the end of the stream, and output goes to standard error.
 ///
 /// # Errors
-/// When the system has no more files for this process.
+/// The process has no free file descriptors.
 pub(super) fn take() -> io::Result<(tokio::fs::File, tokio::fs::File)> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;

@@ -1,16 +1,16 @@
-//! The tools that clients are offered, with schemas from the types that they are called with and answer with.
+//! Tool definitions, with schemas derived from the argument and result types.
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 
 use super::arguments::{AskArgs, ReadArtifactArgs};
 use super::outcome::Answer;
 
-/// Asks the agent.
+/// Name of the tool that asks the agent.
 pub(super) const ASK: &str = "ask";
-/// Reads a file that the agent made.
+/// Name of the tool that reads a file.
 pub(super) const READ_ARTIFACT: &str = "read_artifact";
 
-/// All tools.
+/// Returns all tools.
 pub(super) fn tools() -> Vec<Tool> {
     let ask = "Give the DeerFlow agent a task or a question and wait for its answer. It can search and read the web, work with files, run \
         tools and plan, as far as its installation allows. The answer names a thread_id: call again with it to go on, and to answer when \
@@ -21,7 +21,7 @@ pub(super) fn tools() -> Vec<Tool> {
         of(ASK, ask)
             .with_input_schema::<AskArgs>()
             .with_output_schema::<Answer>()
-            // The agent does what it was asked, with whatever it was given.
+            // The agent may do anything that its tools allow.
             .with_annotations(
                 ToolAnnotations::with_title("Ask DeerFlow")
                     .read_only(false)
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_say_what_may_be_left_out_and_what_every_field_means() {
+    fn schemas_mark_optional_fields_and_describe_all() {
         let tools: Value = serde_json::to_value(tools()).unwrap();
         assert_eq!(tools[0]["inputSchema"]["required"], json!(["message"]));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What the process tells of itself: the log, as text for people or JSON for machines, and traces when somebody collects them.
+//! Logs as text or JSON, and traces for an OpenTelemetry collector.
 
 mod traces;
 
@@ -14,16 +14,17 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-/// What was started. It lives as long as the process has something to tell.
+/// Started telemetry.
 #[derive(Debug)]
-#[must_use = "the last traces are sent when this is stopped"]
+#[must_use = "remaining traces are exported by `stop`"]
 pub struct Telemetry(Option<SdkTracerProvider>);
 
-/// Starts logging to standard error, every line with the ids of its run and thread, and sends traces to the collector that the
-/// environment names (`OTEL_EXPORTER_OTLP_ENDPOINT`). `RUST_LOG` wins over `log_level`. A second call changes nothing.
+/// Starts logging to standard error, with the ids of run and thread on each line, and exports
+/// traces if the environment names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT`). `RUST_LOG` takes
+/// precedence over `log_level`. A second call has no effect.
 ///
 /// # Errors
-/// When the environment names a collector in a way that cannot be meant.
+/// The configuration of the collector is invalid.
 pub fn start(
     config: &AppConfig,
     environment: &Environment,
@@ -31,7 +32,8 @@ pub fn start(
 ) -> anyhow::Result<Telemetry> {
     let provider = traces::provider(environment, tasks)?;
     let traces = provider.as_ref().map(traces::layer);
-    // What the migrations do step by step is of no use to an operator, and what MCP servers and other agents say is not for the log.
+    // Operators do not need the single steps of migrations, and output of MCP servers and other
+    // agents must not be logged.
     let quiet = format!(
         "{},sea_orm_migration=warn,rmcp=error,agent_client_protocol=error",
         config.log_level.as_filter()
@@ -42,7 +44,7 @@ pub fn start(
         .with(traces)
         .try_init();
     if let Err(error) = started {
-        tracing::debug!(%error, "logging has been started before");
+        tracing::debug!(%error, "logging was already started");
     }
     Ok(Telemetry(provider))
 }
@@ -67,14 +69,15 @@ fn log<S: Subscriber + for<'a> LookupSpan<'a>>(
 }
 
 impl Telemetry {
-    /// Sends what was not sent yet, for a few seconds at most.
+    /// Exports the remaining traces, with a timeout.
     pub async fn stop(self) {
         let Some(provider) = self.0 else { return };
-        let stopped =
-            tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(traces::LAST_WORDS))
-                .await;
+        let stopped = tokio::task::spawn_blocking(move || {
+            provider.shutdown_with_timeout(traces::FLUSH_TIMEOUT)
+        })
+        .await;
         if let Ok(Err(error)) = stopped {
-            tracing::warn!(%error, "the last traces were not sent");
+            tracing::warn!(%error, "cannot export the remaining traces");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Traces by OTLP over HTTP, as JSON, to the collector that the standard variables of OpenTelemetry name. Without one nothing
-//! is gathered and nothing is paid.
+//! Exports traces by OTLP over HTTP as JSON, configured by the standard OpenTelemetry variables.
+//! Without a collector there is no overhead.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::registry::LookupSpan;
 
-/// How long a stopping process tries to send what it still has.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
+/// Timeout of the last export at shutdown.
+pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a batch may take on its way.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of one export.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 const SERVICE: &str = "deerflow";
 
-/// Where spans are gathered and sent in batches, if somebody collects them. The exporter reads the further variables itself
-/// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`, ..).
+/// Creates the tracer provider if a collector is configured. The exporter reads the other variables
+/// itself (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`, ..).
 pub(super) fn provider(
     environment: &Environment,
     tasks: &Tasks,
@@ -44,19 +44,19 @@ pub(super) fn provider(
         return Ok(None);
     };
     let client = reqwest::Client::builder()
-        .timeout(PATIENCE)
+        .timeout(EXPORT_TIMEOUT)
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
     let exporter = SpanExporter::builder()
         .with_http()
-        .with_http_client(OnRuntime {
+        .with_http_client(RuntimeHttpClient {
             client,
             runtime: Handle::current(),
             tasks: tasks.clone(),
         })
         .with_protocol(Protocol::HttpJson)
         .build()
-        .with_context(|| format!("{variable} does not lead to a collector of traces"))?;
+        .with_context(|| format!("{variable} does not name a usable trace collector"))?;
     let mut resource = Resource::builder();
     if environment.filled("OTEL_SERVICE_NAME").is_none() {
         resource = resource.with_service_name(SERVICE);
@@ -69,7 +69,8 @@ pub(super) fn provider(
     ))
 }
 
-/// The layer that hands our own spans to `provider`. Those of the HTTP client that sends them would never end.
+/// Returns the layer that exports spans of this project. Spans of the exporting HTTP client would
+/// cause endless exports.
 pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(
     provider: &SdkTracerProvider,
 ) -> impl Layer<S> + use<S> {
@@ -81,16 +82,16 @@ pub(super) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(
         .with_filter(ours)
 }
 
-/// Sends from the exporter's thread, which is none of the runtime's.
+/// Runs requests of the exporter, whose thread is outside of the runtime, on the runtime.
 #[derive(Debug)]
-struct OnRuntime {
+struct RuntimeHttpClient {
     client: reqwest::Client,
     runtime: Handle,
     tasks: Tasks,
 }
 
 #[async_trait]
-impl HttpClient for OnRuntime {
+impl HttpClient for RuntimeHttpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;
         let answer = send(self.client.clone(), request);

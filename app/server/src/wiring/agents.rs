@@ -1,76 +1,76 @@
-//! The assistants of an installation: assembled once per configuration, and anew when it changes.
+//! Assistants of an installation: built once per configuration, and rebuilt when it changes.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use harness::acp::{AcpSurroundings, InvokeAcpAgent};
+use harness::acp::{AcpContext, InvokeAcpAgent};
 use harness::agents::StaticResolver;
 use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
 use harness::agents::custom::CustomAgents;
 use harness::agents::lead::{
-    Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, USUAL_FILE_TOOLS, bash_tool, configured_models,
-    file_tool, kind_of,
+    DEFAULT_FILE_TOOLS, Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, bash_tool,
+    configured_models, file_tool, kind_of,
 };
 use harness::clock::Clock;
 use harness::config::{AppConfig, ModelConfig, ToolConfig};
-use harness::memory::{Memories, MemoryRules};
-use harness::models::{AsideModels, ModelCatalog, ProviderKind};
+use harness::models::{AuxiliaryModels, ModelCatalog, ProviderKind};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
 use harness::skills::Skills;
 use harness::tools::builtins::PresentFiles;
-use harness::tools::web::WebKit;
+use harness::tools::web::WebToolFactory;
 use harness::tools::{ToolRegistry, ToolSource, erase};
+use harness::user_memory::{MemoryRules, UserMemories};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::commands::CommandPlace;
+use super::commands::OpenedSandbox;
 use super::guardrails::with_file;
 use super::web;
 use crate::config::ConfigHandle;
 
-/// The assistants of the configuration in force.
-pub(super) fn resolver(config: ConfigHandle, parts: Parts) -> Arc<ConfiguredAgents> {
+/// Returns the resolver of the current configuration's assistants.
+pub(super) fn resolver(config: ConfigHandle, ports: AgentPorts) -> Arc<ConfiguredAgents> {
     Arc::new(ConfiguredAgents {
         config,
-        parts,
+        ports,
         assembled: Mutex::new(None),
     })
 }
 
-/// What agents have in common, whatever the configuration says.
+/// Dependencies of all agents that do not depend on the configuration.
 #[derive(Debug)]
-pub(super) struct Parts {
-    /// The threads' files.
+pub(super) struct AgentPorts {
+    /// Files of threads.
     pub(super) files: FileHome,
-    /// What agents know how to do.
+    /// Skills.
     pub(super) skills: Skills,
-    /// What is remembered about users.
-    pub(super) memories: Memories,
-    /// Agents that users made.
+    /// Memories of users.
+    pub(super) memories: UserMemories,
+    /// Custom agents of users.
     pub(super) custom: Arc<dyn CustomAgents>,
-    /// Where commands run.
-    pub(super) commands: CommandPlace,
-    /// The way into the web.
-    pub(super) web: Option<WebKit>,
-    /// Tools that come and go.
+    /// Command sandbox, or why it is unavailable.
+    pub(super) commands: OpenedSandbox,
+    /// Factory of web tools.
+    pub(super) web: Option<WebToolFactory>,
+    /// Tools that change at run time.
     pub(super) live_tools: Arc<dyn ToolSource>,
-    /// What agents need that are programs of their own.
-    pub(super) acp: Arc<AcpSurroundings>,
-    /// Time.
+    /// Dependencies of ACP agents.
+    pub(super) acp: Arc<AcpContext>,
+    /// Clock.
     pub(super) clock: Arc<dyn Clock>,
-    /// Whether the agents of test setups may be among them.
+    /// `true` if agents for tests may be offered.
     pub(super) testing: bool,
 }
 
-/// Which provider a model entry means, or what is wrong with the entry.
+/// Returns the provider of a model entry, or what is wrong with the entry.
 pub(super) fn check_entry(
     model: &ModelConfig,
     clock: Arc<dyn Clock>,
 ) -> Result<ProviderKind, String> {
     let kind = ProviderKind::parse(&model.provider).map_err(|error| error.to_string())?;
-    // Its fallbacks are entries of their own.
+    // Fallbacks are separate entries.
     let mut alone = model.clone();
     alone.fallback_models.clear();
     ModelCatalog::from_config(&[alone], clock)
@@ -79,32 +79,33 @@ pub(super) fn check_entry(
     Ok(kind)
 }
 
-/// The assistants, and whatever else asks models.
+/// Assistants and auxiliary model users of the current configuration.
 #[derive(Debug)]
 pub(super) struct ConfiguredAgents {
     config: ConfigHandle,
-    parts: Parts,
+    ports: AgentPorts,
     assembled: Mutex<Option<Arc<Assembled>>>,
 }
 
-/// What one configuration makes.
+/// Everything that is built from one configuration.
 #[derive(Debug)]
 pub(super) struct Assembled {
     pub(super) config: Arc<AppConfig>,
-    /// The models, for questions of the framework.
-    pub(super) models: AsideModels,
+    /// Models for auxiliary requests.
+    pub(super) models: AuxiliaryModels,
     agents: StaticResolver,
 }
 
 impl ConfiguredAgents {
-    /// What the configuration in force makes; runs under way keep what they began with.
+    /// Returns what is built from the current configuration; active runs keep what they started
+    /// with.
     pub(super) fn assembled(&self) -> Arc<Assembled> {
         let config = self.config.current();
         let mut assembled = self.assembled.lock();
-        if let Some(held) = &*assembled
-            && Arc::ptr_eq(&held.config, &config)
+        if let Some(cached) = &*assembled
+            && Arc::ptr_eq(&cached.config, &config)
         {
-            return held.clone();
+            return cached.clone();
         }
         let made = Arc::new(self.assemble(config));
         *assembled = Some(made.clone());
@@ -114,7 +115,7 @@ impl ConfiguredAgents {
     fn assemble(&self, config: Arc<AppConfig>) -> Assembled {
         let models = configured_models(
             &config,
-            ModelCatalog::from_config(&config.models, self.parts.clock.clone()),
+            ModelCatalog::from_config(&config.models, self.ports.clock.clone()),
         );
         let agents = self.agents(&config, &models);
         Assembled {
@@ -124,26 +125,26 @@ impl ConfiguredAgents {
         }
     }
 
-    fn agents(&self, config: &AppConfig, models: &AsideModels) -> StaticResolver {
+    fn agents(&self, config: &AppConfig, models: &AuxiliaryModels) -> StaticResolver {
         let lead = LeadAgentSpec {
             tools: self.tools(config),
-            live_tools: Some(self.parts.live_tools.clone()),
-            custom: Some(self.parts.custom.clone()),
-            files: Some(self.parts.files.clone()),
-            skills: Some(self.parts.skills.clone()),
+            live_tools: Some(self.ports.live_tools.clone()),
+            custom: Some(self.ports.custom.clone()),
+            files: Some(self.ports.files.clone()),
+            skills: Some(self.ports.skills.clone()),
             guards: self.guards(config),
             memory: Some((
-                self.parts.memories.clone(),
+                self.ports.memories.clone(),
                 MemoryRules::from(&config.memory),
             )),
             ..LeadAgentSpec::configured(config, models)
         };
         let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
-        match (config.testing.conformance_agent, self.parts.testing) {
+        match (config.testing.conformance_agent, self.ports.testing) {
             (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models.catalog.clone())),
             (true, false) => {
                 tracing::error!(
-                    "testing.conformance_agent is left out: this server does not listen on loopback alone"
+                    "testing.conformance_agent is ignored: this server does not listen on loopback only"
                 );
                 agents
             }
@@ -152,42 +153,42 @@ impl ConfiguredAgents {
     }
 
     fn guards(&self, config: &AppConfig) -> Guards {
-        let beside = self
+        let config_dir = self
             .config
             .path()
             .and_then(Path::parent)
             .unwrap_or(Path::new("."));
         Guards {
-            guardrails: with_file(config.guardrails.clone(), beside),
+            guardrails: with_file(config.guardrails.clone(), config_dir),
             ..Guards::from(config)
         }
     }
 
-    /// The configured tools that this build has, then those that always belong to an agent.
+    /// Returns the configured tools that this build supports, and the tools that every agent has.
     fn tools(&self, config: &AppConfig) -> ToolRegistry {
         let mut tools = ToolRegistry::new();
         for entry in &config.tools {
-            match (kind_of(entry), &self.parts.commands) {
+            match (kind_of(entry), &self.ports.commands) {
                 ("bash", Ok(sandbox)) => {
-                    tools.add(bash_tool(sandbox.clone(), config, &self.parts.files))
+                    tools.add(bash_tool(sandbox.clone(), config, &self.ports.files))
                 }
                 ("bash", Err(why)) => {
-                    tracing::error!(tool = %entry.name, why, "commands cannot be run here; the tool is left out")
+                    tracing::error!(tool = %entry.name, why, "commands cannot run here; the tool is disabled")
                 }
-                _ if web::is_web(entry) => tools.extend(web::tool(self.parts.web.as_ref(), entry)),
+                _ if web::is_web(entry) => tools.extend(web::tool(self.ports.web.as_ref(), entry)),
                 (kind, _) => self.add_file_tool(kind, entry, config, &mut tools),
             }
         }
         if config.tools.is_empty() {
-            for kind in USUAL_FILE_TOOLS {
-                tools.extend(file_tool(kind, config, &self.parts.files));
+            for kind in DEFAULT_FILE_TOOLS {
+                tools.extend(file_tool(kind, config, &self.ports.files));
             }
         }
         tools.add(erase(PresentFiles {
-            home: self.parts.files.clone(),
+            home: self.ports.files.clone(),
         }));
         tools.extend(
-            InvokeAcpAgent::new(config.acp_agents.clone(), self.parts.acp.clone()).map(erase),
+            InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone()).map(erase),
         );
         tools
     }
@@ -199,10 +200,10 @@ impl ConfiguredAgents {
         config: &AppConfig,
         tools: &mut ToolRegistry,
     ) {
-        match file_tool(kind, config, &self.parts.files) {
+        match file_tool(kind, config, &self.ports.files) {
             Some(tool) => tools.add(tool),
             None => {
-                tracing::warn!(tool = %entry.name, kind = %entry.implementation, "this build has no such tool; it is left out")
+                tracing::warn!(tool = %entry.name, kind = %entry.implementation, "unknown tool is disabled")
             }
         }
     }

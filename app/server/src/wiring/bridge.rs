@@ -1,4 +1,4 @@
-//! Which stream bridge the configuration asks for.
+//! Creates the configured stream bridge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,46 +6,47 @@ use std::time::Duration;
 use deerflow_bridges::factory::{self, StreamBridgeConfig as Choice};
 use deerflow_bridges::redis::RedisOptions;
 use harness::config::{AppConfig, StreamBridgeConfig, StreamBridgeKind};
-use harness::runtime::memory::MemoryOptions;
-use harness::runtime::runs::NodeBell;
+use harness::runtime::in_memory::InMemoryOptions;
+use harness::runtime::runs::NodeNotifier;
 use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
 use harness::runtime::tasks::Tasks;
 use secrecy::ExposeSecret;
 
 use crate::config::{Deployment, Settings};
 
-/// The bridge, which gives what it cannot keep to `log`, and the bell between those who share it.
+/// Returns the bridge, which passes evicted events to `log`, and the notifier of the nodes that
+/// share it.
 pub(super) fn open(
     config: &AppConfig,
     settings: &Settings,
     log: Arc<dyn StreamLog>,
     tasks: &Tasks,
-) -> anyhow::Result<(Arc<dyn StreamBridge>, Arc<dyn NodeBell>)> {
+) -> anyhow::Result<(Arc<dyn StreamBridge>, Arc<dyn NodeNotifier>)> {
     let section = &config.stream_bridge;
     let retention_after_end = Duration::from_secs(section.stream_ttl_seconds);
     let idle_stream_ttl = config
         .runs
         .wall_clock_limit()
         .saturating_add(Duration::from_secs(60));
-    // `queue_maxsize` is DeerFlow's window of 256 events; ours keeps whole runs, so it is not a limit here. Nor is
-    // `max_connections`: a node has five.
+    // `queue_maxsize` is DeerFlow's window of 256 events; this bridge retains whole runs, so it is
+    // not a limit here. Neither is `max_connections`: a node uses five.
     let choice = match section.kind {
         StreamBridgeKind::Redis => Choice::Redis(RedisOptions {
             retention_after_end,
             idle_stream_ttl,
             ..redis(section, settings)
         }),
-        _ => Choice::Memory(MemoryOptions {
+        _ => Choice::Memory(InMemoryOptions {
             retention_after_end,
             idle_stream_ttl,
-            ..MemoryOptions::default()
+            ..InMemoryOptions::default()
         }),
     };
-    let bell = factory::node_bell(&choice, tasks.clone())?;
+    let bell = factory::node_notifier(&choice, tasks.clone())?;
     Ok((factory::stream_bridge(choice, log)?, bell))
 }
 
-/// The server that is configured, and what is asked of it where this process is deployed.
+/// Options of the configured Redis server, with the requirements of this deployment.
 pub(super) fn redis(section: &StreamBridgeConfig, settings: &Settings) -> RedisOptions {
     let url = section
         .redis_url

@@ -1,18 +1,18 @@
-//! The configuration as clients may see it.
+//! View of the configuration for clients.
 
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use deerflow_gateway::ports::{CatalogView, FeatureView, SuggestionsView};
 use harness::documents::DocumentReader;
-use harness::memory::MemoryView;
 use harness::models::{ModelFacts, ModelList, Pricing};
 use harness::runtime::runs::{Expiry, ThreadTtl};
 use harness::uploads::UploadLimits;
+use harness::user_memory::MemoryView;
 
 use crate::config::ConfigHandle;
 
-/// Answers from the configuration in force.
+/// Answers from the current configuration.
 #[derive(Debug)]
 pub(super) struct ConfigCatalog(
     pub(super) ConfigHandle,
@@ -26,7 +26,7 @@ impl CatalogView for ConfigCatalog {
 
     fn features(&self) -> FeatureView {
         let config = self.0.current();
-        // What this build does not have is off, whatever the file says.
+        // Features that this build lacks are reported as disabled, whatever the file says.
         FeatureView {
             token_usage: config.token_usage.enabled,
             agents_api: config.agents_api.enabled,

@@ -1,4 +1,5 @@
-//! Where shell commands run: the choice between containers, the kernel's sandbox, the bare host and nowhere.
+//! Selects where shell commands run: in containers, in the kernel's sandbox, on the host, or not at
+//! all.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use super::containers;
 use crate::config::{ConfigHandle, Settings};
 use crate::own_program::{self, SANDBOX_INNER};
 
-/// What commands on the bare host get of this process' environment: nothing that is a secret.
+/// Environment variables that commands on the host inherit. None contains a secret.
 const HOST_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -37,7 +38,7 @@ const HOST_VARIABLES: &[&str] = &[
     "JAVA_HOME",
 ];
 
-/// Places inside that mounts may neither take nor stand above.
+/// Paths inside the sandbox that mounts may not replace, cover or contain.
 const RESERVED: &[&str] = &[
     "/mnt/user-data",
     "/mnt/skills",
@@ -58,32 +59,32 @@ const RESERVED: &[&str] = &[
     "/gnu/store",
 ];
 
-/// Where commands run, or why nowhere.
-pub(super) type CommandPlace = Result<Arc<dyn CommandSandbox>, String>;
+/// Command sandbox, or why it is unavailable.
+pub(super) type OpenedSandbox = Result<Arc<dyn CommandSandbox>, String>;
 
-/// Whether an agent could run commands.
-pub fn is_wanted(config: &AppConfig) -> bool {
+/// Reports whether an agent could run commands.
+pub fn is_configured(config: &AppConfig) -> bool {
     config.tools.iter().any(|tool| kind_of(tool) == "bash")
 }
 
-/// Tries the configured place out and says what it found.
+/// Opens the configured sandbox and logs the result.
 pub(super) async fn open(
     handle: &ConfigHandle,
     settings: &Settings,
     mounts: Vec<Mount>,
     tasks: &Tasks,
-) -> CommandPlace {
+) -> OpenedSandbox {
     let config = handle.current();
-    if !is_wanted(&config) {
-        return Err("no tool ran commands when this server was started: restart it".to_owned());
+    if !is_configured(&config) {
+        return Err("no tool ran commands when this server was started; restart it".to_owned());
     }
     let sandbox = &config.sandbox;
-    if containers::is_wanted(sandbox) {
+    if containers::is_configured(sandbox) {
         return containers::open(handle, settings, tasks).await;
     }
     if sandbox.allow_host_bash {
         tracing::warn!(
-            "sandbox.allow_host_bash: commands of agents run on this host, as this user and without a sandbox"
+            "sandbox.allow_host_bash: commands of agents run unsandboxed on this host as this user"
         );
         let host = HostCommandSandbox::new(
             host_variables(sandbox, handle.environment()),
@@ -95,7 +96,7 @@ pub(super) async fn open(
     }
     if sandbox.network == SandboxNetworkConfig::Host {
         tracing::warn!(
-            "sandbox.network: commands reach whatever this machine reaches, its own ports among it"
+            "sandbox.network: commands have full network access, including to ports of this machine"
         );
     }
     let (opened, report) =
@@ -112,22 +113,22 @@ pub(super) async fn open(
         None => {
             tracing::error!(
                 missing = report.missing_text(),
-                "commands are refused: the sandbox does not hold here"
+                "commands are refused: the sandbox does not work here"
             );
             Err(report.missing_text())
         }
     }
 }
 
-fn limited(place: impl CommandSandbox, config: &SandboxConfig) -> Arc<dyn CommandSandbox> {
+fn limited(sandbox_impl: impl CommandSandbox, config: &SandboxConfig) -> Arc<dyn CommandSandbox> {
     Arc::new(LimitedCommandSandbox::new(
-        place,
+        sandbox_impl,
         config.max_commands,
         Duration::from_secs(config.acquire_timeout),
     ))
 }
 
-/// Tries the sandbox of a configuration out with files in `support`.
+/// Probes the configured sandbox, with its files in `support`.
 pub async fn probe(sandbox: &SandboxConfig, support: PathBuf) -> ProbeReport {
     let limits = CommandLimits::from(&sandbox.limits);
     let options = network(sandbox, &support).map(|network| BubblewrapOptions {
@@ -161,11 +162,11 @@ fn options(
         limits: CommandLimits::from(&sandbox.limits),
         mounts,
         environment: variables(sandbox),
-        hidden: hidden(handle, settings),
+        hidden: private_paths(handle, settings),
     })
 }
 
-/// What commands reach, with the proxy at work where there is one.
+/// Returns the network access of commands; starts the proxy if one is needed.
 fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
     match sandbox.network.rules() {
         None if sandbox.network == SandboxNetworkConfig::Host => Ok(Network::Host),
@@ -179,14 +180,14 @@ fn network(sandbox: &SandboxConfig, support: &Path) -> Result<Network, String> {
                 ProxyLimits::default(),
             );
             let proxy = proxy.map_err(|error| {
-                format!("the proxy of sandboxed commands does not start: {error}")
+                format!("cannot start the proxy of sandboxed commands: {error}")
             })?;
             Ok(Network::Proxied(Arc::new(proxy)))
         }
     }
 }
 
-/// This program, told to be what sandboxes begin with.
+/// Returns this program as the first process inside sandboxes.
 fn inner() -> Option<InnerProgram> {
     own_program::path().map(|program| InnerProgram {
         program,
@@ -194,19 +195,19 @@ fn inner() -> Option<InnerProgram> {
     })
 }
 
-/// The folders that commands and file tools see beside those of their thread.
+/// Returns the folders that are mounted in addition to those of the thread.
 pub(super) fn mounted(handle: &ConfigHandle, settings: &Settings) -> Vec<Mount> {
-    mounts(&handle.current().sandbox, &hidden(handle, settings))
+    mounts(&handle.current().sandbox, &private_paths(handle, settings))
 }
 
-/// What this server keeps for itself.
-pub(super) fn hidden(handle: &ConfigHandle, settings: &Settings) -> Vec<PathBuf> {
+/// Returns the private paths of this server.
+pub(super) fn private_paths(handle: &ConfigHandle, settings: &Settings) -> Vec<PathBuf> {
     let root = handle.environment().project_root();
     let dotenv = [Some(root.as_path()), root.parent()]
         .into_iter()
         .flatten()
         .map(|folder| folder.join(".env"));
-    // What servers of tools are reached with stands in the file of extensions.
+    // The extensions file contains credentials of MCP servers.
     let extensions = locate_extensions(handle.environment()).ok();
     let secret = handle
         .path()
@@ -224,8 +225,8 @@ pub(super) fn hidden(handle: &ConfigHandle, settings: &Settings) -> Vec<PathBuf>
         .collect()
 }
 
-/// The configured folders that can be mounted; the log tells of the others.
-pub(super) fn mounts(sandbox: &SandboxConfig, hidden: &[PathBuf]) -> Vec<Mount> {
+/// Returns the configured folders that can be mounted; others are logged.
+pub(super) fn mounts(sandbox: &SandboxConfig, private_paths: &[PathBuf]) -> Vec<Mount> {
     let (good, bad): (Vec<_>, Vec<_>) = sandbox.mounts.iter().partition(|mount| {
         let inside = Path::new(&mount.container_path);
         let climbs = inside.components().any(|part| {
@@ -241,12 +242,12 @@ pub(super) fn mounts(sandbox: &SandboxConfig, hidden: &[PathBuf]) -> Vec<Mount> 
             })
             && mount.host_path.is_absolute()
             && mount.host_path.exists()
-            && !hidden
+            && !private_paths
                 .iter()
                 .any(|secret| overlap(secret, &canonical(&mount.host_path)))
     });
     for mount in bad {
-        tracing::error!(host = %mount.host_path.display(), inside = %mount.container_path, "this mount is left out: a path is missing, relative or reserved, or shows what this server keeps for itself");
+        tracing::error!(host = %mount.host_path.display(), inside = %mount.container_path, "mount is ignored: a path is missing, relative or reserved, or exposes private files of this server");
     }
     good.into_iter()
         .map(|mount| Mount {
@@ -261,12 +262,12 @@ fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
-/// The path without links, as far as it is there.
+/// Resolves links in the existing part of a path.
 pub(super) fn canonical(path: &Path) -> PathBuf {
-    let there = path
+    let existing = path
         .ancestors()
         .find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
-    there.map_or_else(
+    existing.map_or_else(
         || path.to_owned(),
         |(ancestor, real)| {
             path.strip_prefix(ancestor)
@@ -275,8 +276,9 @@ pub(super) fn canonical(path: &Path) -> PathBuf {
     )
 }
 
-/// Whether a variable tells shells and loaders what to run: those that make the sandbox would, too, before it is made.
-fn tells_what_to_run(name: &str) -> bool {
+/// Reports whether a variable influences which code shells and loaders execute: it would also
+/// affect the processes that create the sandbox.
+fn alters_program_startup(name: &str) -> bool {
     name.starts_with("LD_")
         || [
             "BASH_ENV",
@@ -290,19 +292,19 @@ fn tells_what_to_run(name: &str) -> bool {
         .contains(&name)
 }
 
-/// The configured variables whose names a shell can say.
+/// Returns the configured variables with valid names.
 pub(super) fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
     let is_name = |name: &str| {
-        let mut letters = name.bytes();
-        letters
+        let mut bytes = name.bytes();
+        bytes
             .next()
             .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-            && letters.all(|c| c.is_ascii_alphanumeric() || c == b'_')
+            && bytes.all(|c| c.is_ascii_alphanumeric() || c == b'_')
     };
     let named = sandbox.environment.iter().filter(|(name, _)| {
-        let good = is_name(name) && !tells_what_to_run(name);
+        let good = is_name(name) && !alters_program_startup(name);
         if !good {
-            tracing::error!(name, "this variable of sandbox.environment is left out: a shell cannot say its name, or obeys it");
+            tracing::error!(name, "variable of sandbox.environment is ignored: its name is invalid, or it changes what shells execute");
         }
         good
     });
@@ -312,10 +314,10 @@ pub(super) fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
 }
 
 fn host_variables(sandbox: &SandboxConfig, environment: &Environment) -> Vec<(String, String)> {
-    let kept = HOST_VARIABLES
+    let inherited = HOST_VARIABLES
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())));
-    kept.chain(variables(sandbox)).collect()
+    inherited.chain(variables(sandbox)).collect()
 }
 
 #[cfg(test)]
@@ -329,14 +331,18 @@ mod tests {
     }
 
     #[test]
-    fn no_mount_shows_what_the_server_keeps_for_itself_or_stands_above_a_folder_of_the_agent() {
+    fn mounts_expose_no_private_path_and_cover_no_agent_folder() {
         let host = tempfile::tempdir().unwrap();
-        let place = |name: &str| {
+        let sandbox_impl = |name: &str| {
             let path = host.path().join(name);
             std::fs::create_dir_all(&path).unwrap();
             path
         };
-        let (home, shared, link) = (place("srv/deer"), place("shared"), host.path().join("link"));
+        let (home, shared, link) = (
+            sandbox_impl("srv/deer"),
+            sandbox_impl("shared"),
+            host.path().join("link"),
+        );
         std::os::unix::fs::symlink(&home, &link).unwrap();
         let mount =
             |host: &Path, inside: &str| json!({"host_path": host, "container_path": inside});
@@ -352,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_shells_obey_are_left_out() {
+    fn variables_that_affect_shells_are_ignored() {
         let config = sandbox(
             json!({"environment": {"TOKEN": "x", "LD_PRELOAD": "x", "BASH_ENV": "x", "1A": "x"}}),
         );

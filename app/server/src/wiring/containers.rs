@@ -1,4 +1,4 @@
-//! Commands in containers: what `sandbox` of a configuration says of them.
+//! Commands in containers, as configured under `sandbox`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,59 +9,60 @@ use harness::config_file::Environment;
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::Mount;
 use harness::sandbox::command::container::{
-    ContainerCommandSandbox, ContainerMaker, DockerOptions, PoolRules, ProvisionerOptions,
+    ContainerBackend, ContainerCommandSandbox, DockerOptions, PoolRules, ProvisionerOptions,
 };
 use harness::sandbox::{CommandLimits, CommandSandbox};
 
-use super::commands::{CommandPlace, canonical, hidden, mounts, variables};
+use super::commands::{OpenedSandbox, canonical, mounts, private_paths, variables};
 use crate::config::{ConfigHandle, Settings};
 
-/// What their names begin with.
-const USUAL_PREFIX: &str = "deer-flow-sandbox";
-/// How many there may be.
-const USUAL_REPLICAS: u64 = 3;
-/// How many seconds they live that nobody uses.
-const USUAL_IDLE: u64 = 600;
-/// For how many seconds one is trusted that has answered.
-const USUAL_TRUST: f64 = 5.0;
-/// How long a new one may take.
-const READY_LIMIT: Duration = Duration::from_secs(60);
-/// The host of the engine's ports, where that is not this machine.
+/// Prefix of container names.
+const DEFAULT_PREFIX: &str = "deer-flow-sandbox";
+/// Maximum number of containers.
+const DEFAULT_REPLICAS: u64 = 3;
+/// Seconds after which an idle container is removed.
+const DEFAULT_IDLE_SECONDS: u64 = 600;
+/// Seconds for which a container is not checked again after a response.
+const DEFAULT_TRUST_SECONDS: f64 = 5.0;
+/// Timeout for the start of a container.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Variable with the host of published ports, if the engine runs on another machine.
 const ENGINE_HOST: &str = "DEER_FLOW_SANDBOX_HOST";
-/// The home of this server as the engine sees it.
+/// Variable with the path of this server's home as seen by the engine.
 const ENGINE_HOME: &str = "DEER_FLOW_HOST_BASE_DIR";
 
-/// Whether the configuration wants containers.
-pub(super) fn is_wanted(sandbox: &SandboxConfig) -> bool {
+/// Reports whether commands run in containers.
+pub(super) fn is_configured(sandbox: &SandboxConfig) -> bool {
     sandbox.provider == "aio" || sandbox.provider.ends_with(":AioSandboxProvider")
 }
 
-/// Has commands run in containers. An engine that is down may come up later, so the tool is there all the same.
+/// Opens the container sandbox. The tool is offered even if the engine is down, because it may
+/// start later.
 pub(super) async fn open(
     handle: &ConfigHandle,
     settings: &Settings,
     tasks: &Tasks,
-) -> CommandPlace {
+) -> OpenedSandbox {
     let config = handle.current();
     let sandbox = &config.sandbox;
-    let maker = maker(sandbox, handle.environment(), &settings.home)?;
-    match maker.clone().look().await {
-        Ok(found) => tracing::info!(maker = found, "commands run in containers"),
-        Err(error) => tracing::error!(%error, "commands will fail until containers can be made"),
+    let backend = backend(sandbox, handle.environment(), &settings.home)?;
+    match backend.clone().version().await {
+        Ok(found) => tracing::info!(backend = found, "commands run in containers"),
+        Err(error) => tracing::error!(%error, "commands fail until containers are available"),
     }
-    let mounts = match &maker {
-        ContainerMaker::Docker(options) => {
-            let kept: Vec<PathBuf> = hidden(handle, settings)
+    let mounts = match &backend {
+        ContainerBackend::Docker(options) => {
+            let private: Vec<PathBuf> = private_paths(handle, settings)
                 .into_iter()
                 .chain([canonical(&options.socket)])
                 .collect();
-            mounts(sandbox, &kept)
+            mounts(sandbox, &private)
         }
-        // Its folders are those of other machines.
-        ContainerMaker::Provisioner(_) => Vec::new(),
+        // Its host paths are those of other machines.
+        ContainerBackend::Provisioner(_) => Vec::new(),
     };
     let opened = ContainerCommandSandbox::new(
-        maker,
+        backend,
         rules(sandbox),
         CommandLimits::from(&sandbox.limits),
         mounts,
@@ -72,39 +73,37 @@ pub(super) async fn open(
         .map_err(|error| error.to_string())
 }
 
-/// Who makes containers, or what is wrong with the configuration.
-pub(super) fn maker(
+/// Returns the container backend, or what is wrong with the configuration.
+pub(super) fn backend(
     sandbox: &SandboxConfig,
     environment: &Environment,
     home: &Path,
-) -> Result<ContainerMaker, String> {
+) -> Result<ContainerBackend, String> {
     if sandbox.thread_data_mounts == Some(false) {
-        return Err("sandbox.thread_data_mounts: false would hide the conversation's files from its commands; remove it".to_owned());
+        return Err("sandbox.thread_data_mounts: false would hide the thread's files from its commands; remove it".to_owned());
     }
     if sandbox.extra.text("base_url").is_some() {
-        tracing::warn!(
-            "sandbox.base_url is not used: each conversation gets a container of its own"
-        );
+        tracing::warn!("sandbox.base_url is ignored: each thread gets its own container");
     }
     if let Some(url) = &sandbox.provisioner_url {
         let url = url
             .parse::<reqwest::Url>()
-            .map_err(|error| format!("sandbox.provisioner_url {url:?} is no address: {error}"))?;
+            .map_err(|error| format!("sandbox.provisioner_url {url:?} is not a URL: {error}"))?;
         let mount = |mount: &harness::config::VolumeMountConfig| Mount {
             host: mount.host_path.clone(),
             inside: mount.container_path.clone(),
             read_only: mount.read_only,
         };
         let mounts = sandbox.mounts.iter().map(mount).collect();
-        return Ok(ContainerMaker::Provisioner(ProvisionerOptions {
+        return Ok(ContainerBackend::Provisioner(ProvisionerOptions {
             url,
             key: sandbox.provisioner_api_key.clone(),
             mounts,
         }));
     }
-    Ok(ContainerMaker::Docker(DockerOptions {
+    Ok(ContainerBackend::Docker(DockerOptions {
         socket: socket(environment)?,
-        // Whose programs these are is nobody's to choose but the administrator's.
+        // Only the administrator may choose the image, because its programs are executed.
         image: sandbox
             .image
             .clone()
@@ -112,7 +111,7 @@ pub(super) fn maker(
         prefix: sandbox
             .container_prefix
             .clone()
-            .unwrap_or_else(|| USUAL_PREFIX.to_owned()),
+            .unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
         first_port: sandbox.port,
         host: environment
             .filled(ENGINE_HOST)
@@ -131,29 +130,31 @@ pub(super) fn maker(
 
 fn rules(sandbox: &SandboxConfig) -> PoolRules {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let idle = Duration::from_secs(sandbox.idle_timeout.unwrap_or(USUAL_IDLE));
+    let idle = Duration::from_secs(sandbox.idle_timeout.unwrap_or(DEFAULT_IDLE_SECONDS));
     PoolRules {
-        replicas: count(sandbox.replicas.unwrap_or(USUAL_REPLICAS)),
+        replicas: count(sandbox.replicas.unwrap_or(DEFAULT_REPLICAS)),
         overflow: sandbox.overflow_policy,
         burst: count(sandbox.burst_limit),
         acquire_limit: Duration::from_secs(sandbox.acquire_timeout),
-        ready_limit: READY_LIMIT,
+        ready_limit: READY_TIMEOUT,
         idle_limit: (!idle.is_zero()).then_some(idle),
         trust: Duration::try_from_secs_f64(
-            sandbox.health_check_skip_seconds.unwrap_or(USUAL_TRUST),
+            sandbox
+                .health_check_skip_seconds
+                .unwrap_or(DEFAULT_TRUST_SECONDS),
         )
         .unwrap_or(Duration::MAX),
     }
 }
 
-/// Where the engine listens: as its own tools find it.
+/// Finds the socket of the engine like the engine's own tools do.
 fn socket(environment: &Environment) -> Result<PathBuf, String> {
     for variable in ["DOCKER_HOST", "CONTAINER_HOST"] {
         if let Some(address) = environment.filled(variable) {
             let socket = address.strip_prefix("unix://").map(PathBuf::from);
             return socket.ok_or_else(|| {
                 format!(
-                    "{variable} is {address:?}: containers need an engine at a socket, unix:///path"
+                    "{variable} is {address:?}: containers need an engine with a unix socket, unix:///path"
                 )
             });
         }
@@ -180,9 +181,9 @@ mod tests {
 
     use super::*;
 
-    fn made(value: Value, variables: &[(&str, &str)]) -> Result<ContainerMaker, String> {
+    fn made(value: Value, variables: &[(&str, &str)]) -> Result<ContainerBackend, String> {
         let sandbox: SandboxConfig = serde_json::from_value(value).unwrap();
-        maker(
+        backend(
             &sandbox,
             &Environment::of("/srv", variables.iter().copied()),
             Path::new("/srv/home"),
@@ -190,11 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn an_older_configuration_means_an_engine_or_a_provisioner() {
+    fn older_configuration_selects_engine_or_provisioner() {
         let class = "deerflow.community.aio_sandbox:AioSandboxProvider";
         let config = json!({"use": class, "image": "a/b:1", "port": 9000, "container_prefix": "p"});
-        assert!(is_wanted(&serde_json::from_value(config.clone()).unwrap()));
-        let Ok(ContainerMaker::Docker(options)) = made(
+        assert!(is_configured(
+            &serde_json::from_value(config.clone()).unwrap()
+        ));
+        let Ok(ContainerBackend::Docker(options)) = made(
             config,
             &[
                 ("DOCKER_HOST", "unix:///run/x.sock"),
@@ -217,13 +220,13 @@ mod tests {
         );
         let config = json!({"use": class, "provisioner_url": "http://provisioner:8002", "provisioner_api_key": "k"});
         assert!(
-            matches!(made(config, &[]), Ok(ContainerMaker::Provisioner(options)) if options.key.is_some())
+            matches!(made(config, &[]), Ok(ContainerBackend::Provisioner(options)) if options.key.is_some())
         );
-        assert!(!is_wanted(&SandboxConfig::default()));
+        assert!(!is_configured(&SandboxConfig::default()));
     }
 
     #[test]
-    fn what_cannot_be_done_is_named() {
+    fn unsupported_settings_are_reported() {
         assert!(
             made(
                 json!({"image": "a/b:1"}),

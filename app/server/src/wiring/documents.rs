@@ -1,4 +1,4 @@
-//! Who turns uploaded documents into Markdown: this program once more, for each document.
+//! Converts uploaded documents to Markdown in a worker process per document.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use harness::documents::{DocumentReader, ProcessDocumentReader};
 
 use crate::own_program::{self, CONVERT_DOCUMENT};
 
-/// How long a document may take.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Timeout of one conversion.
+const CONVERSION_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The reader of documents; none where this is another program than `deerflow`.
+/// Returns the document reader; `None` if this program is not the `deerflow` binary.
 pub(super) fn reader() -> Option<Arc<dyn DocumentReader>> {
     let program = own_program::path()?;
     Some(Arc::new(ProcessDocumentReader::new(
         program,
         [CONVERT_DOCUMENT.to_owned()],
-        LIMIT,
+        CONVERSION_TIMEOUT,
     )))
 }

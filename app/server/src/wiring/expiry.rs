@@ -1,4 +1,4 @@
-//! Looks for threads whose time is over, and for files that deleted ones left, at the start and again and again.
+//! Deletes expired threads and orphaned files of deleted threads, at the start and at intervals.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 
 use crate::config::ConfigHandle;
 
-/// Sweeps at the pace of the configuration in force.
-pub(super) fn follow(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Tasks) {
+/// Starts the sweep loop, with the interval of the current configuration.
+pub(super) fn spawn_sweep_loop(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Tasks) {
     let (config, token) = (config.clone(), tasks.token().clone());
     tasks.spawn(TaskKind::Service, "thread expiry", async move {
         loop {
@@ -16,14 +16,14 @@ pub(super) fn follow(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Ta
                 Ok(0) => {}
                 Ok(threads) => tracing::info!(
                     threads,
-                    "threads went whose time was over, or their past did"
+                    "deleted or trimmed expired threads"
                 ),
                 Err(error) => {
-                    tracing::warn!(%error, "threads whose time is over stay until the next look")
+                    tracing::warn!(%error, "cannot sweep expired threads, retrying at the next interval")
                 }
             }
             if let Err(error) = sweep_files(&state).await {
-                tracing::warn!(%error, "files of deleted threads stay until the next look");
+                tracing::warn!(%error, "cannot sweep files of deleted threads, retrying at the next interval");
             }
             let pause = config.current().checkpointer.ttl.sweep_interval();
             tokio::select! {

@@ -1,17 +1,18 @@
-//! Guardrail rules that stand in a file of their own.
+//! Guardrail rules in a separate file.
 
 use std::path::Path;
 
 use harness::config::{GuardrailProviderConfig, GuardrailsConfig};
 use serde_json::{Map, Value};
 
-/// The key that names the file.
+/// Key with the file name.
 const FILE: &str = "file";
-/// The largest file of rules, in bytes.
+/// Maximum size of the file, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The section with what `provider.config.file` names in place of the name, relative to `base`. A file that cannot be read leaves
-/// a provider that decides nothing, so that `fail_closed` holds.
+/// Replaces the file name in `provider.config.file`, relative to `base`, by the file's keys. If the
+/// file cannot be read, the provider is replaced by one that decides nothing, so `fail_closed`
+/// applies.
 pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> GuardrailsConfig {
     if let Some(provider) = &mut section.provider
         && let Some(name) = provider.config.get(FILE).cloned()
@@ -19,7 +20,7 @@ pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> Guardrail
         match name
             .as_str()
             .filter(|name| !name.is_empty())
-            .map_or(Err("it is no name".to_owned()), |name| {
+            .map_or(Err("it is not a file name".to_owned()), |name| {
                 read(&base.join(name))
             }) {
             Ok(keys) => {
@@ -29,7 +30,7 @@ pub(super) fn with_file(mut section: GuardrailsConfig, base: &Path) -> Guardrail
                 }
             }
             Err(reason) => {
-                tracing::error!(file = %name, %reason, "the guardrail rules cannot be read");
+                tracing::error!(file = %name, %reason, "cannot read the guardrail rules");
                 *provider = GuardrailProviderConfig::default();
             }
         }
@@ -60,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_come_from_their_file_and_a_bad_file_decides_nothing() {
+    fn rules_are_read_from_file_and_invalid_file_decides_nothing() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(
             dir.path().join("rules.yaml"),

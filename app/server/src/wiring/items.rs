@@ -1,11 +1,11 @@
-//! Long-term memory as the configuration asks for it.
+//! Creates the configured item store.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use chrono::TimeDelta;
-use deerflow_domain::items::{FieldPath, ItemStore, Items, MeaningIndex, TtlPolicy};
+use deerflow_domain::items::{EmbeddingIndex, FieldPath, ItemService, ItemStore, TtlPolicy};
 use harness::clock::Clock;
 use harness::config::{EmbedConfig, LlmCallConfig, StoreConfig, StoreIndexConfig};
 use harness::config_file::Environment;
@@ -19,7 +19,7 @@ pub(super) fn open(
     environment: &Environment,
     store: Arc<dyn ItemStore>,
     clock: Arc<dyn Clock>,
-) -> anyhow::Result<Arc<Items>> {
+) -> anyhow::Result<Arc<ItemService>> {
     let minutes = |minutes: f64| (minutes * 60e6) as i64;
     let ttl = TtlPolicy {
         default: config
@@ -32,9 +32,9 @@ pub(super) fn open(
     let index = config
         .index
         .as_ref()
-        .map(|index| meanings(index, RetryPolicy::from(calls), environment, clock.clone()))
+        .map(|index| embedding_index(index, RetryPolicy::from(calls), environment, clock.clone()))
         .transpose();
-    Ok(Arc::new(Items::new(
+    Ok(Arc::new(ItemService::new(
         store,
         index.context("store.index.embed cannot be used")?,
         ttl,
@@ -42,12 +42,12 @@ pub(super) fn open(
     )))
 }
 
-fn meanings(
+fn embedding_index(
     index: &StoreIndexConfig,
     retry: RetryPolicy,
     environment: &Environment,
     clock: Arc<dyn Clock>,
-) -> anyhow::Result<MeaningIndex> {
+) -> anyhow::Result<EmbeddingIndex> {
     let default_timeout = Duration::from_secs(30);
     let (name, base_url, api_key, timeout) = match &index.embed {
         EmbedConfig::Name(name) => (name, None, None, default_timeout),
@@ -94,7 +94,7 @@ fn meanings(
         .iter()
         .map(|field| FieldPath::parse(field))
         .collect();
-    Ok(MeaningIndex {
+    Ok(EmbeddingIndex {
         embedder: Arc::new(embedder),
         fields,
     })

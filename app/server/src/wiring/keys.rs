@@ -1,4 +1,4 @@
-//! The API keys of an installation, with its server running or not.
+//! Opens the API keys of an installation, whether or not its server is running.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use harness::runtime::tasks::Tasks;
 use super::stores::database_of;
 use crate::config::Settings;
 
-/// The keys, for one command. `tasks` must be shut down afterwards.
+/// Opens the key store for one command. The caller must shut `tasks` down afterwards.
 pub async fn open(
     config: &AppConfig,
     settings: &Settings,
@@ -20,9 +20,7 @@ pub async fn open(
     Ok(match Database::open(&address, tasks).await {
         Ok(database) => Arc::new(SqlApiKeyStore::new(&database)),
         Err(OpenError::InUse { .. } | OpenError::InUseByOthers | OpenError::InUseByOne) => {
-            Arc::new(SqlApiKeyStore::new(
-                &Database::beside_a_server(&address).await?,
-            ))
+            Arc::new(SqlApiKeyStore::new(&Database::open_shared(&address).await?))
         }
         Err(error) => return Err(error.into()),
     })

@@ -1,4 +1,4 @@
-//! The bounds of runs, from the configuration in force.
+//! Applies configuration changes to the limits of runs.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 
 use crate::config::ConfigHandle;
 
-/// New runs get new bounds whenever the configuration changes.
-pub(super) fn follow(config: &ConfigHandle, runs: Arc<RunsFacade>, tasks: &Tasks) {
+/// Starts a task that updates the limits of new runs when the configuration changes.
+pub(super) fn apply_config_changes(config: &ConfigHandle, runs: Arc<RunsFacade>, tasks: &Tasks) {
     let mut changes = config.subscribe();
     let token = tasks.token().clone();
     tasks.spawn(TaskKind::Service, "run limits", async move {

@@ -1,17 +1,18 @@
-//! The MCP servers of an installation, as its files and its environment have them.
+//! Opens the MCP servers of an installation.
 
 use std::sync::Arc;
 
 use anyhow::Context;
 use harness::config::{ExtensionsFile, Variables};
 use harness::config_file::Environment;
-use harness::mcp::{ConfiguredMcp, McpPlace, McpSurroundings};
+use harness::mcp::{ConfiguredMcp, McpConfigSource, McpContext};
 use harness::runtime::tasks::Tasks;
 use harness::sandbox::FileHome;
 
 use crate::config::ConfigHandle;
 
-/// What servers and agents that are processes get of this process' environment: nothing that is a secret. The rest is for their own `env`.
+/// Environment variables that child processes inherit. None contains a secret; others must be set
+/// in the entry's `env`.
 const VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
@@ -26,10 +27,10 @@ const VARIABLES: [&str; 12] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
 ];
-/// Names further programs that may be configured over HTTP.
+/// Variable with further programs that may be configured over HTTP.
 const MORE_LAUNCHERS: &str = "DEER_FLOW_MCP_STDIO_COMMAND_ALLOWLIST";
 
-/// Opens the servers.
+/// Opens the MCP servers.
 pub(super) fn open(
     config: &ConfigHandle,
     file: Arc<ExtensionsFile>,
@@ -44,24 +45,24 @@ pub(super) fn open(
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect();
-    let surroundings = McpSurroundings {
+    let context = McpContext {
         files: Some(files.clone()),
         variables: program_variables(&environment),
         tasks: tasks.clone(),
     };
     let variables = Variables::new(move |name| environment.get(name).map(str::to_owned));
-    let place = McpPlace {
+    let source = McpConfigSource {
         file,
         config: Arc::new(config.clone()),
         variables,
         launchers,
     };
     Ok(Arc::new(
-        ConfiguredMcp::open(place, surroundings).context("MCP servers cannot be used")?,
+        ConfiguredMcp::open(source, context).context("cannot open the MCP servers")?,
     ))
 }
 
-/// The variables of every program that tools come from.
+/// Returns the inherited variables of tool processes.
 pub(super) fn program_variables(environment: &Environment) -> Vec<(String, String)> {
     VARIABLES
         .iter()

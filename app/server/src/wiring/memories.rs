@@ -1,25 +1,26 @@
-//! Learns from conversations in the background, by the configuration in force.
+//! Updates user memories in the background, with the current configuration.
 
 use std::sync::Arc;
 
-use harness::memory::{Learner, Memories, MemoryRules, MemoryWorker};
-use harness::models::Till;
+use harness::models::UsageRecorder;
 use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::tasks::{TaskKind, Tasks};
+use harness::user_memory::{Learner, MemoryRules, MemoryWorker, UserMemories};
 use tokio_util::sync::CancellationToken;
 
 use super::agents::ConfiguredAgents;
 
-/// Learns until `stop`, in a task of `lessons`, which ends when what was begun has had its time.
-pub(super) fn follow(
-    memories: Memories,
+/// Starts the memory worker in `memory_tasks`. After `stop`, it completes the started updates
+/// within a timeout.
+pub(super) fn spawn_worker(
+    memories: UserMemories,
     checkpoints: Arc<dyn Checkpointer>,
     agents: Arc<ConfiguredAgents>,
-    till: Till,
-    lessons: &Tasks,
+    usage_recorder: UsageRecorder,
+    memory_tasks: &Tasks,
     stop: CancellationToken,
 ) {
-    let worker = MemoryWorker::new(memories, checkpoints, till);
+    let worker = MemoryWorker::new(memories, checkpoints, usage_recorder);
     let now = move || {
         let now = agents.assembled();
         let rules = MemoryRules::from(&now.config.memory);
@@ -29,5 +30,5 @@ pub(super) fn follow(
         };
         (rules, learner)
     };
-    lessons.spawn(TaskKind::Finish, "memory", worker.run(stop, now));
+    memory_tasks.spawn(TaskKind::Finish, "memory", worker.run(stop, now));
 }

@@ -1,7 +1,7 @@
-//! The composition root: the only place that names concrete types of several crates at once.
+//! Composition root: the only place that names concrete types of several crates at once.
 
 mod agents;
-mod aids;
+mod assist;
 mod bridge;
 mod catalog;
 pub mod commands;
@@ -13,6 +13,7 @@ mod guardrails;
 mod items;
 pub mod keys;
 mod limits;
+mod maintenance;
 mod mcp;
 mod memories;
 pub mod operations;
@@ -20,69 +21,69 @@ pub mod probes;
 mod skills;
 mod stores;
 mod thread_files;
-mod upkeep;
 mod web;
 
 use std::sync::Arc;
 
 use anyhow::Context;
 use deerflow_domain::crons::Scheduler;
-use deerflow_domain::upkeep::Upkeep;
+use deerflow_domain::maintenance::Maintenance;
 use deerflow_gateway::GatewayState;
-use deerflow_gateway::access::Access;
 use deerflow_gateway::cron_runs::CronRuns;
+use deerflow_gateway::guard::auth::Authenticator;
+use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::health::Health;
-use deerflow_gateway::thread_index::GatewayThreadIndex;
-use deerflow_gateway::visitors::{Hosts, Visitors};
+use deerflow_gateway::queries::thread_index::GatewayThreadIndex;
 use deerflow_gateway::webhooks::{SenderOptions, SigningKey, WebhookPolicy, WebhookSender};
-use harness::acp::AcpSurroundings;
+use harness::acp::AcpContext;
 use harness::client::{Client, Installation};
 use harness::ids::{IdSource, SystemIds};
-use harness::memory::Memories;
-use harness::models::Till;
-use harness::runtime::runs::{RunLimits, RunsFacade, RuntimeParts};
+use harness::models::UsageRecorder;
+use harness::runtime::runs::{RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::{TaskKind, Tasks};
 use harness::sandbox::{FileHome, FileLimits, Mounts};
+use harness::user_memory::UserMemories;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ConfigHandle, Settings};
 use crate::metrics::{Metrics, RunMeter};
 use custom_agents::FileCustomAgents;
 use stores::Stores;
-use thread_files::FilesAndServers;
+use thread_files::ThreadResources;
 
-/// What a process does of all that is due in its stores.
+/// Share of a process in the work that is pending in the stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// All of it: it is a server.
+    /// Server: takes part in all work.
     Server,
-    /// Only what its own user asks for. Runs that wait, crons, webhooks and what is to be forgotten are for servers.
+    /// Guest: executes only runs of its own client. Queued runs, crons, webhooks and maintenance
+    /// are left to servers.
     Guest,
 }
 
-/// A runtime and the state of a gateway over it.
+/// Runtime, and the gateway state on top of it.
 #[derive(Debug)]
 pub struct App {
-    /// The verbs of runs.
+    /// Operations on runs.
     pub runs: Arc<RunsFacade>,
-    /// The same verbs, and what else the installation has, for this process.
+    /// In-process client with access to the installation.
     pub client: Client,
-    /// What handlers reach.
+    /// State of the HTTP handlers.
     pub gateway: Arc<GatewayState>,
-    /// The road to viewers.
+    /// Stream bridge to viewers.
     pub bridge: Arc<dyn StreamBridge>,
-    /// Tasks of runs and of the runtime's services.
+    /// Tasks of runs and of runtime services.
     pub tasks: Tasks,
-    /// What is learned from threads: it has its own time at the end.
-    pub lessons: Tasks,
-    /// Tasks of the stores: they end last.
+    /// Tasks of memory updates, which have their own shutdown timeout.
+    pub memory_tasks: Tasks,
+    /// Tasks of the stores, which end last.
     pub store_tasks: Tasks,
 }
 
 impl App {
-    /// Opens the stores, recovers what a former process left, and puts everything together. `tasks` is empty, and takes the tasks
-    /// of runs and services.
+    /// Opens the stores, recovers orphaned runs and builds the application. `tasks` must be empty;
+    /// it receives the tasks of runs and services.
     pub async fn build(
         settings: &Settings,
         config: &ConfigHandle,
@@ -112,21 +113,21 @@ impl App {
         )?;
         let mounts = commands::mounted(config, settings);
         let files = FileHome::new(settings.home.as_path(), FileLimits::default())
-            .with_shelves(Arc::new(skills.clone()));
+            .with_skill_mounts(Arc::new(skills.clone()));
         let files = files.with_mounts(Mounts::new(mounts.clone()));
-        let memories = Memories::new(stores.memories, clock.clone(), ids.clone());
+        let memories = UserMemories::new(stores.memories, clock.clone(), ids.clone());
         let commands = commands::open(config, settings, mounts, &tasks).await;
         let custom = Arc::new(FileCustomAgents::new(files.home()));
         let mcp = mcp::open(config, extensions, &files, &tasks)?;
-        let parts = agents::Parts {
+        let ports = agents::AgentPorts {
             files: files.clone(),
             skills: skills.clone(),
             memories: memories.clone(),
             custom: custom.clone(),
             commands,
-            web: web::kit(config.environment()),
+            web: web::factory(config.environment()),
             live_tools: mcp.tools(),
-            acp: Arc::new(AcpSurroundings::new(
+            acp: Arc::new(AcpContext::new(
                 files.clone(),
                 mcp::program_variables(config.environment()),
                 Some(mcp.config()),
@@ -134,9 +135,9 @@ impl App {
             clock: clock.clone(),
             testing: settings.is_loopback(),
         };
-        let agents = agents::resolver(config.clone(), parts);
+        let agents = agents::resolver(config.clone(), ports);
         let runs = Arc::new(RunsFacade::new(
-            RuntimeParts {
+            RuntimePorts {
                 bridge: bridge.clone(),
                 checkpointer: stores.checkpoints.clone(),
                 create: stores.runs.clone(),
@@ -172,8 +173,8 @@ impl App {
         };
         let recovered = match role {
             Role::Server => {
-                let upkeep = Upkeep {
-                    store: stores.upkeep,
+                let maintenance = Maintenance {
+                    store: stores.maintenance,
                     requests: stores.requests.clone(),
                     outbox: stores.webhooks.clone(),
                     checkpoints: stores.checkpoints.clone(),
@@ -181,18 +182,15 @@ impl App {
                     holder: ids.node_id().to_string(),
                 };
                 WebhookSender::new(stores.webhooks.clone(), clock.clone(), options)?.start(&tasks);
-                upkeep::follow(config, upkeep, &tasks);
+                maintenance::spawn_sweep_loop(config, maintenance, &tasks);
                 runs.recover().await?
             }
             Role::Guest => runs.join().await?,
         };
         if recovered > 0 {
-            tracing::warn!(
-                runs = recovered,
-                "took over runs that a former process left unfinished"
-            );
+            tracing::warn!(runs = recovered, "took over orphaned runs");
         }
-        limits::follow(config, runs.clone(), &tasks);
+        limits::apply_config_changes(config, runs.clone(), &tasks);
         let items = items::open(
             &now.store,
             &now.llm_call,
@@ -203,21 +201,21 @@ impl App {
         tasks.spawn(
             TaskKind::Service,
             "store sweeper",
-            items.clone().keep_swept(tasks.token().clone()),
+            items.clone().sweep_loop(tasks.token().clone()),
         );
-        let till = Till {
+        let usage_recorder = UsageRecorder {
             events: stores.events.clone(),
             ledger: stores.usage.clone(),
             clock: clock.clone(),
             ids: ids.clone(),
         };
-        let lessons = Tasks::new();
-        memories::follow(
+        let memory_tasks = Tasks::new();
+        memories::spawn_worker(
             memories.clone(),
             stores.checkpoints.clone(),
             agents.clone(),
-            till,
-            &lessons,
+            usage_recorder,
+            &memory_tasks,
             tasks.token().clone(),
         );
         let reader = documents::reader();
@@ -225,38 +223,38 @@ impl App {
         tasks.spawn(
             TaskKind::Service,
             "metrics",
-            metrics.clone().keep_summed(tasks.token().clone()),
+            metrics.clone().upkeep_loop(tasks.token().clone()),
         );
         let gateway = Arc::new(GatewayState {
             health: Health::new(stores.probes),
-            counted: Default::default(),
+            run_gauges: Default::default(),
             metrics: Arc::new(metrics),
             runs: runs.clone(),
             threads: stores.threads,
             feedback: stores.feedback,
             usage: stores.usage,
             assistant_store: stores.assistants,
-            memories: memories.clone(),
+            user_memories: memories.clone(),
             skills: skills.clone(),
             custom_agents: custom,
             items,
             crons: stores.crons.clone(),
-            access: Access::new(settings.key_rule(), stores.keys, clock.clone()),
+            authenticator: Authenticator::new(settings.key_rule(), stores.keys, clock.clone()),
             docs_enabled: settings.docs_enabled,
             checkpoints: stores.checkpoints,
             events: stores.events,
             requests: stores.requests,
             assistants: agents.clone(),
-            aids: agents,
+            assist: agents,
             info: Arc::new(catalog::ConfigCatalog(config.clone(), reader.clone())),
-            files: Arc::new(FilesAndServers {
+            files: Arc::new(ThreadResources {
                 files: files.clone(),
                 mcp: mcp.clone(),
             }),
             mcp: mcp.clone(),
             outbox: stores.webhooks,
             webhooks: policy,
-            visitors: visitors(settings),
+            origin_policy: origin_policy(settings),
             started_at: clock.now(),
             clock: clock.clone(),
             ids,
@@ -274,7 +272,7 @@ impl App {
         };
         let client = Client::new(runs.clone()).installation(installation);
         if role == Role::Server {
-            expiry::follow(config, gateway.clone(), &tasks);
+            expiry::spawn_sweep_loop(config, gateway.clone(), &tasks);
             let scheduler = Scheduler::new(
                 stores.crons,
                 Arc::new(CronRuns::new(gateway.clone())),
@@ -292,18 +290,18 @@ impl App {
             gateway,
             bridge,
             tasks,
-            lessons,
+            memory_tasks,
             store_tasks,
         })
     }
 }
 
-/// Beyond loopback no name is known to be the server's own, and something in front of it lets people in.
-fn visitors(settings: &Settings) -> Visitors {
+/// Beyond loopback, the host names of the server are unknown, and a proxy must check them.
+fn origin_policy(settings: &Settings) -> OriginPolicy {
     let hosts = if settings.is_loopback() {
         Hosts::LoopbackAnd(settings.allowed_hosts.clone())
     } else {
         Hosts::Any
     };
-    Visitors::new(hosts, settings.cors_origins.clone())
+    OriginPolicy::new(hosts, settings.cors_origins.clone())
 }

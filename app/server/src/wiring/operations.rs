@@ -1,4 +1,4 @@
-//! The stores that operators look into, beside a server or without one.
+//! Opens the stores of operator commands, whether or not a server is running.
 
 use deerflow_stores::{Database, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox};
 use harness::config::AppConfig;
@@ -6,26 +6,26 @@ use harness::config::AppConfig;
 use super::stores::database_of;
 use crate::config::Settings;
 
-/// What operators look into.
+/// Stores of operator commands.
 #[derive(Debug)]
 pub struct OperatorStores {
-    /// Who lives.
+    /// Nodes.
     pub nodes: SqlNodeStore,
-    /// Lists of runs.
+    /// Run lists.
     pub runs: SqlOperationsStore,
-    /// Cancels.
+    /// Cancellation requests.
     pub cancels: SqlRunStore,
-    /// Calls that tell of ends.
+    /// Webhook calls.
     pub outbox: SqlWebhookOutbox,
-    /// Whether a process uses the database now.
+    /// `true` if a process is using the database.
     pub in_use: bool,
 }
 
-/// The stores of the configuration, none of which is taken from a server.
+/// Opens the configured stores without taking exclusive access from a server.
 pub async fn open(config: &AppConfig, settings: &Settings) -> anyhow::Result<OperatorStores> {
     let address = database_of(config, settings)?;
     let in_use = Database::probe(&address).await?.in_use;
-    let db = Database::beside_a_server(&address).await?;
+    let db = Database::open_shared(&address).await?;
     Ok(OperatorStores {
         nodes: SqlNodeStore::new(db.clone()),
         runs: SqlOperationsStore::new(db.clone()),

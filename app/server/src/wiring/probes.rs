@@ -1,4 +1,4 @@
-//! What `doctor` may try that only the composition root can.
+//! Probes of `doctor` that need concrete adapters.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::stores::database_of;
 use crate::commands::doctor::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
 use crate::config::Settings;
 
-/// Looks at the database and changes nothing.
+/// Probes the database without changing it.
 #[derive(Debug, Clone, Copy)]
-pub struct LookAtDatabase;
+pub struct LiveDatabaseProbe;
 
 #[async_trait]
-impl DatabaseProbe for LookAtDatabase {
+impl DatabaseProbe for LiveDatabaseProbe {
     async fn probe(
         &self,
         database: &DatabaseConfig,
@@ -35,14 +35,14 @@ impl DatabaseProbe for LookAtDatabase {
             .map_err(|error| error.to_string())?;
         let backend = format!("{:?}", database.backend).to_lowercase();
         let found = match schema {
-            Schema::Missing => format!("{backend} has no schema yet, it will be made"),
+            Schema::Missing => format!("{backend} has no schema yet, it will be created"),
             Schema::Older { version } => {
-                format!("{backend} answers, its schema {version} will be brought up to date")
+                format!("{backend} answers, its schema {version} will be migrated")
             }
             Schema::Current => format!("{backend} answers and its schema is up to date"),
             Schema::Newer { version } => {
                 return Err(format!(
-                    "a newer deerflow wrote the schema ({version} is not known here)"
+                    "the schema was created by a newer deerflow ({version} is unknown here)"
                 ));
             }
         };
@@ -54,12 +54,12 @@ impl DatabaseProbe for LookAtDatabase {
     }
 }
 
-/// Asks the Redis server of the stream bridge.
+/// Probes the Redis server of the stream bridge.
 #[derive(Debug, Clone, Copy)]
-pub struct AskRedis;
+pub struct LiveRedisProbe;
 
 #[async_trait]
-impl RedisProbe for AskRedis {
+impl RedisProbe for LiveRedisProbe {
     async fn probe(
         &self,
         bridge: &StreamBridgeConfig,
@@ -75,11 +75,11 @@ impl RedisProbe for AskRedis {
     }
 }
 
-/// Looks a model entry's provider up.
+/// Looks up the provider of a model entry.
 #[derive(Debug, Clone, Copy)]
-pub struct KnownProvider;
+pub struct LiveProviderProbe;
 
-impl ProviderProbe for KnownProvider {
+impl ProviderProbe for LiveProviderProbe {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
         let kind = super::agents::check_entry(model, Arc::new(SystemClock))?;
         let file = sign_in(&ModelEntry::from(model)).transpose()?;
@@ -90,25 +90,27 @@ impl ProviderProbe for KnownProvider {
     }
 }
 
-/// Makes a sandbox and looks around in it.
+/// Creates a sandbox and checks its layers.
 #[derive(Debug, Clone, Copy)]
-pub struct TrySandbox;
+pub struct LiveCommandProbe;
 
 #[async_trait]
-impl CommandProbe for TrySandbox {
-    fn is_wanted(&self, config: &AppConfig) -> bool {
-        super::commands::is_wanted(config)
+impl CommandProbe for LiveCommandProbe {
+    fn is_configured(&self, config: &AppConfig) -> bool {
+        super::commands::is_configured(config)
     }
 
     async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport {
-        // A name that nobody can have taken before: what is written there is written by this user.
+        // A fresh name that no other user can have created.
         match tempfile::Builder::new()
             .prefix("deerflow-doctor-")
             .tempdir()
         {
             Ok(support) => super::commands::probe(sandbox, support.path().to_owned()).await,
             Err(error) => {
-                let missing = Some(format!("no folder to try a sandbox in: {error}"));
+                let missing = Some(format!(
+                    "cannot create a folder to try a sandbox in: {error}"
+                ));
                 ProbeReport {
                     layers: vec![LayerReport {
                         layer: Layer::Programs,
@@ -124,11 +126,11 @@ impl CommandProbe for TrySandbox {
         sandbox: &SandboxConfig,
         environment: &Environment,
     ) -> Option<Result<String, String>> {
-        if !super::containers::is_wanted(sandbox) {
+        if !super::containers::is_configured(sandbox) {
             return None;
         }
-        match super::containers::maker(sandbox, environment, &environment.project_root()) {
-            Ok(maker) => Some(maker.look().await.map_err(|error| error.to_string())),
+        match super::containers::backend(sandbox, environment, &environment.project_root()) {
+            Ok(backend) => Some(backend.version().await.map_err(|error| error.to_string())),
             Err(why) => Some(Err(why)),
         }
     }

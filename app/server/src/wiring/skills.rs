@@ -1,4 +1,5 @@
-//! Where skills lie: a folder of the configuration or of the project, else those that this binary brings with it.
+//! Locates the skills: a folder of the configuration or the project, else the skills bundled in
+//! this binary.
 
 use std::fs;
 use std::io;
@@ -9,11 +10,11 @@ use anyhow::Context;
 use harness::clock::Clock;
 use harness::config::{AppConfig, ExtensionsFile, SkillsConfig};
 use harness::config_file::{Environment, locate_extensions};
-use harness::skills::{SkillPlaces, Skills};
+use harness::skills::{SkillFolders, Skills};
 
 use crate::config::Settings;
 
-/// The skills of this installation, from the repository's `skills` folder.
+/// Bundled skills, from the repository's `skills` folder.
 const BUNDLED: &[(&str, &str)] = &[
     (
         "public/bootstrap/SKILL.md",
@@ -41,14 +42,14 @@ const BUNDLED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The file that people and this server switch skills and MCP servers in.
+/// Opens the file with the enabled skills and MCP servers.
 pub(super) fn extensions(environment: &Environment) -> anyhow::Result<Arc<ExtensionsFile>> {
     Ok(Arc::new(ExtensionsFile::at(locate_extensions(
         environment,
     )?)))
 }
 
-/// The skills of everybody.
+/// Opens the skills of all users.
 pub(super) fn open(
     config: &AppConfig,
     settings: &Settings,
@@ -59,25 +60,27 @@ pub(super) fn open(
     if config.skills.container_path != SkillsConfig::CONTAINER_PATH {
         tracing::warn!(path = %config.skills.container_path, "skills.container_path has no effect: agents see skills at {}", SkillsConfig::CONTAINER_PATH);
     }
-    let shared = match named(config, environment).or_else(|| beside_project(environment)) {
-        Some(folder) => folder,
-        None => unpacked(&settings.home)
-            .context("the skills that come with this server cannot be written to its home")?,
-    };
-    let places = SkillPlaces {
+    let shared =
+        match configured_folder(config, environment).or_else(|| project_skills(environment)) {
+            Some(folder) => folder,
+            None => unpack_bundled(&settings.home)
+                .context("cannot write the bundled skills to the home directory")?,
+        };
+    let folders = SkillFolders {
         shared,
         home: settings.home.clone(),
     };
     Ok(Skills::new(
-        places,
+        folders,
         extensions,
         config.extensions.clone(),
         clock,
     ))
 }
 
-/// The folder that the configuration or the environment names; one that is missing has no skills.
-fn named(config: &AppConfig, environment: &Environment) -> Option<PathBuf> {
+/// Returns the folder named by the configuration or the environment; if it does not exist, there
+/// are no shared skills.
+fn configured_folder(config: &AppConfig, environment: &Environment) -> Option<PathBuf> {
     let root = environment.project_root();
     let path = config
         .skills
@@ -91,13 +94,13 @@ fn named(config: &AppConfig, environment: &Environment) -> Option<PathBuf> {
             .map(|path| environment.resolve(path))
     })?;
     if !folder.is_dir() {
-        tracing::warn!(folder = %folder.display(), "the folder of skills is not there: nobody has any but their own");
+        tracing::warn!(folder = %folder.display(), "the skills folder does not exist: only skills of users are available");
     }
     Some(folder)
 }
 
-/// `skills` in the project root or its parent.
-fn beside_project(environment: &Environment) -> Option<PathBuf> {
+/// Returns the `skills` folder in the project root or its parent, if there is one.
+fn project_skills(environment: &Environment) -> Option<PathBuf> {
     let root = environment.project_root();
     let mut folders = [Some(root.as_path()), root.parent()]
         .into_iter()
@@ -106,12 +109,12 @@ fn beside_project(environment: &Environment) -> Option<PathBuf> {
     folders.find(|folder| folder.join("public").is_dir())
 }
 
-/// The bundled skills, written to a folder of their own beneath the home. What stands there otherwise goes.
-fn unpacked(home: &Path) -> io::Result<PathBuf> {
+/// Writes the bundled skills to a folder below the home, replacing other content.
+fn unpack_bundled(home: &Path) -> io::Result<PathBuf> {
     let folder = home.join("bundled-skills");
     let is_there = || {
         BUNDLED.iter().all(|(path, text)| {
-            fs::read_to_string(folder.join(path)).is_ok_and(|there| there == *text)
+            fs::read_to_string(folder.join(path)).is_ok_and(|written| written == *text)
         })
     };
     if is_there() {
@@ -131,7 +134,7 @@ fn unpacked(home: &Path) -> io::Result<PathBuf> {
         _ => fs::rename(fresh.path(), &folder),
     };
     match placed {
-        // Another process over the same home may have been quicker.
+        // Another process with the same home may have written them first.
         Err(error) if !is_there() => Err(error),
         _ => Ok(folder),
     }
@@ -148,12 +151,12 @@ mod tests {
         let extensions = Arc::new(ExtensionsFile::at(
             home.path().join("extensions_config.json"),
         ));
-        let places = SkillPlaces {
+        let folders = SkillFolders {
             shared: folder,
             home: home.path().to_owned(),
         };
         let skills = Skills::new(
-            places,
+            folders,
             extensions,
             AppConfig::default().extensions,
             Arc::new(SystemClock),
@@ -168,9 +171,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_bundled_skills_are_all_that_the_repository_has_and_mend_themselves() {
+    async fn bundled_skills_match_repository_and_are_restored() {
         let home = tempfile::tempdir().unwrap();
-        let folder = unpacked(home.path()).unwrap();
+        let folder = unpack_bundled(home.path()).unwrap();
         let bundled = names(folder.clone()).await;
         assert_eq!(
             bundled,
@@ -187,12 +190,12 @@ mod tests {
         );
         fs::write(folder.join("public/bootstrap/SKILL.md"), "spoilt").unwrap();
         fs::write(folder.join("public/stray.md"), "").unwrap();
-        assert_eq!(names(unpacked(home.path()).unwrap()).await, bundled);
+        assert_eq!(names(unpack_bundled(home.path()).unwrap()).await, bundled);
         assert!(!folder.join("public/stray.md").exists());
     }
 
     #[test]
-    fn a_named_folder_wins_then_that_of_the_project() {
+    fn configured_folder_precedes_project_folder() {
         let parent = tempfile::tempdir().unwrap();
         let root = parent.path().join("root");
         fs::create_dir_all(parent.path().join("skills/public")).unwrap();
@@ -203,10 +206,16 @@ mod tests {
             Environment::of(&root, variables),
         );
         let mut config = AppConfig::default();
-        assert_eq!(named(&config, &bare), None);
-        assert_eq!(beside_project(&bare), Some(parent.path().join("skills")));
-        assert_eq!(named(&config, &with_variable), Some(root.join("elsewhere")));
+        assert_eq!(configured_folder(&config, &bare), None);
+        assert_eq!(project_skills(&bare), Some(parent.path().join("skills")));
+        assert_eq!(
+            configured_folder(&config, &with_variable),
+            Some(root.join("elsewhere"))
+        );
         config.skills.path = Some("mine".into());
-        assert_eq!(named(&config, &with_variable), Some(root.join("mine")));
+        assert_eq!(
+            configured_folder(&config, &with_variable),
+            Some(root.join("mine"))
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which stores the configuration asks for.
+//! Opens the configured stores.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemStore;
+use deerflow_domain::maintenance::MaintenanceStore;
 use deerflow_domain::readiness::{ReadinessProbe, StoredFile};
 use deerflow_domain::threads::ThreadStore;
-use deerflow_domain::upkeep::UpkeepStore;
 use deerflow_domain::usage::UsageStore;
 use deerflow_stores::{
     Database, DatabaseConfig, DatabaseReadiness, FolderReadiness, JsonlRunEventStore,
     PostgresConfig, SplitCommitStore, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer,
-    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore,
-    SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlUpkeepStore, SqlUsageStore,
-    SqlWebhookOutbox,
+    SqlCronStore, SqlFeedbackStore, SqlItemStore, SqlMaintenanceStore, SqlMemoryStore,
+    SqlNodeStore, SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore,
+    SqlUsageStore, SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::config::{AppConfig, DatabaseBackend, RunEventsBackend, StreamBridgeKind};
-use harness::memory::MemoryStore;
 use harness::runtime::checkpoint::Checkpointer;
-use harness::runtime::memory::MemoryStores;
+use harness::runtime::in_memory::InMemoryStores;
 use harness::runtime::runs::store::{
     NodeStore, RequestStore, RunCommitStore, RunDeleteStore, RunEventStore, WebhookOutbox,
 };
 use harness::runtime::stream_bridge::StreamLog;
 use harness::runtime::tasks::Tasks;
+use harness::user_memory::UserMemoryStore;
 
 use crate::config::Settings;
 
-/// Every store, over one database.
+/// All stores, over one database.
 #[derive(Debug)]
 pub(super) struct Stores {
-    /// What they were written by, and are to be judged by.
+    /// Clock of the database, with which its timestamps are written and compared.
     pub(super) clock: Arc<dyn Clock>,
     pub(super) runs: Arc<SqlRunStore>,
     pub(super) nodes: Arc<dyn NodeStore>,
@@ -47,20 +47,20 @@ pub(super) struct Stores {
     pub(super) feedback: Arc<dyn FeedbackStore>,
     pub(super) requests: Arc<dyn RequestStore>,
     pub(super) streams: Arc<dyn StreamLog>,
-    pub(super) upkeep: Arc<dyn UpkeepStore>,
+    pub(super) maintenance: Arc<dyn MaintenanceStore>,
     pub(super) usage: Arc<dyn UsageStore>,
     pub(super) webhooks: Arc<dyn WebhookOutbox>,
     pub(super) assistants: Arc<dyn AssistantStore>,
     pub(super) items: Arc<dyn ItemStore>,
-    pub(super) memories: Arc<dyn MemoryStore>,
+    pub(super) memories: Arc<dyn UserMemoryStore>,
     pub(super) crons: Arc<dyn CronStore>,
     pub(super) keys: Arc<dyn ApiKeyStore>,
-    /// Probes of the places that are written to.
+    /// Readiness probes of the storage locations.
     pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
 }
 
 impl Stores {
-    /// Opens them for the process that is known as `process`.
+    /// Opens the stores for the process with the id `process`.
     pub(super) async fn open(
         config: &AppConfig,
         settings: &Settings,
@@ -78,7 +78,7 @@ impl Stores {
         let threads = SqlThreadStore::new(database.clone());
         let journal: Option<Arc<dyn RunEventStore>> = match config.run_events.backend {
             RunEventsBackend::Db => None,
-            // Each node would have the history of the runs that it executed, and no other.
+            // Each node would have only the history of the runs it executed.
             own if config.database.backend == DatabaseBackend::Postgres
                 && config.stream_bridge.kind == StreamBridgeKind::Redis =>
             {
@@ -87,7 +87,7 @@ impl Stores {
                      run_events.backend {own:?} keeps each run's history on the one that executed it; set run_events.backend to db"
                 )
             }
-            RunEventsBackend::Memory => Some(Arc::new(MemoryStores::new())),
+            RunEventsBackend::Memory => Some(Arc::new(InMemoryStores::new())),
             RunEventsBackend::Jsonl => {
                 let directory = settings.home.join("run_events");
                 let journal = JsonlRunEventStore::open(&directory).with_context(|| {
@@ -127,11 +127,13 @@ impl Stores {
         let clock = database
             .clock(tasks)
             .await
-            .context("the database does not tell the time")?;
+            .context("cannot read the time from the database")?;
         Ok(Self {
             clock,
             runs,
-            nodes: Arc::new(SqlNodeStore::new(database.clone()).found_at(found_at(settings))),
+            nodes: Arc::new(
+                SqlNodeStore::new(database.clone()).with_address(node_address(settings)),
+            ),
             commits,
             deletes,
             events,
@@ -140,7 +142,7 @@ impl Stores {
             feedback: Arc::new(SqlFeedbackStore::new(database.clone())),
             requests: Arc::new(SqlRequestStore::new(database.clone())),
             streams: Arc::new(SqlStreamLog::new(database.clone())),
-            upkeep: Arc::new(SqlUpkeepStore::new(database.clone())),
+            maintenance: Arc::new(SqlMaintenanceStore::new(database.clone())),
             usage: Arc::new(SqlUsageStore::new(database.clone())),
             webhooks: Arc::new(SqlWebhookOutbox::new(&database)),
             items: Arc::new(SqlItemStore::new(database.clone())),
@@ -153,10 +155,11 @@ impl Stores {
     }
 }
 
-/// A probe of the folder of everything that is no row. It is made now, so that it is missing later only if somebody removed it.
+/// Returns a readiness probe of the data folder. Creates the folder now, so it is missing later
+/// only if it was removed.
 fn data_folder(settings: &Settings) -> Arc<dyn ReadinessProbe> {
     if let Err(error) = std::fs::create_dir_all(&settings.home) {
-        tracing::warn!(folder = %settings.home.display(), %error, "the data folder cannot be made");
+        tracing::warn!(folder = %settings.home.display(), %error, "cannot create the data folder");
     }
     Arc::new(FolderReadiness::new(
         "data_folder",
@@ -165,8 +168,9 @@ fn data_folder(settings: &Settings) -> Arc<dyn ReadinessProbe> {
     ))
 }
 
-/// Where this process can be found, as far as it knows: a wildcard address says nothing, so the machine's name comes with it.
-fn found_at(settings: &Settings) -> String {
+/// Returns the address of this process, as far as known: a wildcard address is replaced by the
+/// machine's name.
+fn node_address(settings: &Settings) -> String {
     let machine = rustix::system::uname()
         .nodename()
         .to_string_lossy()
@@ -174,7 +178,7 @@ fn found_at(settings: &Settings) -> String {
     format!("{machine} {}:{}", settings.host, settings.port)
 }
 
-/// The database's address in the stores' words.
+/// Converts the database configuration to an address for the stores.
 pub(super) fn database_of(
     config: &AppConfig,
     settings: &Settings,
@@ -190,7 +194,8 @@ pub(super) fn database_of(
                 .context("database.backend is postgres, but database.postgres_url is not set")?,
             schema: Some(database.postgres_schema.clone()).filter(|schema| !schema.is_empty()),
             max_connections: database.pool_size,
-            // Viewers find every run's events in Redis; in memory only those of the same process.
+            // In Redis, viewers find the events of every run; in memory only those of the same
+            // process.
             exclusive: config.stream_bridge.kind != StreamBridgeKind::Redis,
         }),
         other => anyhow::bail!("database.backend {other:?} is not supported by this build"),

@@ -1,4 +1,4 @@
-//! What a thread has besides its rows: its files, and conversations with servers of tools.
+//! Resources of a thread besides its rows: files and MCP sessions.
 
 use std::sync::Arc;
 
@@ -6,17 +6,18 @@ use async_trait::async_trait;
 use deerflow_gateway::ports::{ThreadFilesError, ThreadFilesPort};
 use harness::ids::ThreadId;
 use harness::mcp::ConfiguredMcp;
-use harness::sandbox::{FileHome, LeftThread, ThreadFiles};
+use harness::sandbox::{FileHome, OrphanedThread, ThreadFiles};
 
-/// The files of threads. With a thread's files its conversations go, whose programs would write there.
+/// Files of threads. Deleting a thread's files also ends its MCP sessions, whose processes would
+/// write there.
 #[derive(Debug)]
-pub(super) struct FilesAndServers {
+pub(super) struct ThreadResources {
     pub(super) files: FileHome,
     pub(super) mcp: Arc<ConfiguredMcp>,
 }
 
 #[async_trait]
-impl ThreadFilesPort for FilesAndServers {
+impl ThreadFilesPort for ThreadResources {
     fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles {
         self.files.thread(user, thread)
     }
@@ -35,11 +36,11 @@ impl ThreadFilesPort for FilesAndServers {
         self.files.note_removal(user, thread, noted).await
     }
 
-    async fn sweep(&self) -> Result<Vec<LeftThread>, ThreadFilesError> {
+    async fn sweep(&self) -> Result<Vec<OrphanedThread>, ThreadFilesError> {
         ThreadFilesPort::sweep(&self.files).await
     }
 
-    async fn delete_left(&self, left: LeftThread) -> Result<(), ThreadFilesError> {
-        self.files.delete_left(left).await
+    async fn delete_orphaned(&self, orphaned: OrphanedThread) -> Result<(), ThreadFilesError> {
+        self.files.delete_orphaned(orphaned).await
     }
 }

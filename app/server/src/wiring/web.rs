@@ -1,43 +1,46 @@
-//! The web tools of a configuration, with keys from the environment.
+//! Web tools of a configuration, with keys from the environment.
 
 use std::sync::Arc;
 
 use harness::config::ToolConfig;
 use harness::config_file::Environment;
 use harness::tools::DynTool;
-use harness::tools::web::{WebKit, name_of};
+use harness::tools::web::{WebToolFactory, name_of};
 
-/// The means of web tools; without them, which the log tells, there are none.
-pub(super) fn kit(environment: &Environment) -> Option<WebKit> {
-    let variables = WebKit::VARIABLES
+/// Returns the factory of web tools; if it cannot be created, logs the error and returns `None`.
+pub(super) fn factory(environment: &Environment) -> Option<WebToolFactory> {
+    let variables = WebToolFactory::VARIABLES
         .iter()
         .filter_map(|name| Some(((*name).to_owned(), environment.filled(name)?.to_owned())));
-    match WebKit::new(variables.collect()) {
-        Ok(kit) => Some(kit),
+    match WebToolFactory::new(variables.collect()) {
+        Ok(factory) => Some(factory),
         Err(error) => {
-            tracing::error!(%error, "there are no web tools: no HTTP client can be made");
+            tracing::error!(%error, "web tools are disabled: cannot create an HTTP client");
             None
         }
     }
 }
 
-/// Whether an entry names a web tool.
+/// Reports whether an entry names a web tool.
 pub(super) fn is_web(entry: &ToolConfig) -> bool {
     name_of(&entry.implementation).is_some()
 }
 
-/// The tool of an entry that names a web tool, if it can be made.
-pub(super) fn tool(kit: Option<&WebKit>, entry: &ToolConfig) -> Option<Arc<dyn DynTool>> {
-    match kit?.tool(entry)? {
+/// Returns the web tool of an entry, if it is one and can be created.
+pub(super) fn tool(
+    factory: Option<&WebToolFactory>,
+    entry: &ToolConfig,
+) -> Option<Arc<dyn DynTool>> {
+    match factory?.tool(entry)? {
         Ok(tool) => {
             let name = &tool.schema().name;
             if *name != entry.name {
-                tracing::warn!(entry = %entry.name, tool = %name, "agents know this tool by its own name");
+                tracing::warn!(entry = %entry.name, tool = %name, "tool is offered under its own name instead of the configured one");
             }
             Some(tool)
         }
         Err(error) => {
-            tracing::error!(%error, "a web tool is left out");
+            tracing::error!(%error, "a web tool is disabled");
             None
         }
     }

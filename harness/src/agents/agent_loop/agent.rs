@@ -1,4 +1,4 @@
-//! An agent as its parts: assembled once, shared by all of its runs.
+//! Agent that runs the loop; built once and shared by all of its runs.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::drawing::drawing;
 use super::driver::drive;
+use super::graph::graph_of;
 use super::machine::{LoopMachine, RunBounds};
 use super::nodes::LoopNodes;
 use crate::messages::Message;
@@ -18,84 +18,87 @@ use crate::models::{ChatModel, CircuitBreaker, RetryPolicy, ToolSchema};
 use crate::runtime::agent::{
     Agent, AgentEvent, AgentGraph, AgentInput, AgentStream, InputFacts, RunContext,
 };
-use crate::runtime::runs::Visit;
+use crate::runtime::runs::GotoTarget;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::ToolRegistry;
 
-/// How an agent asks its model.
+/// Settings of model calls.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
-    /// Whether the model may think, where it can.
+    /// Enables thinking for models that support it.
     pub thinking: bool,
-    /// `minimal`, `low`, `medium`, `high`, where the model takes it.
+    /// `minimal`, `low`, `medium` or `high`, for models that support it.
     pub reasoning_effort: Option<String>,
-    /// Overrides of the entry's own parameters, such as `temperature`.
+    /// Overrides of the model entry's parameters, such as `temperature`.
     pub overrides: Map<String, Value>,
 }
 
-/// How patient an agent is with its model's provider.
+/// Retry policy and circuit breaker of model calls.
 #[derive(Debug, Clone, Default)]
-pub struct Patience {
-    /// When a failed call is made again.
+pub struct RetrySettings {
+    /// Policy of retries.
     pub policy: RetryPolicy,
-    /// The model's circuit, shared by all who ask that model.
+    /// Circuit breaker, shared by all callers of the model.
     pub breaker: Option<Arc<CircuitBreaker>>,
 }
 
-/// What an agent is made of. Nothing in it belongs to a run.
+/// Dependencies of an agent. None of them belongs to a single run.
 #[derive(Debug)]
-pub struct AgentParts {
-    /// The agent's name, shown to clients.
+pub struct AgentDependencies {
+    /// Name of the agent, visible to clients.
     pub name: String,
-    /// Who the journal says asks the model, such as `lead_agent`.
+    /// Caller name of model calls in the journal, such as `lead_agent`.
     pub caller: String,
-    /// The model.
+    /// Model of the agent.
     pub model: Arc<dyn ChatModel>,
-    /// How the model is asked.
+    /// Settings of model calls.
     pub settings: ModelSettings,
-    /// Patience with the model's provider.
-    pub patience: Patience,
-    /// The system text.
+    /// Retry settings of model calls.
+    pub patience: RetrySettings,
+    /// System prompt.
     pub system: Option<Arc<str>>,
-    /// The tools.
+    /// Tools of the agent.
     pub tools: ToolRegistry,
-    /// The middlewares.
+    /// Middlewares, outermost first.
     pub stack: MiddlewareStack,
 }
 
-/// The parts, and what follows from them.
+/// Dependencies and the values derived from them.
 #[derive(Debug)]
 pub struct Assembly {
-    pub(super) parts: AgentParts,
+    pub(super) dependencies: AgentDependencies,
     pub(super) schemas: Arc<[ToolSchema]>,
     pub(super) nodes: Arc<LoopNodes>,
-    /// What viewers learn of the model and the agent with every message.
+    /// Facts about model and agent in the metadata of every message.
     pub(super) facts: Map<String, Value>,
 }
 
 impl Deref for Assembly {
-    type Target = AgentParts;
-    fn deref(&self) -> &AgentParts {
-        &self.parts
+    type Target = AgentDependencies;
+    fn deref(&self) -> &AgentDependencies {
+        &self.dependencies
     }
 }
 
-/// An agent that runs the loop. Cloning shares the parts.
+/// Agent that runs the loop. Clones share the dependencies.
 #[derive(Debug, Clone)]
 pub struct LoopAgent(Arc<Assembly>);
 
 impl LoopAgent {
-    /// An agent of these parts.
-    pub fn new(parts: AgentParts) -> Self {
-        let info = parts.model.info();
+    /// Creates an agent with these dependencies.
+    pub fn new(dependencies: AgentDependencies) -> Self {
+        let info = dependencies.model.info();
         let facts = [
             ("ls_provider", json!(info.provider)),
             ("ls_model_name", json!(info.model)),
             ("ls_model_type", json!("chat")),
             ("model_name", json!(info.name)),
-            ("agent_name", json!(parts.name)),
-            ("thinking_enabled", json!(parts.settings.thinking)),
-            ("reasoning_effort", json!(parts.settings.reasoning_effort)),
+            ("agent_name", json!(dependencies.name)),
+            ("thinking_enabled", json!(dependencies.settings.thinking)),
+            (
+                "reasoning_effort",
+                json!(dependencies.settings.reasoning_effort),
+            ),
         ];
         let facts = facts
             .into_iter()
@@ -103,9 +106,9 @@ impl LoopAgent {
             .collect();
         Self(Arc::new(Assembly {
             facts,
-            schemas: parts.tools.schemas(),
-            nodes: Arc::new(LoopNodes::of(&parts.stack)),
-            parts,
+            schemas: dependencies.tools.schemas(),
+            nodes: Arc::new(LoopNodes::of(&dependencies.stack)),
+            dependencies,
         }))
     }
 }
@@ -142,13 +145,13 @@ impl Agent for LoopAgent {
         self.0.nodes.names()
     }
 
-    fn parked(&self, visits: Vec<Visit>, seed: Uuid) -> Option<Value> {
+    fn parked(&self, visits: Vec<GotoTarget>, seed: Uuid) -> Option<Value> {
         let mut machine = LoopMachine::new(self.0.nodes.clone(), RunBounds::default(), seed);
         machine.go_to(visits).ok().map(|()| machine.save())
     }
 
     fn graph(&self) -> AgentGraph {
-        drawing(
+        graph_of(
             &self.0.nodes,
             self.0.tools.names().map(str::to_owned).collect(),
         )

@@ -1,4 +1,4 @@
-//! Decisions of a person about calls: in every form, edits included, of several calls, and answers that are none.
+//! Approval decisions about tool calls: every form, edits, several calls, and invalid answers.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::middlewares::guardrail::policy_of;
 use crate::runtime::agent::{Agent, AgentError, AgentStart, StopKind};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// What was sent, by call.
-type Book = Arc<Mutex<Vec<String>>>;
+/// Log of sent messages.
+type Outbox = Arc<Mutex<Vec<String>>>;
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Letter {
+struct MailArgs {
     to: String,
 }
 
-/// Sends, under its name.
-struct Send {
+/// Tool that records what it sends.
+struct SendTool {
     name: &'static str,
-    book: Book,
+    outbox: Outbox,
 }
 
-impl Tool for Send {
-    type Args = Letter;
+impl Tool for SendTool {
+    type Args = MailArgs;
 
     fn name(&self) -> &str {
         self.name
@@ -41,16 +41,17 @@ impl Tool for Send {
         "Sends."
     }
 
-    async fn call(&self, args: Letter, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, args: MailArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let done = format!("{} {} to {}", ctx.call_id, self.name, args.to);
-        self.book.lock().push(done.clone());
+        self.outbox.lock().push(done.clone());
         Ok(done.into())
     }
 }
 
-/// An agent that wants to send to each of these, under a policy that asks first and never allows to send to eve.
-fn scene(to: &[(&'static str, &'static str)]) -> (Arc<dyn Agent>, Book) {
-    let book = Book::default();
+/// Agent with one call per recipient, under a policy that asks for approval and always denies
+/// sending to eve.
+fn rig(to: &[(&'static str, &'static str)]) -> (Arc<dyn Agent>, Outbox) {
+    let outbox = Outbox::default();
     let rules = json!({"default": "ask", "rules": [{"when": {"to": "eve"}, "action": "deny"}]});
     let rules: GuardrailProviderConfig =
         serde_json::from_value(json!({"use": "rules", "config": rules})).unwrap();
@@ -61,9 +62,9 @@ fn scene(to: &[(&'static str, &'static str)]) -> (Arc<dyn Agent>, Book) {
             .collect(),
     );
     let model = ReplayModel::new([batch, Reply::Say("done")]);
-    let tool = |name| Send {
+    let tool = |name| SendTool {
         name,
-        book: book.clone(),
+        outbox: outbox.clone(),
     };
     (
         AgentBuilder::new(model)
@@ -71,24 +72,30 @@ fn scene(to: &[(&'static str, &'static str)]) -> (Arc<dyn Agent>, Book) {
             .tool(tool("fax"))
             .middleware(guard)
             .build(),
-        book,
+        outbox,
     )
 }
 
-/// What is asked, as clients see it.
-fn open(said: &Said) -> Vec<Value> {
-    match said.outcome.as_ref().map(|outcome| outcome.kind.clone()) {
+/// Open interrupts in their client-facing form.
+fn open(output: &RunOutput) -> Vec<Value> {
+    match output.outcome.as_ref().map(|outcome| outcome.kind.clone()) {
         Ok(StopKind::Question(open)) => open,
         other => panic!("{other:?}"),
     }
 }
 
-async fn answer(agent: &Arc<dyn Agent>, said: &Said, answer: Value) -> Said {
-    run(agent, go_on(said, AgentStart::Resume(answer)), |_| {}).await
+async fn answer(agent: &Arc<dyn Agent>, output: &RunOutput, answer: Value) -> RunOutput {
+    run(
+        agent,
+        resume_input(output, AgentStart::Resume(answer)),
+        |_| {},
+    )
+    .await
 }
 
-fn results(said: &Said) -> Vec<String> {
-    said.state()
+fn results(output: &RunOutput) -> Vec<String> {
+    output
+        .state()
         .messages()
         .iter()
         .filter(|message| message.tool_call_id().is_some())
@@ -96,8 +103,8 @@ fn results(said: &Said) -> Vec<String> {
         .collect()
 }
 
-fn calls_of_answer(said: &Said) -> Vec<(String, Value)> {
-    let answer = said
+fn calls_of_answer(output: &RunOutput) -> Vec<(String, Value)> {
+    let answer = output
         .state()
         .messages()
         .iter()
@@ -111,17 +118,17 @@ fn calls_of_answer(said: &Said) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn a_question_offers_every_decision_that_is_understood() {
-    let (agent, _) = scene(&[("a", "ann")]);
-    let asked = ask(&agent, "go").await;
-    let question = &open(&asked)[0]["value"];
+async fn approval_question_offers_every_supported_decision() {
+    let (agent, _) = rig(&[("a", "ann")]);
+    let interrupted = ask(&agent, "go").await;
+    let question = &open(&interrupted)[0]["value"];
     assert_eq!(question["action_requests"][0]["args"], json!({"to": "ann"}));
     let review = json!([{"action_name": "mail", "allowed_decisions": ["approve", "edit", "reject", "respond"]}]);
     assert_eq!(question["review_configs"], review);
 }
 
 #[tokio::test]
-async fn a_yes_in_any_form_makes_the_call() {
+async fn approval_in_any_form_executes_the_call() {
     for yes in [
         json!(true),
         json!(" YES "),
@@ -129,11 +136,11 @@ async fn a_yes_in_any_form_makes_the_call() {
         json!([{"type": "accept"}]),
         json!({"decisions": [{"type": "approve"}]}),
     ] {
-        let (agent, book) = scene(&[("a", "ann")]);
-        let asked = ask(&agent, "go").await;
-        let done = answer(&agent, &asked, yes.clone()).await;
+        let (agent, outbox) = rig(&[("a", "ann")]);
+        let interrupted = ask(&agent, "go").await;
+        let done = answer(&agent, &interrupted, yes.clone()).await;
         assert_eq!(
-            (book.lock().clone(), results(&done)),
+            (outbox.lock().clone(), results(&done)),
             (
                 vec!["a mail to ann".to_owned()],
                 vec!["a mail to ann".to_owned()]
@@ -144,17 +151,17 @@ async fn a_yes_in_any_form_makes_the_call() {
 }
 
 #[tokio::test]
-async fn a_no_carries_its_reason_to_the_model() {
+async fn rejection_reason_reaches_the_model() {
     for no in [
         json!("no"),
         json!([{"type": "ignore"}]),
         json!({"decisions": [{"type": "reject", "message": "ann is away"}]}),
     ] {
-        let (agent, book) = scene(&[("a", "ann")]);
-        let asked = ask(&agent, "go").await;
-        let done = answer(&agent, &asked, no.clone()).await;
+        let (agent, outbox) = rig(&[("a", "ann")]);
+        let interrupted = ask(&agent, "go").await;
+        let done = answer(&agent, &interrupted, no.clone()).await;
         assert!(
-            book.lock().is_empty() && results(&done)[0].contains("approval.rejected"),
+            outbox.lock().is_empty() && results(&done)[0].contains("approval.rejected"),
             "{no}"
         );
         assert_eq!(
@@ -166,42 +173,49 @@ async fn a_no_carries_its_reason_to_the_model() {
 }
 
 #[tokio::test]
-async fn an_answer_that_decides_nothing_asks_again() {
-    let (agent, book) = scene(&[("a", "ann")]);
-    let mut said = ask(&agent, "go").await;
-    let id = open(&said)[0]["id"].clone();
+async fn invalid_decision_repeats_the_question() {
+    let (agent, outbox) = rig(&[("a", "ann")]);
+    let mut output = ask(&agent, "go").await;
+    let id = open(&output)[0]["id"].clone();
     let unknown_tool = json!({"type": "edit", "edited_action": {"name": "telex", "args": {}}});
     for (no_decision, why) in [
-        (json!(null), "null is no decision"),
-        (json!("maybe"), "\"maybe\" is no decision"),
+        (json!(null), "null is not a decision"),
+        (json!("maybe"), "\"maybe\" is not a decision"),
         (json!({"decisions": []}), "0 decisions"),
         (json!([true, true]), "2 decisions"),
         (json!({"type": "edit"}), "edited_action"),
         (unknown_tool, "\"telex\""),
     ] {
-        said = answer(&agent, &said, no_decision.clone()).await;
-        let asked = open(&said);
-        assert_eq!((asked.len(), &asked[0]["id"]), (1, &id), "{no_decision}");
+        output = answer(&agent, &output, no_decision.clone()).await;
+        let questions = open(&output);
+        assert_eq!(
+            (questions.len(), &questions[0]["id"]),
+            (1, &id),
+            "{no_decision}"
+        );
         assert!(
-            asked[0]["value"]["error"].as_str().unwrap().contains(why),
-            "{asked:?}"
+            questions[0]["value"]["error"]
+                .as_str()
+                .unwrap()
+                .contains(why),
+            "{questions:?}"
         );
         assert_eq!(
-            said.last_step().next[0].interrupts,
-            asked,
+            output.last_step().next[0].interrupts,
+            questions,
             "the state shows the same"
         );
         assert!(
-            book.lock().is_empty() && results(&said).is_empty(),
+            outbox.lock().is_empty() && results(&output).is_empty(),
             "{no_decision}"
         );
     }
-    answer(&agent, &said, json!("yes")).await;
-    assert_eq!(*book.lock(), ["a mail to ann"]);
+    answer(&agent, &output, json!("yes")).await;
+    assert_eq!(*outbox.lock(), ["a mail to ann"]);
 }
 
 #[tokio::test]
-async fn an_edited_call_is_made_and_stands_in_the_conversation() {
+async fn edited_call_is_executed_and_stored_in_the_conversation() {
     let action = |name: &str| json!({"name": name, "args": {"to": "bob"}});
     for (edit, tool) in [
         (
@@ -221,10 +235,10 @@ async fn an_edited_call_is_made_and_stands_in_the_conversation() {
             "mail",
         ),
     ] {
-        let (agent, book) = scene(&[("a", "ann")]);
-        let asked = ask(&agent, "go").await;
-        let done = answer(&agent, &asked, edit.clone()).await;
-        assert_eq!(*book.lock(), [format!("a {tool} to bob")], "{edit}");
+        let (agent, outbox) = rig(&[("a", "ann")]);
+        let interrupted = ask(&agent, "go").await;
+        let done = answer(&agent, &interrupted, edit.clone()).await;
+        assert_eq!(*outbox.lock(), [format!("a {tool} to bob")], "{edit}");
         assert_eq!(
             calls_of_answer(&done),
             [(tool.to_owned(), json!({"to": "bob"}))],
@@ -243,7 +257,7 @@ async fn an_edited_call_is_made_and_stands_in_the_conversation() {
                 && text.ends_with(&format!("a {tool} to bob")),
             "{text}"
         );
-        // The answer keeps its place and its id.
+        // The position and the id of the answer do not change.
         let types: Vec<&str> = done
             .state()
             .messages()
@@ -253,17 +267,17 @@ async fn an_edited_call_is_made_and_stands_in_the_conversation() {
         assert_eq!(types, ["human", "ai", "tool", "ai"]);
         assert_eq!(
             done.state().messages()[1].id,
-            asked.state().messages()[1].id
+            interrupted.state().messages()[1].id
         );
     }
 }
 
 #[tokio::test]
-async fn viewers_of_updates_see_the_edited_answer() {
-    let (agent, _) = scene(&[("a", "ann")]);
-    let asked = ask(&agent, "go").await;
+async fn update_subscribers_receive_the_edited_answer() {
+    let (agent, _) = rig(&[("a", "ann")]);
+    let interrupted = ask(&agent, "go").await;
     let edit = json!({"type": "edit", "edited_action": {"name": "mail", "args": {"to": "bob"}}});
-    let done = answer(&agent, &asked, edit).await;
+    let done = answer(&agent, &interrupted, edit).await;
     let step = done
         .steps()
         .into_iter()
@@ -278,44 +292,44 @@ async fn viewers_of_updates_see_the_edited_answer() {
 }
 
 #[tokio::test]
-async fn a_person_answers_in_place_of_the_tool() {
+async fn user_response_replaces_the_tool_result() {
     for respond in [
         json!({"decisions": [{"type": "respond", "message": "by hand"}]}),
         json!([{"type": "response", "args": "by hand"}]),
     ] {
-        let (agent, book) = scene(&[("a", "ann")]);
-        let asked = ask(&agent, "go").await;
-        let done = answer(&agent, &asked, respond).await;
+        let (agent, outbox) = rig(&[("a", "ann")]);
+        let interrupted = ask(&agent, "go").await;
+        let done = answer(&agent, &interrupted, respond).await;
         assert_eq!(
-            (book.lock().len(), results(&done)),
+            (outbox.lock().len(), results(&done)),
             (0, vec!["by hand".to_owned()])
         );
     }
 }
 
 #[tokio::test]
-async fn an_edit_cannot_do_what_the_policy_denies() {
-    let (agent, book) = scene(&[("a", "ann")]);
-    let asked = ask(&agent, "go").await;
+async fn edited_call_is_still_checked_by_the_policy() {
+    let (agent, outbox) = rig(&[("a", "ann")]);
+    let interrupted = ask(&agent, "go").await;
     let edit = json!({"type": "edit", "edited_action": {"name": "mail", "args": {"to": "eve"}}});
-    let done = answer(&agent, &asked, edit).await;
+    let done = answer(&agent, &interrupted, edit).await;
     assert!(
-        book.lock().is_empty() && results(&done)[0].contains("rule.denied"),
+        outbox.lock().is_empty() && results(&done)[0].contains("rule.denied"),
         "{:?}",
         results(&done)
     );
 }
 
 #[tokio::test]
-async fn decisions_on_several_calls_go_by_their_order() {
-    let (agent, book) = scene(&[("a", "ann"), ("b", "bob"), ("c", "cat")]);
-    let asked = ask(&agent, "go").await;
+async fn list_of_decisions_applies_in_call_order() {
+    let (agent, outbox) = rig(&[("a", "ann"), ("b", "bob"), ("c", "cat")]);
+    let interrupted = ask(&agent, "go").await;
     let edit = json!({"type": "edit", "edited_action": {"name": "mail", "args": {"to": "dan"}}});
     let decisions = json!([{"type": "approve"}, {"type": "reject"}, edit]);
     for several in [json!({ "decisions": decisions }), decisions.clone()] {
-        book.lock().clear();
-        let done = answer(&agent, &asked, several).await;
-        assert_eq!(*book.lock(), ["a mail to ann", "c mail to dan"]);
+        outbox.lock().clear();
+        let done = answer(&agent, &interrupted, several).await;
+        assert_eq!(*outbox.lock(), ["a mail to ann", "c mail to dan"]);
         assert!(
             results(&done)[1].contains("approval.rejected"),
             "{:?}",
@@ -332,7 +346,7 @@ async fn decisions_on_several_calls_go_by_their_order() {
         json!([]),
         json!([true, true, true, true]),
     ] {
-        let refused = answer(&agent, &asked, wrong).await;
+        let refused = answer(&agent, &interrupted, wrong).await;
         assert!(
             matches!(&refused.outcome, Err(AgentError::Resume(text)) if text.contains("3 calls")),
             "{:?}",
@@ -342,24 +356,30 @@ async fn decisions_on_several_calls_go_by_their_order() {
 }
 
 #[tokio::test]
-async fn a_map_of_ids_decides_on_some_and_asks_again_for_others() {
-    let (agent, book) = scene(&[("a", "ann"), ("b", "bob"), ("c", "cat")]);
-    let asked = ask(&agent, "go").await;
-    let id = |at: usize| open(&asked)[at]["id"].as_str().unwrap().to_owned();
+async fn partial_decision_map_repeats_the_other_questions() {
+    let (agent, outbox) = rig(&[("a", "ann"), ("b", "bob"), ("c", "cat")]);
+    let interrupted = ask(&agent, "go").await;
+    let id = |at: usize| open(&interrupted)[at]["id"].as_str().unwrap().to_owned();
     let edit = json!([{"type": "edit", "args": {"action": "mail", "args": {"to": "dan"}}}]);
-    let some = answer(&agent, &asked, json!({ id(1): edit, id(2): "perhaps" })).await;
-    assert_eq!(*book.lock(), ["b mail to dan"]);
-    let left = open(&some);
+    let some = answer(
+        &agent,
+        &interrupted,
+        json!({ id(1): edit, id(2): "perhaps" }),
+    )
+    .await;
+    assert_eq!(*outbox.lock(), ["b mail to dan"]);
+    let open_questions = open(&some);
     assert_eq!(
-        left.iter()
+        open_questions
+            .iter()
             .map(|question| question["id"].as_str().unwrap())
             .collect::<Vec<_>>(),
         [id(0), id(2)]
     );
     assert_eq!(
         (
-            left[0]["value"].get("error").is_some(),
-            left[1]["value"].get("error").is_some()
+            open_questions[0]["value"].get("error").is_some(),
+            open_questions[1]["value"].get("error").is_some()
         ),
         (false, true)
     );
@@ -370,7 +390,7 @@ async fn a_map_of_ids_decides_on_some_and_asks_again_for_others() {
     )
     .await;
     assert_eq!(
-        *book.lock(),
+        *outbox.lock(),
         ["b mail to dan", "a mail to ann", "c mail to cat"]
     );
     let to: Vec<Value> = calls_of_answer(&done)

@@ -1,4 +1,4 @@
-//! Which calls of the last answer still have no result.
+//! Tool calls of the last answer that have no result yet.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use serde_json::{Map, Value};
 use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
 use crate::tools::approval::Approval;
 
-/// A call that is to be made.
+/// Tool call that is to be executed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DueCall {
-    /// The call; without arguments when they were unreadable.
+pub struct PendingCall {
+    /// The call; its arguments are empty if they were unreadable.
     pub call: Arc<ToolCall>,
-    /// Why the call cannot be made, when its arguments were unreadable.
+    /// Parse error of unreadable arguments.
     pub unreadable: Option<String>,
-    /// Answers to the questions it asked before, in order.
+    /// Answers to earlier interrupts of this call, in order.
     pub answers: Vec<Value>,
-    /// The decision of a person who was asked whether it may be made.
+    /// The user's decision about this call, if approval was requested.
     pub approval: Option<Approval>,
 }
 
-impl DueCall {
-    /// The call's id.
+impl PendingCall {
+    /// Returns the id of the call.
     pub fn id(&self) -> &str {
         &self.call.id
     }
 
-    /// Whether a person put it in place of the model's call.
+    /// `true` if the user edited the call.
     pub(super) fn is_edited(&self) -> bool {
         matches!(self.approval, Some(Approval::Edit { .. }))
     }
 
-    /// The call with what a person said to it; an edit takes its place.
+    /// Adds the user's answers and decision; an edit replaces the call.
     pub(super) fn with_answers(self, answers: Vec<Value>, approval: Option<Approval>) -> Self {
         let edited = approval
             .as_ref()
@@ -46,7 +46,7 @@ impl DueCall {
     }
 }
 
-impl From<&ToolCall> for DueCall {
+impl From<&ToolCall> for PendingCall {
     fn from(call: &ToolCall) -> Self {
         Self {
             call: Arc::new(call.clone()),
@@ -57,7 +57,7 @@ impl From<&ToolCall> for DueCall {
     }
 }
 
-/// The last answer of a model, and the results its calls have.
+/// Last answer of the model, with the results of its calls.
 #[derive(Debug)]
 pub(super) struct LastAnswer<'a> {
     message: &'a Message,
@@ -73,13 +73,14 @@ impl<'a> LastAnswer<'a> {
         self.open_ids().next().is_some()
     }
 
-    /// The ids of its calls that have no result.
+    /// Ids of the calls that have no result.
     pub(super) fn open_ids(&self) -> impl Iterator<Item = &'a str> {
         self.ids().filter(|id| !self.answered.contains(id))
     }
 
-    /// Readable calls, then unreadable ones, which are answered too, so that the model can mend them. What has one id is one call:
-    /// its result, its task and what is written down of it go by the id.
+    /// Ids of readable calls, then of unreadable ones: those get a result as well, so that the
+    /// model can correct them. Calls with the same id are one call, because result, task and call
+    /// log are keyed by the id.
     fn ids(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let unreadable: &[InvalidToolCall] = match &self.message.kind {
             MessageKind::Ai {
@@ -99,7 +100,7 @@ impl<'a> LastAnswer<'a> {
     }
 }
 
-/// The last AI message with its calls, if there is one.
+/// Returns the last AI message, if any, with the ids of the results after it.
 pub(super) fn last_answer(messages: &[Message]) -> Option<LastAnswer<'_>> {
     let at = messages.iter().rposition(Message::is_ai)?;
     Some(LastAnswer {
@@ -111,8 +112,8 @@ pub(super) fn last_answer(messages: &[Message]) -> Option<LastAnswer<'_>> {
     })
 }
 
-/// The calls of the last AI message that no tool message behind it answers.
-pub(super) fn calls_without_result(messages: &[Message]) -> Vec<DueCall> {
+/// Returns the calls of the last AI message that have no tool message after it.
+pub(super) fn calls_without_result(messages: &[Message]) -> Vec<PendingCall> {
     let Some(last) = last_answer(messages) else {
         return Vec::new();
     };
@@ -123,8 +124,9 @@ pub(super) fn calls_without_result(messages: &[Message]) -> Vec<DueCall> {
         .collect()
 }
 
-/// The calls that a command sends to the tools: one call, a list of calls, or messages of which the last answer has them.
-pub(super) fn calls_in(input: &Value) -> Vec<DueCall> {
+/// Parses the calls that a command sends to the tools: one call, a list of calls, or messages whose
+/// last answer contains calls.
+pub(super) fn calls_in(input: &Value) -> Vec<PendingCall> {
     let call = |value: &Value| {
         serde_json::from_value::<ToolCall>(value.get("tool_call").unwrap_or(value).clone()).ok()
     };
@@ -142,14 +144,15 @@ pub(super) fn calls_in(input: &Value) -> Vec<DueCall> {
                 .iter()
                 .filter_map(call)
                 .filter(|call| seen.insert(call.id.clone()));
-            calls.map(|call| DueCall::from(&call)).collect()
+            calls.map(|call| PendingCall::from(&call)).collect()
         }
-        (one, _) => call(one).iter().map(DueCall::from).collect(),
+        (one, _) => call(one).iter().map(PendingCall::from).collect(),
     }
 }
 
-/// Readable calls, then unreadable ones, which are answered too, so that the model can mend them.
-fn calls_of(message: &Message) -> Vec<DueCall> {
+/// Readable calls, then unreadable ones: those get a result as well, so that the model can correct
+/// them.
+fn calls_of(message: &Message) -> Vec<PendingCall> {
     let MessageKind::Ai {
         tool_calls,
         invalid_tool_calls,
@@ -160,17 +163,17 @@ fn calls_of(message: &Message) -> Vec<DueCall> {
     };
     tool_calls
         .iter()
-        .map(DueCall::from)
+        .map(PendingCall::from)
         .chain(invalid_tool_calls.iter().filter_map(unreadable))
         .collect()
 }
 
-/// A call without an id cannot be answered, so it is none.
+/// Returns the id of an unreadable call. A call without an id cannot get a result and is ignored.
 fn answerable(call: &InvalidToolCall) -> Option<&str> {
     call.id.as_deref().filter(|id| !id.is_empty())
 }
 
-fn unreadable(call: &InvalidToolCall) -> Option<DueCall> {
+fn unreadable(call: &InvalidToolCall) -> Option<PendingCall> {
     let id = answerable(call)?;
     let reason = call
         .error
@@ -181,7 +184,7 @@ fn unreadable(call: &InvalidToolCall) -> Option<DueCall> {
         .clone()
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "unknown_tool".to_owned());
-    Some(DueCall {
+    Some(PendingCall {
         call: Arc::new(ToolCall::new(id, name, Map::new())),
         unreadable: Some(reason),
         answers: Vec::new(),
@@ -196,14 +199,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_calls_with_one_id_are_one() {
+    fn calls_with_the_same_id_are_one() {
         let call = |name: &str| json!({"id": "a", "name": name, "args": {}});
         let answer = json!({"type": "ai", "content": "", "tool_calls": [call("f"), call("g")]});
         let messages = [Message::coerce(answer.clone()).unwrap()];
-        let names = |calls: Vec<DueCall>| {
+        let names = |calls: Vec<PendingCall>| {
             calls
                 .into_iter()
-                .map(|due| due.call.name.clone())
+                .map(|pending| pending.call.name.clone())
                 .collect::<Vec<_>>()
         };
         assert_eq!(

@@ -1,17 +1,17 @@
-//! Does what the machine says is due, and tells of it. Dropping the driver at any await leaves nothing to clean up.
+//! Executes the steps of the loop machine and emits events about them. The driver can be dropped at
+//! any await point; no cleanup is needed.
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use uuid::Uuid;
-
 use super::agent::Assembly;
-use super::calls::DueCall;
-use super::dropped_calls::tell_dropped_calls;
+use super::calls::PendingCall;
+use super::dropped_calls::report_dropped_calls;
 use super::edits;
-use super::machine::{LoopMachine, RunBounds, Step};
-use super::model_call::Provider;
-use super::nodes::{MODEL, Place, START, TOOLS};
+use super::machine::{LoopMachine, Step};
+use super::model_call::ProviderCall;
+use super::nodes::{LoopPosition, MODEL, START, TOOLS};
+use super::sent_state::sent_state;
+use super::start::machine_for;
 use super::tool_batch::{CallTask, run_batch, with_id, with_ids};
 use crate::messages::{Message, MessageKind, kwargs};
 use crate::middlewares::Phase;
@@ -23,14 +23,14 @@ use crate::runtime::checkpoint::{NestedStates, within};
 use crate::runtime::compute::{Size, heavy_poll};
 use crate::state::{StateUpdate, ThreadState};
 
-/// Runs an agent of these parts to its end.
+/// Runs an agent to its end.
 pub async fn drive(
-    parts: Arc<Assembly>,
+    assembly: Arc<Assembly>,
     input: AgentInput,
     ctx: RunContext,
 ) -> Result<AgentOutcome, AgentError> {
     let fresh = input.start == AgentStart::Fresh;
-    let Some(machine) = machine_for(&parts, &input, &ctx)? else {
+    let Some(machine) = machine_for(&assembly, &input, &ctx)? else {
         return Ok(AgentOutcome {
             kind: StopKind::Completed,
             stop_reason: None,
@@ -38,101 +38,53 @@ pub async fn drive(
     };
     let (state, nested) = (Arc::new(input.state), input.nested);
     let mut driver = Driver {
-        parts,
+        assembly,
         ctx,
         state,
         nested,
         machine,
         step: input.step,
         node: START.to_owned(),
-        news: News::Unsaved,
+        report: StepReport::Dirty,
         stop_reason: None,
     };
     heavy_poll(Size::messages(driver.state.messages())).await;
-    driver.tell_step(None, false);
-    driver.news = News::Told;
+    driver.emit_step(None, false);
+    driver.report = StepReport::Emitted;
     if fresh {
         driver.echo_input();
     }
     driver.run().await
 }
 
-/// The machine to run, or none when nothing is due on a thread that has a past.
-fn machine_for(
-    parts: &Assembly,
-    input: &AgentInput,
-    ctx: &RunContext,
-) -> Result<Option<LoopMachine>, AgentError> {
-    let bounds = || RunBounds {
-        recursion_limit: ctx.recursion_limit,
-        interrupt_before: ctx.interrupt_before.clone(),
-        interrupt_after: ctx.interrupt_after.clone(),
-    };
-    let nodes = || parts.nodes.clone();
-    let seed = Uuid::new_v5(
-        &Uuid::NAMESPACE_OID,
-        within(&ctx.namespace, ctx.run_id.as_str()).as_bytes(),
-    );
-    let knows = |tool: &str| parts.tools.get(tool).is_some();
-    let saved = || {
-        input
-            .machine
-            .clone()
-            .map(|saved| LoopMachine::restore(nodes(), bounds(), saved))
-            .transpose()
-    };
-    match (&input.start, input.state.messages()) {
-        (AgentStart::Fresh, _) => Ok(Some(LoopMachine::new(nodes(), bounds(), seed))),
-        (AgentStart::Goto { resume, visits }, _) => {
-            let mut machine = saved()?.unwrap_or_else(|| LoopMachine::new(nodes(), bounds(), seed));
-            if let Some(answers) = resume {
-                machine.answer(answers.clone(), knows)?;
-            }
-            machine.go_to(visits.clone())?;
-            Ok(Some(machine))
-        }
-        (start, messages) => match (saved()?, start) {
-            (Some(mut machine), AgentStart::Resume(answers)) => {
-                machine.answer(answers.clone(), knows)?;
-                Ok(Some(machine))
-            }
-            (Some(machine), _) => Ok(Some(machine)),
-            (None, _) if messages.is_empty() => Err(AgentError::EmptyInput),
-            (None, AgentStart::Continue) if !parts.has_last_word(messages) => Ok(
-                LoopMachine::for_state(nodes(), bounds(), seed, &input.state),
-            ),
-            (None, _) => Ok(None),
-        },
-    }
-}
-
-/// One run under way.
+/// State of one active run.
 struct Driver {
-    parts: Arc<Assembly>,
+    assembly: Arc<Assembly>,
     ctx: RunContext,
     state: Arc<ThreadState>,
-    /// Agents inside of calls that were due at the start.
+    /// Saved states of agents inside the calls that were pending at the start.
     nested: NestedStates,
     machine: LoopMachine,
-    /// The thread's super-steps so far, as checkpoints count them.
+    /// Number of the thread's super-steps, as in its checkpoints.
     step: i64,
     /// The node that ran last.
     node: String,
-    news: News,
+    report: StepReport,
     stop_reason: Option<String>,
 }
 
-/// What of the present position has been told.
+/// State of the step report: how much of the current position the last step event covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
-    /// The last step told of it, with a checkpoint.
-    Saved,
-    /// The last step told of it, without a checkpoint, and what it wrote can be had again.
-    Told,
-    /// A hook that wrote nothing has run since the last step.
-    Untold,
-    /// There is something new that a checkpoint should keep before the next long wait.
-    Unsaved,
+enum StepReport {
+    /// The last step event describes the current position and has a checkpoint.
+    Checkpointed,
+    /// The last step event describes the current position without a checkpoint; its updates can be
+    /// recomputed.
+    Emitted,
+    /// A hook without updates ran after the last step event.
+    Pending,
+    /// The current position has updates that need a checkpoint before the next long wait.
+    Dirty,
 }
 
 impl Driver {
@@ -144,8 +96,8 @@ impl Driver {
                 Step::CallModel => self.call_model().await?,
                 Step::CallTools(calls) => self.call_tools(calls).await?,
                 Step::Stop(kind) => {
-                    if self.news != News::Saved {
-                        self.tell_step(None, true);
+                    if self.report != StepReport::Checkpointed {
+                        self.emit_step(None, true);
                     }
                     return Ok(AgentOutcome {
                         kind,
@@ -159,54 +111,54 @@ impl Driver {
 
     async fn run_hook(&mut self, phase: Phase, index: usize) -> Result<(), AgentError> {
         let outcome = self
-            .parts
+            .assembly
             .stack
             .hook(phase, index, &self.state, &self.ctx)
             .await?;
         let meta = self.meta(&self.task());
         let update = with_ids(outcome.update, &self.ctx);
-        let joining = self.state.without_known(&update.messages);
-        let joining: Vec<Message> = joining
+        let added = self.state.without_known(&update.messages);
+        let added: Vec<Message> = added
             .filter(|message| is_visible(message))
             .cloned()
             .collect();
-        tell_dropped_calls(
+        report_dropped_calls(
             self.state.messages(),
             &update.messages,
-            self.parts.stack.name(index),
+            self.assembly.stack.name(index),
             phase,
             &self.ctx,
         );
         self.reduce(vec![update.clone()])?;
-        // What was cut first is why the rest is missing.
+        // The first stop reason is the cause of later ones.
         self.stop_reason = self.stop_reason.take().or(outcome.stop_reason);
         self.node = self.machine.node().to_owned();
         self.machine.hook_done(outcome.jump, &self.state);
-        for message in joining {
+        for message in added {
             self.ctx
                 .sink
                 .emit(AgentEvent::Message(message, meta.clone()));
         }
         if update.is_empty() {
-            self.news = if self.news == News::Unsaved {
-                News::Unsaved
+            self.report = if self.report == StepReport::Dirty {
+                StepReport::Dirty
             } else {
-                News::Untold
+                StepReport::Pending
             };
         } else {
-            // What hooks write before the model costs nothing to do again.
+            // Updates of hooks before the model are cheap to recompute.
             let repeatable = matches!(phase, Phase::BeforeAgent | Phase::BeforeModel)
-                && self.news != News::Unsaved;
-            self.tell_step(Some(update), !repeatable && self.waits_next());
+                && self.report != StepReport::Dirty;
+            self.emit_step(Some(update), !repeatable && self.continues_loop());
             if repeatable {
-                self.news = News::Told;
+                self.report = StepReport::Emitted;
             }
         }
         Ok(())
     }
 
     async fn call_model(&mut self) -> Result<(), AgentError> {
-        self.tell_before_wait();
+        self.emit_before_wait();
         let task = self.task();
         let meta = self.meta(&task);
         let sent = self
@@ -219,15 +171,15 @@ impl Driver {
             task.clone(),
             TaskInput::State(state.clone()),
         ));
-        let request = self.parts.request(&state, &self.ctx);
-        let provider = Provider::new(&self.parts, meta.clone());
-        let answered = self
-            .parts
+        let request = self.assembly.request(&state, &self.ctx);
+        let provider = ProviderCall::new(&self.assembly, meta.clone());
+        let result = self
+            .assembly
             .stack
             .model(&self.ctx, &provider)
             .run(request)
             .await;
-        let message = match answered {
+        let message = match result {
             Ok(message) => message,
             Err(error) => {
                 let text = error.to_string();
@@ -242,19 +194,19 @@ impl Driver {
             }
         };
         let message = with_id(message, &self.ctx);
-        let broken = provider.take_broken(&message);
+        let interrupted = provider.take_interrupted(&message);
         let update = StateUpdate::messages(
-            broken
+            interrupted
                 .iter()
                 .map(|call| call.message.clone())
                 .chain([message.clone()]),
         );
-        for call in broken {
+        for call in interrupted {
             self.ctx.sink.emit(AgentEvent::ModelCall(call));
         }
         if !provider.has_streamed(&message) {
             self.ctx.sink.emit(AgentEvent::ModelCall(
-                provider.stand_in(&message, &self.ctx),
+                provider.record_substitute(&message, &self.ctx),
             ));
             self.ctx.sink.emit(AgentEvent::Message(message, meta));
         }
@@ -268,13 +220,13 @@ impl Driver {
         );
         self.node = MODEL.to_owned();
         self.machine.model_done(&self.state);
-        self.tell_step(Some(update), self.waits_next());
+        self.emit_step(Some(update), self.continues_loop());
         Ok(())
     }
 
-    async fn call_tools(&mut self, calls: Vec<DueCall>) -> Result<(), AgentError> {
-        self.tell_before_wait();
-        let edited = edits::written(self.state.messages(), &calls)
+    async fn call_tools(&mut self, calls: Vec<PendingCall>) -> Result<(), AgentError> {
+        self.emit_before_wait();
+        let edited = edits::with_edited_calls(self.state.messages(), &calls)
             .map(|answer| StateUpdate::messages([answer]));
         self.reduce(edited.iter().cloned().collect())?;
         let tasks = calls
@@ -282,58 +234,60 @@ impl Driver {
             .enumerate()
             .map(|(nth, call)| self.call_task(nth, call))
             .collect();
-        let batch = run_batch(&self.parts, &self.ctx, &self.state, tasks).await;
-        let told = edited
+        let batch = run_batch(&self.assembly, &self.ctx, &self.state, tasks).await;
+        let written = edited
             .into_iter()
             .chain(batch.updates.iter().cloned())
-            .reduce(joined);
+            .reduce(merged);
         self.reduce(batch.updates)?;
         self.node = TOOLS.to_owned();
         self.machine.tools_done(batch.done);
-        self.tell_step(told, batch.ended.is_some() || self.waits_next());
+        self.emit_step(written, batch.ended.is_some() || self.continues_loop());
         batch.ended.map_or(Ok(()), Err)
     }
 
-    /// Whether the loop goes on to the model or the tools: then a step is worth a checkpoint, for what comes takes its time.
-    /// At the end one checkpoint with the last word is enough.
-    fn waits_next(&self) -> bool {
+    /// `true` if a model call or a tool batch follows. The step before it needs a checkpoint,
+    /// because calls take long. At the end of the run, one checkpoint after the last update is
+    /// enough.
+    fn continues_loop(&self) -> bool {
         matches!(
-            self.machine.place(),
-            Place::Model | Place::Tools | Place::Hook(Phase::BeforeModel, _)
-        ) && !self.machine.has_questions()
+            self.machine.position(),
+            LoopPosition::Model | LoopPosition::Tools | LoopPosition::Hook(Phase::BeforeModel, _)
+        ) && !self.machine.has_interrupts()
     }
 
-    /// Before a long wait the runtime must know where the agent stands.
-    fn tell_before_wait(&mut self) {
-        match self.news {
-            News::Saved | News::Told => {}
-            News::Untold => {
-                self.tell_step(None, false);
-                self.news = News::Told;
+    /// Emits a step event if the runtime does not know the current position yet; called before long
+    /// waits.
+    fn emit_before_wait(&mut self) {
+        match self.report {
+            StepReport::Checkpointed | StepReport::Emitted => {}
+            StepReport::Pending => {
+                self.emit_step(None, false);
+                self.report = StepReport::Emitted;
             }
-            News::Unsaved => self.tell_step(None, true),
+            StepReport::Dirty => self.emit_step(None, true),
         }
     }
 
-    fn tell_step(&mut self, update: Option<StateUpdate>, checkpoint: bool) {
+    fn emit_step(&mut self, update: Option<StateUpdate>, checkpoint: bool) {
         self.ctx.sink.emit(AgentEvent::Step(StepEvent {
             node: self.node.clone(),
             update,
             state: self.state.clone(),
-            next: self.machine.due(&self.state),
+            next: self.machine.pending_tasks(&self.state),
             machine: self.machine.save(),
             steps: self.machine.steps(),
             checkpoint,
         }));
         self.step += i64::from(checkpoint);
-        self.news = if checkpoint {
-            News::Saved
+        self.report = if checkpoint {
+            StepReport::Checkpointed
         } else {
-            News::Unsaved
+            StepReport::Dirty
         };
     }
 
-    /// The new user messages, as viewers of messages get them back.
+    /// Emits the new user messages to subscribers of messages.
     fn echo_input(&self) {
         let meta = self.meta(&Task {
             node: START.to_owned(),
@@ -361,7 +315,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The task that is due.
+    /// Returns the next task.
     fn task(&self) -> Arc<Task> {
         let step = u64::try_from(self.step + 1).unwrap_or_default();
         Arc::new(Task {
@@ -372,8 +326,8 @@ impl Driver {
         })
     }
 
-    /// The task that makes one of the calls that are due.
-    fn call_task(&self, nth: usize, call: DueCall) -> CallTask {
+    /// Returns the task that executes one of the pending calls.
+    fn call_task(&self, nth: usize, call: PendingCall) -> CallTask {
         let task = Arc::new(Task {
             id: self.machine.call_task_id(call.id()),
             call: Some(nth),
@@ -406,31 +360,14 @@ impl Driver {
                 self.ctx.namespace.to_string()
             },
             langgraph_checkpoint_ns: namespace,
-            extra: self.parts.facts.clone(),
+            extra: self.assembly.facts.clone(),
         })
     }
 }
 
-/// The state that a command sent to the model instead of the thread's.
-fn sent_state(input: &Value, ctx: &RunContext) -> Result<Arc<ThreadState>, AgentError> {
-    let items = input
-        .get("messages")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let messages: Result<Vec<Message>, _> = items.into_iter().map(Message::coerce).collect();
-    let messages = messages.map_err(|error| {
-        AgentError::Resume(format!(
-            "what was sent to the model is no conversation: {error}"
-        ))
-    })?;
-    let mut state = ThreadState::default();
-    state.apply(StateUpdate::messages(messages), &*ctx.ids)?;
-    Ok(Arc::new(state))
-}
-
-/// What two parallel tasks wrote, as one update for viewers. The state is reduced from each of them.
-fn joined(mut first: StateUpdate, second: StateUpdate) -> StateUpdate {
+/// Merges the updates of two parallel tasks into one for subscribers. The state is reduced from
+/// each of them separately.
+fn merged(mut first: StateUpdate, second: StateUpdate) -> StateUpdate {
     first.messages.extend(second.messages);
     first.channels.extend(second.channels);
     first

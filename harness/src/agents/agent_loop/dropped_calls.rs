@@ -1,4 +1,5 @@
-//! Calls that a middleware takes out of an answer. The journal has the answer as it stays, so it is told of them apart.
+//! Reports the calls that a middleware removes from an answer. The journal contains the final
+//! answer, so removed calls need an event of their own.
 
 use std::collections::HashSet;
 
@@ -8,31 +9,34 @@ use crate::messages::{Message, MessageKind};
 use crate::middlewares::Phase;
 use crate::runtime::agent::{AgentEvent, MiddlewareAction, RunContext};
 
-/// What their rows in the journal are found by.
+/// Tag of these events in the journal.
 const TAG: &str = "dropped_calls";
 
-/// Tells of the calls in `before` that the hook of this middleware leaves out of the same answers in `written`.
-pub(super) fn tell_dropped_calls(
+/// Emits an event with the calls that the hook of this middleware removed: `before` and `written`
+/// contain the same answer, and only the one in `before` has the call.
+pub(super) fn report_dropped_calls(
     before: &[Message],
     written: &[Message],
     middleware: &str,
     phase: Phase,
     ctx: &RunContext,
 ) {
-    let kept = written.iter().filter(|message| message.is_ai());
-    let pairs = kept.filter_map(|kept| {
+    let rewritten = written.iter().filter(|message| message.is_ai());
+    let pairs = rewritten.filter_map(|rewritten| {
         Some((
             before
                 .iter()
-                .rfind(|held| held.id.is_some() && held.id == kept.id)?,
-            kept,
+                .rfind(|original| original.id.is_some() && original.id == rewritten.id)?,
+            rewritten,
         ))
     });
-    let dropped: Vec<Value> = pairs.flat_map(|(held, kept)| dropped(held, kept)).collect();
+    let dropped: Vec<Value> = pairs
+        .flat_map(|(original, rewritten)| dropped(original, rewritten))
+        .collect();
     if dropped.is_empty() {
         return;
     }
-    tracing::info!(middleware, run_id = %ctx.run_id, calls = dropped.len(), "calls were taken out of an answer");
+    tracing::info!(middleware, run_id = %ctx.run_id, calls = dropped.len(), "middleware removed tool calls from an answer");
     ctx.sink
         .emit(AgentEvent::MiddlewareAction(Box::new(MiddlewareAction {
             tag: TAG,
@@ -43,24 +47,24 @@ pub(super) fn tell_dropped_calls(
         })));
 }
 
-/// The calls of an answer that are not in what is left of it, readable ones and others.
-fn dropped(held: &Message, kept: &Message) -> Vec<Value> {
+/// Returns the readable and unreadable calls of `original` that `rewritten` does not contain.
+fn dropped(original: &Message, rewritten: &Message) -> Vec<Value> {
     let MessageKind::Ai {
         tool_calls,
         invalid_tool_calls,
         ..
-    } = &held.kind
+    } = &original.kind
     else {
         return Vec::new();
     };
-    let left: HashSet<&str> = kept.call_ids().collect();
+    let remaining: HashSet<&str> = rewritten.call_ids().collect();
     let readable = tool_calls
         .iter()
-        .filter(|call| !left.contains(call.id.as_str()))
+        .filter(|call| !remaining.contains(call.id.as_str()))
         .map(|call| json!(call));
     let unreadable = invalid_tool_calls
         .iter()
-        .filter(|call| call.id.as_deref().is_none_or(|id| !left.contains(id)))
+        .filter(|call| call.id.as_deref().is_none_or(|id| !remaining.contains(id)))
         .map(|call| json!(call));
     readable.chain(unreadable).collect()
 }
@@ -70,26 +74,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_left_of_an_answer_was_dropped() {
+    fn dropped_returns_calls_missing_in_the_rewritten_answer() {
         let answer = |calls: Value, unreadable: Value| {
             let answer = json!({"type": "ai", "id": "a", "content": "", "tool_calls": calls, "invalid_tool_calls": unreadable});
             Message::coerce(answer).unwrap()
         };
         let call = |id: &str| json!({"id": id, "name": "f", "args": {"at": id}});
-        let held = answer(
+        let original = answer(
             json!([call("a"), call("b")]),
             json!([{"id": "c", "name": "g", "args": "{"}]),
         );
-        let names = |kept: &Message| {
-            dropped(&held, kept)
+        let names = |rewritten: &Message| {
+            dropped(&original, rewritten)
                 .iter()
                 .map(|call| call["id"].clone())
                 .collect::<Vec<_>>()
         };
         assert_eq!(names(&answer(json!([call("b")]), json!([]))), ["a", "c"]);
-        assert_eq!(names(&held).len(), 0);
+        assert_eq!(names(&original).len(), 0);
         assert_eq!(
-            dropped(&held, &answer(json!([]), json!([])))[0]["args"],
+            dropped(&original, &answer(json!([]), json!([])))[0]["args"],
             json!({"at": "a"})
         );
     }

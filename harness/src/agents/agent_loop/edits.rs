@@ -1,16 +1,18 @@
-//! Writes calls that a person edited into the answer that asked for them, so that the conversation says what was done.
+//! Writes calls that the user edited into the answer of the model, so that the conversation shows
+//! the executed calls.
 
 use serde_json::{Value, json};
 
-use super::calls::DueCall;
+use super::calls::PendingCall;
 use crate::messages::{Message, MessageBody, MessageKind, ToolCall};
 
-/// The last answer with the edited calls in place of the model's; `None` when no call of it was edited.
-pub(super) fn written(messages: &[Message], calls: &[DueCall]) -> Option<Message> {
+/// Returns the last answer in which edited calls replace those of the model; `None` if no call was
+/// edited.
+pub(super) fn with_edited_calls(messages: &[Message], calls: &[PendingCall]) -> Option<Message> {
     let edited: Vec<&ToolCall> = calls
         .iter()
-        .filter(|due| due.is_edited())
-        .map(|due| &*due.call)
+        .filter(|pending| pending.is_edited())
+        .map(|pending| &*pending.call)
         .collect();
     let answer = messages
         .iter()
@@ -28,7 +30,7 @@ fn write(body: &mut MessageBody, edited: &ToolCall) {
         .iter_mut()
         .filter(|call| call.id == edited.id)
         .for_each(|call| call.clone_from(edited));
-    // Messages of other programs carry the provider's own form beside it.
+    // Messages of other clients also contain the calls in the provider's format.
     let raw = body
         .additional_kwargs
         .get_mut("tool_calls")

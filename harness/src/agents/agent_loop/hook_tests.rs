@@ -16,7 +16,7 @@ use crate::state::{StateUpdate, ThreadState};
 type Log = Arc<Mutex<Vec<String>>>;
 type Act = fn(&str, &ThreadState) -> HookResult;
 
-/// Notes each hook, and does what the test says.
+/// Middleware that logs each hook and acts as the test specifies.
 #[derive(Clone)]
 struct Probe {
     name: &'static str,
@@ -65,7 +65,7 @@ impl Middleware for Probe {
 }
 
 /// Runs an agent with middlewares A and B, of which B acts.
-async fn run_with(replies: Vec<Reply>, act: Act) -> (Said, Vec<String>, Arc<ReplayModel>) {
+async fn run_with(replies: Vec<Reply>, act: Act) -> (RunOutput, Vec<String>, Arc<ReplayModel>) {
     let log = Log::default();
     let model = ReplayModel::new(replies);
     let agent = AgentBuilder::new(model.clone())
@@ -80,12 +80,12 @@ async fn run_with(replies: Vec<Reply>, act: Act) -> (Said, Vec<String>, Arc<Repl
             act,
         })
         .build();
-    let said = run(&agent, fresh(state_of([Message::human("go")])), |ctx| {
+    let output = run(&agent, fresh(state_of([Message::human("go")])), |ctx| {
         ctx.recursion_limit = 30
     })
     .await;
     let log = log.lock().clone();
-    (said, log, model)
+    (output, log, model)
 }
 
 fn answers(state: &ThreadState) -> usize {
@@ -97,9 +97,9 @@ fn answers(state: &ThreadState) -> usize {
 }
 
 #[tokio::test]
-async fn before_hooks_go_down_and_after_hooks_up() {
+async fn after_hooks_run_in_reverse_order() {
     let (_, log, _) = run_with(vec![Reply::Say("hi")], |_, _| Ok(HookOutcome::default())).await;
-    let wanted = [
+    let expected = [
         "A.before_agent",
         "B.before_agent",
         "A.before_model",
@@ -109,21 +109,21 @@ async fn before_hooks_go_down_and_after_hooks_up() {
         "B.after_agent",
         "A.after_agent",
     ];
-    assert_eq!(log, wanted);
+    assert_eq!(log, expected);
 }
 
 #[tokio::test]
-async fn a_jump_to_the_model_skips_the_rest_of_the_phase_and_enters_the_loop_again() {
-    let (said, log, _) = run_with(vec![Reply::Say("one"), Reply::Say("two")], |hook, state| {
-        let again = hook == "after_model" && answers(state) == 1;
-        Ok(if again {
+async fn jump_to_model_skips_the_phase_and_starts_a_new_round() {
+    let (output, log, _) = run_with(vec![Reply::Say("one"), Reply::Say("two")], |hook, state| {
+        let repeats = hook == "after_model" && answers(state) == 1;
+        Ok(if repeats {
             HookOutcome::default().jump(Jump::Model)
         } else {
             HookOutcome::default()
         })
     })
     .await;
-    assert_eq!(said.transcript(), ["human:go", "ai:one", "ai:two"]);
+    assert_eq!(output.transcript(), ["human:go", "ai:one", "ai:two"]);
     assert_eq!(
         log.iter().filter(|hook| *hook == "A.after_model").count(),
         1
@@ -135,8 +135,8 @@ async fn a_jump_to_the_model_skips_the_rest_of_the_phase_and_enters_the_loop_aga
 }
 
 #[tokio::test]
-async fn a_jump_to_the_end_beats_pending_calls_and_the_last_hooks_still_run() {
-    let (said, log, _) = run_with(vec![calls([("a", "t", json!({}))])], |hook, _| {
+async fn jump_to_end_skips_pending_calls_and_runs_last_hooks() {
+    let (output, log, _) = run_with(vec![calls([("a", "t", json!({}))])], |hook, _| {
         let stop = HookOutcome {
             stop_reason: Some("loop_capped".to_owned()),
             ..HookOutcome::default().jump(Jump::End)
@@ -148,14 +148,15 @@ async fn a_jump_to_the_end_beats_pending_calls_and_the_last_hooks_still_run() {
         })
     })
     .await;
-    let outcome = said.outcome.as_ref().unwrap();
+    let outcome = output.outcome.as_ref().unwrap();
     assert_eq!(
         (&outcome.kind, outcome.stop_reason.as_deref()),
         (&StopKind::Completed, Some("loop_capped"))
     );
     assert_eq!(log.last().map(String::as_str), Some("A.after_agent"));
     assert!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .all(|message| message.tool_call_id().is_none())
@@ -163,8 +164,8 @@ async fn a_jump_to_the_end_beats_pending_calls_and_the_last_hooks_still_run() {
 }
 
 #[tokio::test]
-async fn a_jump_to_the_end_before_the_model_asks_nobody() {
-    let (said, _, model) = run_with(vec![Reply::Say("x")], |hook, _| {
+async fn jump_to_end_before_the_model_skips_the_model() {
+    let (output, _, model) = run_with(vec![Reply::Say("x")], |hook, _| {
         Ok(if hook == "before_model" {
             HookOutcome::default().jump(Jump::End)
         } else {
@@ -172,11 +173,11 @@ async fn a_jump_to_the_end_before_the_model_asks_nobody() {
         })
     })
     .await;
-    assert!(said.outcome.is_ok() && model.asked().is_empty());
+    assert!(output.outcome.is_ok() && model.requests().is_empty());
 }
 
 #[tokio::test]
-async fn endless_jumps_meet_the_recursion_limit() {
+async fn endless_jumps_hit_the_recursion_limit() {
     for hook in ["before_agent", "before_model", "after_model", "after_agent"] {
         let act: Act = match hook {
             "before_agent" => |hook, _| {
@@ -208,9 +209,9 @@ async fn endless_jumps_meet_the_recursion_limit() {
                 })
             },
         };
-        let (said, log, _) = run_with(vec![Reply::Say("x")], act).await;
+        let (output, log, _) = run_with(vec![Reply::Say("x")], act).await;
         assert!(
-            matches!(said.outcome, Err(AgentError::RecursionLimit(30))),
+            matches!(output.outcome, Err(AgentError::RecursionLimit(30))),
             "{hook}"
         );
         assert!(log.len() <= 30);
@@ -218,8 +219,8 @@ async fn endless_jumps_meet_the_recursion_limit() {
 }
 
 #[tokio::test]
-async fn results_that_a_hook_gives_in_the_tools_place_go_round_again() {
-    let (said, _, model) = run_with(
+async fn tool_results_from_a_hook_start_a_new_round() {
+    let (output, _, model) = run_with(
         vec![calls([("a", "t", json!({}))]), Reply::Say("done")],
         |hook, state| {
             let open = (hook == "after_model")
@@ -236,16 +237,16 @@ async fn results_that_a_hook_gives_in_the_tools_place_go_round_again() {
     )
     .await;
     assert_eq!(
-        said.transcript(),
+        output.transcript(),
         ["human:go", "ai:", "tool:given", "ai:done"]
     );
-    assert_eq!(said.nodes(), ["model", "B.after_model", "model"]);
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(output.nodes(), ["model", "B.after_model", "model"]);
+    assert_eq!(model.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn only_visible_messages_of_hooks_are_shown_and_all_get_ids() {
-    let (said, _, _) = run_with(vec![Reply::Say("hi")], |hook, _| {
+async fn hook_messages_get_ids_and_only_visible_ones_are_emitted() {
+    let (output, _, _) = run_with(vec![Reply::Say("hi")], |hook, _| {
         let hidden = Message::human("reminder").with(|body| {
             body.additional_kwargs
                 .insert(kwargs::HIDE_FROM_UI.to_owned(), json!(true));
@@ -259,7 +260,7 @@ async fn only_visible_messages_of_hooks_are_shown_and_all_get_ids() {
         })
     })
     .await;
-    let shown: Vec<String> = said
+    let view: Vec<String> = output
         .events
         .iter()
         .filter_map(|event| {
@@ -271,13 +272,13 @@ async fn only_visible_messages_of_hooks_are_shown_and_all_get_ids() {
         })
         .map(|(message, meta)| format!("{}@{}", message.content.text(), meta.langgraph_node))
         .collect();
-    assert_eq!(shown, ["go@__start__", "welcome@B.before_agent"]);
-    let step = said
+    assert_eq!(view, ["go@__start__", "welcome@B.before_agent"]);
+    let step = output
         .steps()
         .into_iter()
         .find(|step| step.node == "B.before_agent")
         .unwrap();
-    let told: Vec<_> = step
+    let emitted: Vec<_> = step
         .update
         .as_ref()
         .unwrap()
@@ -285,18 +286,18 @@ async fn only_visible_messages_of_hooks_are_shown_and_all_get_ids() {
         .iter()
         .map(|message| message.id.clone())
         .collect();
-    let held: Vec<_> = said.state().messages()[1..4]
+    let stored: Vec<_> = output.state().messages()[1..4]
         .iter()
         .map(|message| message.id.clone())
         .collect();
-    assert_eq!(told, held);
+    assert_eq!(emitted, stored);
 }
 
 #[tokio::test]
-async fn an_update_that_cannot_be_reduced_fails_the_run() {
-    let (said, _, _) = run_with(vec![Reply::Say("x")], |_, _| {
+async fn irreducible_update_fails_the_run() {
+    let (output, _, _) = run_with(vec![Reply::Say("x")], |_, _| {
         Ok(StateUpdate::channel("no_such_channel", json!(1)).into())
     })
     .await;
-    assert!(matches!(said.outcome, Err(AgentError::State(_))));
+    assert!(matches!(output.outcome, Err(AgentError::State(_))));
 }

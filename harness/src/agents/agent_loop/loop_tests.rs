@@ -1,4 +1,4 @@
-//! The loop as a whole: an agent over a model that replays answers.
+//! The complete loop: an agent over a model that replays answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +20,10 @@ struct Text {
     text: String,
 }
 
-/// Does what its text says.
-struct Obey;
+/// Tool that does what its text argument specifies.
+struct ScriptedTool;
 
-impl Tool for Obey {
+impl Tool for ScriptedTool {
     type Args = Text;
 
     fn name(&self) -> &str {
@@ -75,26 +75,27 @@ fn agent(replies: impl IntoIterator<Item = Reply>) -> (Arc<dyn Agent>, Arc<Repla
     (
         AgentBuilder::new(model.clone())
             .system_prompt("be kind")
-            .tool(Obey)
+            .tool(ScriptedTool)
             .build(),
         model,
     )
 }
 
-fn completed(said: &Said) -> bool {
-    said.outcome
+fn completed(output: &RunOutput) -> bool {
+    output
+        .outcome
         .as_ref()
         .is_ok_and(|outcome| outcome.kind == StopKind::Completed)
 }
 
 #[tokio::test]
-async fn an_answer_streams_its_tokens_and_ends_with_one_checkpoint() {
+async fn answer_streams_tokens_and_ends_with_one_checkpoint() {
     let (agent, model) = agent([Reply::Say("hello dear world")]);
-    let said = ask(&agent, "hi").await;
-    assert!(completed(&said));
-    assert_eq!(said.transcript(), ["human:hi", "ai:hello dear world"]);
-    assert_eq!(model.asked()[0].system.as_deref(), Some("be kind"));
-    let tokens: String = said
+    let output = ask(&agent, "hi").await;
+    assert!(completed(&output));
+    assert_eq!(output.transcript(), ["human:hi", "ai:hello dear world"]);
+    assert_eq!(model.requests()[0].system.as_deref(), Some("be kind"));
+    let tokens: String = output
         .events
         .iter()
         .filter_map(|event| {
@@ -106,14 +107,14 @@ async fn an_answer_streams_its_tokens_and_ends_with_one_checkpoint() {
         })
         .collect();
     assert_eq!(tokens, "hello dear world");
-    let saved: Vec<_> = said
+    let saved: Vec<_> = output
         .steps()
         .into_iter()
         .filter(|step| step.checkpoint)
         .map(|step| step.next.len())
         .collect();
-    assert_eq!(saved, [0], "one checkpoint, with nothing due");
-    let first = said.steps()[0];
+    assert_eq!(saved, [0], "one checkpoint, with no pending task");
+    let first = output.steps()[0];
     assert_eq!(
         (
             first.node.as_str(),
@@ -123,12 +124,12 @@ async fn an_answer_streams_its_tokens_and_ends_with_one_checkpoint() {
         ("__start__", false, "model")
     );
     assert!(
-        matches!(&said.events[1], AgentEvent::Message(message, meta) if message.is_human() && meta.langgraph_node == "__start__")
+        matches!(&output.events[1], AgentEvent::Message(message, meta) if message.is_human() && meta.langgraph_node == "__start__")
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn parallel_calls_run_side_by_side_and_their_results_stand_in_call_order() {
+async fn parallel_calls_run_concurrently_with_ordered_results() {
     let slow = calls([
         ("a", "obey", text("slow")),
         ("b", "obey", text("quick")),
@@ -136,10 +137,10 @@ async fn parallel_calls_run_side_by_side_and_their_results_stand_in_call_order()
     ]);
     let (agent, model) = agent([slow, Reply::Say("done")]);
     let begun = tokio::time::Instant::now();
-    let said = ask(&agent, "go").await;
+    let output = ask(&agent, "go").await;
     assert_eq!(begun.elapsed(), Duration::from_secs(3));
     assert_eq!(
-        said.transcript(),
+        output.transcript(),
         [
             "human:go",
             "ai:",
@@ -149,16 +150,16 @@ async fn parallel_calls_run_side_by_side_and_their_results_stand_in_call_order()
             "ai:done"
         ]
     );
-    assert_eq!(model.asked().len(), 2);
-    assert_eq!(said.nodes(), ["model", "tools", "model"]);
+    assert_eq!(model.requests().len(), 2);
+    assert_eq!(output.nodes(), ["model", "tools", "model"]);
     assert_eq!(
-        said.steps().iter().filter(|step| step.checkpoint).count(),
+        output.steps().iter().filter(|step| step.checkpoint).count(),
         3
     );
 }
 
 #[tokio::test]
-async fn unknown_tools_and_unfit_arguments_are_told_to_the_model_and_the_loop_goes_on() {
+async fn unknown_tools_and_invalid_arguments_become_results() {
     let bad = Reply::Call(vec![
         ("a", "fly", "{}".to_owned()),
         ("b", "obey", r#"{"text": 5}"#.to_owned()),
@@ -167,9 +168,9 @@ async fn unknown_tools_and_unfit_arguments_are_told_to_the_model_and_the_loop_go
         ("e", "obey", r#"{"text":"fail"}"#.to_owned()),
     ]);
     let (agent, model) = agent([bad, Reply::Say("sorry")]);
-    let said = ask(&agent, "go").await;
-    assert!(completed(&said));
-    let results: Vec<&Message> = said
+    let output = ask(&agent, "go").await;
+    assert!(completed(&output));
+    let results: Vec<&Message> = output
         .state()
         .messages()
         .iter()
@@ -204,44 +205,44 @@ async fn unknown_tools_and_unfit_arguments_are_told_to_the_model_and_the_loop_go
             ..
         }
     )));
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(model.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_model_that_never_stops_calling_ends_in_the_recursion_error_with_its_work_saved() {
+async fn endless_calls_hit_the_recursion_limit_and_are_saved() {
     let (agent, model) = agent([calls([("a", "obey", text("again"))])]);
     let input = fresh(state_of([Message::human("go")]));
-    let said = run(&agent, input, |ctx| ctx.recursion_limit = 7).await;
-    assert!(matches!(said.outcome, Err(AgentError::RecursionLimit(7))));
-    assert_eq!(model.asked().len(), 4);
-    let (state, machine) = said.saved();
+    let output = run(&agent, input, |ctx| ctx.recursion_limit = 7).await;
+    assert!(matches!(output.outcome, Err(AgentError::RecursionLimit(7))));
+    assert_eq!(model.requests().len(), 4);
+    let (state, machine) = output.saved();
     assert_eq!(state.messages().len(), 1 + 7);
     assert!(machine.is_some());
 }
 
 #[tokio::test]
-async fn a_tool_can_end_the_run_well_or_badly_once_its_siblings_are_done() {
+async fn tool_ends_the_run_after_its_siblings() {
     let (well, _) = agent([calls([
         ("a", "obey", text("end")),
         ("b", "obey", text("other")),
     ])]);
-    let said = ask(&well, "go").await;
-    assert!(completed(&said));
-    assert_eq!(said.transcript()[2..], ["tool:ended", "tool:other"]);
+    let output = ask(&well, "go").await;
+    assert!(completed(&output));
+    assert_eq!(output.transcript()[2..], ["tool:ended", "tool:other"]);
     let (badly, _) = agent([calls([
         ("a", "obey", text("end run")),
         ("b", "obey", text("other")),
     ])]);
-    let said = ask(&badly, "go").await;
+    let output = ask(&badly, "go").await;
     assert!(
-        matches!(&said.outcome, Err(error) if error.name() == "Denied" && error.to_string() == "not allowed")
+        matches!(&output.outcome, Err(error) if error.name() == "Denied" && error.to_string() == "not allowed")
     );
-    assert_eq!(said.transcript()[2..], ["tool:not allowed", "tool:other"]);
-    assert!(said.last_step().checkpoint);
+    assert_eq!(output.transcript()[2..], ["tool:not allowed", "tool:other"]);
+    assert!(output.last_step().checkpoint);
 }
 
 #[tokio::test]
-async fn updates_of_parallel_tools_meet_their_reducers() {
+async fn parallel_tool_updates_are_reduced() {
     let (union, _) = agent([
         calls([("a", "obey", text("file")), ("b", "obey", text("file"))]),
         Reply::Say("ok"),
@@ -261,36 +262,36 @@ async fn updates_of_parallel_tools_meet_their_reducers() {
 }
 
 #[tokio::test]
-async fn a_breakpoint_stops_before_its_node_and_the_run_goes_on_from_what_was_saved() {
+async fn breakpoint_stops_before_its_node_and_resumes() {
     let (agent, model) = agent([calls([("a", "obey", text("x"))]), Reply::Say("done")]);
     let stop = |ctx: &mut crate::runtime::agent::RunContext| {
         ctx.interrupt_before = NodeSelector::Named(vec!["tools".to_owned()])
     };
-    let said = run(&agent, fresh(state_of([Message::human("go")])), stop).await;
-    assert_eq!(said.outcome.as_ref().unwrap().kind, StopKind::Breakpoint);
-    assert_eq!(said.last_step().next[0].name, "tools");
-    let id = said.last_step().next[0].id.clone();
-    let more = run(&agent, go_on(&said, AgentStart::Continue), stop).await;
+    let output = run(&agent, fresh(state_of([Message::human("go")])), stop).await;
+    assert_eq!(output.outcome.as_ref().unwrap().kind, StopKind::Breakpoint);
+    assert_eq!(output.last_step().next[0].name, "tools");
+    let id = output.last_step().next[0].id.clone();
+    let more = run(&agent, resume_input(&output, AgentStart::Continue), stop).await;
     assert!(completed(&more));
     assert_eq!(more.transcript(), ["human:go", "ai:", "tool:x", "ai:done"]);
     assert_eq!(
         more.steps()[0].next[0].id,
         id,
-        "the task keeps its id while it is due"
+        "the task id is stable while the task is pending"
     );
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(model.requests().len(), 2);
     let after = run(&agent, fresh(state_of([Message::human("go")])), |ctx| {
         ctx.interrupt_after = NodeSelector::All
     })
     .await;
-    assert!(completed(&after), "nothing is due after the last node");
+    assert!(completed(&after), "no task is pending after the last node");
 }
 
 #[tokio::test]
-async fn going_on_with_nothing_due_leaves_the_thread_alone_and_an_empty_thread_is_an_error() {
+async fn resume_without_pending_task_changes_nothing() {
     let (agent, model) = agent([Reply::Say("done")]);
-    let said = ask(&agent, "hi").await;
-    let more = run(&agent, go_on(&said, AgentStart::Continue), |_| {}).await;
+    let output = ask(&agent, "hi").await;
+    let more = run(&agent, resume_input(&output, AgentStart::Continue), |_| {}).await;
     assert!(completed(&more) && more.events.is_empty());
     let mut input = fresh(ThreadState::default());
     input.start = AgentStart::Continue;
@@ -298,23 +299,23 @@ async fn going_on_with_nothing_due_leaves_the_thread_alone_and_an_empty_thread_i
         run(&agent, input, |_| {}).await.outcome,
         Err(AgentError::EmptyInput)
     ));
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn a_state_written_from_outside_says_itself_what_is_due() {
+async fn externally_written_state_determines_the_next_node() {
     let go_on_with = async |messages: Vec<Message>, replies: Vec<Reply>| {
         let (agent, _) = agent(replies);
         let input = AgentInput {
             start: AgentStart::Continue,
             ..fresh(state_of(messages))
         };
-        let said = run(&agent, input, |_| {}).await;
-        assert!(completed(&said));
-        if said.events.is_empty() {
+        let output = run(&agent, input, |_| {}).await;
+        assert!(completed(&output));
+        if output.events.is_empty() {
             vec![]
         } else {
-            said.transcript()
+            output.transcript()
         }
     };
     let called = ask(
@@ -336,9 +337,9 @@ async fn a_state_written_from_outside_says_itself_what_is_due() {
         go_on_with(answered.clone(), done()).await,
         ["human:go", "ai:", "tool:given", "ai:done"]
     );
-    let asked = [called.clone(), vec![Message::human("and?")]].concat();
+    let requests = [called.clone(), vec![Message::human("and?")]].concat();
     assert_eq!(
-        go_on_with(asked, done()).await,
+        go_on_with(requests, done()).await,
         ["human:go", "ai:", "human:and?", "ai:done"]
     );
     let card = result.with(|body| {
@@ -354,15 +355,15 @@ async fn a_state_written_from_outside_says_itself_what_is_due() {
 }
 
 #[tokio::test]
-async fn a_machine_of_another_agent_is_refused() {
+async fn saved_machine_of_another_agent_is_rejected() {
     let (agent, _) = agent([Reply::Say("done")]);
-    let said = ask(&agent, "hi").await;
+    let output = ask(&agent, "hi").await;
     for machine in [
         json!(null),
         json!({"at": "x"}),
         json!({"version": 1, "at": "Gone.before_model", "seed": uuid::Uuid::nil(), "serial": 0}),
     ] {
-        let mut input = go_on(&said, AgentStart::Continue);
+        let mut input = resume_input(&output, AgentStart::Continue);
         input.machine = Some(machine);
         assert!(matches!(
             run(&agent, input, |_| {}).await.outcome,
@@ -372,26 +373,27 @@ async fn a_machine_of_another_agent_is_refused() {
 }
 
 #[tokio::test]
-async fn a_broken_answer_and_a_refusal_fail_the_run_with_the_models_words() {
+async fn model_failure_fails_the_run_with_its_message() {
     let (agent, _) = agent([Reply::Cut("half an ans")]);
-    let said = ask(&agent, "hi").await;
+    let output = ask(&agent, "hi").await;
     assert!(
-        matches!(&said.outcome, Err(AgentError::Model { message }) if message.contains("broke off"))
+        matches!(&output.outcome, Err(AgentError::Model { message }) if message.contains("stream ended"))
     );
     assert!(
-        said.events
+        output
+            .events
             .iter()
             .any(|event| matches!(event, AgentEvent::ModelError { .. }))
     );
     assert_eq!(
-        said.last_step().next[0].name,
+        output.last_step().next[0].name,
         "model",
-        "the model is still due"
+        "the model call is still pending"
     );
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_in_a_tool_leaves_a_thread_that_can_go_on() {
+async fn thread_can_resume_after_a_drop_in_a_tool() {
     use futures_util::StreamExt;
     let (agent, _) = agent([calls([("a", "obey", text("never"))])]);
     let (ctx, events) = context(1);
@@ -412,7 +414,7 @@ async fn a_run_that_is_dropped_in_a_tool_leaves_a_thread_that_can_go_on() {
     input.machine = Some(saved.machine);
     let model = ReplayModel::new([Reply::Say("done")]);
     let other: Arc<dyn Agent> = AgentBuilder::new(model).build();
-    let said = run(&other, input, |_| {}).await;
-    assert!(completed(&said));
-    assert!(said.transcript()[2].contains("is not a tool"));
+    let output = run(&other, input, |_| {}).await;
+    assert!(completed(&output));
+    assert!(output.transcript()[2].contains("is not a tool"));
 }

@@ -1,28 +1,30 @@
-//! The machine alone: walks through it with every outcome chance can think of.
+//! Property tests of the machine without its driver: random walks with random outcomes.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::agents::agent_loop::NewInterrupt;
 use crate::ids::SeededIds;
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
+use crate::runtime::runs::NodeSelector;
 use crate::state::StateUpdate;
 
-/// What the world does at one step of a walk.
+/// Random outcome of one step.
 #[derive(Debug, Clone)]
-struct Chance {
+struct StepOutcome {
     jump: Option<Jump>,
-    /// How many calls the model makes.
+    /// Number of calls in the model's answer.
     calls: usize,
-    /// Which of the calls ask instead of answering; the others end.
+    /// Bit mask of the calls that ask; the others end.
     asks: u8,
     goto_end: bool,
 }
 
-fn any_chance() -> impl Strategy<Value = Chance> {
+fn any_outcome() -> impl Strategy<Value = StepOutcome> {
     let jump = prop_oneof![6 => Just(None), 1 => Just(Some(Jump::Model)), 1 => Just(Some(Jump::Tools)), 1 => Just(Some(Jump::End))];
     (jump, 0_usize..4, any::<u8>(), prop::bool::weighted(0.1)).prop_map(
-        |(jump, calls, asks, goto_end)| Chance {
+        |(jump, calls, asks, goto_end)| StepOutcome {
             jump,
             calls,
             asks: asks & asks.rotate_left(3),
@@ -47,7 +49,7 @@ fn bounds(recursion_limit: u64) -> RunBounds {
     }
 }
 
-/// A machine with a state to walk on.
+/// Machine and state of one walk.
 struct Walk {
     machine: LoopMachine,
     state: ThreadState,
@@ -64,10 +66,10 @@ impl Walk {
         }
     }
 
-    /// Does the step as chance has it; tells whether the machine had stopped.
-    fn go(&mut self, step: Step, chance: &Chance) -> bool {
+    /// Applies the step with this outcome; returns `true` if the machine had stopped.
+    fn apply(&mut self, step: Step, outcome: &StepOutcome) -> bool {
         match step {
-            Step::Hook { .. } => self.machine.hook_done(chance.jump, &self.state),
+            Step::Hook { .. } => self.machine.hook_done(outcome.jump, &self.state),
             Step::CallModel => {
                 let call = |nth| {
                     ToolCall::new(
@@ -76,7 +78,7 @@ impl Walk {
                         Default::default(),
                     )
                 };
-                let calls = (0..chance.calls).map(call).collect();
+                let calls = (0..outcome.calls).map(call).collect();
                 let kind = MessageKind::Ai {
                     tool_calls: calls,
                     invalid_tool_calls: vec![],
@@ -85,26 +87,29 @@ impl Walk {
                 self.add(vec![Message::ai("").with(|body| body.kind = kind)]);
                 self.machine.model_done(&self.state);
             }
-            Step::CallTools(due) => {
-                let (asking, answering): (Vec<_>, Vec<_>) = due
+            Step::CallTools(pending) => {
+                let (asking, answering): (Vec<_>, Vec<_>) = pending
                     .into_iter()
                     .enumerate()
-                    .partition(|(nth, _)| chance.asks >> nth & 1 == 1);
+                    .partition(|(nth, _)| outcome.asks >> nth & 1 == 1);
                 self.add(
                     answering
                         .iter()
-                        .map(|(_, due)| Message::tool(&due.call, "r", ToolStatus::Success))
+                        .map(|(_, pending)| Message::tool(&pending.call, "r", ToolStatus::Success))
                         .collect(),
                 );
-                let ask = |due: DueCall| NewQuestion {
-                    call_id: due.call.id.clone(),
-                    id: due.call.id.clone(),
+                let ask = |pending: PendingCall| NewInterrupt {
+                    call_id: pending.call.id.clone(),
+                    id: pending.call.id.clone(),
                     question: json!("?"),
                     of_approval: false,
                 };
-                let questions = asking.into_iter().map(|(_, due)| ask(due)).collect();
+                let questions = asking
+                    .into_iter()
+                    .map(|(_, pending)| ask(pending))
+                    .collect();
                 self.machine.tools_done(ToolsDone {
-                    goto_end: chance.goto_end,
+                    goto_end: outcome.goto_end,
                     all_return_direct: None,
                     questions,
                 });
@@ -134,12 +139,12 @@ impl Walk {
 
 proptest! {
     #[test]
-    fn every_walk_ends_and_each_step_counts_one(hooks: [bool; 8], chances in prop::collection::vec(any_chance(), 1..20), limit in 1_u64..60) {
+    fn walk_ends_and_counts_every_step(hooks: [bool; 8], chances in prop::collection::vec(any_outcome(), 1..20), limit in 1_u64..60) {
         let mut walk = Walk::new(nodes(hooks), limit);
-        for chance in chances.iter().cycle() {
+        for outcome in chances.iter().cycle() {
             let step = walk.machine.next_step(&walk.state);
             let (before, works) = (walk.machine.steps(), matches!(step, Step::Hook { .. } | Step::CallModel | Step::CallTools(_)));
-            if walk.go(step, chance) {
+            if walk.apply(step, outcome) {
                 break;
             }
             prop_assert_eq!(walk.machine.steps(), before + u64::from(works));
@@ -148,16 +153,16 @@ proptest! {
     }
 
     #[test]
-    fn a_machine_that_was_saved_goes_on_as_if_it_had_not_been(hooks: [bool; 8], chances in prop::collection::vec(any_chance(), 1..30)) {
+    fn restored_machine_behaves_like_the_original(hooks: [bool; 8], chances in prop::collection::vec(any_outcome(), 1..30)) {
         let nodes = nodes(hooks);
         let mut walk = Walk::new(nodes.clone(), 1_000);
-        for chance in &chances {
+        for outcome in &chances {
             let restored = LoopMachine::restore(nodes.clone(), bounds(1_000), walk.machine.save()).unwrap();
             let step = walk.machine.next_step(&walk.state);
             prop_assert_eq!(restored.next_step(&walk.state), step.clone());
-            prop_assert_eq!(restored.due(&walk.state), walk.machine.due(&walk.state));
+            prop_assert_eq!(restored.pending_tasks(&walk.state), walk.machine.pending_tasks(&walk.state));
             walk.machine = restored;
-            if walk.go(step, chance) {
+            if walk.apply(step, outcome) {
                 break;
             }
         }
@@ -165,9 +170,9 @@ proptest! {
 }
 
 #[test]
-fn the_steps_of_a_run_stand_in_their_order() {
+fn steps_of_a_run_are_in_order() {
     let mut walk = Walk::new(nodes([true; 8]), 100);
-    let calm = |calls| Chance {
+    let calm = |calls| StepOutcome {
         jump: None,
         calls,
         asks: 0,
@@ -178,7 +183,7 @@ fn the_steps_of_a_run_stand_in_their_order() {
         let step = walk.machine.next_step(&walk.state);
         order.push(walk.machine.node().to_owned());
         let calls = usize::from(order.iter().filter(|node| *node == "model").count() == 1);
-        if walk.go(step, &calm(calls)) {
+        if walk.apply(step, &calm(calls)) {
             break;
         }
     }
@@ -189,12 +194,12 @@ fn the_steps_of_a_run_stand_in_their_order() {
         "M0.after_model",
         "M1.after_model",
     ];
-    let wanted = [
+    let expected = [
         &["M0.before_agent", "M1.before_agent"],
         &round[..],
         &["tools"],
         &round,
         &["M0.after_agent", "M1.after_agent", "__end__"],
     ];
-    assert_eq!(order, wanted.concat());
+    assert_eq!(order, expected.concat());
 }

@@ -1,33 +1,37 @@
-//! The loop of an agent: a machine that decides, and a driver that acts.
+//! The agent loop: a state machine that decides, and a driver that acts.
 //!
-//! [`machine`] says what is due and never waits; [`driver`] does it: `model_call` asks the model, `tool_batch` makes calls side
-//! by side. What a machine says of itself travels in every step, so that another process can go on from there.
+//! [`machine`] decides the next step without I/O; [`driver`] executes it: `model_call` calls the
+//! model, `tool_batch` executes tool calls concurrently. The serialized machine is part of every
+//! step event, so that another process can resume the run.
 
 mod agent;
+mod at_most_once;
 mod calls;
-mod drawing;
 pub mod driver;
 mod dropped_calls;
 mod edits;
+mod graph;
+mod interrupts;
 pub mod machine;
 mod model_call;
 mod nodes;
-mod once;
-mod questions;
-mod saved;
+mod saved_machine;
+mod sent_state;
+mod start;
+mod step;
 mod tool_batch;
 
-pub use agent::{AgentParts, Assembly, LoopAgent, ModelSettings, Patience};
-pub use calls::DueCall;
+pub use agent::{AgentDependencies, Assembly, LoopAgent, ModelSettings, RetrySettings};
+pub use calls::PendingCall;
+pub use interrupts::NewInterrupt;
 pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};
-pub use nodes::{LoopNodes, Place};
-pub use questions::NewQuestion;
+pub use nodes::{LoopNodes, LoopPosition};
 
 #[cfg(test)]
 mod approval_tests;
 #[cfg(test)]
 mod hook_tests;
 #[cfg(test)]
-mod loop_tests;
+mod interrupt_tests;
 #[cfg(test)]
-mod question_tests;
+mod loop_tests;

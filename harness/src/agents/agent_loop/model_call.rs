@@ -1,4 +1,5 @@
-//! The innermost end of a model call: asks the provider, passes its tokens on, and adds them up to the answer.
+//! Innermost handler of a model call: calls the provider, emits its tokens and accumulates them to
+//! an answer.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use super::agent::Assembly;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator};
-use crate::middlewares::ModelEnd;
+use crate::middlewares::ModelHandler;
 use crate::middlewares::summarization::View;
 use crate::models::{
     ModelError, ModelErrorKind, ModelRequest, Retry, ToolSchema, stream_with_retry,
@@ -18,51 +19,52 @@ use crate::models::{
 use crate::runtime::agent::{AgentEvent, MessageMeta, ModelCallRecord, RunContext};
 use crate::state::ThreadState;
 
-/// Asks the agent's own model.
+/// One call of the agent's own model.
 #[derive(Debug)]
-pub(super) struct Provider<'a> {
-    pub(super) parts: &'a Assembly,
-    /// Shared by all fragments of the call.
+pub(super) struct ProviderCall<'a> {
+    pub(super) assembly: &'a Assembly,
+    /// Metadata shared by all chunks of the call.
     pub(super) meta: Arc<MessageMeta>,
-    /// The message whose tokens were passed on to its end.
+    /// Id of the message whose tokens were emitted completely.
     streamed: Mutex<Option<String>>,
-    /// What viewers have read of answers that broke off.
-    broken: Mutex<Vec<ModelCallRecord>>,
+    /// Partial answers that were emitted before the stream broke off.
+    interrupted: Mutex<Vec<ModelCallRecord>>,
 }
 
-impl<'a> Provider<'a> {
-    pub(super) fn new(parts: &'a Assembly, meta: Arc<MessageMeta>) -> Self {
+impl<'a> ProviderCall<'a> {
+    pub(super) fn new(assembly: &'a Assembly, meta: Arc<MessageMeta>) -> Self {
         Self {
-            parts,
+            assembly,
             meta,
             streamed: Mutex::default(),
-            broken: Mutex::default(),
+            interrupted: Mutex::default(),
         }
     }
 
-    /// Whether viewers have had `message` as tokens; what a middleware says in the model's place they have not.
+    /// `true` if the tokens of `message` were emitted; `false` for a message that a middleware
+    /// substituted for the model's answer.
     pub(super) fn has_streamed(&self, message: &Message) -> bool {
         self.streamed.lock().is_some() && *self.streamed.lock() == message.id
     }
 
-    /// Takes what was read of answers that broke off before `answer`: each stays a message of its own, unless the same answer
-    /// came to its end after all.
-    pub(super) fn take_broken(&self, answer: &Message) -> Vec<ModelCallRecord> {
-        let mended =
+    /// Removes and returns the partial answers that were emitted before `answer`. Each becomes a
+    /// separate message, unless `answer` completed it.
+    pub(super) fn take_interrupted(&self, answer: &Message) -> Vec<ModelCallRecord> {
+        let was_completed =
             |record: &ModelCallRecord| self.has_streamed(answer) && record.message.id == answer.id;
-        let mut broken = std::mem::take(&mut *self.broken.lock());
-        broken.retain(|record| !mended(record));
-        broken
+        let mut interrupted = std::mem::take(&mut *self.interrupted.lock());
+        interrupted.retain(|record| !was_completed(record));
+        interrupted
     }
 
-    /// What the journal learns of an answer that a middleware gave in the model's place.
-    pub(super) fn stand_in(&self, answer: &Message, ctx: &RunContext) -> ModelCallRecord {
-        self.record(self.own_name(), answer.clone(), Instant::now(), ctx)
+    /// Builds the journal record of an answer that a middleware substituted for the model's.
+    pub(super) fn record_substitute(&self, answer: &Message, ctx: &RunContext) -> ModelCallRecord {
+        self.record(self.primary_name(), answer.clone(), Instant::now(), ctx)
     }
 
-    /// The entry that is asked first.
-    fn own_name(&self) -> String {
-        self.parts.model.info().name.clone()
+    /// Returns the name of the first model entry that is called.
+    fn primary_name(&self) -> String {
+        self.assembly.model.info().name.clone()
     }
 
     fn record(
@@ -74,7 +76,7 @@ impl<'a> Provider<'a> {
     ) -> ModelCallRecord {
         ModelCallRecord {
             call_id: ctx.ids.random().to_string(),
-            caller: self.parts.caller.clone(),
+            caller: self.assembly.caller.clone(),
             model,
             usage: message.usage().cloned(),
             message,
@@ -84,7 +86,7 @@ impl<'a> Provider<'a> {
 }
 
 impl Assembly {
-    /// The tools that the model is told of.
+    /// Returns the schemas of the tools that the model may call in this state.
     fn offered(&self, state: &ThreadState) -> Arc<[ToolSchema]> {
         let Some(deferred) = self.tools.deferred() else {
             return self.schemas.clone();
@@ -97,7 +99,7 @@ impl Assembly {
             .collect()
     }
 
-    /// The question that `state` puts to the model.
+    /// Builds the model request for `state`.
     pub(super) fn request(&self, state: &ThreadState, ctx: &RunContext) -> ModelRequest {
         ModelRequest {
             message_id: ctx.ids.message_id(),
@@ -111,7 +113,7 @@ impl Assembly {
     }
 }
 
-impl ModelEnd for Provider<'_> {
+impl ModelHandler for ProviderCall<'_> {
     fn call<'a>(
         &'a self,
         request: ModelRequest,
@@ -121,7 +123,7 @@ impl ModelEnd for Provider<'_> {
             let answer = self.ask(request, ctx).await;
             if let Err(error) = &answer {
                 ctx.sink.emit(AgentEvent::ModelError {
-                    caller: self.parts.caller.clone(),
+                    caller: self.assembly.caller.clone(),
                     error: error.to_string(),
                 });
             }
@@ -131,20 +133,23 @@ impl ModelEnd for Provider<'_> {
     }
 }
 
-impl Provider<'_> {
+impl ProviderCall<'_> {
     async fn ask(&self, request: ModelRequest, ctx: &RunContext) -> Result<Message, ModelError> {
-        let caller = self.parts.caller.clone();
+        let caller = self.assembly.caller.clone();
         let message_id = request.message_id.clone();
         ctx.sink.emit(AgentEvent::ModelRequest {
             caller,
-            model: self.own_name(),
+            model: self.primary_name(),
             message_count: request.messages.len(),
             message_id,
         });
         let started = Instant::now();
         let mut answer = MessageAccumulator::new(request.message_id.clone());
-        let mut model = self.own_name();
-        match self.listen(request, &mut answer, &mut model, ctx).await {
+        let mut model = self.primary_name();
+        match self
+            .stream_answer(request, &mut answer, &mut model, ctx)
+            .await
+        {
             Ok(()) => {
                 let message = answer.finish();
                 self.streamed.lock().clone_from(&message.id);
@@ -157,56 +162,56 @@ impl Provider<'_> {
                 Ok(message)
             }
             Err(error) => {
-                let read = answer
+                let partial = answer
                     .finish_partial()
                     .map(|message| self.record(model, message, started, ctx));
-                self.broken.lock().extend(read);
+                self.interrupted.lock().extend(partial);
                 Err(error)
             }
         }
     }
 
-    /// Passes the tokens of the answer on, to its end. `model` becomes the name of the entry that answers.
-    async fn listen(
+    /// Streams the answer and emits its tokens. Sets `model` to the name of the entry that answers.
+    async fn stream_answer(
         &self,
         request: ModelRequest,
         answer: &mut MessageAccumulator,
         model: &mut String,
         ctx: &RunContext,
     ) -> Result<(), ModelError> {
-        let mut whole = false;
+        let mut complete = false;
         let retry = Retry {
-            policy: self.parts.patience.policy,
-            breaker: self.parts.patience.breaker.clone(),
+            policy: self.assembly.patience.policy,
+            breaker: self.assembly.patience.breaker.clone(),
             clock: &*ctx.clock,
-            jitter: &mut || draw(&*ctx.ids),
+            jitter: &mut || random_fraction(&*ctx.ids),
             on_retry: &mut |notice| ctx.sink.emit(AgentEvent::Custom(notice.event())),
         };
-        let answering = stream_with_retry(&*self.parts.model, request, retry).await?;
+        let answering = stream_with_retry(&*self.assembly.model, request, retry).await?;
         *model = answering.model;
         let mut chunks = answering.chunks;
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             answer.push(&chunk);
-            whole |= chunk.chunk_position.is_some();
+            complete |= chunk.chunk_position.is_some();
             ctx.sink
                 .emit(AgentEvent::Token(Box::new(chunk), self.meta.clone()));
         }
-        if whole {
+        if complete {
             return Ok(());
         }
         Err(ModelError {
             model: model.clone(),
             kind: ModelErrorKind::Transient,
-            message: "the answer broke off before its end".to_owned(),
+            message: "the provider's stream ended before the answer was complete".to_owned(),
             status: None,
             retry_after: None,
         })
     }
 }
 
-/// A number from 0 to 1.
-fn draw(ids: &dyn IdSource) -> f64 {
+/// Returns a random number from 0 to 1.
+fn random_fraction(ids: &dyn IdSource) -> f64 {
     f64::from(ids.random().as_fields().0) / f64::from(u32::MAX)
 }
 
@@ -221,12 +226,12 @@ mod tests {
     use crate::agents::test_support::{ReplayModel, Reply, ask};
     use crate::models::{ChatModel, ModelInfo, ModelStream};
 
-    /// Fails for good; others are behind it.
+    /// Model that fails permanently and has one fallback.
     #[derive(Debug)]
-    struct Broke(ModelInfo, [Arc<dyn ChatModel>; 1]);
+    struct QuotaExceeded(ModelInfo, [Arc<dyn ChatModel>; 1]);
 
     #[async_trait]
-    impl ChatModel for Broke {
+    impl ChatModel for QuotaExceeded {
         fn info(&self) -> &ModelInfo {
             &self.0
         }
@@ -248,22 +253,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_booked_on_the_entry_that_gave_it() {
+    async fn answer_is_attributed_to_the_entry_that_gave_it() {
         let info = ModelInfo {
             name: "broke".to_owned(),
             model: "b".to_owned(),
             provider: "b".to_owned(),
             supports_vision: false,
         };
-        let broke = Broke(info, [ReplayModel::new([Reply::Say("here")])]);
-        let said = ask(&AgentBuilder::new(Arc::new(broke)).build(), "hi").await;
-        let booked = said.events.iter().filter_map(|event| match event {
+        let exhausted = QuotaExceeded(info, [ReplayModel::new([Reply::Say("here")])]);
+        let output = ask(&AgentBuilder::new(Arc::new(exhausted)).build(), "hi").await;
+        let entries = output.events.iter().filter_map(|event| match event {
             AgentEvent::ModelRequest { model, .. } => Some(("asked", model.as_str())),
             AgentEvent::ModelCall(call) => Some(("answered", call.model.as_str())),
             _ => None,
         });
         assert_eq!(
-            booked.collect::<Vec<_>>(),
+            entries.collect::<Vec<_>>(),
             [("asked", "broke"), ("answered", "replay")]
         );
     }

@@ -1,26 +1,26 @@
-//! The nodes of an agent's loop and their order, fixed by its middlewares.
+//! Nodes of an agent's loop and their order, which its middlewares define.
 
 use crate::middlewares::{MiddlewareStack, Phase};
 
-/// A place in the loop: the node that is due there, or the end.
+/// Position in the loop: the next node, or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// The n-th hook of a phase, in the order in which the phase's hooks run.
+pub enum LoopPosition {
+    /// The n-th hook of a phase, in execution order.
     Hook(Phase, usize),
-    /// The model.
+    /// The model node.
     Model,
-    /// The tools.
+    /// The tools node.
     Tools,
-    /// Nothing is due.
+    /// The end: no node is pending.
     End,
 }
 
-/// One hook that some middleware has.
+/// One hook of a middleware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HookNode {
     /// `<Middleware>.<hook>`.
     name: String,
-    /// The middleware's place in the stack.
+    /// Index of the middleware in the stack.
     middleware: usize,
 }
 
@@ -30,17 +30,17 @@ pub struct LoopNodes {
     phases: [Vec<HookNode>; 4],
 }
 
-/// The model's node.
+/// Name of the model node.
 pub(super) const MODEL: &str = "model";
-/// The tools' node.
+/// Name of the tools node.
 pub(super) const TOOLS: &str = "tools";
-/// The place before everything; no node of the loop.
+/// Name of the position before the first node; not a node itself.
 pub(super) const START: &str = "__start__";
-/// The place after everything; no node of the loop.
+/// Name of the position after the last node; not a node itself.
 pub(super) const END: &str = "__end__";
 
 impl LoopNodes {
-    /// The nodes of an agent with these middlewares.
+    /// Builds the nodes of an agent with these middlewares.
     pub fn of(stack: &MiddlewareStack) -> Self {
         Self::with_hooks(|phase| {
             stack
@@ -51,7 +51,8 @@ impl LoopNodes {
         })
     }
 
-    /// Nodes from the hooks of each phase: middleware name and place in the stack, in the order in which they run.
+    /// Builds nodes from the hooks of each phase: middleware name and index in the stack, in
+    /// execution order.
     pub fn with_hooks(hooks: impl Fn(Phase) -> Vec<(String, usize)>) -> Self {
         let node = |phase: Phase| {
             move |(name, middleware)| HookNode {
@@ -64,22 +65,24 @@ impl LoopNodes {
         }
     }
 
-    /// The name of the node that is due at `place`.
-    pub fn name(&self, place: Place) -> &str {
-        match place {
-            Place::Hook(phase, nth) => self.phase(phase).get(nth).map_or(END, |node| &node.name),
-            Place::Model => MODEL,
-            Place::Tools => TOOLS,
-            Place::End => END,
+    /// Returns the name of the node at `position`.
+    pub fn name(&self, position: LoopPosition) -> &str {
+        match position {
+            LoopPosition::Hook(phase, nth) => {
+                self.phase(phase).get(nth).map_or(END, |node| &node.name)
+            }
+            LoopPosition::Model => MODEL,
+            LoopPosition::Tools => TOOLS,
+            LoopPosition::End => END,
         }
     }
 
-    /// The place where the node of this name is due.
-    pub fn place(&self, name: &str) -> Option<Place> {
+    /// Returns the position of the node with this name.
+    pub fn position(&self, name: &str) -> Option<LoopPosition> {
         match name {
-            MODEL => return Some(Place::Model),
-            TOOLS => return Some(Place::Tools),
-            END => return Some(Place::End),
+            MODEL => return Some(LoopPosition::Model),
+            TOOLS => return Some(LoopPosition::Tools),
+            END => return Some(LoopPosition::End),
             _ => {}
         }
         Phase::ALL.into_iter().find_map(|phase| {
@@ -87,40 +90,46 @@ impl LoopNodes {
                 .phase(phase)
                 .iter()
                 .position(|node| node.name == name)?;
-            Some(Place::Hook(phase, nth))
+            Some(LoopPosition::Hook(phase, nth))
         })
     }
 
-    /// The stack place of the middleware whose hook this is.
+    /// Returns the stack index of the middleware that owns this hook.
     pub fn middleware(&self, phase: Phase, nth: usize) -> Option<usize> {
         self.phase(phase).get(nth).map(|node| node.middleware)
     }
 
-    /// Where a run begins.
-    pub fn entry(&self) -> Place {
+    /// Returns the position at which a run begins.
+    pub fn entry(&self) -> LoopPosition {
         self.hook_or(Phase::BeforeAgent, 0, || self.loop_entry())
     }
 
-    /// Where every round of the loop begins.
-    pub fn loop_entry(&self) -> Place {
-        self.hook_or(Phase::BeforeModel, 0, || Place::Model)
+    /// Returns the position at which every round of the loop begins.
+    pub fn loop_entry(&self) -> LoopPosition {
+        self.hook_or(Phase::BeforeModel, 0, || LoopPosition::Model)
     }
 
-    /// Where the end begins.
-    pub fn exit(&self) -> Place {
-        self.hook_or(Phase::AfterAgent, 0, || Place::End)
+    /// Returns the position at which the end of a run begins: the `after_agent` hooks, or the end
+    /// itself.
+    pub fn exit(&self) -> LoopPosition {
+        self.hook_or(Phase::AfterAgent, 0, || LoopPosition::End)
     }
 
-    /// The n-th hook of a phase, or what follows the phase.
-    pub fn hook_or(&self, phase: Phase, nth: usize, otherwise: impl FnOnce() -> Place) -> Place {
+    /// Returns the n-th hook of a phase, or `otherwise` if the phase has no such hook.
+    pub fn hook_or(
+        &self,
+        phase: Phase,
+        nth: usize,
+        otherwise: impl FnOnce() -> LoopPosition,
+    ) -> LoopPosition {
         if nth < self.phase(phase).len() {
-            Place::Hook(phase, nth)
+            LoopPosition::Hook(phase, nth)
         } else {
             otherwise()
         }
     }
 
-    /// The names of all nodes: a run's order as far as it has one.
+    /// Returns the names of all nodes, in execution order where it is fixed.
     pub fn names(&self) -> Vec<String> {
         let hooks = |phase| {
             self.phase(phase)

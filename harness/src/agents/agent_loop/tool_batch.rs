@@ -1,4 +1,5 @@
-//! Makes the calls of one answer side by side. Whatever a tool does, each call gets a result or asks a question.
+//! Executes the calls of one answer concurrently. Every call gets a result or an interrupt,
+//! whatever its tool does.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -8,12 +9,12 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio::time::Instant;
 
 use super::agent::Assembly;
-use super::calls::DueCall;
+use super::at_most_once;
+use super::calls::PendingCall;
+use super::interrupts::{NewInterrupt, question_id};
 use super::machine::ToolsDone;
-use super::once;
-use super::questions::{NewQuestion, question_id};
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
-use crate::middlewares::ToolEnd;
+use crate::middlewares::ToolHandler;
 use crate::runtime::agent::{
     AgentError, AgentEvent, MessageMeta, RunContext, Task, TaskEnd, TaskInput, ToolCallRecord,
 };
@@ -22,43 +23,43 @@ use crate::runtime::tasks::panic_text;
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
 
-/// What a batch came to.
+/// Outcome of a batch.
 #[derive(Debug, Default)]
-pub(super) struct BatchEnd {
-    /// What the calls write, in call order.
+pub(super) struct BatchOutcome {
+    /// Updates of the calls, in call order.
     pub(super) updates: Vec<StateUpdate>,
-    /// What the machine needs to know.
+    /// Outcome for the machine.
     pub(super) done: ToolsDone,
-    /// A tool ended the run.
+    /// Error with which a tool ended the run.
     pub(super) ended: Option<AgentError>,
 }
 
 impl Assembly {
-    /// Whether a conversation that ends in tool results ended with them: in a question to the user, or in results that are the
-    /// run's result.
-    pub(super) fn has_last_word(&self, messages: &[Message]) -> bool {
+    /// `true` if the tool results at the end of a conversation ended the run: a question to the
+    /// user, or results that are the run's result.
+    pub(super) fn ended_by_tools(&self, messages: &[Message]) -> bool {
         let results = || {
             messages
                 .iter()
                 .rev()
                 .take_while(|message| message.tool_call_id().is_some())
         };
-        let is_card = |message: &Message| matches!(&message.kind, MessageKind::Tool { artifact, .. } if artifact.get("human_input").is_some());
+        let is_user_question = |message: &Message| matches!(&message.kind, MessageKind::Tool { artifact, .. } if artifact.get("human_input").is_some());
         let is_direct = |message: &Message| {
             let tool = message
                 .name
                 .as_deref()
                 .and_then(|name| self.tools.get(name))?;
-            let well = matches!(
+            let succeeded = matches!(
                 message.kind,
                 MessageKind::Tool {
                     status: ToolStatus::Success,
                     ..
                 }
             );
-            Some(tool.return_direct() && well)
+            Some(tool.return_direct() && succeeded)
         };
-        results().any(is_card)
+        results().any(is_user_question)
             || results()
                 .filter_map(is_direct)
                 .reduce(|all, direct| all && direct)
@@ -66,81 +67,81 @@ impl Assembly {
     }
 }
 
-/// What one call came to.
-struct CallEnd {
+/// Outcome of one call.
+struct CallOutcome {
     update: Option<StateUpdate>,
-    question: Option<NewQuestion>,
+    question: Option<NewInterrupt>,
     goto_end: bool,
-    /// Whether the result is the run's result; `None` when it asked, or is no known tool.
+    /// `true` if the result is the run's result; `None` for an interrupt or an unknown tool.
     direct: Option<bool>,
     ended: Option<AgentError>,
 }
 
-/// A call and the task that makes it.
+/// A call and the task that executes it.
 pub(super) struct CallTask {
-    pub(super) call: DueCall,
+    pub(super) call: PendingCall,
     pub(super) task: Arc<Task>,
     pub(super) meta: Arc<MessageMeta>,
-    /// The agent that the call set to work before.
+    /// Saved state of the nested agent that an earlier attempt of the call started.
     pub(super) nested: Option<Arc<NestedState>>,
 }
 
-/// Makes all calls and waits for the last of them.
+/// Executes all calls concurrently and waits for all of them.
 pub(super) async fn run_batch(
-    parts: &Assembly,
+    assembly: &Assembly,
     ctx: &RunContext,
     state: &Arc<ThreadState>,
     calls: Vec<CallTask>,
-) -> BatchEnd {
-    for due in &calls {
+) -> BatchOutcome {
+    for pending in &calls {
         ctx.sink.emit(AgentEvent::TaskStart(
-            due.task.clone(),
-            TaskInput::Call(due.call.call.clone()),
+            pending.task.clone(),
+            TaskInput::Call(pending.call.call.clone()),
         ));
     }
-    let told = |call: CallTask| async {
+    let run_and_report = |call: CallTask| async {
         let task = call.task.clone();
-        let end = run_call(parts, ctx, state, call).await;
-        let update = if end.ended.is_some() {
+        let outcome = run_call(assembly, ctx, state, call).await;
+        let update = if outcome.ended.is_some() {
             None
         } else {
-            end.update.clone()
+            outcome.update.clone()
         };
-        let asked = end.question.as_ref().map(NewQuestion::shown);
+        let interrupt = outcome.question.as_ref().map(NewInterrupt::view);
         ctx.sink.emit(AgentEvent::TaskEnd(
             task,
             TaskEnd {
                 update,
-                error: end.ended.as_ref().map(AgentError::to_string),
-                interrupts: asked.into_iter().collect(),
+                error: outcome.ended.as_ref().map(AgentError::to_string),
+                interrupts: interrupt.into_iter().collect(),
             },
         ));
-        end
+        outcome
     };
-    let ends = join_all(calls.into_iter().map(told)).await;
-    let mut batch = BatchEnd::default();
-    batch.done.all_return_direct = ends
+    let outcomes = join_all(calls.into_iter().map(run_and_report)).await;
+    let mut batch = BatchOutcome::default();
+    batch.done.all_return_direct = outcomes
         .iter()
-        .filter_map(|end| end.direct)
+        .filter_map(|outcome| outcome.direct)
         .reduce(|all, direct| all && direct);
-    for end in ends {
-        batch.updates.extend(end.update);
-        batch.done.questions.extend(end.question);
-        batch.done.goto_end |= end.goto_end;
-        batch.ended = batch.ended.or(end.ended);
+    for outcome in outcomes {
+        batch.updates.extend(outcome.update);
+        batch.done.questions.extend(outcome.question);
+        batch.done.goto_end |= outcome.goto_end;
+        batch.ended = batch.ended.or(outcome.ended);
     }
     batch
 }
 
 async fn run_call(
-    parts: &Assembly,
+    assembly: &Assembly,
     ctx: &RunContext,
     state: &Arc<ThreadState>,
-    due: CallTask,
-) -> CallEnd {
+    pending: CallTask,
+) -> CallOutcome {
     let CallTask {
         call:
-            DueCall {
+            PendingCall {
                 call,
                 unreadable,
                 answers,
@@ -149,8 +150,8 @@ async fn run_call(
         task,
         meta,
         nested,
-    } = due;
-    let asked_before = answers.len() + usize::from(approval.is_some());
+    } = pending;
+    let earlier_answers = answers.len() + usize::from(approval.is_some());
     ctx.sink.emit(AgentEvent::ToolStart {
         call_id: call.id.clone(),
         name: call.name.clone(),
@@ -163,7 +164,7 @@ async fn run_call(
         ))),
         None => {
             let namespace = task.namespace();
-            let (call_id, key) = (call.id.clone(), once::key_of(&ctx.run_id, &task));
+            let (call_id, key) = (call.id.clone(), at_most_once::call_key(&ctx.run_id, &task));
             let context = ToolContext {
                 run: ctx.clone(),
                 call_id,
@@ -174,11 +175,11 @@ async fn run_call(
                 approval,
                 nested,
             };
-            let end = Registered(&parts.tools);
-            let work = async { parts.stack.tool(&end).run(&call, &context).await };
-            AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| {
+            let handler = RegisteredTool(&assembly.tools);
+            let execution = async { assembly.stack.tool(&handler).run(&call, &context).await };
+            AssertUnwindSafe(execution).catch_unwind().await.unwrap_or_else(|panic| {
                 let text = panic_text(panic.as_ref());
-                tracing::error!(tool = %call.name, call_id = %call.id, panic = %text, "a tool panicked");
+                tracing::error!(tool = %call.name, call_id = %call.id, panic = %text, "tool panicked");
                 Err(ToolError::for_model(format!("Error: {} failed unexpectedly (panic): {text}", call.name)))
             })
         }
@@ -193,20 +194,20 @@ async fn run_call(
     };
     let question = match &output.control {
         ToolControl::Ask(question) | ToolControl::Approve(question) => {
-            Some((question_id(&task.id, asked_before), question))
+            Some((question_id(&task.id, earlier_answers), question))
         }
         ToolControl::AskFor { id, question } => Some((id.clone(), question)),
         ToolControl::Continue | ToolControl::End => None,
     };
     if let Some((id, question)) = question {
         let of_approval = matches!(output.control, ToolControl::Approve(_));
-        let question = NewQuestion {
+        let question = NewInterrupt {
             call_id: call.id.clone(),
             id,
             question: question.clone(),
             of_approval,
         };
-        return CallEnd {
+        return CallOutcome {
             update: None,
             question: Some(question),
             goto_end: false,
@@ -215,7 +216,7 @@ async fn run_call(
         };
     }
     let goto_end = output.control == ToolControl::End;
-    let direct = parts
+    let direct = assembly
         .tools
         .get(&call.name)
         .map(|tool| tool.return_direct() && output.status == ToolStatus::Success);
@@ -231,7 +232,7 @@ async fn run_call(
         message,
         latency_ms,
     }));
-    CallEnd {
+    CallOutcome {
         update: Some(update),
         question: None,
         goto_end,
@@ -240,7 +241,7 @@ async fn run_call(
     }
 }
 
-/// Viewers and the state must agree on the id of every new message.
+/// Assigns missing message ids, so that subscribers and the state have the same ids.
 pub(super) fn with_ids(mut update: StateUpdate, ctx: &RunContext) -> StateUpdate {
     update.messages = update
         .messages
@@ -250,7 +251,7 @@ pub(super) fn with_ids(mut update: StateUpdate, ctx: &RunContext) -> StateUpdate
     update
 }
 
-/// The message with an id, its own if it has one.
+/// Returns the message with an id; an existing id is preserved.
 pub(super) fn with_id(message: Message, ctx: &RunContext) -> Message {
     if message.id.is_some() {
         message
@@ -274,10 +275,10 @@ fn result_message(call: &ToolCall, output: &ToolOutput, ctx: &RunContext) -> Mes
     })
 }
 
-/// The innermost end of a tool call: the tool of that name.
-struct Registered<'a>(&'a ToolRegistry);
+/// Innermost handler of a tool call: the registered tool of that name.
+struct RegisteredTool<'a>(&'a ToolRegistry);
 
-impl ToolEnd for Registered<'_> {
+impl ToolHandler for RegisteredTool<'_> {
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
@@ -296,16 +297,16 @@ impl ToolEnd for Registered<'_> {
                 );
                 async { Err(ToolError::ForModel(text)) }.boxed()
             }
-            Some(tool) => once::make(&**tool, call, ctx).boxed(),
+            Some(tool) => at_most_once::call_at_most_once(&**tool, call, ctx).boxed(),
             None => {
                 let names: Vec<&str> = self.0.names().collect();
-                let known = if names.is_empty() {
+                let available = if names.is_empty() {
                     "there are no tools".to_owned()
                 } else {
                     format!("the tools are: {}", names.join(", "))
                 };
                 let text = format!(
-                    "Error: {:?} is not a tool; {known}. Use one of them or answer without.",
+                    "Error: {:?} is not a tool; {available}. Use one of them or answer without.",
                     call.name
                 );
                 async { Err(ToolError::ForModel(text)) }.boxed()

@@ -1,10 +1,10 @@
-//! Tools that ask a person and wait, once and twice.
+//! Tools that ask the user one or two questions.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::quick::Quick;
+use super::fn_tool::FnTool;
 use crate::tools::{Tool, ToolControl, ToolOutput};
 
 fn ask(question: &str) -> ToolOutput {
@@ -18,9 +18,9 @@ struct QuestionArgs {
     question: String,
 }
 
-/// `ask_clarification`: its result is the answer.
+/// `ask_clarification`: returns the answer.
 pub(super) fn ask_clarification() -> impl Tool {
-    Quick::pure(
+    FnTool::pure(
         "ask_clarification",
         "Asks a person.",
         |args: QuestionArgs, ctx| {
@@ -42,9 +42,9 @@ struct TwoQuestionsArgs {
     second: String,
 }
 
-/// `ask_twice`: its result is a list of both answers.
+/// `ask_twice`: returns a list of both answers.
 pub(super) fn ask_twice() -> impl Tool {
-    Quick::pure(
+    FnTool::pure(
         "ask_twice",
         "Asks a person two questions, one after the other.",
         |args: TwoQuestionsArgs, ctx| {

@@ -17,18 +17,18 @@ fn agent() -> Arc<dyn Agent> {
     ConformanceAgent::new(Arc::new(models))
         .agent(&Map::new())
         .now_or_never()
-        .expect("nothing to wait for")
+        .expect("there is nothing to wait for")
         .unwrap()
 }
 
 #[tokio::test]
-async fn echo_answers_its_words_and_nothing_else_is_run() {
-    let said = ask(
+async fn bash_supports_echo_only() {
+    let output = ask(
         &agent(),
         r#"[[tool:bash {"command":"echo  a b"}]] then say fine"#,
     )
     .await;
-    assert_eq!(said.transcript()[2..], ["tool:a b", "ai:fine"]);
+    assert_eq!(output.transcript()[2..], ["tool:a b", "ai:fine"]);
     let refused = ask(
         &agent(),
         r#"[[tool:bash {"command":"rm -rf /"}]] then say fine"#,
@@ -38,20 +38,25 @@ async fn echo_answers_its_words_and_nothing_else_is_run() {
 }
 
 #[tokio::test]
-async fn a_question_stops_the_run_and_its_answer_is_the_result() {
+async fn question_interrupts_the_run_and_its_answer_is_the_result() {
     let agent = agent();
-    let said = ask(
+    let output = ask(
         &agent,
         r#"[[tool:ask_twice {"first":"a?","second":"b?"}]] then say both"#,
     )
     .await;
-    let half = run(&agent, go_on(&said, AgentStart::Resume(json!("A"))), |_| {}).await;
+    let half = run(
+        &agent,
+        resume_input(&output, AgentStart::Resume(json!("A"))),
+        |_| {},
+    )
+    .await;
     assert!(
         matches!(&half.outcome.as_ref().unwrap().kind, StopKind::Question(open) if open[0]["value"] == json!({ "question": "b?" }))
     );
     let done = run(
         &agent,
-        go_on(&half, AgentStart::Resume(json!({ "b": 1 }))),
+        resume_input(&half, AgentStart::Resume(json!({ "b": 1 }))),
         |_| {},
     )
     .await;
@@ -59,22 +64,22 @@ async fn a_question_stops_the_run_and_its_answer_is_the_result() {
 }
 
 #[tokio::test]
-async fn an_explosion_ends_the_run_with_its_message() {
-    let said = ask(&agent(), r#"[[tool:explode {"message":"boom"}]]"#).await;
+async fn explode_fails_the_run_with_its_message() {
+    let output = ask(&agent(), r#"[[tool:explode {"message":"boom"}]]"#).await;
     assert!(
-        matches!(&said.outcome, Err(error) if error.name() == "RuntimeError" && error.to_string() == "boom")
+        matches!(&output.outcome, Err(error) if error.name() == "RuntimeError" && error.to_string() == "boom")
     );
 }
 
 #[tokio::test]
-async fn a_task_is_another_agent_whose_events_stay_under_its_namespace() {
-    let said = ask(
+async fn task_events_are_nested_under_its_namespace() {
+    let output = ask(
         &agent(),
         r#"[[tool:task {"prompt":"then say inside"}]] then say outside"#,
     )
     .await;
-    assert_eq!(said.transcript()[2..], ["tool:inside", "ai:outside"]);
-    let namespaces: Vec<&str> = said
+    assert_eq!(output.transcript()[2..], ["tool:inside", "ai:outside"]);
+    let namespaces: Vec<&str> = output
         .events
         .iter()
         .filter_map(|event| {
@@ -94,15 +99,15 @@ async fn a_task_is_another_agent_whose_events_stay_under_its_namespace() {
 }
 
 #[tokio::test]
-async fn the_configuration_of_the_run_is_shown() {
+async fn show_config_returns_the_run_configuration() {
     let input = fresh(state_of([crate::messages::Message::human(
         "[[tool:show_config {}]]",
     )]));
-    let said = run(&agent(), input, |ctx| ctx.tags = vec!["a".to_owned()]).await;
-    let shown: Value =
-        serde_json::from_str(said.transcript()[2].strip_prefix("tool:").unwrap()).unwrap();
+    let output = run(&agent(), input, |ctx| ctx.tags = vec!["a".to_owned()]).await;
+    let config: Value =
+        serde_json::from_str(output.transcript()[2].strip_prefix("tool:").unwrap()).unwrap();
     assert_eq!(
-        (&shown["tags"], &shown["recursion_limit"]),
+        (&config["tags"], &config["recursion_limit"]),
         (&json!(["a"]), &json!(100))
     );
 }

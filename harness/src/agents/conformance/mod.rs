@@ -1,33 +1,34 @@
-//! The agent that API conformance suites drive: plain tools whose effects show on the wire, and nothing else.
+//! Agent for API conformance suites, with simple tools whose effects are visible on the wire.
 //!
-//! Its model decides by the user's words which tool is called, so a scripted provider turns any message into any behaviour.
+//! The model selects the tool from the user's text, so a scripted provider can make a message cause
+//! any behaviour.
 
 mod asking;
+mod fn_tool;
 mod nested;
 mod plain;
-mod quick;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::agent_loop::Patience;
+use super::agent_loop::RetrySettings;
 use super::{AgentBuilder, AgentSource};
 use crate::models::{ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, UnknownAssistant};
 
-/// The conformance agent's name as an assistant.
+/// Name of the conformance agent as an assistant.
 pub const CONFORMANCE: &str = "conformance";
 
-/// The conformance agent over the first of some models.
+/// Conformance agent with the first model of a catalog.
 #[derive(Debug)]
 pub struct ConformanceAgent {
     models: Arc<ModelCatalog>,
 }
 
 impl ConformanceAgent {
-    /// An agent that asks the first of these models.
+    /// Creates an agent that calls the first of these models.
     pub fn new(models: Arc<ModelCatalog>) -> Self {
         Self { models }
     }
@@ -51,8 +52,8 @@ impl AgentSource for ConformanceAgent {
             .models
             .get_or_default(None)
             .map_err(|error| unusable(error.to_string()))?;
-        // A provider's failure shows at once: nothing is tried again.
-        let patience = || Patience {
+        // Failures of the provider must be visible at once, without retries.
+        let no_retries = || RetrySettings {
             policy: RetryPolicy {
                 max_attempts: 1,
                 ..RetryPolicy::default()
@@ -63,7 +64,7 @@ impl AgentSource for ConformanceAgent {
             let agent = AgentBuilder::new(model.clone())
                 .name("task")
                 .caller("subagent:task")
-                .patience(patience());
+                .retry_settings(no_retries());
             agent
                 .tool(plain::bash())
                 .tool(asking::ask_clarification())
@@ -72,7 +73,7 @@ impl AgentSource for ConformanceAgent {
         let inner = inside().tool(nested::Task(inside().build())).build();
         Ok(AgentBuilder::new(model.clone())
             .name(CONFORMANCE)
-            .patience(patience())
+            .retry_settings(no_retries())
             .tool(plain::bash())
             .tool(plain::explode())
             .tool(plain::emit())

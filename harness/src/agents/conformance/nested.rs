@@ -1,4 +1,4 @@
-//! `task`: another agent inside a call, which may ask a person.
+//! `task`: runs a nested agent inside a call; the agent may ask the user.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::messages::Message;
 use crate::runtime::agent::Agent;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// Asks the agent it holds; the last message is the result.
+/// Runs the nested agent and returns its last message.
 pub(super) struct Task(pub(super) Arc<dyn Agent>);
 
 /// Arguments of `task`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct TaskArgs {
-    /// What the other agent is told.
+    /// Prompt of the other agent.
     prompt: String,
 }
 
@@ -31,7 +31,7 @@ impl Tool for Task {
         "Has another agent answer."
     }
 
-    // The calls of the agent inside are written down on their own.
+    // The nested agent records its own calls.
     fn effect(&self, _args: &TaskArgs) -> Effect {
         Effect::Pure
     }

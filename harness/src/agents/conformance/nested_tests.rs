@@ -1,4 +1,4 @@
-//! Agents inside of calls: what is saved of them, and what viewers get.
+//! Nested agents: their saved state, and the events that subscribers receive.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::runtime::runs::{
 };
 use crate::runtime::stream_bridge::StreamItem;
 
-/// A call of an agent that is told `prompt`.
+/// Message that starts a nested agent with `prompt`.
 fn task(prompt: &str) -> String {
     format!(
         "[[tool:task {}]] then say outside",
@@ -35,14 +35,14 @@ fn resume(answer: Value) -> RunSpec {
     go(RunInput::Resume(answer))
 }
 
-/// The agent inside of the first task that is due at a checkpoint.
+/// State of the nested agent in the first pending task of a checkpoint.
 fn inside(snapshot: &Snapshot) -> Snapshot {
     nested_at(&snapshot.meta, &snapshot.meta.next[0].namespace())
         .unwrap()
         .0
 }
 
-fn spoken(snapshot: &Snapshot) -> Vec<String> {
+fn answer_texts(snapshot: &Snapshot) -> Vec<String> {
     snapshot
         .state
         .messages()
@@ -52,9 +52,9 @@ fn spoken(snapshot: &Snapshot) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn checkpoints_and_tasks_inside_come_in_the_recorded_order() {
+async fn nested_checkpoints_and_tasks_match_the_recorded_order() {
     let modes = [StreamMode::Checkpoints, StreamMode::Tasks];
-    let frames = house()
+    let frames = rig()
         .frames(viewed(say(&task("then say inside"))), &modes)
         .await;
     let names: Vec<String> = frames
@@ -87,22 +87,22 @@ async fn checkpoints_and_tasks_inside_come_in_the_recorded_order() {
         "checkpoints",
     ];
     assert_eq!(names, recorded);
-    let silent = house().frames(say(&task("then say inside")), &modes).await;
+    let silent = rig().frames(say(&task("then say inside")), &modes).await;
     assert!(silent.iter().all(|(event, _)| !event.contains('|')));
 }
 
 #[tokio::test]
-async fn a_checkpoint_inside_names_what_it_is_inside_of() {
-    let frames = house()
+async fn nested_checkpoint_names_its_parent() {
+    let frames = rig()
         .frames(viewed(say(&task("then say inside"))), &[StreamMode::Debug])
         .await;
     let payloads = |inside: bool| {
-        let wanted = move |(event, data): &&(String, Value)| {
+        let matching = move |(event, data): &&(String, Value)| {
             event.contains('|') == inside && data["type"] == "checkpoint"
         };
         frames
             .iter()
-            .filter(wanted)
+            .filter(matching)
             .map(|(_, data)| &data["payload"])
             .collect::<Vec<_>>()
     };
@@ -124,28 +124,31 @@ async fn a_checkpoint_inside_names_what_it_is_inside_of() {
         assert_eq!(pair[1]["parent_checkpoint"], pair[0]["checkpoint"]);
     }
     for payload in inner {
-        let place = &payload["checkpoint"];
-        let namespace = place["checkpoint_ns"].as_str().unwrap();
+        let target = &payload["checkpoint"];
+        let namespace = target["checkpoint_ns"].as_str().unwrap();
         assert!(namespace.starts_with("tools:"));
         assert_eq!(payload["metadata"]["parents"], json!({ "": outer }));
         assert_eq!(
-            place["checkpoint_map"],
-            json!({ "": outer, namespace: place["checkpoint_id"] })
+            target["checkpoint_map"],
+            json!({ "": outer, namespace: target["checkpoint_id"] })
         );
         assert_eq!(
             payload["config"]["configurable"]["checkpoint_map"],
-            place["checkpoint_map"]
+            target["checkpoint_map"]
         );
     }
 }
 
 #[tokio::test]
-async fn what_an_agent_reached_stays_with_the_checkpoint_at_which_its_call_was_due() {
-    let house = house();
-    house.wait(say(&task("then say inside"))).await;
-    let history = house.history().await;
+async fn nested_state_is_stored_with_the_checkpoint_of_its_call() {
+    let rig = rig();
+    rig.wait(say(&task("then say inside"))).await;
+    let history = rig.history().await;
     assert_eq!(history.len(), 5);
-    assert_eq!(spoken(&inside(&history[2])), ["then say inside", "inside"]);
+    assert_eq!(
+        answer_texts(&inside(&history[2])),
+        ["then say inside", "inside"]
+    );
     assert!(inside(&history[2]).meta.next.is_empty());
     assert!(
         history[3]
@@ -157,52 +160,51 @@ async fn what_an_agent_reached_stays_with_the_checkpoint_at_which_its_call_was_d
 }
 
 #[tokio::test]
-async fn an_agent_inside_that_asks_goes_on_from_its_question() {
-    let house = house();
+async fn nested_agent_resumes_from_its_question() {
+    let rig = rig();
     let spec = say(&ask_inside(
         "ask_twice",
         json!({ "first": "a?", "second": "b?" }),
     ));
-    let asked = house.wait(spec).await;
-    let held = house.history().await;
-    let (outer, inner) = (held.last().unwrap(), inside(held.last().unwrap()));
+    let interrupted = rig.wait(spec).await;
+    let stored = rig.history().await;
+    let (outer, inner) = (stored.last().unwrap(), inside(stored.last().unwrap()));
     assert_eq!(
-        asked["__interrupt__"][0]["value"],
+        interrupted["__interrupt__"][0]["value"],
         json!({ "question": "a?" })
     );
     assert_eq!(outer.meta.next[0].interrupts, inner.meta.next[0].interrupts);
     assert_eq!(inner.meta.next[0].name, "tools");
-    let before = spoken(&inner);
+    let before = answer_texts(&inner);
 
-    let again = house.wait(resume(json!("A"))).await;
+    let resumed = rig.wait(resume(json!("A"))).await;
     assert_eq!(
-        again["__interrupt__"][0]["value"],
+        resumed["__interrupt__"][0]["value"],
         json!({ "question": "b?" })
     );
     assert_ne!(
-        again["__interrupt__"][0]["id"],
-        asked["__interrupt__"][0]["id"]
+        resumed["__interrupt__"][0]["id"],
+        interrupted["__interrupt__"][0]["id"]
     );
     assert_eq!(
-        spoken(&inside(house.history().await.last().unwrap())),
+        answer_texts(&inside(rig.history().await.last().unwrap())),
         before
     );
 
-    let id = again["__interrupt__"][0]["id"].as_str().unwrap();
-    let done = house.wait(resume(json!({ id: "B" }))).await;
+    let id = resumed["__interrupt__"][0]["id"].as_str().unwrap();
+    let done = rig.wait(resume(json!({ id: "B" }))).await;
     assert_eq!(texts(&done)[2..], ["inside", "outside"]);
-    assert_eq!(house.history().await.len(), 5);
+    assert_eq!(rig.history().await.len(), 5);
 }
 
 #[tokio::test]
-async fn several_questions_inside_are_asked_one_after_the_other() {
-    let house = house();
+async fn nested_questions_are_asked_one_at_a_time() {
+    let rig = rig();
     let calls = json!([
         { "name": "ask_clarification", "args": { "question": "a?" } },
         { "name": "ask_clarification", "args": { "question": "b?" } },
     ]);
-    house
-        .wait(say(&task(&format!("[[tools:{calls}]] then say inside"))))
+    rig.wait(say(&task(&format!("[[tools:{calls}]] then say inside"))))
         .await;
     let open = |snapshot: &Snapshot| {
         inside(snapshot)
@@ -212,29 +214,28 @@ async fn several_questions_inside_are_asked_one_after_the_other() {
             .flat_map(|task| task.interrupts.clone())
             .count()
     };
-    assert_eq!(open(house.history().await.last().unwrap()), 2);
-    let again = house.wait(resume(json!("A"))).await;
-    assert_eq!(again["__interrupt__"].as_array().unwrap().len(), 1);
+    assert_eq!(open(rig.history().await.last().unwrap()), 2);
+    let resumed = rig.wait(resume(json!("A"))).await;
+    assert_eq!(resumed["__interrupt__"].as_array().unwrap().len(), 1);
     assert_eq!(
-        again["__interrupt__"][0]["value"],
+        resumed["__interrupt__"][0]["value"],
         json!({ "question": "b?" })
     );
     assert_eq!(
-        texts(&house.wait(resume(json!("B"))).await)[2..],
+        texts(&rig.wait(resume(json!("B"))).await)[2..],
         ["inside", "outside"]
     );
 }
 
 #[tokio::test]
-async fn another_answer_can_be_given_where_the_question_was_asked() {
-    let house = house();
-    house
-        .wait(say(&ask_inside(
-            "ask_clarification",
-            json!({ "question": "which?" }),
-        )))
-        .await;
-    let asked = house
+async fn question_can_be_answered_again_from_its_checkpoint() {
+    let rig = rig();
+    rig.wait(say(&ask_inside(
+        "ask_clarification",
+        json!({ "question": "which?" }),
+    )))
+    .await;
+    let interrupted = rig
         .history()
         .await
         .last()
@@ -245,11 +246,11 @@ async fn another_answer_can_be_given_where_the_question_was_asked() {
     for answer in ["red", "blue"] {
         let spec = RunSpec {
             checkpoint: Some(CheckpointRef {
-                checkpoint_id: asked.clone(),
+                checkpoint_id: interrupted.clone(),
             }),
             ..viewed(resume(json!(answer)))
         };
-        let frames = house.frames(spec, &[StreamMode::Values]).await;
+        let frames = rig.frames(spec, &[StreamMode::Values]).await;
         let last = &frames
             .iter()
             .rfind(|(event, _)| event.starts_with("values|"))
@@ -261,38 +262,34 @@ async fn another_answer_can_be_given_where_the_question_was_asked() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_kept_for_the_end_has_the_agent_inside() {
-    let house = house();
+async fn deferred_checkpoint_contains_the_nested_agent() {
+    let rig = rig();
     let spec = say(&ask_inside(
         "ask_clarification",
         json!({ "question": "which?" }),
     ));
-    house
-        .wait(RunSpec {
-            durability: Durability::Exit,
-            ..spec
-        })
-        .await;
+    rig.wait(RunSpec {
+        durability: Durability::Exit,
+        ..spec
+    })
+    .await;
     assert_eq!(
-        inside(house.history().await.last().unwrap())
-            .meta
-            .next
-            .len(),
+        inside(rig.history().await.last().unwrap()).meta.next.len(),
         1
     );
     assert_eq!(
-        texts(&house.wait(resume(json!("red"))).await)[2..],
+        texts(&rig.wait(resume(json!("red"))).await)[2..],
         ["inside", "outside"]
     );
 }
 
-/// Begins a run and cancels it at the first token from inside.
-async fn cancelled_inside(house: &House, spec: RunSpec, action: CancelAction) {
+/// Starts a run and cancels it at the first token of the nested agent.
+async fn cancelled_inside(rig: &Rig, spec: RunSpec, action: CancelAction) {
     let spec = viewed(RunSpec {
         stream_modes: [StreamMode::MessagesTuple].into_iter().collect(),
         ..spec
     });
-    let (record, mut stream) = house
+    let (record, mut stream) = rig
         .0
         .create_and_stream(spec, Duration::from_secs(60))
         .await
@@ -303,24 +300,26 @@ async fn cancelled_inside(house: &House, spec: RunSpec, action: CancelAction) {
             break;
         }
     }
-    house
-        .0
+    rig.0
         .cancel(None, &record.run_id, action, true)
         .await
         .unwrap();
 }
 
 #[tokio::test]
-async fn an_agent_inside_that_was_stopped_goes_on_where_it_stood() {
-    let house = house();
+async fn stopped_nested_agent_resumes_at_its_position() {
+    let rig = rig();
     let prompt = r#"[[tool:bash {"command":"echo hi"}]] [[slow 40x20ms]]"#;
-    cancelled_inside(&house, say(&task(prompt)), CancelAction::Interrupt).await;
-    let held = inside(house.history().await.last().unwrap());
+    cancelled_inside(&rig, say(&task(prompt)), CancelAction::Interrupt).await;
+    let stored = inside(rig.history().await.last().unwrap());
     assert_eq!(
-        (spoken(&held)[2..].to_vec(), held.meta.next[0].name.as_str()),
+        (
+            answer_texts(&stored)[2..].to_vec(),
+            stored.meta.next[0].name.as_str()
+        ),
         (vec!["hi".to_owned()], "model")
     );
-    let frames = house
+    let frames = rig
         .frames(viewed(go(RunInput::Continue)), &[StreamMode::Updates])
         .await;
     let nodes: Vec<&str> = frames
@@ -332,26 +331,25 @@ async fn an_agent_inside_that_was_stopped_goes_on_where_it_stood() {
 }
 
 #[tokio::test]
-async fn a_rollback_leaves_the_agent_inside_at_its_question() {
-    let house = house();
-    house
-        .wait(say(&task(
-            r#"[[tool:ask_clarification {"question":"which?"}]] [[slow 40x20ms]]"#,
-        )))
-        .await;
-    let before = house.history().await;
-    cancelled_inside(&house, resume(json!("red")), CancelAction::Rollback).await;
-    let after = house.history().await;
+async fn rollback_restores_the_nested_question() {
+    let rig = rig();
+    rig.wait(say(&task(
+        r#"[[tool:ask_clarification {"question":"which?"}]] [[slow 40x20ms]]"#,
+    )))
+    .await;
+    let before = rig.history().await;
+    cancelled_inside(&rig, resume(json!("red")), CancelAction::Rollback).await;
+    let after = rig.history().await;
     assert_eq!(after.last().unwrap().meta, before.last().unwrap().meta);
     assert_eq!(
-        spoken(&inside(after.last().unwrap())),
-        spoken(&inside(before.last().unwrap()))
+        answer_texts(&inside(after.last().unwrap())),
+        answer_texts(&inside(before.last().unwrap()))
     );
 }
 
 #[tokio::test]
-async fn agents_inside_of_agents_inside_are_kept_and_heard() {
-    let house = house();
+async fn deeply_nested_agents_are_saved_and_emit_events() {
+    let rig = rig();
     let prompt = format!(
         "[[tool:task {}]] then say between",
         json!({ "prompt": r#"[[tool:ask_clarification {"question":"which?"}]] then say deepest"# })
@@ -361,8 +359,8 @@ async fn agents_inside_of_agents_inside_are_kept_and_heard() {
         StreamMode::Checkpoints,
         StreamMode::MessagesTuple,
     ];
-    let frames = house.frames(viewed(say(&task(&prompt))), &modes).await;
-    let outer = house.history().await.pop().unwrap();
+    let frames = rig.frames(viewed(say(&task(&prompt))), &modes).await;
+    let outer = rig.history().await.pop().unwrap();
     let (first, second) = (
         outer.meta.next[0].namespace(),
         inside(&outer).meta.next[0].namespace(),
@@ -372,18 +370,18 @@ async fn agents_inside_of_agents_inside_are_kept_and_heard() {
             .iter()
             .any(|(event, _)| *event == format!("values|{first}|{second}"))
     );
-    let (deepest, place) = nested_at(&outer.meta, &format!("{first}|{second}")).unwrap();
+    let (deepest, target) = nested_at(&outer.meta, &format!("{first}|{second}")).unwrap();
     assert_eq!(
         deepest.meta.next[0].interrupts,
         outer.meta.next[0].interrupts
     );
-    let told = frames
+    let described = frames
         .iter()
         .rfind(|(event, _)| *event == format!("checkpoints|{first}|{second}"))
         .unwrap();
     assert_eq!(
-        told.1["config"]["configurable"]["checkpoint_map"],
-        place.map(Some(&deepest.meta.checkpoint_id)).unwrap()
+        described.1["config"]["configurable"]["checkpoint_map"],
+        target.map(Some(&deepest.meta.checkpoint_id)).unwrap()
     );
     let meta = &frames
         .iter()
@@ -397,18 +395,18 @@ async fn agents_inside_of_agents_inside_are_kept_and_heard() {
             .unwrap()
             .starts_with(&format!("{first}|{second}|model:"))
     );
-    let done = house.wait(resume(json!("red"))).await;
+    let done = rig.wait(resume(json!("red"))).await;
     assert_eq!(texts(&done)[2..], ["between", "outside"]);
-    // Where it asked it stays as it asked, so that it can be answered otherwise.
+    // The question stays open at its checkpoint, so that it can get another answer.
     assert_eq!(
-        inside(&house.history().await[2]).meta.next[0].namespace(),
+        inside(&rig.history().await[2]).meta.next[0].namespace(),
         second
     );
 }
 
 #[tokio::test]
-async fn callbacks_inside_have_the_call_above_them() {
-    let frames = house()
+async fn nested_callbacks_have_the_call_as_parent() {
+    let frames = rig()
         .frames(viewed(say(&task("then say inside"))), &[StreamMode::Events])
         .await;
     assert!(frames.iter().all(|(event, _)| event == "events"));
@@ -424,7 +422,7 @@ async fn callbacks_inside_have_the_call_above_them() {
         .1["run_id"]
         .clone();
     assert!(inner.iter().all(|data| data["parent_ids"][2] == tool));
-    let told: Vec<&str> = inner
+    let described: Vec<&str> = inner
         .iter()
         .map(|data| data["event"].as_str().unwrap())
         .filter(|event| !event.ends_with("stream"))
@@ -434,7 +432,7 @@ async fn callbacks_inside_have_the_call_above_them() {
         ["on_chat_model_start", "on_chat_model_end"],
     );
     assert_eq!(
-        told,
+        described,
         [agent[0], agent[0], model[0], model[1], agent[1], agent[1]]
     );
     let spaces = inner

@@ -1,4 +1,5 @@
-//! Tools without a person and without another agent: echo, failure, custom events, configuration, waiting.
+//! Tools without questions and without nested agents: echo, failure, custom events, configuration,
+//! sleep.
 
 use std::time::Duration;
 
@@ -6,12 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::quick::Quick;
+use super::fn_tool::FnTool;
 use crate::runtime::agent::AgentEvent;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The longest sleep, in seconds.
-const LONGEST_SLEEP: f64 = 600.0;
+/// Maximum sleep, in seconds.
+const MAX_SLEEP_SECONDS: f64 = 600.0;
 
 /// Arguments of `bash`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,9 +21,9 @@ struct BashArgs {
     command: String,
 }
 
-/// `bash`: understands `echo` and nothing else, and starts no process.
+/// `bash`: implements `echo` only and starts no process.
 pub(super) fn bash() -> impl Tool {
-    Quick::pure(
+    FnTool::pure(
         "bash",
         "Answers the words behind echo.",
         |args: BashArgs, _| {
@@ -35,7 +36,7 @@ pub(super) fn bash() -> impl Tool {
     )
 }
 
-/// The words of a command: parted by spaces, quotes hold a word together.
+/// Splits a command into words at spaces outside of quotes.
 fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -62,9 +63,9 @@ struct ExplodeArgs {
     message: String,
 }
 
-/// `explode`: ends the run.
+/// `explode`: fails the run.
 pub(super) fn explode() -> impl Tool {
-    Quick::unsafe_to_repeat(
+    FnTool::unsafe_to_repeat(
         "explode",
         "Makes the run fail with a message.",
         |args: ExplodeArgs, _| {
@@ -83,9 +84,9 @@ struct EmitArgs {
     events: Vec<Value>,
 }
 
-/// `emit`: custom events.
+/// `emit`: emits custom events.
 pub(super) fn emit() -> impl Tool {
-    Quick::unsafe_to_repeat("emit", "Sends custom events.", |args: EmitArgs, ctx| {
+    FnTool::unsafe_to_repeat("emit", "Sends custom events.", |args: EmitArgs, ctx| {
         let count = args.events.len();
         for event in args.events {
             ctx.run.sink.emit(AgentEvent::Custom(event));
@@ -98,21 +99,21 @@ pub(super) fn emit() -> impl Tool {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NoArgs {}
 
-/// `show_config`: what the run knows of its configuration.
+/// `show_config`: returns the configuration that the run sees.
 pub(super) fn show_config() -> impl Tool {
-    Quick::pure(
+    FnTool::pure(
         "show_config",
         "Tells the configuration of the run.",
         |_: NoArgs, ctx| {
             let run = &ctx.run;
-            // The two names of the same options mirror each other.
-            let seen = json!({ "configurable": *run.options, "context": *run.options, "tags": run.tags, "recursion_limit": run.recursion_limit });
-            Ok(seen.to_string().into())
+            // Both names refer to the same options.
+            let config = json!({ "configurable": *run.options, "context": *run.options, "tags": run.tags, "recursion_limit": run.recursion_limit });
+            Ok(config.to_string().into())
         },
     )
 }
 
-/// `sleep`: waits.
+/// `sleep`: sleeps.
 pub(super) struct Sleep;
 
 /// Arguments of `sleep`.
@@ -138,7 +139,7 @@ impl Tool for Sleep {
     }
 
     async fn call(&self, args: SleepArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let bounded = args.seconds.clamp(0.0, LONGEST_SLEEP);
+        let bounded = args.seconds.clamp(0.0, MAX_SLEEP_SECONDS);
         let wait = Duration::try_from_secs_f64(bounded)
             .map_err(|_| ToolError::for_model("Error: seconds must be a number."))?;
         tokio::time::sleep(wait).await;
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_parted_into_words_and_quotes_hold_them_together() {
+    fn words_splits_at_spaces_outside_of_quotes() {
         assert_eq!(words("echo  a 'b  c' \"d\"e"), ["echo", "a", "b  c", "de"]);
         assert_eq!(words("  "), Vec::<String>::new());
         assert_eq!(words("echo ''"), ["echo", ""]);

@@ -1,4 +1,5 @@
-//! What viewers and readers get of the conformance agent's runs, beside what the platform's server was recorded to give.
+//! Frames and checkpoints of the conformance agent's runs, compared with recordings of the
+//! platform's server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +14,24 @@ use crate::ids::ThreadId;
 use crate::messages::{Message, SERIALIZED};
 use crate::models::{ModelCatalog, ScriptedModel};
 use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{
-    CancelAction, CheckpointRef, Durability, NodeSelector, RunCommand, RunInput, RunLimits,
-    RunSpec, RunsFacade, StreamMode, Visit, WaitOutcome,
+    CancelAction, CheckpointRef, Durability, GotoTarget, NodeSelector, RunInput, RunLimits,
+    RunSpec, RunsFacade, StreamMode, ThreadCommand, WaitOutcome,
 };
 use crate::runtime::stream_bridge::StreamItem;
 use crate::state::StateUpdate;
 
-const TALK: &str = r#"[[tool:bash {"command":"echo hi"}]] then say done"#;
+const TOOL_TURN: &str = r#"[[tool:bash {"command":"echo hi"}]] then say done"#;
 const ASK: &str = r#"[[tool:ask_clarification {"question":"which one?"}]] then say thanks"#;
 
-pub(super) struct House(pub(super) RunsFacade);
+pub(super) struct Rig(pub(super) RunsFacade);
 
-pub(super) fn house() -> House {
+pub(super) fn rig() -> Rig {
     let models =
         ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
     let agents = StaticResolver::new().with(CONFORMANCE, ConformanceAgent::new(Arc::new(models)));
-    House(RunsFacade::new(
+    Rig(RunsFacade::new(
         runtime_in_memory(Arc::new(agents)).unwrap(),
         RunLimits::default(),
     ))
@@ -48,14 +49,14 @@ pub(super) fn go(input: RunInput) -> RunSpec {
     RunSpec { input, ..say("") }
 }
 
-fn visit(node: &str, input: Option<Value>) -> Visit {
-    Visit {
+fn visit(node: &str, input: Option<Value>) -> GotoTarget {
+    GotoTarget {
         node: node.to_owned(),
         input,
     }
 }
 
-impl House {
+impl Rig {
     pub(super) async fn wait(&self, spec: RunSpec) -> Value {
         match self.0.create_and_wait(spec).await.unwrap().1 {
             WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
@@ -65,7 +66,8 @@ impl House {
         }
     }
 
-    /// The frames of a run in these modes, without the first, which names the run.
+    /// Returns the frames of a run in these modes, without the first one, which contains the run
+    /// id.
     pub(super) async fn frames(&self, spec: RunSpec, modes: &[StreamMode]) -> Vec<(String, Value)> {
         let spec = RunSpec {
             stream_modes: modes.iter().copied().collect(),
@@ -87,7 +89,7 @@ impl House {
         items.into_iter().filter_map(frame).skip(1).collect()
     }
 
-    /// The thread's checkpoints, the oldest first.
+    /// Returns the checkpoints of the thread, oldest first.
     pub(super) async fn history(&self) -> Vec<Snapshot> {
         let query = HistoryQuery {
             limit: 100,
@@ -105,8 +107,8 @@ impl House {
     }
 }
 
-/// `source step [due nodes] (messages)` of checkpoints.
-pub(super) fn told(history: &[Snapshot]) -> Vec<String> {
+/// Formats checkpoints as `source step [pending nodes] (messages)`.
+pub(super) fn describe(history: &[Snapshot]) -> Vec<String> {
     let line = |snapshot: &Snapshot| {
         let next: Vec<&str> = snapshot
             .meta
@@ -144,16 +146,16 @@ pub(super) fn keys(value: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_plain_answer_leaves_three_checkpoints_and_a_tool_turn_five() {
-    let house = house();
-    house.wait(say("then say a")).await;
+async fn answer_writes_three_checkpoints_and_tool_turn_five() {
+    let rig = rig();
+    rig.wait(say("then say a")).await;
     let first = [
         r#"input -1 ["__start__"] (0)"#,
         r#"loop 0 ["model"] (1)"#,
         r#"loop 1 [] (2)"#,
     ];
-    assert_eq!(told(&house.history().await), first);
-    house.wait(say(TALK)).await;
+    assert_eq!(describe(&rig.history().await), first);
+    rig.wait(say(TOOL_TURN)).await;
     let second = [
         r#"input 2 ["__start__"] (2)"#,
         r#"loop 3 ["model"] (3)"#,
@@ -161,8 +163,8 @@ async fn a_plain_answer_leaves_three_checkpoints_and_a_tool_turn_five() {
         r#"loop 5 ["model"] (5)"#,
         r#"loop 6 [] (6)"#,
     ];
-    let history = house.history().await;
-    assert_eq!(told(&history[3..]), second);
+    let history = rig.history().await;
+    assert_eq!(describe(&history[3..]), second);
     assert!(
         history
             .windows(2)
@@ -171,99 +173,100 @@ async fn a_plain_answer_leaves_three_checkpoints_and_a_tool_turn_five() {
 }
 
 #[tokio::test]
-async fn a_question_is_written_down_where_it_was_asked() {
-    let house = house();
-    let asked = house.wait(say(ASK)).await;
-    let question = json!({ "value": { "question": "which one?" }, "id": asked["__interrupt__"][0]["id"], "response_schema": null });
-    assert_eq!(asked["__interrupt__"], json!([question]));
-    let history = house.history().await;
-    assert_eq!(told(&history).last().unwrap(), r#"loop 1 ["tools"] (2)"#);
+async fn interrupt_is_stored_with_its_checkpoint() {
+    let rig = rig();
+    let interrupted = rig.wait(say(ASK)).await;
+    let question = json!({ "value": { "question": "which one?" }, "id": interrupted["__interrupt__"][0]["id"], "response_schema": null });
+    assert_eq!(interrupted["__interrupt__"], json!([question]));
+    let history = rig.history().await;
+    assert_eq!(
+        describe(&history).last().unwrap(),
+        r#"loop 1 ["tools"] (2)"#
+    );
     assert_eq!(
         history.last().unwrap().meta.next[0].interrupts[0]["id"],
         question["id"]
     );
-    let answered = house.wait(go(RunInput::Resume(json!("red")))).await;
+    let answered = rig.wait(go(RunInput::Resume(json!("red")))).await;
     assert_eq!(texts(&answered)[2..], ["red", "thanks"]);
     assert_eq!(
-        told(&house.history().await)[3..],
+        describe(&rig.history().await)[3..],
         [r#"loop 2 ["model"] (3)"#, r#"loop 3 [] (4)"#]
     );
 }
 
 #[tokio::test]
-async fn durability_decides_how_many_checkpoints_a_run_leaves() {
+async fn durability_determines_the_number_of_checkpoints() {
     for (durability, count) in [
         (Durability::Sync, 5),
         (Durability::Async, 5),
         (Durability::Exit, 1),
     ] {
-        let house = house();
-        house
-            .wait(RunSpec {
-                durability,
-                ..say(TALK)
-            })
-            .await;
-        let history = house.history().await;
+        let rig = rig();
+        rig.wait(RunSpec {
+            durability,
+            ..say(TOOL_TURN)
+        })
+        .await;
+        let history = rig.history().await;
         assert_eq!(history.len(), count, "{durability:?}");
         let last = history.last().unwrap();
         assert_eq!((last.meta.step, last.state.messages().len()), (3, 4));
-        house
-            .wait(RunSpec {
-                durability,
-                ..say(ASK)
-            })
-            .await;
+        rig.wait(RunSpec {
+            durability,
+            ..say(ASK)
+        })
+        .await;
         assert_eq!(
-            house.history().await.last().unwrap().meta.next[0]
+            rig.history().await.last().unwrap().meta.next[0]
                 .interrupts
                 .len(),
             1,
             "{durability:?}"
         );
         assert_eq!(
-            texts(&house.wait(go(RunInput::Resume(json!("x")))).await).last(),
+            texts(&rig.wait(go(RunInput::Resume(json!("x")))).await).last(),
             Some(&"thanks")
         );
     }
 }
 
 #[tokio::test]
-async fn a_fork_goes_on_from_before_or_after_the_input() {
-    let house = house();
-    house.wait(say("then say a")).await;
-    let history = house.history().await;
+async fn fork_starts_before_or_after_the_input() {
+    let rig = rig();
+    rig.wait(say("then say a")).await;
+    let history = rig.history().await;
     let from = |at: usize| {
         Some(CheckpointRef {
             checkpoint_id: history[at].meta.checkpoint_id.clone(),
         })
     };
-    let again = house
+    let next_output = rig
         .wait(RunSpec {
             checkpoint: from(0),
             ..go(RunInput::Continue)
         })
         .await;
     assert_eq!(
-        texts(&again),
+        texts(&next_output),
         ["then say a", "a"],
-        "the input that followed is taken"
+        "the input of the following run is stored"
     );
-    let other = house
+    let other = rig
         .wait(RunSpec {
             checkpoint: from(0),
             ..say("then say b")
         })
         .await;
     assert_eq!(texts(&other), ["then say b", "b"]);
-    let answer = house
+    let answer = rig
         .wait(RunSpec {
             checkpoint: from(1),
             ..go(RunInput::Continue)
         })
         .await;
     assert_eq!(texts(&answer), ["then say a", "a"]);
-    let newest = house.history().await;
+    let newest = rig.history().await;
     assert_eq!(
         newest.last().unwrap().meta.parent_id.as_ref(),
         Some(&history[1].meta.checkpoint_id)
@@ -271,49 +274,49 @@ async fn a_fork_goes_on_from_before_or_after_the_input() {
 }
 
 #[tokio::test]
-async fn a_command_changes_the_thread_and_goes_where_it_says() {
-    let house = house();
-    house.wait(say("then say a")).await;
+async fn command_updates_the_thread_and_jumps_to_its_nodes() {
+    let rig = rig();
+    rig.wait(say("then say a")).await;
     let title = || StateUpdate::channel("title", json!("T"));
-    let changed = house
-        .wait(go(RunInput::Command(RunCommand {
+    let changed = rig
+        .wait(go(RunInput::Command(ThreadCommand {
             update: title(),
-            ..RunCommand::default()
+            ..ThreadCommand::default()
         })))
         .await;
     assert_eq!(
         (&changed["title"], texts(&changed).len()),
         (&json!("T"), 2),
-        "nothing is due, so nothing runs"
+        "nothing is pending, so nothing runs"
     );
-    let goto = |goto| RunCommand {
+    let goto = |goto| ThreadCommand {
         goto,
-        ..RunCommand::default()
+        ..ThreadCommand::default()
     };
-    let once_more = house
+    let once_more = rig
         .wait(go(RunInput::Command(goto(vec![visit("model", None)]))))
         .await;
     assert_eq!(texts(&once_more), ["then say a", "a", "a"]);
     let call = json!({ "name": "bash", "args": { "command": "echo sent" }, "id": "c1" });
-    let sent = house
+    let sent = rig
         .wait(go(RunInput::Command(goto(vec![
             visit("tools", Some(call)),
             visit("__end__", None),
         ]))))
         .await;
     assert_eq!(texts(&sent).last(), Some(&"sent"));
-    assert!(house.history().await.last().unwrap().meta.next.is_empty());
-    let lost = house
+    assert!(rig.history().await.last().unwrap().meta.next.is_empty());
+    let rejected = rig
         .wait(go(RunInput::Command(goto(vec![visit("nowhere", None)]))))
         .await;
-    assert_eq!(lost["error"], "InvalidUpdateError");
+    assert_eq!(rejected["error"], "InvalidUpdateError");
 }
 
 #[tokio::test]
-async fn a_command_may_answer_change_and_send_at_once() {
-    let house = house();
-    house.wait(say(ASK)).await;
-    let command = RunCommand {
+async fn command_combines_resume_update_and_send() {
+    let rig = rig();
+    rig.wait(say(ASK)).await;
+    let command = ThreadCommand {
         resume: Some(json!("red")),
         update: StateUpdate::channel("title", json!("T")),
         goto: vec![visit(
@@ -321,21 +324,21 @@ async fn a_command_may_answer_change_and_send_at_once() {
             Some(json!({ "messages": [["user", "then say sent"]] })),
         )],
     };
-    let values = house.wait(go(RunInput::Command(command))).await;
+    let values = rig.wait(go(RunInput::Command(command))).await;
     assert_eq!(texts(&values)[2..], ["red", "sent"]);
     assert_eq!(values["title"], "T");
-    house.wait(say(ASK)).await;
-    let away = RunCommand {
+    rig.wait(say(ASK)).await;
+    let away = ThreadCommand {
         goto: vec![visit("model", None)],
-        ..RunCommand::default()
+        ..ThreadCommand::default()
     };
-    let dropped = house.wait(go(RunInput::Command(away))).await;
+    let dropped = rig.wait(go(RunInput::Command(away))).await;
     assert!(dropped.get("__interrupt__").is_none());
 }
 
 #[tokio::test]
-async fn tasks_come_in_pairs_and_name_their_calls() {
-    let frames = house().frames(say(TALK), &[StreamMode::Tasks]).await;
+async fn task_events_come_in_pairs_and_name_their_calls() {
+    let frames = rig().frames(say(TOOL_TURN), &[StreamMode::Tasks]).await;
     let names: Vec<&str> = frames
         .iter()
         .map(|(_, task)| task["name"].as_str().unwrap())
@@ -368,10 +371,10 @@ async fn tasks_come_in_pairs_and_name_their_calls() {
 }
 
 #[tokio::test]
-async fn parallel_calls_are_tasks_of_their_own() {
+async fn parallel_calls_are_separate_tasks() {
     let both = r#"[[tools:[{"name":"ask_clarification","args":{"question":"p?"}},{"name":"bash","args":{"command":"echo q"}}]]] then say x"#;
-    let house = house();
-    let frames = house
+    let rig = rig();
+    let frames = rig
         .frames(say(both), &[StreamMode::Tasks, StreamMode::Updates])
         .await;
     let tools: Vec<&Value> = frames
@@ -381,18 +384,21 @@ async fn parallel_calls_are_tasks_of_their_own() {
         .collect();
     assert_eq!(tools.len(), 4);
     assert_ne!(tools[0]["id"], tools[1]["id"]);
-    let asked = &tools[2]["interrupts"][0];
+    let interrupted = &tools[2]["interrupts"][0];
     assert_eq!(
-        (&asked["value"], &tools[2]["result"]),
+        (&interrupted["value"], &tools[2]["result"]),
         (&json!({ "question": "p?" }), &json!({}))
     );
-    assert_eq!(frames.last().unwrap().1["__interrupt__"], json!([asked]));
+    assert_eq!(
+        frames.last().unwrap().1["__interrupt__"],
+        json!([interrupted])
+    );
     let updates: Vec<&(String, Value)> = frames
         .iter()
         .filter(|(event, _)| event == "updates")
         .collect();
     assert_eq!(keys(&updates[1].1), ["tools"]);
-    let waiting = house.history().await;
+    let waiting = rig.history().await;
     let next = &waiting.last().unwrap().meta.next;
     assert_eq!(
         (next.len(), &next[0].id),
@@ -401,11 +407,9 @@ async fn parallel_calls_are_tasks_of_their_own() {
 }
 
 #[tokio::test]
-async fn debug_tells_checkpoints_and_tasks_step_by_step() {
-    let frames = house()
-        .frames(say("then say a"), &[StreamMode::Debug])
-        .await;
-    let told: Vec<(i64, &str)> = frames
+async fn debug_mode_reports_checkpoints_and_tasks_per_step() {
+    let frames = rig().frames(say("then say a"), &[StreamMode::Debug]).await;
+    let described: Vec<(i64, &str)> = frames
         .iter()
         .map(|(_, frame)| {
             (
@@ -415,7 +419,7 @@ async fn debug_tells_checkpoints_and_tasks_step_by_step() {
         })
         .collect();
     assert_eq!(
-        told,
+        described,
         [
             (-1, "checkpoint"),
             (0, "checkpoint"),
@@ -449,14 +453,14 @@ async fn debug_tells_checkpoints_and_tasks_step_by_step() {
 }
 
 #[tokio::test]
-async fn each_mode_stands_in_its_place_within_a_step() {
+async fn modes_have_a_fixed_order_within_a_step() {
     let modes = [
         StreamMode::Values,
         StreamMode::Updates,
         StreamMode::Tasks,
         StreamMode::Checkpoints,
     ];
-    let frames = house().frames(say("then say a"), &modes).await;
+    let frames = rig().frames(say("then say a"), &modes).await;
     let names: Vec<&str> = frames.iter().map(|(event, _)| event.as_str()).collect();
     assert_eq!(
         names,
@@ -474,9 +478,9 @@ async fn each_mode_stands_in_its_place_within_a_step() {
 }
 
 #[tokio::test]
-async fn events_begin_and_end_with_the_run_and_nest_by_their_parents() {
-    let frames = house().frames(say(TALK), &[StreamMode::Events]).await;
-    let mut told: Vec<(&str, &str, usize)> = Vec::new();
+async fn events_start_and_end_with_the_run_and_are_nested() {
+    let frames = rig().frames(say(TOOL_TURN), &[StreamMode::Events]).await;
+    let mut described: Vec<(&str, &str, usize)> = Vec::new();
     for (_, event) in &frames {
         assert_eq!(
             keys(event),
@@ -496,8 +500,8 @@ async fn events_begin_and_end_with_the_run_and_nest_by_their_parents() {
             event["name"].as_str().unwrap(),
             depth,
         );
-        if told.last() != Some(&line) {
-            told.push(line);
+        if described.last() != Some(&line) {
+            described.push(line);
         }
     }
     let model = frames
@@ -526,27 +530,27 @@ async fn events_begin_and_end_with_the_run_and_nest_by_their_parents() {
         [("on_chain_start", CONFORMANCE, 0)],
         [("on_chain_end", CONFORMANCE, 0)],
     );
-    let wanted: Vec<_> = begin
+    let expected: Vec<_> = begin
         .into_iter()
         .chain(asking)
         .chain(calling)
         .chain(asking)
         .chain(end)
         .collect();
-    assert_eq!(told, wanted);
+    assert_eq!(described, expected);
 }
 
 #[tokio::test]
-async fn agents_inside_a_call_are_heard_under_its_namespace_only_when_asked_for() {
+async fn nested_events_are_sent_only_with_subgraphs() {
     let spec = || say(r#"[[tool:task {"prompt":"then say inside"}]] then say outside"#);
     let modes = [
         StreamMode::Values,
         StreamMode::MessagesTuple,
         StreamMode::Updates,
     ];
-    let silent = house().frames(spec(), &modes).await;
+    let silent = rig().frames(spec(), &modes).await;
     assert!(silent.iter().all(|(event, _)| !event.contains('|')));
-    let frames = house()
+    let frames = rig()
         .frames(
             RunSpec {
                 stream_subgraphs: true,
@@ -573,33 +577,33 @@ async fn agents_inside_a_call_are_heard_under_its_namespace_only_when_asked_for(
 }
 
 #[tokio::test]
-async fn a_breakpoint_leaves_no_question_and_no_second_checkpoint() {
-    let house = house();
+async fn breakpoint_writes_no_question_and_no_second_checkpoint() {
+    let rig = rig();
     let stop = NodeSelector::Named(vec!["tools".to_owned()]);
-    let frames = house
+    let frames = rig
         .frames(
             RunSpec {
                 interrupt_before: stop,
-                ..say(TALK)
+                ..say(TOOL_TURN)
             },
             &[StreamMode::Updates, StreamMode::Values],
         )
         .await;
     assert_eq!(frames.last().unwrap().1, json!({ "__interrupt__": [] }));
     assert_eq!(
-        told(&house.history().await).last().unwrap(),
+        describe(&rig.history().await).last().unwrap(),
         r#"loop 1 ["tools"] (2)"#
     );
-    assert_eq!(house.history().await.len(), 3);
+    assert_eq!(rig.history().await.len(), 3);
     assert_eq!(
-        texts(&house.wait(go(RunInput::Continue)).await)[2..],
+        texts(&rig.wait(go(RunInput::Continue)).await)[2..],
         ["hi", "done"]
     );
 }
 
 #[tokio::test]
-async fn accumulated_messages_grow_and_only_whole_ones_are_complete() {
-    let frames = house().frames(say(TALK), &[StreamMode::Messages]).await;
+async fn accumulated_messages_grow_until_complete() {
+    let frames = rig().frames(say(TOOL_TURN), &[StreamMode::Messages]).await;
     let whole: Vec<&Value> = frames
         .iter()
         .filter(|(event, _)| event == "messages/complete")
@@ -636,26 +640,28 @@ async fn accumulated_messages_grow_and_only_whole_ones_are_complete() {
 }
 
 #[tokio::test]
-async fn messages_are_described_with_their_runs_metadata_where_that_is_wanted() {
+async fn message_metadata_is_sent_when_requested() {
     let metadata = json!({ "graph_id": "g", "team": { "n": 1 }, "langgraph_node": "mine" })
         .as_object()
         .cloned()
         .unwrap();
-    let plain = house()
+    let plain = rig()
         .frames(
             RunSpec {
                 metadata: metadata.clone(),
-                ..say(TALK)
+                ..say(TOOL_TURN)
             },
             &[StreamMode::MessagesTuple],
         )
         .await;
-    let wanted = || RunSpec {
+    let with_metadata = || RunSpec {
         metadata: metadata.clone(),
         describe_messages: true,
-        ..say(TALK)
+        ..say(TOOL_TURN)
     };
-    let described = house().frames(wanted(), &[StreamMode::MessagesTuple]).await;
+    let described = rig()
+        .frames(with_metadata(), &[StreamMode::MessagesTuple])
+        .await;
     let of_plain = plain
         .iter()
         .filter(|(event, _)| event == "messages")
@@ -675,7 +681,7 @@ async fn messages_are_described_with_their_runs_metadata_where_that_is_wanted() 
         );
         assert_eq!(full["langgraph_node"], bare["langgraph_node"]);
     }
-    let frames = house().frames(wanted(), &[StreamMode::Messages]).await;
+    let frames = rig().frames(with_metadata(), &[StreamMode::Messages]).await;
     let announced = frames
         .iter()
         .find(|(event, _)| event == "messages/metadata")
@@ -692,8 +698,8 @@ async fn messages_are_described_with_their_runs_metadata_where_that_is_wanted() 
 }
 
 #[tokio::test]
-async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
-    let house = house();
+async fn cancel_preserves_the_input_and_names_active_tasks() {
+    let rig = rig();
     for (input, checkpoints) in [
         (say("[[slow 1000x50ms]]").input, 2),
         (RunInput::Continue, 2),
@@ -702,7 +708,7 @@ async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
             keep_partial: false,
             ..go(input)
         };
-        let (record, mut stream) = house
+        let (record, mut stream) = rig
             .0
             .create_and_stream(spec, Duration::from_secs(60))
             .await
@@ -712,14 +718,16 @@ async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
                 break;
             }
         }
-        house
-            .0
+        rig.0
             .cancel(None, &record.run_id, CancelAction::Interrupt, true)
             .await
             .unwrap();
-        let history = house.history().await;
+        let history = rig.history().await;
         assert_eq!(history.len(), checkpoints);
-        assert_eq!(told(&history).last().unwrap(), r#"loop 0 ["model"] (1)"#);
+        assert_eq!(
+            describe(&history).last().unwrap(),
+            r#"loop 0 ["model"] (1)"#
+        );
         assert_eq!(
             history.last().unwrap().meta.next[0].error.as_deref(),
             Some("CancelledError()")
@@ -728,21 +736,20 @@ async fn a_cancel_keeps_the_input_and_names_what_was_at_work() {
 }
 
 #[tokio::test]
-async fn a_turn_on_a_long_thread_turns_only_its_own_messages_into_json() {
-    let house = house();
+async fn turn_on_a_long_thread_serializes_only_new_messages() {
+    let rig = rig();
     let past = (0..250).flat_map(|n| {
         [
             Message::human(format!("question {n}")),
             Message::ai(format!("answer {n}")),
         ]
     });
-    house
-        .wait(go(RunInput::Update(StateUpdate::messages(
-            past.chain([Message::human("then say a")]),
-        ))))
-        .await;
+    rig.wait(go(RunInput::Update(StateUpdate::messages(
+        past.chain([Message::human("then say a")]),
+    ))))
+    .await;
     let before = SERIALIZED.get();
-    let frames = house.frames(say(TALK), &[StreamMode::Values]).await;
+    let frames = rig.frames(say(TOOL_TURN), &[StreamMode::Values]).await;
     let lengths: Vec<usize> = frames
         .iter()
         .filter(|(event, _)| event == "values")

@@ -1,43 +1,47 @@
-//! Changes agents so that nobody's change is lost to another's.
+//! Changes of custom agents without lost updates.
 
 use super::port::{
     AgentName, CustomAgent, CustomAgentError, CustomAgents, MAX_SOUL_CHARS, check_length,
 };
 
-/// How often a change is made anew because somebody else was faster.
-const MOST_TRIES: usize = 64;
-/// The most agents one user can have.
-const MOST_AGENTS: usize = 200;
+/// Maximum number of attempts if concurrent changes cause conflicts.
+const MAX_ATTEMPTS: usize = 64;
+/// Maximum number of custom agents of one user.
+const MAX_AGENTS_PER_USER: usize = 200;
 
-/// Makes of the user's agent what `decide` says: it gets the agent there is, also one that everybody has, and gives the one that the
-/// user shall have. It is asked again when somebody else was faster.
+/// Applies `decide` to the user's agent and stores the result. `decide` receives the current agent,
+/// which may be a shared one, and returns the new one (`None` deletes the agent). After a
+/// concurrent change, `decide` is called again.
 pub async fn change<E: From<CustomAgentError>>(
     agents: &dyn CustomAgents,
     user: &str,
     name: &AgentName,
     decide: impl Fn(Option<CustomAgent>) -> Result<Option<CustomAgent>, E>,
 ) -> Result<Option<CustomAgent>, E> {
-    for _ in 0..MOST_TRIES {
-        let known = agents.get(user, name).await?;
-        let held = known.clone().filter(|agent| !agent.shared);
-        let new = decide(known)?;
-        if new == held {
+    for _ in 0..MAX_ATTEMPTS {
+        let visible = agents.get(user, name).await?;
+        let current = visible.clone().filter(|agent| !agent.shared);
+        let new = decide(visible)?;
+        if new == current {
             return Ok(new);
         }
         if let Some(new) = &new {
             new.check_size()?;
-            if held.is_none() && own(agents, user).await? >= MOST_AGENTS {
-                return Err(CustomAgentError::TooMany(MOST_AGENTS).into());
+            if current.is_none() && count_own_agents(agents, user).await? >= MAX_AGENTS_PER_USER {
+                return Err(CustomAgentError::TooMany(MAX_AGENTS_PER_USER).into());
             }
         }
-        if agents.swap(user, name, held.as_ref(), new.as_ref()).await? {
+        if agents
+            .swap(user, name, current.as_ref(), new.as_ref())
+            .await?
+        {
             return Ok(new);
         }
     }
     Err(CustomAgentError::Contended(name.to_string()).into())
 }
 
-/// Says who the agent without a name is to this user.
+/// Stores the soul of the unnamed agent for this user.
 pub async fn change_default_soul(
     agents: &dyn CustomAgents,
     user: &str,
@@ -47,7 +51,7 @@ pub async fn change_default_soul(
     agents.save_default_soul(user, soul).await
 }
 
-/// Keeps what the user says of themselves.
+/// Stores the user's profile.
 pub async fn change_profile(
     agents: &dyn CustomAgents,
     user: &str,
@@ -57,7 +61,10 @@ pub async fn change_profile(
     agents.save_profile(user, profile).await
 }
 
-async fn own(agents: &dyn CustomAgents, user: &str) -> Result<usize, CustomAgentError> {
+async fn count_own_agents(
+    agents: &dyn CustomAgents,
+    user: &str,
+) -> Result<usize, CustomAgentError> {
     Ok(agents
         .list(user)
         .await?

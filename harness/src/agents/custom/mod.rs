@@ -1,12 +1,13 @@
-//! Agents that users make: a lead agent with a soul, a model, tools and settings of its own.
+//! Custom agents: lead agents for which a user defined a soul (a text that describes the agent's
+//! character), a model, tools and settings.
 
 mod change;
-mod memory;
+mod in_memory;
 mod port;
 mod update;
 
 pub use change::{change, change_default_soul, change_profile};
-pub use memory::MemoryCustomAgents;
+pub use in_memory::InMemoryCustomAgents;
 pub use port::{
     AgentName, CustomAgent, CustomAgentError, CustomAgents, InvalidAgentName, ModelOverrides,
 };

@@ -1,4 +1,4 @@
-//! The port of the place where users' agents are kept, and what is kept there.
+//! Port of the custom agent store, and the records in it.
 
 use std::fmt;
 
@@ -6,28 +6,29 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The longest name.
+/// Maximum length of a name.
 const MAX_NAME_CHARS: usize = 64;
-/// The longest text about who an agent or its user is, in characters: it stands in every request.
+/// Maximum length of a soul or a user profile, in characters; both are part of every request.
 pub(super) const MAX_SOUL_CHARS: usize = 64 * 1024;
-/// The longest description.
+/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 4_000;
-/// The longest list of skills or groups, and the longest name in one.
-const MAX_LIST: usize = 500;
-const MAX_LISTED_CHARS: usize = 128;
+/// Maximum number of entries in a list of skills or groups, and maximum length of one entry, in
+/// characters.
+const MAX_LIST_ENTRIES: usize = 500;
+const MAX_LIST_ENTRY_CHARS: usize = 128;
 
-/// The name of a custom agent: letters, digits and hyphens, in small letters.
+/// Name of a custom agent: ASCII letters, digits and hyphens, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct AgentName(String);
 
-/// A text that names no agent.
+/// Text that is no valid agent name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("agent name {0:?} must be 1 to 64 letters, digits and hyphens")]
 pub struct InvalidAgentName(pub String);
 
 impl AgentName {
-    /// Reads a name; capital letters are the same as small ones.
+    /// Parses a name and converts it to lower case.
     pub fn parse(text: &str) -> Result<Self, InvalidAgentName> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         if text.is_empty() || text.len() > MAX_NAME_CHARS || !text.bytes().all(plain) {
@@ -36,12 +37,12 @@ impl AgentName {
         Ok(Self(text.to_ascii_lowercase()))
     }
 
-    /// Whether it is no agent's name, because its address is that of another route.
+    /// `true` if no agent may have this name, because a route already uses it as a path.
     pub fn is_reserved(&self) -> bool {
         self.0 == "check"
     }
 
-    /// The name.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -53,20 +54,20 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// What an agent changes of its model's parameters.
+/// Model parameters that an agent overrides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelOverrides {
-    /// 0 to 2.
+    /// Sampling temperature, 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// 1 to 200000.
+    /// Maximum number of output tokens, 1 to 200000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
 
 impl ModelOverrides {
-    /// Those within their bounds, as a request takes them.
+    /// Returns the overrides that are within their bounds, as request parameters.
     pub fn usable(&self) -> Map<String, Value> {
         let temperature = self
             .temperature
@@ -80,43 +81,43 @@ impl ModelOverrides {
     }
 }
 
-/// An agent as its user made it: the keys of its `config.yaml`, and its `SOUL.md`.
+/// Definition of a custom agent: the keys of its `config.yaml`, and its `SOUL.md`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CustomAgent {
-    /// One line about it.
+    /// One-line description.
     pub description: String,
-    /// The model entry it asks, unless a run names another.
+    /// Default model entry; a run may select another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The groups whose tools it has; all when absent.
+    /// Groups of tools that the agent has; all groups when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_groups: Option<Vec<String>>,
-    /// The skills it knows; all when absent, none when empty.
+    /// Skills that the agent may use; all when absent, none when empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<String>>,
-    /// What it changes of its model's parameters.
+    /// Overridden model parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_settings: Option<ModelOverrides>,
-    /// Whether its model thinks, unless a run says otherwise.
+    /// Default for thinking; a run may override it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_enabled: Option<bool>,
-    /// How hard, unless a run says otherwise.
+    /// Default reasoning effort; a run may override it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<String>,
-    /// Keys of others, kept as they are.
+    /// Unknown keys, preserved as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
-    /// Who it is.
+    /// Text that describes the agent's character, from `SOUL.md`.
     #[serde(skip)]
     pub soul: String,
-    /// Whether everybody has it, so that nobody changes it.
+    /// `true` if all users have this agent, so that no user may change it.
     #[serde(skip)]
     pub shared: bool,
 }
 
 impl CustomAgent {
-    /// Whether it is of a size that can be kept and sent along with every request.
+    /// Validates the sizes of all texts and lists.
     pub fn check_size(&self) -> Result<(), CustomAgentError> {
         let texts = [
             ("soul", &self.soul, MAX_SOUL_CHARS),
@@ -127,21 +128,21 @@ impl CustomAgent {
         }
         for (what, list) in [("skills", &self.skills), ("tool_groups", &self.tool_groups)] {
             let list = list.as_deref().unwrap_or_default();
-            if list.len() > MAX_LIST {
+            if list.len() > MAX_LIST_ENTRIES {
                 return Err(CustomAgentError::TooLarge {
                     what,
-                    most: MAX_LIST,
+                    most: MAX_LIST_ENTRIES,
                     unit: "entries",
                 });
             }
             list.iter()
-                .try_for_each(|listed| check_length(what, listed, MAX_LISTED_CHARS))?;
+                .try_for_each(|listed| check_length(what, listed, MAX_LIST_ENTRY_CHARS))?;
         }
         Ok(())
     }
 }
 
-/// Whether `text` has at most so many characters.
+/// Validates that `text` has no more than `most` characters.
 pub(super) fn check_length(
     what: &'static str,
     text: &str,
@@ -157,72 +158,74 @@ pub(super) fn check_length(
     Ok(())
 }
 
-/// Why agents cannot be read or kept.
+/// Errors of reading and storing custom agents.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CustomAgentError {
-    /// What shall be kept is too much.
+    /// A text or list exceeds its size limit.
     #[error("{what} has more than {most} {unit}")]
     TooLarge {
-        /// Which part.
+        /// Field that is too large.
         what: &'static str,
-        /// How much it may have.
+        /// Maximum size.
         most: usize,
-        /// Of what.
+        /// Unit of the maximum.
         unit: &'static str,
     },
-    /// The user has as many as anybody can have.
+    /// The user has the maximum number of agents.
     #[error("there are {0} agents already; remove one first")]
     TooMany(usize),
-    /// Others kept changing it meanwhile.
-    #[error("the agent {0} is being changed by others")]
+    /// Every attempt conflicted with a concurrent change.
+    #[error("the agent {0} is being changed concurrently, try again")]
     Contended(String),
-    /// What is kept is no agent.
+    /// The stored agent cannot be parsed.
     #[error("the agent {name} cannot be read: {reason}")]
     Unreadable {
-        /// Which.
+        /// Name of the agent.
         name: String,
-        /// What is wrong with it.
+        /// Parse error.
         reason: String,
     },
-    /// The place does not work.
-    #[error("agents cannot be kept at the moment: {0}")]
+    /// The store failed.
+    #[error("the store of custom agents is not available: {0}")]
     Unavailable(String),
 }
 
-/// Keeps users' agents. Promises: nobody sees another's; what was saved is read as it was, also the keys of others; an agent is
-/// seen whole or not at all; of changes at the same time none is lost.
+/// Store of custom agents. Guarantees: no agent of another user is returned; a stored agent is read
+/// back unchanged, including unknown keys; a partly written agent is never returned; concurrent
+/// changes are not lost.
 #[async_trait]
 pub trait CustomAgents: Send + Sync + fmt::Debug {
-    /// The user's agent of this name, or the one everybody has.
+    /// Returns the user's agent of this name, or the shared agent of this name.
     async fn get(
         &self,
         user: &str,
         name: &AgentName,
     ) -> Result<Option<CustomAgent>, CustomAgentError>;
 
-    /// What [`get`](Self::get) gives for every name there is, by name. One that cannot be read is left out.
+    /// Returns the agents that [`get`](Self::get) returns, for all existing names in order. Omits
+    /// unreadable agents.
     async fn list(&self, user: &str) -> Result<Vec<(AgentName, CustomAgent)>, CustomAgentError>;
 
-    /// Puts `new` in the place of the user's own agent `held`; `None` is no agent. Where the user has something else by now, nothing
-    /// changes and the answer is false.
+    /// Replaces the user's own agent if it equals `current`; `None` means no agent. Returns `false`
+    /// without a change if the stored agent differs.
     async fn swap(
         &self,
         user: &str,
         name: &AgentName,
-        held: Option<&CustomAgent>,
+        current: Option<&CustomAgent>,
         new: Option<&CustomAgent>,
     ) -> Result<bool, CustomAgentError>;
 
-    /// Who the agent without a name is to this user; empty when nobody said.
+    /// Returns the soul of the unnamed agent for this user; empty if none is stored.
     async fn default_soul(&self, user: &str) -> Result<String, CustomAgentError>;
 
-    /// Says who the agent without a name is to this user.
+    /// Stores the soul of the unnamed agent for this user.
     async fn save_default_soul(&self, user: &str, soul: &str) -> Result<(), CustomAgentError>;
 
-    /// What the user says of themselves to every agent; empty when they said nothing.
+    /// Returns the user's profile, which every agent reads; empty if none is stored.
     async fn profile(&self, user: &str) -> Result<String, CustomAgentError>;
 
-    /// Keeps what the user says of themselves.
+    /// Stores the user's profile.
     async fn save_profile(&self, user: &str, profile: &str) -> Result<(), CustomAgentError>;
 }

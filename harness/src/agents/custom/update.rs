@@ -1,4 +1,4 @@
-//! The tools by which agents are made and change themselves.
+//! Tools that create and update custom agents.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use super::port::{AgentName, CustomAgent, CustomAgentError, CustomAgents};
 use crate::state::StateUpdate;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The option that names the agent.
+/// Run option with the agent's name.
 pub(crate) const AGENT_NAME: &str = "agent_name";
-/// The channel that tells clients which agent was made.
+/// State channel in which clients read the name of the created agent.
 const CREATED_AGENT_NAME: &str = "created_agent_name";
-/// What models write when they mean that something is absent.
+/// Values that models send instead of omitting an argument.
 const ABSENT: [&str; 3] = ["null", "none", "undefined"];
 
-/// `setup_agent`: keeps an agent that the user has described.
+/// `setup_agent`: stores an agent that the user has described.
 #[derive(Debug, Clone)]
 pub struct SetupAgent {
-    /// Where agents are kept.
+    /// Store of custom agents.
     pub agents: Arc<dyn CustomAgents>,
 }
 
@@ -59,29 +59,29 @@ impl Tool for SetupAgent {
             ));
         }
         let user = &ctx.run.actor.user_id;
-        let Some(name) = named(ctx) else {
+        let Some(name) = agent_name_of(ctx) else {
             change_default_soul(&*self.agents, user, &args.soul).await?;
             return Ok(
                 "The soul of the assistant is saved; it counts from the next message on.".into(),
             );
         };
-        let name = AgentName::parse(name).map_err(told)?;
+        let name = AgentName::parse(name).map_err(for_model)?;
         if name.is_reserved() {
-            return Err(told(format_args!(
+            return Err(for_model(format_args!(
                 "no agent can be called {name}; ask the user for another name."
             )));
         }
-        let described = |known: Option<CustomAgent>| {
-            let known = known.filter(|agent| !agent.shared).unwrap_or_default();
-            let skills = args.skills.clone().or(known.skills.clone());
+        let apply_description = |existing: Option<CustomAgent>| {
+            let existing = existing.filter(|agent| !agent.shared).unwrap_or_default();
+            let skills = args.skills.clone().or(existing.skills.clone());
             Ok::<_, ToolError>(Some(CustomAgent {
                 soul: args.soul.clone(),
                 description: args.description.clone(),
                 skills,
-                ..known
+                ..existing
             }))
         };
-        change(&*self.agents, user, &name, described).await?;
+        change(&*self.agents, user, &name, apply_description).await?;
         let update = StateUpdate::channel(CREATED_AGENT_NAME, name.as_str().into());
         Ok(ToolOutput {
             update,
@@ -90,12 +90,12 @@ impl Tool for SetupAgent {
     }
 }
 
-/// `update_agent`: lets an agent change itself when its user wants it.
+/// `update_agent`: lets an agent change its own definition at the user's request.
 #[derive(Debug, Clone)]
 pub struct UpdateAgent {
-    /// Where agents are kept.
+    /// Store of custom agents.
     pub agents: Arc<dyn CustomAgents>,
-    /// The model entries there are.
+    /// Configured model entries.
     pub models: Arc<[String]>,
 }
 
@@ -137,15 +137,15 @@ impl Tool for UpdateAgent {
         ctx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let user = &ctx.run.actor.user_id;
-        let name = AgentName::parse(named(ctx).unwrap_or_default()).map_err(told)?;
+        let name = AgentName::parse(agent_name_of(ctx).unwrap_or_default()).map_err(for_model)?;
         let what = Mutex::default();
-        change(&*self.agents, user, &name, |known| {
-            let Some(known) = known.filter(|agent| !agent.shared) else {
+        change(&*self.agents, user, &name, |existing| {
+            let Some(existing) = existing.filter(|agent| !agent.shared) else {
                 return Err(ToolError::for_model(format!(
                     "Error: {name} is no agent of this user and cannot be changed."
                 )));
             };
-            let (agent, changed) = changed(known, &args, &self.models)?;
+            let (agent, changed) = changed(existing, &args, &self.models)?;
             *what.lock() = changed;
             Ok(Some(agent))
         })
@@ -162,15 +162,15 @@ impl Tool for UpdateAgent {
     }
 }
 
-/// The agent that the run names.
-fn named(ctx: &ToolContext) -> Option<&str> {
+/// Returns the agent name in the run's options.
+fn agent_name_of(ctx: &ToolContext) -> Option<&str> {
     ctx.run
         .option_str(AGENT_NAME)
         .map(str::trim)
         .filter(|name| !name.is_empty())
 }
 
-/// The agent with what was said, and the names of what is different.
+/// Applies the arguments and returns the agent with the names of the changed fields.
 fn changed(
     mut agent: CustomAgent,
     args: &UpdateAgentArgs,
@@ -206,25 +206,25 @@ fn changed(
         agent.description = description;
         changed.push("description");
     }
-    for (key, new, held) in [
+    for (key, new, current) in [
         ("skills", &args.skills, &mut agent.skills),
         ("tool_groups", &args.tool_groups, &mut agent.tool_groups),
     ] {
-        if new.is_some() && new != held {
-            held.clone_from(new);
+        if new.is_some() && new != current {
+            current.clone_from(new);
             changed.push(key);
         }
     }
     Ok((agent, changed))
 }
 
-fn told(error: impl std::fmt::Display) -> ToolError {
+fn for_model(error: impl std::fmt::Display) -> ToolError {
     ToolError::for_model(format!("Error: {error}"))
 }
 
 impl From<CustomAgentError> for ToolError {
     fn from(error: CustomAgentError) -> Self {
-        told(error)
+        for_model(error)
     }
 }
 
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_replaces_and_what_is_not_stays() {
+    fn update_replaces_only_the_given_fields() {
         let agent = || CustomAgent {
             soul: "calm".to_owned(),
             description: "d".to_owned(),
@@ -241,13 +241,13 @@ mod tests {
         };
         let models = ["big".to_owned()];
         let text = |text: &str| Some(text.to_owned());
-        let said = UpdateAgentArgs {
+        let output = UpdateAgentArgs {
             soul: text("wild"),
             description: text("None"),
             model: text("big"),
             ..UpdateAgentArgs::default()
         };
-        let (new, what) = changed(agent(), &said, &models).unwrap();
+        let (new, what) = changed(agent(), &output, &models).unwrap();
         assert_eq!(
             (
                 new.soul.as_str(),

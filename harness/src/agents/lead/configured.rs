@@ -1,4 +1,4 @@
-//! What a configuration says of lead agents, whoever puts them together.
+//! Lead agent settings and tools derived from the configuration.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use secrecy::ExposeSecret;
 use super::guards::Guards;
 use super::spec::LeadAgentSpec;
 use crate::config::{AppConfig, SandboxConfig, ToolConfig};
-use crate::models::{AsideModels, BreakerPolicy, Breakers, ModelCatalog, RetryPolicy};
+use crate::models::{AuxiliaryModels, BreakerPolicy, Breakers, ModelCatalog, RetryPolicy};
 use crate::sandbox::{CommandSandbox, FileHome, Secrets};
 use crate::tools::builtins::{Bash, Glob, Grep, Ls, ReadFile, StrReplace, WriteFile};
 use crate::tools::{DynTool, erase};
 
-/// The tools of files that agents have where the configuration names no tools at all.
-pub const USUAL_FILE_TOOLS: [&str; 4] = ["ls", "read_file", "write_file", "str_replace"];
+/// File tools of agents if the configuration lists no tools.
+pub const DEFAULT_FILE_TOOLS: [&str; 4] = ["ls", "read_file", "write_file", "str_replace"];
 
-/// The kinds of all tools of files that there are.
+/// Kinds of all file tools.
 pub const FILE_TOOLS: [&str; 6] = [
     "ls",
     "glob",
@@ -27,13 +27,14 @@ pub const FILE_TOOLS: [&str; 6] = [
     "str_replace",
 ];
 
-/// The models of a catalog, asked with the patience that the configuration has; all circuits are closed.
-pub fn configured_models(config: &AppConfig, catalog: ModelCatalog) -> AsideModels {
-    AsideModels {
+/// Returns the models of a catalog with the configured limits, retries and circuit breakers; all
+/// circuits are closed.
+pub fn configured_models(config: &AppConfig, catalog: ModelCatalog) -> AuxiliaryModels {
+    AuxiliaryModels {
         catalog: Arc::new(
             catalog
-                .with_usual_places(config.llm_call.max_concurrent_calls)
-                .with_longest_answer(config.llm_call.max_answer_bytes),
+                .with_default_concurrency(config.llm_call.max_concurrent_calls)
+                .with_default_answer_limit(config.llm_call.max_answer_bytes),
         ),
         breakers: Arc::new(Breakers::new(BreakerPolicy::from(&config.circuit_breaker))),
         retry: RetryPolicy::from(&config.llm_call),
@@ -41,8 +42,9 @@ pub fn configured_models(config: &AppConfig, catalog: ModelCatalog) -> AsideMode
 }
 
 impl LeadAgentSpec {
-    /// A lead agent with these models, as the configuration wants it; what is no figure or switch of it is left to the caller.
-    pub fn configured(config: &AppConfig, models: &AsideModels) -> Self {
+    /// Creates the specification of a lead agent with these models from the configuration. Stores,
+    /// files, skills and tools are set by the caller.
+    pub fn configured(config: &AppConfig, models: &AuxiliaryModels) -> Self {
         Self {
             retry: models.retry,
             breakers: models.breakers.clone(),
@@ -57,7 +59,7 @@ impl LeadAgentSpec {
     }
 }
 
-/// The tool of files that a kind names.
+/// Builds the file tool of this kind; `None` if there is no such kind.
 pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<dyn DynTool>> {
     let home = home.clone();
     match kind {
@@ -77,7 +79,8 @@ pub fn file_tool(kind: &str, config: &AppConfig, home: &FileHome) -> Option<Arc<
     }
 }
 
-/// The tool of commands, with the limits of the configuration and without the values of its variables in what it shows.
+/// Builds the tool for commands, with the configured limits. It redacts the values of configured
+/// environment variables from its output.
 pub fn bash_tool(
     sandbox: Arc<dyn CommandSandbox>,
     config: &AppConfig,
@@ -104,7 +107,8 @@ pub fn bash_tool(
     erase(bash.without(secrets))
 }
 
-/// The tool of files or commands that a kind (`sandbox.ls`) or an older class path (`deerflow.sandbox.tools:ls_tool`) names.
+/// Returns the kind of tool that an entry names, as a kind (`sandbox.ls`) or as an older class path
+/// (`deerflow.sandbox.tools:ls_tool`).
 pub fn kind_of(entry: &ToolConfig) -> &str {
     let path = entry.implementation.as_str();
     let older = path
@@ -115,22 +119,23 @@ pub fn kind_of(entry: &ToolConfig) -> &str {
         .unwrap_or(path)
 }
 
-/// The group of each tool, the first entry's where several name one. Agents know a tool by its kind, whatever its entry is called.
+/// Maps each tool to its group; the first of several entries wins. Tools are keyed by the name that
+/// agents use, not by the name of the entry.
 fn groups(entries: &[ToolConfig]) -> HashMap<String, String> {
     entries
         .iter()
         .rev()
-        .map(|entry| (known_as(entry).to_owned(), entry.group.clone()))
+        .map(|entry| (tool_name(entry).to_owned(), entry.group.clone()))
         .collect()
 }
 
 #[cfg(feature = "web")]
-fn known_as(entry: &ToolConfig) -> &str {
+fn tool_name(entry: &ToolConfig) -> &str {
     crate::tools::web::name_of(&entry.implementation).unwrap_or_else(|| kind_of(entry))
 }
 
 #[cfg(not(feature = "web"))]
-fn known_as(entry: &ToolConfig) -> &str {
+fn tool_name(entry: &ToolConfig) -> &str {
     kind_of(entry)
 }
 
@@ -145,7 +150,7 @@ mod tests {
 
     #[cfg(feature = "web")]
     #[test]
-    fn tools_are_grouped_by_the_names_that_agents_know_them_by() {
+    fn tools_are_grouped_by_their_agent_facing_names() {
         let groups = groups(&[
             entry("deerflow.sandbox.tools:read_file_tool", "files"),
             entry("deerflow.community.exa.tools:web_search_tool", "web"),
@@ -156,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_and_older_paths_name_the_same_tools() {
+    fn kinds_and_legacy_paths_name_the_same_tools() {
         for (path, kind) in [
             ("sandbox.read_file", "read_file"),
             ("deerflow.sandbox.tools:read_file_tool", "read_file"),

@@ -1,4 +1,4 @@
-//! Agents that users made: what makes them different, and who may have them.
+//! Custom agents: their effect on a run, and access to them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,9 +8,11 @@ use serde_json::{Map, Value, json};
 use super::{LeadAgentSpec, LeadAgents};
 use crate::agents::catalog::AgentSource;
 use crate::agents::custom::{
-    AgentName, CustomAgent, CustomAgents, MemoryCustomAgents, ModelOverrides,
+    AgentName, CustomAgent, CustomAgents, InMemoryCustomAgents, ModelOverrides,
 };
-use crate::agents::test_support::{ReplayModel, Reply, Said, ask, calls, fresh, run, state_of};
+use crate::agents::test_support::{
+    ReplayModel, Reply, RunOutput, ask, calls, fresh, run, state_of,
+};
 use crate::clock::SystemClock;
 use crate::messages::Message;
 use crate::models::{ModelCatalog, ModelEntry};
@@ -31,9 +33,10 @@ fn name(text: &str) -> AgentName {
 async fn with_scout(
     scout: CustomAgent,
     model: &Arc<ReplayModel>,
-) -> (LeadAgents, Arc<MemoryCustomAgents>) {
-    let kept = Arc::new(MemoryCustomAgents::default());
-    kept.swap(DEFAULT_USER_ID, &name("scout"), None, Some(&scout))
+) -> (LeadAgents, Arc<InMemoryCustomAgents>) {
+    let store = Arc::new(InMemoryCustomAgents::default());
+    store
+        .swap(DEFAULT_USER_ID, &name("scout"), None, Some(&scout))
         .await
         .unwrap();
     let cheap = ModelEntry::new("cheap", "scripted", "s");
@@ -41,14 +44,14 @@ async fn with_scout(
     let spec = LeadAgentSpec {
         tools: ToolRegistry::new().with(WriteTodos),
         tool_groups: HashMap::from([("write_todos".to_owned(), "plans".to_owned())]),
-        custom: Some(kept.clone()),
+        custom: Some(store.clone()),
         ..LeadAgentSpec::new(Arc::new(catalog))
     };
-    (LeadAgents::new(spec), kept)
+    (LeadAgents::new(spec), store)
 }
 
-/// A run of the default user with these options.
-async fn run_with(agent: &Arc<dyn Agent>, options: &Map<String, Value>) -> Said {
+/// Runs an agent for the default user with these options.
+async fn run_with(agent: &Arc<dyn Agent>, options: &Map<String, Value>) -> RunOutput {
     run(agent, fresh(state_of([Message::human("go")])), |ctx| {
         ctx.options = Arc::new(options.clone());
         ctx.actor = ActorContext::user(DEFAULT_USER_ID);
@@ -57,7 +60,7 @@ async fn run_with(agent: &Arc<dyn Agent>, options: &Map<String, Value>) -> Said 
 }
 
 #[tokio::test]
-async fn an_agent_has_its_soul_model_tools_and_settings() {
+async fn custom_agent_uses_its_soul_model_tools_and_settings() {
     let scout = CustomAgent {
         soul: "You look before you leap.".to_owned(),
         model: Some("replay".to_owned()),
@@ -79,23 +82,30 @@ async fn an_agent_has_its_soul_model_tools_and_settings() {
         "hello",
     )
     .await;
-    let asked = &model.asked()[0];
-    let system = asked.system.as_deref().unwrap();
+    let request = &model.requests()[0];
+    let system = request.system.as_deref().unwrap();
     assert!(
         system.starts_with("You are scout,")
             && system.contains("look before you leap")
             && system.contains("<self_update>")
     );
-    let tools: Vec<&str> = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools: Vec<&str> = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
     assert_eq!(tools, ["ask_clarification", "update_agent"]);
     assert_eq!(
-        (asked.reasoning_effort.as_deref(), json!(asked.overrides)),
+        (
+            request.reasoning_effort.as_deref(),
+            json!(request.overrides)
+        ),
         (Some("low"), json!({"temperature": 0.1}))
     );
 }
 
 #[tokio::test]
-async fn names_that_are_none_and_agents_of_others_are_refused() {
+async fn invalid_names_and_agents_of_other_users_are_rejected() {
     let (agents, _) = with_scout(CustomAgent::default(), &ReplayModel::new([])).await;
     let refused = async |name: &str| {
         agents
@@ -122,7 +132,7 @@ async fn names_that_are_none_and_agents_of_others_are_refused() {
 }
 
 #[tokio::test]
-async fn an_agent_that_changes_itself_is_another_from_the_next_run_on() {
+async fn self_update_takes_effect_in_the_next_run() {
     let change = calls([("c", "update_agent", json!({"soul": "You are bold."}))]);
     let model = ReplayModel::new([change, Reply::Say("done")]);
     let scout = CustomAgent {
@@ -131,21 +141,22 @@ async fn an_agent_that_changes_itself_is_another_from_the_next_run_on() {
         ..CustomAgent::default()
     };
     let (agents, _) = with_scout(scout, &model).await;
-    let wanted = options(json!({"agent_name": "scout"}));
-    let before = agents.agent(&wanted).await.unwrap();
-    let said = run_with(&before, &wanted).await;
+    let options_of_agent = options(json!({"agent_name": "scout"}));
+    let before = agents.agent(&options_of_agent).await.unwrap();
+    let output = run_with(&before, &options_of_agent).await;
     assert_eq!(
-        said.state().messages()[2].content.text(),
+        output.state().messages()[2].content.text(),
         "Changed: soul. It counts from the next message on."
     );
-    let after = agents.agent(&wanted).await.unwrap();
+    let after = agents.agent(&options_of_agent).await.unwrap();
     assert!(
-        !Arc::ptr_eq(&before, &after) && Arc::ptr_eq(&after, &agents.agent(&wanted).await.unwrap())
+        !Arc::ptr_eq(&before, &after)
+            && Arc::ptr_eq(&after, &agents.agent(&options_of_agent).await.unwrap())
     );
-    run_with(&after, &wanted).await;
+    run_with(&after, &options_of_agent).await;
     assert!(
         model
-            .asked()
+            .requests()
             .last()
             .unwrap()
             .system
@@ -156,29 +167,33 @@ async fn an_agent_that_changes_itself_is_another_from_the_next_run_on() {
 }
 
 #[tokio::test]
-async fn a_bootstrap_run_makes_the_agent_it_names() {
+async fn bootstrap_run_creates_the_named_agent() {
     let setup = calls([(
         "c",
         "setup_agent",
         json!({"soul": "You sing.", "description": "a singer"}),
     )]);
     let model = ReplayModel::new([setup, Reply::Say("done")]);
-    let (agents, kept) = with_scout(CustomAgent::default(), &model).await;
-    let wanted =
+    let (agents, store) = with_scout(CustomAgent::default(), &model).await;
+    let options_of_agent =
         options(json!({"agent_name": " singer ", "is_bootstrap": true, "model_name": "replay"}));
-    let said = run_with(&agents.agent(&wanted).await.unwrap(), &wanted).await;
+    let output = run_with(
+        &agents.agent(&options_of_agent).await.unwrap(),
+        &options_of_agent,
+    )
+    .await;
     assert_eq!(
-        said.state().channel("created_agent_name"),
+        output.state().channel("created_agent_name"),
         Some(&json!("singer"))
     );
     assert!(
-        model.asked()[0]
+        model.requests()[0]
             .system
             .as_deref()
             .unwrap()
             .contains("<agent_setup>")
     );
-    let singer = kept
+    let singer = store
         .get(DEFAULT_USER_ID, &name("singer"))
         .await
         .unwrap()
@@ -190,13 +205,15 @@ async fn a_bootstrap_run_makes_the_agent_it_names() {
 }
 
 #[tokio::test]
-async fn the_assistant_without_a_name_has_the_soul_its_user_gave_it() {
+async fn unnamed_assistant_uses_the_soul_of_its_user() {
     let model = ReplayModel::new([Reply::Say("hi")]);
-    let (agents, kept) = with_scout(CustomAgent::default(), &model).await;
-    kept.save_default_soul(DEFAULT_USER_ID, "Be brief.")
+    let (agents, store) = with_scout(CustomAgent::default(), &model).await;
+    store
+        .save_default_soul(DEFAULT_USER_ID, "Be brief.")
         .await
         .unwrap();
-    kept.save_profile(DEFAULT_USER_ID, "I am <b>blind</b>.")
+    store
+        .save_profile(DEFAULT_USER_ID, "I am <b>blind</b>.")
         .await
         .unwrap();
     ask(
@@ -207,12 +224,12 @@ async fn the_assistant_without_a_name_has_the_soul_its_user_gave_it() {
         "hello",
     )
     .await;
-    let asked = model.asked();
-    let system = asked[0].system.as_deref().unwrap();
+    let requests = model.requests();
+    let system = requests[0].system.as_deref().unwrap();
     assert!(system.contains("I am &lt;b&gt;blind&lt;/b&gt;."));
     assert!(
         system.contains("Be brief.")
-            && asked[0]
+            && requests[0]
                 .tools
                 .iter()
                 .all(|tool| tool.name != "update_agent")
@@ -220,27 +237,31 @@ async fn the_assistant_without_a_name_has_the_soul_its_user_gave_it() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_no_agents_is_not_given_to_one() {
+async fn setup_agent_rejects_reserved_names() {
     let setup = calls([(
         "c",
         "setup_agent",
         json!({"soul": "You sing.", "description": "a singer"}),
     )]);
     let model = ReplayModel::new([setup, Reply::Say("done")]);
-    let (agents, kept) = with_scout(CustomAgent::default(), &model).await;
-    let wanted =
+    let (agents, store) = with_scout(CustomAgent::default(), &model).await;
+    let options_of_agent =
         options(json!({"agent_name": "Check", "is_bootstrap": true, "model_name": "replay"}));
-    let said = run_with(&agents.agent(&wanted).await.unwrap(), &wanted).await;
+    let output = run_with(
+        &agents.agent(&options_of_agent).await.unwrap(),
+        &options_of_agent,
+    )
+    .await;
     assert!(
-        said.transcript()[2].starts_with("tool:Error: no agent can be called check"),
+        output.transcript()[2].starts_with("tool:Error: no agent can be called check"),
         "{:?}",
-        said.transcript()
+        output.transcript()
     );
-    assert_eq!(kept.get(DEFAULT_USER_ID, &name("check")).await, Ok(None));
+    assert_eq!(store.get(DEFAULT_USER_ID, &name("check")).await, Ok(None));
 }
 
 #[tokio::test]
-async fn an_agent_changes_itself_only_where_somebody_reads_along() {
+async fn self_update_requires_an_interactive_run() {
     let change = calls([("c", "update_agent", json!({"soul": "You obey."}))]);
     let model = ReplayModel::new([Reply::Say("hi"), change, Reply::Say("done")]);
     let scout = CustomAgent {
@@ -248,18 +269,18 @@ async fn an_agent_changes_itself_only_where_somebody_reads_along() {
         soul: "You look.".to_owned(),
         ..CustomAgent::default()
     };
-    let (agents, kept) = with_scout(scout, &model).await;
+    let (agents, store) = with_scout(scout, &model).await;
     let alone = options(json!({"agent_name": "scout", "non_interactive": true}));
     run_with(&agents.agent(&alone).await.unwrap(), &alone).await;
-    let asked = model.asked();
+    let requests = model.requests();
     assert!(
-        asked[0]
+        requests[0]
             .tools
             .iter()
             .all(|tool| tool.name != "update_agent")
     );
     assert!(
-        !asked[0]
+        !requests[0]
             .system
             .as_deref()
             .unwrap()
@@ -268,7 +289,8 @@ async fn an_agent_changes_itself_only_where_somebody_reads_along() {
     let watched = options(json!({"agent_name": " Scout "}));
     run_with(&agents.agent(&watched).await.unwrap(), &watched).await;
     assert_eq!(
-        kept.get(DEFAULT_USER_ID, &name("scout"))
+        store
+            .get(DEFAULT_USER_ID, &name("scout"))
             .await
             .unwrap()
             .unwrap()

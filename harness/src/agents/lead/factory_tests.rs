@@ -1,4 +1,4 @@
-//! Lead agents as they are put together, and what a conversation with one leaves.
+//! Building of lead agents, and the state that a run of one leaves on its thread.
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -9,8 +9,8 @@ use crate::clock::SystemClock;
 use crate::config::ToolSearchConfig;
 use crate::messages::{Message, kwargs};
 use crate::models::{ModelCatalog, ModelEntry, ModelError, ModelErrorKind, ScriptedModel};
-use crate::sandbox::FileHome;
-use crate::tools::ToolSource;
+use crate::tools::builtins::ASK_CLARIFICATION;
+use crate::tools::{ToolSet, ToolSource, erase};
 
 fn agents(models: Vec<ModelEntry>) -> LeadAgents {
     LeadAgents::new(LeadAgentSpec::new(Arc::new(ModelCatalog::new(
@@ -33,7 +33,7 @@ fn options(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn equal_options_share_an_agent_and_unknown_models_are_refused() {
+fn equal_options_share_an_agent_and_unknown_models_fail() {
     let agents = agents(vec![
         ModelEntry::new("a", "scripted", "s"),
         ModelEntry::new("b", "scripted", "s"),
@@ -54,11 +54,11 @@ fn equal_options_share_an_agent_and_unknown_models_are_refused() {
     for effort in 0..200 {
         agent(json!({"reasoning_effort": effort.to_string()})).unwrap();
     }
-    assert!(agents.built.lock().len() <= MOST_KEPT);
+    assert!(agents.built.lock().len() <= MAX_CACHED_AGENTS);
 }
 
 #[test]
-fn a_configuration_without_models_says_so() {
+fn configuration_without_models_fails_with_a_reason() {
     assert!(matches!(
         agents(vec![])
             .agent(&Map::new())
@@ -70,13 +70,13 @@ fn a_configuration_without_models_says_so() {
 }
 
 #[tokio::test]
-async fn a_conversation_is_stamped_and_named() {
-    let said = ask(
+async fn conversation_gets_timestamps_and_a_title() {
+    let output = ask(
         &with_model(ReplayModel::new([Reply::Say("hello")])),
         "what is the capital of the old kingdom of France, which was one of many",
     )
     .await;
-    let human = &said.state().messages()[0];
+    let human = &output.state().messages()[0];
     assert_eq!(
         (human.id.as_deref(), human.name.as_deref()),
         (Some("h0"), Some("user-input"))
@@ -87,15 +87,15 @@ async fn a_conversation_is_stamped_and_named() {
         "2027-01-15T08:00:00.000000+00:00"
     );
     assert_eq!(
-        said.state().title(),
+        output.state().title(),
         Some("what is the capital of the old kingdom of France,...")
     );
     assert_eq!(
-        said.state().channel("thread_data").unwrap()["uploads_path"],
+        output.state().channel("thread_data").unwrap()["uploads_path"],
         "/mnt/user-data/uploads"
     );
     assert_eq!(
-        said.nodes(),
+        output.nodes(),
         [
             "ThreadDataMiddleware.before_agent",
             "model",
@@ -103,13 +103,13 @@ async fn a_conversation_is_stamped_and_named() {
         ]
     );
     assert_eq!(
-        said.steps().iter().filter(|step| step.checkpoint).count(),
+        output.steps().iter().filter(|step| step.checkpoint).count(),
         1
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_fails_for_good_leaves_an_answer_that_says_so() {
+async fn permanent_provider_failure_becomes_an_answer() {
     let error = ModelError {
         model: "replay".to_owned(),
         kind: ModelErrorKind::Transient,
@@ -118,10 +118,10 @@ async fn a_provider_that_fails_for_good_leaves_an_answer_that_says_so() {
         retry_after: None,
     };
     let model = ReplayModel::new([Reply::Fail(error)]);
-    let said = ask(&with_model(model.clone()), "hi").await;
-    assert_eq!(model.asked().len(), 3, "tried again");
-    assert!(said.outcome.is_ok());
-    let last = said.state().messages().last().unwrap();
+    let output = ask(&with_model(model.clone()), "hi").await;
+    assert_eq!(model.requests().len(), 3, "tried again");
+    assert!(output.outcome.is_ok());
+    let last = output.state().messages().last().unwrap();
     assert!(last.flag(kwargs::ERROR_FALLBACK));
     assert_eq!(last.additional_kwargs["error_reason"], "transient");
     assert!(
@@ -130,32 +130,36 @@ async fn a_provider_that_fails_for_good_leaves_an_answer_that_says_so() {
             .unwrap()
             .contains("connection refused")
     );
-    let retries = said
+    let retries = output
         .events
         .iter()
         .filter(|event| matches!(event, crate::runtime::agent::AgentEvent::Custom(_)))
         .count();
     assert_eq!(retries, 2);
-    let shown =
-        said.events.iter().filter(|event| matches!(event, crate::runtime::agent::AgentEvent::Message(message, _) if message.is_ai()));
-    assert_eq!(shown.count(), 1, "viewers of messages read it too");
+    let emitted =
+        output.events.iter().filter(|event| matches!(event, crate::runtime::agent::AgentEvent::Message(message, _) if message.is_ai()));
+    assert_eq!(
+        emitted.count(),
+        1,
+        "subscribers of messages receive it as well"
+    );
 }
 
 #[tokio::test]
-async fn what_was_read_of_an_answer_that_broke_off_stays_beside_the_text_that_says_so() {
+async fn partial_answer_is_stored_before_the_failure_text() {
     use crate::runtime::agent::AgentEvent;
-    let said = ask(
+    let output = ask(
         &with_model(ReplayModel::new([Reply::Cut("half an ans")])),
         "hi",
     )
     .await;
-    assert!(said.outcome.is_ok());
-    let [_, partial, fallback] = said.state().messages() else {
-        panic!("{:?}", said.transcript())
+    assert!(output.outcome.is_ok());
+    let [_, partial, fallback] = output.state().messages() else {
+        panic!("{:?}", output.transcript())
     };
     assert_eq!(partial.content.text(), "half an ans");
     assert!(partial.flag(kwargs::INCOMPLETE) && fallback.flag(kwargs::ERROR_FALLBACK));
-    let streamed = said.events.iter().find_map(|event| {
+    let streamed = output.events.iter().find_map(|event| {
         if let AgentEvent::Token(chunk, _) = event {
             Some(&chunk.id)
         } else {
@@ -163,7 +167,7 @@ async fn what_was_read_of_an_answer_that_broke_off_stays_beside_the_text_that_sa
         }
     });
     assert_eq!(partial.id.as_ref(), streamed);
-    let journaled: Vec<&Message> = said
+    let journaled: Vec<&Message> = output
         .events
         .iter()
         .filter_map(|event| {
@@ -175,23 +179,23 @@ async fn what_was_read_of_an_answer_that_broke_off_stays_beside_the_text_that_sa
         })
         .collect();
     assert_eq!(journaled, [partial, fallback]);
-    let shown =
+    let emitted =
         |event: &&AgentEvent| matches!(event, AgentEvent::Message(message, _) if message.is_ai());
     assert_eq!(
-        said.events.iter().filter(shown).count(),
+        output.events.iter().filter(emitted).count(),
         1,
-        "the part was read as tokens"
+        "the partial answer was emitted as tokens"
     );
 }
 
 #[tokio::test]
-async fn a_thread_that_was_cut_off_in_a_tool_is_sent_with_a_result_for_every_call() {
+async fn interrupted_calls_get_results_before_the_next_request() {
     let calling = with_model(ReplayModel::new([
         calls([("a", "nothing", json!({}))]),
         Reply::Say("done"),
     ]));
-    let said = ask(&calling, "go").await;
-    let called = said
+    let output = ask(&calling, "go").await;
+    let called = output
         .steps()
         .into_iter()
         .find(|step| step.node == "model")
@@ -202,7 +206,7 @@ async fn a_thread_that_was_cut_off_in_a_tool_is_sent_with_a_result_for_every_cal
     let model = ReplayModel::new([Reply::Say("ok")]);
     let state = state_of([Message::human("go"), called, Message::human("and now?")]);
     run(&with_model(model.clone()), fresh(state), |_| {}).await;
-    let sent: Vec<&str> = model.asked()[0]
+    let sent: Vec<&str> = model.requests()[0]
         .messages
         .iter()
         .map(Message::type_name)
@@ -211,7 +215,7 @@ async fn a_thread_that_was_cut_off_in_a_tool_is_sent_with_a_result_for_every_cal
 }
 
 #[test]
-fn only_runs_with_a_person_can_ask() {
+fn only_interactive_runs_can_ask() {
     let catalog =
         ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
     let agents = LeadAgents::new(LeadAgentSpec::new(Arc::new(catalog)));
@@ -227,68 +231,21 @@ fn only_runs_with_a_person_can_ask() {
     ));
 }
 
-#[test]
-fn with_everything_on_the_chain_is_the_order_without_strangers() {
-    let catalog =
-        ModelCatalog::new([], Arc::new(SystemClock)).with_model(Arc::new(ScriptedModel::default()));
-    let mut spec = LeadAgentSpec::new(Arc::new(catalog));
-    spec.files = Some(FileHome::new(
-        std::path::Path::new("/nowhere"),
-        crate::sandbox::FileLimits::default(),
-    ));
-    spec.guards.guardrails =
-        serde_json::from_value(json!({"enabled": true, "provider": {"use": "allowlist"}})).unwrap();
-    spec.guards.token_budget.enabled = true;
-    spec.summarization.enabled = true;
-    let agents = LeadAgents::new(spec);
-    let chain = agents.middlewares(
-        &LeadOptions::read(&options(json!({"is_plan_mode": true}))),
-        &Persona::default(),
-        &AgentSkills::default(),
-        "m",
-        &ToolRegistry::new(),
-    );
-    let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
-    let known: Vec<&str> = order::ORDER
-        .iter()
-        .copied()
-        .filter(|name| names.contains(name))
-        .collect();
-    assert_eq!(names, known, "each stands at its place, once");
-    let missing: Vec<&str> = order::ORDER
-        .iter()
-        .copied()
-        .filter(|name| !names.contains(name))
-        .collect();
-    assert_eq!(
-        missing,
-        [
-            "SkillsMiddleware",
-            "MemoryMiddleware",
-            "SubagentUsageMiddleware",
-            "ViewImageMiddleware",
-            "SubagentLimitMiddleware",
-            "*"
-        ],
-        "which need skills, a store of memories, `view_image` and `task`"
-    );
-}
-
-/// Tools that a test changes.
+/// Tool source that a test changes.
 #[derive(Debug, Default)]
-struct Changing(Mutex<Arc<ToolSet>>);
+struct ChangingTools(Mutex<Arc<ToolSet>>);
 
 #[async_trait]
-impl ToolSource for Changing {
+impl ToolSource for ChangingTools {
     async fn tools(&self) -> Arc<ToolSet> {
         self.0.lock().clone()
     }
 }
 
-/// A tool of any name.
-struct Named(&'static str);
+/// Tool with any name.
+struct NamedTool(&'static str);
 
-impl crate::tools::Tool for Named {
+impl crate::tools::Tool for NamedTool {
     type Args = Map<String, Value>;
 
     fn name(&self) -> &str {
@@ -309,10 +266,10 @@ impl crate::tools::Tool for Named {
 }
 
 #[tokio::test]
-async fn tools_that_change_call_for_a_new_agent_and_take_no_others_place() {
+async fn changed_dynamic_tools_build_a_new_agent() {
     let (model, source) = (
         ReplayModel::new([Reply::Say("hello")]),
-        Arc::new(Changing::default()),
+        Arc::new(ChangingTools::default()),
     );
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
     let live_tools = Some(source.clone() as Arc<dyn ToolSource>);
@@ -323,7 +280,7 @@ async fn tools_that_change_call_for_a_new_agent_and_take_no_others_place() {
     let set = |version, names: &[&'static str]| {
         *source.0.lock() = Arc::new(ToolSet::new(
             version,
-            names.iter().map(|name| erase(Named(name))).collect(),
+            names.iter().map(|name| erase(NamedTool(name))).collect(),
         ));
     };
     let before = agents.agent(&Map::new()).await.unwrap();
@@ -333,13 +290,9 @@ async fn tools_that_change_call_for_a_new_agent_and_take_no_others_place() {
         !Arc::ptr_eq(&before, &after)
             && Arc::ptr_eq(&after, &agents.agent(&Map::new()).await.unwrap())
     );
-    assert_eq!(
-        agents.built.lock().len(),
-        1,
-        "nobody asks for the agent before any more"
-    );
+    assert_eq!(agents.built.lock().len(), 1, "the earlier agent is evicted");
     ask(&after, "hi").await;
-    let offered: Vec<(String, bool)> = model.asked()[0]
+    let offered: Vec<(String, bool)> = model.requests()[0]
         .tools
         .iter()
         .map(|tool| (tool.name.clone(), tool.description == "live"))
@@ -354,14 +307,17 @@ async fn tools_that_change_call_for_a_new_agent_and_take_no_others_place() {
 }
 
 #[tokio::test]
-async fn deferred_tools_are_offered_once_the_thread_has_found_them() {
+async fn deferred_tools_are_offered_after_a_search() {
     let call = calls([("c1", "tool_search", json!({"query": "select:live_tool"}))]);
     let blind = calls([("c0", "live_tool", json!({}))]);
     let model = ReplayModel::new([blind, call, Reply::Say("done")]);
     let catalog = ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone());
-    let source = Changing(Mutex::new(Arc::new(ToolSet::new(
+    let source = ChangingTools(Mutex::new(Arc::new(ToolSet::new(
         1,
-        vec![erase(Named("live_tool")), erase(Named("other_tool"))],
+        vec![
+            erase(NamedTool("live_tool")),
+            erase(NamedTool("other_tool")),
+        ],
     ))));
     let tool_search: ToolSearchConfig = serde_json::from_value(json!({"enabled": true})).unwrap();
     let spec = LeadAgentSpec {
@@ -369,21 +325,21 @@ async fn deferred_tools_are_offered_once_the_thread_has_found_them() {
         tool_search,
         ..LeadAgentSpec::new(Arc::new(catalog))
     };
-    let said = ask(
+    let output = ask(
         &LeadAgents::new(spec).agent(&Map::new()).await.unwrap(),
         "hi",
     )
     .await;
-    let asked = model.asked();
+    let requests = model.requests();
     assert!(
-        asked[0]
+        requests[0]
             .system
             .as_deref()
             .unwrap()
             .contains("live_tool\nother_tool")
     );
     let offered = |at: usize| {
-        asked[at]
+        requests[at]
             .tools
             .iter()
             .map(|tool| tool.name.as_str())
@@ -391,7 +347,7 @@ async fn deferred_tools_are_offered_once_the_thread_has_found_them() {
     };
     assert_eq!(offered(1), [ASK_CLARIFICATION, "tool_search"]);
     assert_eq!(offered(2), [ASK_CLARIFICATION, "tool_search", "live_tool"]);
-    let refused = said
+    let refused = output
         .state()
         .messages()
         .iter()
@@ -399,7 +355,7 @@ async fn deferred_tools_are_offered_once_the_thread_has_found_them() {
         .unwrap();
     assert!(refused.content.text().contains("is not loaded"));
     assert_eq!(
-        said.state().channel("promoted").unwrap()["names"],
+        output.state().channel("promoted").unwrap()["names"],
         json!(["live_tool"])
     );
 }

@@ -1,4 +1,4 @@
-//! What watches over a lead agent's run, each part as its section of the configuration says.
+//! Guard middlewares of a lead agent, each enabled by its section of the configuration.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::middlewares::{
 use crate::sandbox::FileHome;
 use crate::tools::ToolRegistry;
 
-/// The sections that guards are made of.
+/// Configuration sections of the guard middlewares.
 #[derive(Debug, Clone, Default)]
 pub struct Guards {
-    /// Who decides on tool calls.
+    /// Policy that decides on tool calls.
     pub guardrails: GuardrailsConfig,
-    /// Repeated tool calls.
+    /// Detection of repeated tool calls.
     pub loop_detection: LoopDetectionConfig,
-    /// Files that are changed unread.
+    /// Rejection of changes to files that the agent has not read.
     pub read_before_write: ReadBeforeWriteConfig,
-    /// Answers that a safety filter broke off.
+    /// Handling of answers that a safety filter stopped.
     pub safety_finish_reason: SafetyFinishReasonConfig,
-    /// Agents that agents set to work.
+    /// Limits of subagents.
     pub subagents: SubagentsConfig,
-    /// What a run may cost.
+    /// Token budget of a run.
     pub token_budget: TokenBudgetConfig,
-    /// What tokens were spent on.
+    /// Token usage per answer.
     pub token_usage: TokenUsageConfig,
-    /// Long results of tools.
+    /// Limit for long tool results.
     pub tool_output: ToolOutputConfig,
 }
 
@@ -54,8 +54,9 @@ impl From<&AppConfig> for Guards {
 }
 
 impl Guards {
-    /// The same for a subagent that may cost so much. Nobody is shown what its answers were for.
-    pub(crate) fn of_subagent(&self, budget: &TokenBudgetConfig) -> Self {
+    /// Returns the sections for a subagent with this token budget. Usage per answer is disabled,
+    /// because the answers of a subagent are not displayed.
+    pub(crate) fn for_subagent(&self, budget: &TokenBudgetConfig) -> Self {
         Self {
             token_budget: budget.clone(),
             token_usage: TokenUsageConfig { enabled: false },
@@ -63,13 +64,13 @@ impl Guards {
         }
     }
 
-    /// The guards that are on, for an agent with these tools.
+    /// Builds the enabled guards of an agent with these tools.
     pub(crate) fn middlewares(
         &self,
         tools: &ToolRegistry,
         files: Option<&FileHome>,
     ) -> Vec<Arc<dyn Middleware>> {
-        let mut on: Vec<Arc<dyn Middleware>> = vec![
+        let mut guards: Vec<Arc<dyn Middleware>> = vec![
             Arc::new(InputSanitizationMiddleware),
             Arc::new(ToolResultSanitizationMiddleware::new(tools)),
             Arc::new(FinishGuardMiddleware {
@@ -83,43 +84,43 @@ impl Guards {
                 passport,
                 ..
             } = &self.guardrails;
-            on.push(Arc::new(GuardrailMiddleware::new(
+            guards.push(Arc::new(GuardrailMiddleware::new(
                 policy_of(provider.as_ref()),
                 *fail_closed,
                 passport.clone(),
             )));
         }
         if self.tool_output.enabled {
-            on.push(Arc::new(ToolOutputBudgetMiddleware::new(
+            guards.push(Arc::new(ToolOutputBudgetMiddleware::new(
                 self.tool_output.clone(),
                 files.cloned(),
             )));
         }
         if let Some(files) = files.filter(|_| self.read_before_write.enabled) {
-            on.push(Arc::new(ReadBeforeWriteMiddleware::new(files.clone())));
+            guards.push(Arc::new(ReadBeforeWriteMiddleware::new(files.clone())));
         }
         if self.token_usage.enabled {
-            on.push(Arc::new(TokenUsageMiddleware));
+            guards.push(Arc::new(TokenUsageMiddleware));
         }
         if tools.get(TASK).is_some() {
             if self.token_usage.enabled {
-                on.push(Arc::new(SubagentUsageMiddleware));
+                guards.push(Arc::new(SubagentUsageMiddleware));
             }
-            on.push(Arc::new(SubagentLimitMiddleware {
+            guards.push(Arc::new(SubagentLimitMiddleware {
                 max_total: self.subagents.max_total_per_run,
             }));
         }
         if self.loop_detection.enabled {
-            on.push(Arc::new(LoopDetectionMiddleware::new(
+            guards.push(Arc::new(LoopDetectionMiddleware::new(
                 self.loop_detection.clone(),
             )));
         }
         if self.token_budget.enabled {
-            on.push(Arc::new(TokenBudgetMiddleware::new(
+            guards.push(Arc::new(TokenBudgetMiddleware::new(
                 self.token_budget.clone(),
             )));
         }
-        on
+        guards
     }
 }
 

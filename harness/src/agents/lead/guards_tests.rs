@@ -1,4 +1,4 @@
-//! Guards at work in a lead agent.
+//! Guard middlewares of a lead agent.
 
 use futures_util::FutureExt;
 use serde_json::{Map, json};
@@ -23,24 +23,24 @@ fn agent(model: &Arc<ReplayModel>, change: impl FnOnce(&mut LeadAgentSpec)) -> A
 }
 
 #[tokio::test]
-async fn a_model_in_a_circle_is_told_once_and_then_stopped() {
+async fn looping_model_is_warned_once_and_then_stopped() {
     let model = ReplayModel::new([calls([("c", "look", json!({"path": "/a"}))])]);
-    let said = ask(&agent(&model, |_| {}), "go").await;
+    let output = ask(&agent(&model, |_| {}), "go").await;
     assert_eq!(
-        said.outcome.as_ref().unwrap().stop_reason.as_deref(),
+        output.outcome.as_ref().unwrap().stop_reason.as_deref(),
         Some("loop_capped")
     );
-    let asked = model.asked();
-    assert_eq!(asked.len(), 5);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 5);
     let warned =
-        |at: usize| asked[at].messages.last().unwrap().name.as_deref() == Some("loop_warning");
+        |at: usize| requests[at].messages.last().unwrap().name.as_deref() == Some("loop_warning");
     assert_eq!((0..5).filter(|at| warned(*at)).collect::<Vec<_>>(), [3]);
-    let state = said.state().messages();
+    let state = output.state().messages();
     assert!(
         state
             .iter()
             .all(|message| message.name.as_deref() != Some("loop_warning")),
-        "the thread does not keep the warning"
+        "the thread does not contain the warning"
     );
     assert!(
         state
@@ -53,33 +53,33 @@ async fn a_model_in_a_circle_is_told_once_and_then_stopped() {
 }
 
 #[tokio::test]
-async fn guardrails_that_name_nobody_to_ask_deny() {
+async fn guardrails_without_a_provider_deny() {
     let model = ReplayModel::new([
         calls([("c", "write_todos", json!({"todos": []}))]),
         Reply::Say("done"),
     ]);
-    let said = ask(
+    let output = ask(
         &agent(&model, |spec| spec.guards.guardrails.enabled = true),
         "go",
     )
     .await;
     assert!(
-        said.transcript()[2].contains("oap.evaluator_error"),
+        output.transcript()[2].contains("oap.evaluator_error"),
         "{:?}",
-        said.transcript()
+        output.transcript()
     );
 }
 
 #[tokio::test]
-async fn a_circle_runs_on_where_nobody_is_to_look() {
+async fn loop_continues_when_detection_is_disabled() {
     let model = ReplayModel::new(
         std::iter::repeat_n(calls([("c", "look", json!({}))]), 9).chain([Reply::Say("done")]),
     );
-    let said = ask(
+    let output = ask(
         &agent(&model, |spec| spec.guards.loop_detection.enabled = false),
         "go",
     )
     .await;
-    assert_eq!(said.outcome.as_ref().unwrap().stop_reason, None);
-    assert_eq!(model.asked().len(), 10);
+    assert_eq!(output.outcome.as_ref().unwrap().stop_reason, None);
+    assert_eq!(model.requests().len(), 10);
 }

@@ -1,5 +1,6 @@
-//! The lead agent: the one that talks with the user.
+//! The lead agent, which converses with the user.
 
+mod assembly;
 mod configured;
 mod factory;
 mod guards;
@@ -14,7 +15,7 @@ mod spec;
 mod custom_tests;
 
 pub use configured::{
-    FILE_TOOLS, USUAL_FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of,
+    DEFAULT_FILE_TOOLS, FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of,
 };
 pub use factory::{LEAD_AGENT, LeadAgents};
 pub use guards::Guards;

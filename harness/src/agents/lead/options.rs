@@ -1,28 +1,28 @@
-//! What a run's options mean to the lead agent.
+//! Options of a run that the lead agent reads.
 
 use serde_json::{Map, Value};
 
 use crate::agents::custom::{AgentName, CustomAgent, InvalidAgentName};
 use crate::middlewares::TaskLimits;
 
-/// The options that call for an agent of its own.
+/// Options that select a separately built agent.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct LeadOptions {
-    /// The model entry asked for.
+    /// Requested model entry.
     pub(super) model: Option<String>,
-    /// Whether the model shall think, where it can.
+    /// Enables or disables thinking, for models that support it.
     pub(super) thinking: Option<bool>,
-    /// How hard.
+    /// Requested reasoning effort.
     pub(super) reasoning_effort: Option<String>,
-    /// Whether the agent plans with a todo list.
+    /// `true` if the agent plans with a todo list.
     pub(super) plan_mode: bool,
-    /// How many tasks the agent may hand to others, if any.
+    /// Limits of subagent tasks; `None` disables subagents.
     pub(super) tasks: Option<TaskLimits>,
-    /// Whether somebody is there to answer questions.
+    /// `true` if a user is present to answer questions.
     pub(super) interactive: bool,
-    /// Whether the run is to make an agent, rather than to be one.
+    /// `true` if the run creates a custom agent.
     pub(super) bootstrap: bool,
-    /// Whether the run comes from a webhook of a forge, where an agent must not change itself.
+    /// `true` if a webhook of a code forge started the run; such a run must not change the agent.
     pub(super) from_forge: bool,
 }
 
@@ -43,7 +43,7 @@ impl LeadOptions {
         }
     }
 
-    /// The same, with what an agent says where the run says nothing.
+    /// Fills unset options from the custom agent.
     pub(super) fn with_defaults_of(mut self, agent: &CustomAgent) -> Self {
         self.thinking = self.thinking.or(agent.thinking_enabled);
         self.reasoning_effort = self
@@ -53,7 +53,7 @@ impl LeadOptions {
     }
 }
 
-/// The custom agent that the options name.
+/// Returns the name of the custom agent in the options.
 pub(super) fn agent_name(
     options: &Map<String, Value>,
 ) -> Result<Option<AgentName>, InvalidAgentName> {

@@ -1,22 +1,23 @@
-//! Who a run is with.
+//! Identity of the agent in a run.
 
 use sha2::{Digest, Sha256};
 
 use crate::agents::custom::{AgentName, CustomAgent};
 
-/// The lead agent as itself, or as an agent that a user has made of it.
+/// The lead agent itself, or a custom agent based on it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Persona {
-    /// The custom agent's name; none for the lead agent itself.
+    /// Name of the custom agent; `None` for the lead agent itself.
     pub(super) name: Option<AgentName>,
-    /// What makes it what it is.
+    /// Definition of the custom agent.
     pub(super) agent: CustomAgent,
-    /// What its user says of themselves.
+    /// Profile of the user.
     pub(super) profile: String,
 }
 
 impl Persona {
-    /// Tells personas with what they are told of their skills apart: the same for the same content, whoever made it.
+    /// Digest of the persona and its skills section: equal for equal content, independent of the
+    /// user.
     pub(super) fn fingerprint(&self, skills: &str) -> String {
         let name = self.name.as_ref().map_or("", AgentName::as_str);
         let keys = serde_json::to_vec(&self.agent).unwrap_or_default();

@@ -1,51 +1,52 @@
-//! The lead agent's system text: sections in a fixed order, each left out when it has nothing to say.
+//! System prompt of the lead agent: sections in a fixed order; empty sections are omitted.
 //!
-//! The same facts always give the same text, so that providers can cache it: dates and memories reach the model as messages.
+//! Equal facts produce equal text, so that providers can cache it. Dates and memories are sent as
+//! messages instead.
 
 use super::sections;
 use crate::subagents::SubagentKind;
 
-/// What the text depends on.
+/// Facts from which the prompt is built.
 #[derive(Debug, Clone)]
 pub struct PromptFacts<'a> {
-    /// Whom the user talks with.
+    /// Display name of the agent.
     pub name: &'a str,
-    /// Who the agent is, in its user's words; empty when nobody said.
+    /// The agent's soul, written by the user; may be empty.
     pub soul: &'a str,
-    /// What the user says of themselves; empty when they said nothing.
+    /// Profile of the user; may be empty.
     pub profile: &'a str,
-    /// Whether the run is to make an agent.
+    /// `true` if the run creates a custom agent.
     pub makes_agent: bool,
-    /// Whether the agent may change who it is.
+    /// `true` if the agent may change its own definition.
     pub can_change_itself: bool,
-    /// Whether the agent can ask the user.
+    /// `true` if the agent can ask the user.
     pub can_ask: bool,
-    /// What is said of its skills, when it has some.
+    /// Skills section, if the agent has skills.
     pub skills: Option<&'a str>,
-    /// Whether the agent keeps a todo list.
+    /// `true` if the agent uses a todo list.
     pub plans: bool,
-    /// Whether the thread has files.
+    /// `true` if the thread has files.
     pub has_files: bool,
-    /// Whom the agent may hand tasks to, when it can.
+    /// Subagents to which the agent can delegate tasks, if any.
     pub delegation: Option<Delegation<'a>>,
-    /// The tools' names.
+    /// Names of all tools.
     pub tools: Vec<&'a str>,
-    /// Those of them that have to be looked for.
+    /// Names of the deferred tools, which the agent must search for before it can call them.
     pub deferred: Vec<&'a str>,
 }
 
-/// The agents that tasks can be handed to, and how many tasks.
+/// Subagents and limits for delegated tasks.
 #[derive(Debug, Clone)]
 pub struct Delegation<'a> {
-    /// The kinds of agents.
+    /// Available kinds of subagents.
     pub kinds: Vec<&'a SubagentKind>,
-    /// The most tasks of one answer.
+    /// Maximum number of tasks in one answer.
     pub at_once: usize,
-    /// The most tasks of one run.
+    /// Maximum number of tasks in one run.
     pub in_a_run: usize,
 }
 
-/// The text.
+/// Builds the system prompt.
 pub fn system_prompt(facts: &PromptFacts<'_>) -> String {
     let sections = [
         Some(sections::role(facts)),

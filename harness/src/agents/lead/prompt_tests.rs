@@ -1,4 +1,4 @@
-//! The text with everything on, and with nothing.
+//! The system prompt with all sections enabled, and with none.
 
 use super::*;
 use crate::config::SubagentsConfig;
@@ -13,7 +13,7 @@ fn helper() -> SubagentKind {
 }
 
 #[test]
-fn limits_on_tasks_are_told_as_they_are() {
+fn prompt_states_task_limits() {
     let helper = helper();
     let section = |at_once| {
         sections::subagents(&Delegation {
@@ -28,7 +28,7 @@ fn limits_on_tasks_are_told_as_they_are() {
 }
 
 #[test]
-fn sections_stand_in_order_and_follow_the_facts() {
+fn sections_are_ordered_and_depend_on_facts() {
     let helper = helper();
     let facts = PromptFacts {
         name: "<b>Ada</b>",

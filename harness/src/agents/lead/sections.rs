@@ -1,10 +1,10 @@
-//! The sections of the lead agent's system text.
+//! Sections of the lead agent's system prompt.
 
 use super::prompt::{Delegation, PromptFacts};
 use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT, escaped};
 
-/// How many names of tools a prompt shows that are to be looked for, in bytes.
-const LONGEST_NAMES: usize = 8 * 1024;
+/// Maximum total length of the names of deferred tools in a prompt, in bytes.
+const MAX_NAMES_BYTES: usize = 8 * 1024;
 
 pub(super) fn role(facts: &PromptFacts<'_>) -> String {
     let name = escaped(facts.name);
@@ -101,15 +101,16 @@ pub(super) fn subagents(delegation: &Delegation<'_>) -> String {
     )
 }
 
-/// What a model is told of tools that it has to look for. Names are as many as the servers that have them like; a prompt shows the first.
+/// Section that lists deferred tools. MCP servers may define any number of tools, so the list is
+/// truncated.
 pub(crate) fn deferred_tools(names: &[&str]) -> String {
     let mut bytes = 0;
     let fits = |name: &&&str| {
         bytes += name.len() + 1;
-        bytes <= LONGEST_NAMES
+        bytes <= MAX_NAMES_BYTES
     };
-    let shown: Vec<&str> = names.iter().take_while(fits).copied().collect();
-    let more = match names.len() - shown.len() {
+    let listed: Vec<&str> = names.iter().take_while(fits).copied().collect();
+    let more = match names.len() - listed.len() {
         0 => String::new(),
         more => format!("\n(and {more} more, which only a search finds)"),
     };
@@ -118,7 +119,7 @@ pub(crate) fn deferred_tools(names: &[&str]) -> String {
          These tools are there as well, but you see only their names. Load what the work needs with `tool_search`, then call it:\n\
          {}{more}\n\
          </available-deferred-tools>",
-        shown.join("\n")
+        listed.join("\n")
     )
 }
 

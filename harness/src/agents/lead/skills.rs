@@ -1,4 +1,4 @@
-//! The skills of an agent, and what its system text says of them.
+//! Skills of an agent, and the section of its system prompt that describes them.
 
 use super::options::LeadOptions;
 use super::persona::Persona;
@@ -7,19 +7,20 @@ use crate::messages::marks::escaped;
 use crate::runtime::actor_context::effective_user_id;
 use crate::skills::{Category, Skill, SkillChoice};
 
-/// The skill that makes agents.
+/// Skill for creating agents.
 const BOOTSTRAP: &str = "bootstrap";
 
-/// The skills that an agent may have, as they are now.
+/// Snapshot of the skills that an agent may use.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSkills {
     choice: SkillChoice,
-    on: Vec<Skill>,
-    off: Vec<Skill>,
+    enabled: Vec<Skill>,
+    disabled: Vec<Skill>,
 }
 
 impl AgentSkills {
-    /// For one agent of the acting user. An agent whose skills cannot be read goes on without them.
+    /// Loads the skills of one agent for the current actor. If they cannot be read, the agent runs
+    /// without skills.
     pub(super) async fn of(spec: &LeadAgentSpec, options: &LeadOptions, persona: &Persona) -> Self {
         let Some(skills) = &spec.skills else {
             return Self::default();
@@ -32,20 +33,24 @@ impl AgentSkills {
             .list(&effective_user_id())
             .await
             .unwrap_or_else(|error| {
-                tracing::error!(%error, "an agent goes on without skills");
+                tracing::error!(%error, "cannot read skills, the agent runs without them");
                 Vec::new()
             });
-        let (on, off) = all
+        let (enabled, disabled) = all
             .into_iter()
             .filter(|skill| choice.has(skill.name()))
             .partition(|skill| skill.enabled);
-        Self { choice, on, off }
+        Self {
+            choice,
+            enabled,
+            disabled,
+        }
     }
 
-    /// What a subagent may have of them that may use skills with these names; all when there are no names.
+    /// Restricts the skills to these names, for a subagent; `None` selects all.
     pub(crate) fn among(&self, names: Option<&[String]>) -> Self {
         let choice = self.choice.among(names);
-        let kept = |skills: &[Skill]| {
+        let restricted = |skills: &[Skill]| {
             skills
                 .iter()
                 .filter(|skill| choice.has(skill.name()))
@@ -53,35 +58,36 @@ impl AgentSkills {
                 .collect()
         };
         Self {
-            on: kept(&self.on),
-            off: kept(&self.off),
+            enabled: restricted(&self.enabled),
+            disabled: restricted(&self.disabled),
             choice,
         }
     }
 
-    /// Which they are.
+    /// Returns the selection.
     pub(crate) fn choice(&self) -> &SkillChoice {
         &self.choice
     }
 
-    /// Whether none is on.
+    /// `true` if no skill is enabled.
     pub(crate) fn is_empty(&self) -> bool {
-        self.on.is_empty()
+        self.enabled.is_empty()
     }
 
-    /// What a system text says of them; nothing where none is on. `deferred` is their names alone.
+    /// Builds the section of the system prompt; `None` if no skill is enabled. With `deferred`, the
+    /// section lists names only.
     pub(crate) fn section(&self, deferred: bool) -> Option<String> {
-        (!self.is_empty()).then(|| section(&self.on, &self.off, deferred))
+        (!self.is_empty()).then(|| section(&self.enabled, &self.disabled, deferred))
     }
 }
 
-fn section(on: &[Skill], off: &[Skill], deferred: bool) -> String {
+fn section(enabled: &[Skill], disabled: &[Skill], deferred: bool) -> String {
     let find = if deferred {
         "The list below has their names alone: look up with `describe_skill` what may fit the request, before you begin."
     } else {
         "Before you begin, hold the request against the list below."
     };
-    let list: Vec<String> = on
+    let list: Vec<String> = enabled
         .iter()
         .map(|skill| {
             if deferred {
@@ -91,10 +97,10 @@ fn section(on: &[Skill], off: &[Skill], deferred: bool) -> String {
             }
         })
         .collect();
-    let unused = match off {
+    let unused = match disabled {
         [] => String::new(),
-        off => {
-            let names: Vec<String> = off.iter().map(|skill| escaped(skill.name())).collect();
+        disabled => {
+            let names: Vec<String> = disabled.iter().map(|skill| escaped(skill.name())).collect();
             format!(
                 "\nSwitched off by the user, not to be used: {}.",
                 names.join(", ")

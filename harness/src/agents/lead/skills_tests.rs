@@ -1,13 +1,14 @@
-//! Skills through a whole agent: what it is told, what it reads, and which tools are left to it.
+//! Skills of a complete agent: its prompt, its file access, and the tools that skills leave
+//! available.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use crate::agents::catalog::AgentSource;
-use crate::agents::custom::{AgentName, CustomAgent, CustomAgents, MemoryCustomAgents};
+use crate::agents::custom::{AgentName, CustomAgent, CustomAgents, InMemoryCustomAgents};
 use crate::agents::lead::{Guards, LeadAgentSpec, LeadAgents};
-use crate::agents::test_support::{ReplayModel, Reply, Said, calls, fresh, run, state_of};
+use crate::agents::test_support::{ReplayModel, Reply, RunOutput, calls, fresh, run, state_of};
 use crate::clock::SystemClock;
 use crate::config::{ExtensionsFile, OpenKeys};
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
@@ -15,20 +16,21 @@ use crate::models::ModelCatalog;
 use crate::runtime::actor_context::{ActorContext, DEFAULT_USER_ID};
 use crate::sandbox::command::host::HostCommandSandbox;
 use crate::sandbox::{CommandLimits, FileHome, FileLimits};
-use crate::skills::{SkillPlaces, Skills};
+use crate::skills::{SkillFolders, Skills};
 use crate::state::StateUpdate;
 use crate::tools::ToolRegistry;
 use crate::tools::builtins::{Bash, Ls, ReadFile, WriteFile};
 
-struct Place {
+struct Rig {
     skills: Skills,
     agents: LeadAgents,
     model: Arc<ReplayModel>,
     _base: tempfile::TempDir,
 }
 
-/// A lead agent with tools of files and commands, a subagent `reader` that may use the skill `free`, and three skills: `free`, `strict`, which names `ls` alone, and `bootstrap`.
-async fn place(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Place {
+/// A lead agent with tools for files and commands, a subagent `reader` that may use the skill
+/// `free`, and three skills: `free`, `strict`, which allows only the tool `ls`, and `bootstrap`.
+async fn rig(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Rig {
     let base = tempfile::tempdir().unwrap();
     for (name, more) in [
         ("free", ""),
@@ -43,7 +45,7 @@ async fn place(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Plac
         std::fs::write(folder.join("SKILL.md"), text).unwrap();
     }
     let home = base.path().join("home");
-    let places = SkillPlaces {
+    let places = SkillFolders {
         shared: base.path().join("shared"),
         home: home.clone(),
     };
@@ -56,11 +58,12 @@ async fn place(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Plac
         OpenKeys::default(),
         Arc::new(SystemClock),
     );
-    let files = FileHome::new(home, FileLimits::default()).with_shelves(Arc::new(skills.clone()));
+    let files =
+        FileHome::new(home, FileLimits::default()).with_skill_mounts(Arc::new(skills.clone()));
     let environment = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
     let commands =
         Arc::new(HostCommandSandbox::new(environment, CommandLimits::default()).unwrap());
-    let custom = Arc::new(MemoryCustomAgents::default());
+    let custom = Arc::new(InMemoryCustomAgents::default());
     let picky = CustomAgent {
         skills: Some(vec!["free".to_owned()]),
         ..CustomAgent::default()
@@ -110,7 +113,7 @@ async fn place(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Plac
             ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone()),
         ))
     };
-    Place {
+    Rig {
         skills,
         agents: LeadAgents::new(spec),
         model,
@@ -118,8 +121,8 @@ async fn place(replies: impl IntoIterator<Item = Reply>, deferred: bool) -> Plac
     }
 }
 
-impl Place {
-    async fn ask_with(&self, text: &str, options: Value) -> Said {
+impl Rig {
+    async fn ask_with(&self, text: &str, options: Value) -> RunOutput {
         let options: Map<String, Value> = options.as_object().cloned().unwrap();
         let agent = self.agents.agent(&options).await.unwrap();
         run(&agent, fresh(state_of([Message::human(text)])), |ctx| {
@@ -129,13 +132,13 @@ impl Place {
         .await
     }
 
-    async fn ask(&self, text: &str) -> Said {
+    async fn ask(&self, text: &str) -> RunOutput {
         self.ask_with(text, json!({})).await
     }
 
     fn system(&self) -> String {
         self.model
-            .asked()
+            .requests()
             .last()
             .unwrap()
             .system
@@ -146,7 +149,7 @@ impl Place {
 
     fn tools(&self) -> Vec<String> {
         self.model
-            .asked()
+            .requests()
             .last()
             .unwrap()
             .tools
@@ -157,10 +160,10 @@ impl Place {
 }
 
 #[tokio::test]
-async fn an_agent_is_told_of_its_skills_and_of_those_that_are_off() {
-    let place = place([Reply::Say("hi")], false).await;
-    place.ask("hello").await;
-    let system = place.system();
+async fn prompt_lists_enabled_and_disabled_skills() {
+    let rig = rig([Reply::Say("hi")], false).await;
+    rig.ask("hello").await;
+    let system = rig.system();
     assert!(
         system.contains(
             "- free (built in): Work &lt;free&gt; well\n  /mnt/skills/public/free/SKILL.md"
@@ -168,36 +171,30 @@ async fn an_agent_is_told_of_its_skills_and_of_those_that_are_off() {
         "{system}"
     );
     assert!(!system.contains("Switched off"));
-    place
-        .skills
+    rig.skills
         .switch(DEFAULT_USER_ID, "free", false)
         .await
         .unwrap();
-    place.ask("hello").await;
-    let system = place.system();
+    rig.ask("hello").await;
+    let system = rig.system();
     assert!(
         !system.contains("- free") && system.contains("not to be used: free."),
         "{system}"
     );
-    place
-        .ask_with("hello", json!({"agent_name": "picky"}))
-        .await;
+    rig.ask_with("hello", json!({"agent_name": "picky"})).await;
     assert!(
-        !place.system().contains("<skill_system>"),
+        !rig.system().contains("<skill_system>"),
         "its only skill is off"
     );
-    place
-        .ask_with("hello", json!({"agent_name": "new", "is_bootstrap": true}))
+    rig.ask_with("hello", json!({"agent_name": "new", "is_bootstrap": true}))
         .await;
-    assert!(
-        place.system().contains("- bootstrap (built in)") && !place.system().contains("- strict")
-    );
+    assert!(rig.system().contains("- bootstrap (built in)") && !rig.system().contains("- strict"));
 }
 
 #[tokio::test]
-async fn skills_are_read_and_run_and_never_written() {
+async fn skill_files_are_read_and_run_but_never_written() {
     let path = "/mnt/skills/public/free/SKILL.md";
-    let place = place(
+    let rig = rig(
         [
             calls([
                 ("1", "read_file", json!({"path": path})),
@@ -214,8 +211,8 @@ async fn skills_are_read_and_run_and_never_written() {
         false,
     )
     .await;
-    let said = place.ask("work").await;
-    let results: Vec<String> = said.state().messages()[2..6]
+    let output = rig.ask("work").await;
+    let results: Vec<String> = output.state().messages()[2..6]
         .iter()
         .map(|message| message.content.text())
         .collect();
@@ -229,7 +226,7 @@ async fn skills_are_read_and_run_and_never_written() {
 }
 
 #[tokio::test]
-async fn a_called_skill_stands_before_the_message_and_leaves_its_tools_alone() {
+async fn called_skill_precedes_the_message_and_restricts_tools() {
     let try_all = calls([
         (
             "1",
@@ -243,24 +240,24 @@ async fn a_called_skill_stands_before_the_message_and_leaves_its_tools_alone() {
             json!({"path": "/mnt/skills/public/strict/SKILL.md"}),
         ),
     ]);
-    let place = place([try_all, Reply::Say("done")], false).await;
-    let said = place.ask("/strict list it").await;
-    let asked = place.model.asked();
-    let shown = &asked[0].messages;
-    assert_eq!(shown[0].id.as_deref(), Some("h0__slash_activation"));
-    let text = shown[0].content.text();
+    let rig = rig([try_all, Reply::Say("done")], false).await;
+    let output = rig.ask("/strict list it").await;
+    let requests = rig.model.requests();
+    let emitted = &requests[0].messages;
+    assert_eq!(emitted[0].id.as_deref(), Some("h0__slash_activation"));
+    let text = emitted[0].content.text();
     assert!(
         text.contains("# How to be strict") && !text.contains("<system>"),
         "{text}"
     );
-    assert!(shown[1].content.text().contains("/strict list it"));
-    assert!(asked.iter().all(|request| {
+    assert!(emitted[1].content.text().contains("/strict list it"));
+    assert!(requests.iter().all(|request| {
         request
             .tools
             .iter()
             .all(|tool| ["ls", "read_file"].contains(&tool.name.as_str()))
     }));
-    let transcript = said.transcript();
+    let transcript = output.transcript();
     assert!(
         transcript[2].starts_with("tool:Error: the skill you work by does not allow write_file"),
         "{transcript:?}"
@@ -270,16 +267,17 @@ async fn a_called_skill_stands_before_the_message_and_leaves_its_tools_alone() {
         "{transcript:?}"
     );
     assert!(
-        said.state()
+        output
+            .state()
             .messages()
             .iter()
             .all(|message| !message.content.text().contains("slash_skill_activation")),
-        "not kept"
+        "the activation text is not stored"
     );
 }
 
 #[tokio::test]
-async fn a_skill_that_was_read_leaves_its_tools_alone_until_the_next_message() {
+async fn read_skill_restricts_tools_until_the_next_message() {
     let read = |id: &'static str| {
         calls([(
             id,
@@ -292,7 +290,7 @@ async fn a_skill_that_was_read_leaves_its_tools_alone_until_the_next_message() {
         "write_file",
         json!({"path": "/mnt/user-data/workspace/a", "content": "x"}),
     )]);
-    let place = place(
+    let rig = rig(
         [
             read("1"),
             write.clone(),
@@ -303,75 +301,74 @@ async fn a_skill_that_was_read_leaves_its_tools_alone_until_the_next_message() {
         false,
     )
     .await;
-    let said = place.ask("work").await;
+    let output = rig.ask("work").await;
     assert!(
-        said.transcript()[4].contains("does not allow write_file"),
+        output.transcript()[4].contains("does not allow write_file"),
         "{:?}",
-        said.transcript()
+        output.transcript()
     );
-    assert_eq!(place.tools(), ["read_file", "ls"]);
-    let more = said
+    assert_eq!(rig.tools(), ["read_file", "ls"]);
+    let more = output
         .state()
         .messages()
         .iter()
         .cloned()
         .chain([Message::human("go on").with(|body| body.id = Some("next".to_owned()))]);
-    let agent = place.agents.agent(&Map::new()).await.unwrap();
-    let said = run(&agent, fresh(state_of(more)), |ctx| {
+    let agent = rig.agents.agent(&Map::new()).await.unwrap();
+    let output = run(&agent, fresh(state_of(more)), |ctx| {
         ctx.actor = ActorContext::user(DEFAULT_USER_ID)
     })
     .await;
     assert!(
-        said.transcript().iter().any(|line| line == "tool:OK"),
+        output.transcript().iter().any(|line| line == "tool:OK"),
         "{:?}",
-        said.transcript()
+        output.transcript()
     );
 }
 
 #[tokio::test]
-async fn what_cannot_be_called_is_answered_without_the_model() {
-    let place = place([Reply::Say("hi")], false).await;
-    let said = place.ask("/nothing at all").await;
+async fn unavailable_skill_command_is_answered_without_the_model() {
+    let rig = rig([Reply::Say("hi")], false).await;
+    let output = rig.ask("/nothing at all").await;
     assert!(
-        said.transcript()[1].starts_with(
+        output.transcript()[1].starts_with(
             "ai:There is no skill `nothing` that I can use; there are `/bootstrap`, `/free`"
         ),
-        "{said:?}"
+        "{output:?}"
     );
-    place
-        .skills
+    rig.skills
         .switch(DEFAULT_USER_ID, "free", false)
         .await
         .unwrap();
-    assert!(place.ask("/free x").await.transcript()[1].starts_with("ai:There is no skill `free`"));
-    let picky = place
+    assert!(rig.ask("/free x").await.transcript()[1].starts_with("ai:There is no skill `free`"));
+    let picky = rig
         .ask_with("/strict x", json!({"agent_name": "picky"}))
         .await;
     assert!(
         picky.transcript()[1].ends_with("there are none."),
         "{picky:?}"
     );
-    assert!(place.model.asked().is_empty());
-    place.ask("/help me").await;
+    assert!(rig.model.requests().is_empty());
+    rig.ask("/help me").await;
     assert_eq!(
-        place.model.asked().len(),
+        rig.model.requests().len(),
         1,
-        "a word that clients use goes to the model"
+        "a reserved word of clients is sent to the model"
     );
 }
 
 #[tokio::test]
-async fn deferred_skills_are_names_until_they_are_looked_up() {
+async fn deferred_skills_are_names_until_described() {
     let look = calls([("1", "describe_skill", json!({"name": "select:free,none"}))]);
-    let place = place([look, Reply::Say("done")], true).await;
-    let said = place.ask("work").await;
-    let system = place.system();
+    let rig = rig([look, Reply::Say("done")], true).await;
+    let output = rig.ask("work").await;
+    let system = rig.system();
     assert!(
         system.contains("\n- free\n") && !system.contains("Work &lt;free&gt;"),
         "{system}"
     );
     assert_eq!(
-        said.transcript()[2],
+        output.transcript()[2],
         "tool:free\nWork <free> well\n/mnt/skills/public/free/SKILL.md"
     );
 }
@@ -393,8 +390,8 @@ fn write(id: &'static str) -> (&'static str, &'static str, Value) {
 }
 
 #[tokio::test]
-async fn an_agent_with_skills_of_its_own_reads_no_others_and_works_on() {
-    let place = place(
+async fn agent_with_a_skill_list_cannot_read_other_skills() {
+    let rig = rig(
         [
             calls([read("1", "strict"), read("2", "free")]),
             calls([write("3")]),
@@ -403,7 +400,7 @@ async fn an_agent_with_skills_of_its_own_reads_no_others_and_works_on() {
         false,
     )
     .await;
-    let transcript = place
+    let transcript = rig
         .ask_with("work", json!({"agent_name": "picky"}))
         .await
         .transcript();
@@ -416,7 +413,7 @@ async fn an_agent_with_skills_of_its_own_reads_no_others_and_works_on() {
 }
 
 #[tokio::test]
-async fn a_subagent_knows_the_skills_of_its_kind_and_no_others() {
+async fn subagent_sees_only_the_skills_of_its_kind() {
     let task = (
         "t",
         "task",
@@ -428,19 +425,18 @@ async fn a_subagent_knows_the_skills_of_its_kind_and_no_others() {
         Reply::Say("report"),
         Reply::Say("done"),
     ];
-    let place = place(replies, false).await;
-    place
-        .ask_with("work", json!({"subagent_enabled": true}))
+    let rig = rig(replies, false).await;
+    rig.ask_with("work", json!({"subagent_enabled": true}))
         .await;
-    let asked = place.model.asked();
-    let system = asked[1].system.as_deref().unwrap();
+    let requests = rig.model.requests();
+    let system = requests[1].system.as_deref().unwrap();
     assert!(
         system.starts_with("You read.")
             && system.contains("- free (built in)")
             && !system.contains("- strict"),
         "{system}"
     );
-    let results: Vec<String> = asked[2]
+    let results: Vec<String> = requests[2]
         .messages
         .iter()
         .filter(|message| message.tool_call_id().is_some())
@@ -454,8 +450,8 @@ async fn a_subagent_knows_the_skills_of_its_kind_and_no_others() {
 }
 
 #[tokio::test]
-async fn what_is_offered_and_what_is_done_are_one_also_behind_a_summary() {
-    let place = place([calls([write("w")]), Reply::Say("done")], false).await;
+async fn skill_restrictions_hold_after_summarization() {
+    let rig = rig([calls([write("w")]), Reply::Say("done")], false).await;
     let call = |(id, name, args): (&str, &str, Value)| {
         ToolCall::new(id, name, args.as_object().cloned().unwrap())
     };
@@ -483,18 +479,18 @@ async fn what_is_offered_and_what_is_done_are_one_also_behind_a_summary() {
         json!({"first_kept": "list", "made_at": "list"}),
     );
     state.apply(cut, &crate::ids::SeededIds::new(3)).unwrap();
-    let agent = place.agents.agent(&Map::new()).await.unwrap();
-    let said = run(&agent, fresh(state), |ctx| {
+    let agent = rig.agents.agent(&Map::new()).await.unwrap();
+    let output = run(&agent, fresh(state), |ctx| {
         ctx.actor = ActorContext::user(DEFAULT_USER_ID)
     })
     .await;
-    let offered = place.model.asked()[0]
+    let offered = rig.model.requests()[0]
         .tools
         .iter()
         .any(|tool| tool.name == "write_file");
     assert!(
-        offered && said.transcript().iter().any(|line| line == "tool:OK"),
+        offered && output.transcript().iter().any(|line| line == "tool:OK"),
         "{offered} {:?}",
-        said.transcript()
+        output.transcript()
     );
 }

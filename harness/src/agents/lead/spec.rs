@@ -1,4 +1,4 @@
-//! What lead agents are made of.
+//! Specification of lead agents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,56 +6,57 @@ use std::sync::Arc;
 use super::guards::Guards;
 use crate::agents::custom::CustomAgents;
 use crate::config::{SummarizationConfig, TitleConfig, ToolSearchConfig};
-use crate::memory::{Memories, MemoryRules};
 use crate::middlewares::Middleware;
-use crate::models::{AsideModels, Breakers, ModelCatalog, RetryPolicy};
+use crate::models::{AuxiliaryModels, Breakers, ModelCatalog, RetryPolicy};
 use crate::sandbox::FileHome;
 use crate::skills::{SkillChoice, Skills};
 use crate::tools::{ToolRegistry, ToolSource};
+use crate::user_memory::{MemoryRules, UserMemories};
 
-/// What lead agents are made of.
+/// Settings and dependencies of lead agents.
 #[derive(Debug, Clone)]
 pub struct LeadAgentSpec {
-    /// Whom the user talks with.
+    /// Display name of the agent.
     pub display_name: String,
-    /// The models; the first is the default.
+    /// Model catalog; the first entry is the default.
     pub models: Arc<ModelCatalog>,
-    /// When failed model calls are made again.
+    /// Retry policy of model calls.
     pub retry: RetryPolicy,
-    /// The models' circuits.
+    /// Circuit breakers of the models.
     pub breakers: Arc<Breakers>,
-    /// The tools, `ask_clarification` aside.
+    /// Tools, except `ask_clarification`.
     pub tools: ToolRegistry,
-    /// The group of each configured tool.
+    /// Group of each configured tool.
     pub tool_groups: HashMap<String, String>,
-    /// Tools that come and go, such as those of MCP servers. They never take the place of another.
+    /// Dynamic tools, such as those of MCP servers. They never replace another tool.
     pub live_tools: Option<Arc<dyn ToolSource>>,
-    /// Whether models look for tools that come and go before they see them.
+    /// Settings of deferred tools, which a model must search for before it can call them.
     pub tool_search: ToolSearchConfig,
-    /// Where agents that users make are kept, when there is such a place.
+    /// Store of custom agents, if available.
     pub custom: Option<Arc<dyn CustomAgents>>,
-    /// The threads' files, when there are any.
+    /// Files of threads, if available.
     pub files: Option<FileHome>,
-    /// Users' skills, when there are any.
+    /// Skills of users, if available.
     pub skills: Option<Skills>,
-    /// Which of them its agents may have, unless a custom agent names its own among these.
+    /// Skills that agents may use; a custom agent may restrict them further.
     pub skill_choice: SkillChoice,
-    /// Whether an agent is told the names of its skills alone, and looks the rest up.
+    /// `true` if the prompt contains only the names of skills, and the agent requests their
+    /// descriptions with `describe_skill`.
     pub defers_skills: bool,
-    /// How conversations are named.
+    /// Settings of conversation titles.
     pub title: TitleConfig,
-    /// What watches over its runs.
+    /// Configuration of the guard middlewares.
     pub guards: Guards,
-    /// How conversations are shortened that outgrow their model.
+    /// Settings for shortening conversations that exceed the model's context.
     pub summarization: SummarizationConfig,
-    /// What is remembered about users, if anything is.
-    pub memory: Option<(Memories, MemoryRules)>,
-    /// Further middlewares; they take their places by name.
+    /// User memories and their rules, if enabled.
+    pub memory: Option<(UserMemories, MemoryRules)>,
+    /// Additional middlewares; their names determine their positions.
     pub middlewares: Vec<Arc<dyn Middleware>>,
 }
 
 impl LeadAgentSpec {
-    /// A lead agent with these models and no tools of its own.
+    /// Creates a specification with these models and no tools.
     pub fn new(models: Arc<ModelCatalog>) -> Self {
         Self {
             display_name: "DeerFlow".to_owned(),
@@ -79,9 +80,9 @@ impl LeadAgentSpec {
         }
     }
 
-    /// The same models, to be asked by the framework itself.
-    pub(super) fn aside(&self) -> AsideModels {
-        AsideModels {
+    /// Returns the same models for auxiliary calls of the framework.
+    pub(super) fn auxiliary_models(&self) -> AuxiliaryModels {
+        AuxiliaryModels {
             catalog: self.models.clone(),
             breakers: self.breakers.clone(),
             retry: self.retry,

@@ -1,14 +1,15 @@
-//! Which programs may be configured over HTTP: launchers of published servers, without the ways to have them run anything else.
+//! Rules for programs that may be configured over HTTP: launchers of published packages, without
+//! options that make them run other code.
 //!
-//! What stands in the file already is its owner's word, and stays.
+//! Programs that are already in the file were configured by its owner and stay allowed.
 
 use serde_json::Value;
 
-use super::change::{PROGRAM, said};
-use super::package::{self, Doubt};
+use super::change::{PROGRAM, non_blank};
+use super::package::{self, RejectedArgument};
 
-/// Long options that run code given to them; each may be shortened.
-const CODE: [&str; 9] = [
+/// Long options that run code from their value; launchers accept abbreviations.
+const CODE_OPTIONS: [&str; 9] = [
     "--call",
     "--eval",
     "--exec",
@@ -19,8 +20,8 @@ const CODE: [&str; 9] = [
     "--shell",
     "--script-shell",
 ];
-/// Variables that tell programs what to run.
-const VARIABLES: [&str; 20] = [
+/// Environment variables that control what programs execute.
+const EXECUTION_VARIABLES: [&str; 20] = [
     "BASH_ENV",
     "ENV",
     "GCONV_PATH",
@@ -42,10 +43,12 @@ const VARIABLES: [&str; 20] = [
     "RUBYOPT",
     "SHELLOPTS",
 ];
-/// Beginnings of such variables: of loaders, and of launchers, which take from them where packages and settings come from.
-const FAMILIES: [&str; 7] = ["LD_", "DYLD_", "NPM_CONFIG_", "GIT_", "PIP_", "UV_", "XDG_"];
+/// Prefixes of further variables with this effect: those of dynamic loaders, and those from which
+/// launchers read package sources and settings.
+const EXECUTION_VARIABLE_PREFIXES: [&str; 7] =
+    ["LD_", "DYLD_", "NPM_CONFIG_", "GIT_", "PIP_", "UV_", "XDG_"];
 
-/// Refuses a program that is new and not allowed.
+/// Returns an error if the program of the server is neither stored already nor allowed.
 pub(super) fn check(
     name: &str,
     server: &Value,
@@ -60,8 +63,9 @@ pub(super) fn check(
             .unwrap_or("stdio")
             .to_owned()
     };
-    let is_known =
-        |field: &str| stored.is_some_and(|stored| said(stored, field) == said(server, field));
+    let is_known = |field: &str| {
+        stored.is_some_and(|stored| non_blank(stored, field) == non_blank(server, field))
+    };
     let is_stored = stored.is_some_and(|stored| kind(stored) == "stdio")
         && is_known("env")
         && PROGRAM.into_iter().all(is_known);
@@ -80,10 +84,10 @@ pub(super) fn check(
     }
     if let Some(field) = ["cwd", "starts_in_workspace"]
         .into_iter()
-        .find(|field| said(server, field).is_some() && !is_known(field))
+        .find(|field| non_blank(server, field).is_some() && !is_known(field))
     {
         return Err(format!(
-            "`{field}` of server '{name}' is not allowed here: launchers run what lies where they start"
+            "`{field}` of server '{name}' is not allowed here: launchers run files of their working directory"
         ));
     }
     let args: Vec<&str> = server
@@ -93,50 +97,56 @@ pub(super) fn check(
         .flatten()
         .filter_map(Value::as_str)
         .collect();
-    let shortened = |arg: &str| arg.chars().take(40).collect::<String>();
-    if let Some(option) = args.iter().find(|arg| runs_code(arg)) {
+    let truncated = |arg: &str| arg.chars().take(40).collect::<String>();
+    if let Some(option) = args.iter().find(|arg| is_code_option(arg)) {
         return Err(format!(
             "The argument '{}' of server '{name}' is not allowed here: it runs code",
-            shortened(option)
+            truncated(option)
         ));
     }
-    match package::doubt(command, &args) {
-        Some(Doubt::Option(option)) => {
+    match package::rejected_argument(command, &args) {
+        Some(RejectedArgument::Option(option)) => {
             return Err(format!(
                 "The option '{}' of server '{name}' is not allowed here before the package",
-                shortened(option)
+                truncated(option)
             ));
         }
-        Some(Doubt::Package(package)) => {
+        Some(RejectedArgument::Package(package)) => {
             return Err(format!(
-                "The package '{}' of server '{name}' is not allowed here: it is no name of a published one",
-                shortened(package)
+                "The package '{}' of server '{name}' is not allowed here: it is not the name of a published package",
+                truncated(package)
             ));
         }
         None => {}
     }
     let variables = server.get("env").and_then(Value::as_object);
-    match variables.and_then(|variables| variables.keys().find(|variable| steers(variable))) {
+    match variables.and_then(|variables| {
+        variables
+            .keys()
+            .find(|variable| controls_execution(variable))
+    }) {
         Some(variable) => Err(format!(
-            "The variable '{variable}' of server '{name}' is not allowed here: it says what to run"
+            "The variable '{variable}' of server '{name}' is not allowed here: it controls what is executed"
         )),
         None => Ok(()),
     }
 }
 
-fn runs_code(arg: &str) -> bool {
+fn is_code_option(arg: &str) -> bool {
     let option = arg.split('=').next().unwrap_or(arg);
     if option.starts_with("--") {
-        return option.len() > 2 && CODE.iter().any(|code| code.starts_with(option));
+        return option.len() > 2 && CODE_OPTIONS.iter().any(|code| code.starts_with(option));
     }
-    // Short options may stand together.
+    // Short options may be combined.
     option.strip_prefix('-').is_some_and(|letters| {
         letters.chars().all(|c| c.is_ascii_alphabetic()) && letters.contains(['c', 'e'])
     })
 }
 
-fn steers(variable: &str) -> bool {
+fn controls_execution(variable: &str) -> bool {
     let variable = variable.to_ascii_uppercase();
-    VARIABLES.contains(&variable.as_str())
-        || FAMILIES.iter().any(|family| variable.starts_with(family))
+    EXECUTION_VARIABLES.contains(&variable.as_str())
+        || EXECUTION_VARIABLE_PREFIXES
+            .iter()
+            .any(|prefix| variable.starts_with(prefix))
 }

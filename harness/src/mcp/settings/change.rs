@@ -1,38 +1,39 @@
-//! What becomes of the servers when somebody changes them.
+//! Changes of the configured servers by clients.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::port::{McpPort, McpPortError};
-use super::shown::shown;
+use super::view::view;
 use super::{allowed, secrets};
 
-/// The most that is repeated of a name, in characters.
-const SHOWN_NAME: usize = 80;
+/// Maximum length of a server name in an error text, in characters.
+const MAX_ECHOED_NAME_CHARS: usize = 80;
 
-/// The servers as clients see them: without secrets.
+/// Servers as clients see them: without secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct McpServerList {
-    /// The servers, by name.
+    /// Servers by name.
     pub mcp_servers: Map<String, Value>,
 }
 
 impl McpServerList {
-    /// What clients see of what is stored.
+    /// Returns the client view of the stored servers.
     pub fn of(stored: &Map<String, Value>) -> Self {
         Self {
             mcp_servers: stored
                 .iter()
-                .map(|(name, server)| (name.clone(), shown(server)))
+                .map(|(name, server)| (name.clone(), view(server)))
                 .collect(),
         }
     }
 }
 
-/// Puts these servers in the place of all. What is hidden in an answer may come back as it was shown.
+/// Replaces all servers. A redacted value in the request stands for the stored secret.
 ///
 /// # Errors
-/// [`McpPortError::Refused`] for a secret that would go elsewhere and a program that is not allowed, and what the port says.
+/// [`McpPortError::Refused`] for a secret that would be sent to another destination and for a
+/// program that is not allowed, and the errors of the port.
 pub async fn replace_servers(
     port: &dyn McpPort,
     new: Map<String, Value>,
@@ -45,10 +46,10 @@ pub async fn replace_servers(
     Ok(McpServerList::of(&change.await?))
 }
 
-/// Switches one server.
+/// Enables or disables one server.
 ///
 /// # Errors
-/// [`McpPortError::Unknown`], and what the port says.
+/// [`McpPortError::Unknown`], and the errors of the port.
 pub async fn switch_server(
     port: &dyn McpPort,
     name: String,
@@ -62,18 +63,18 @@ pub async fn switch_server(
             }
             None => Err(McpPortError::Unknown(format!(
                 "MCP server '{}' not found",
-                name.chars().take(SHOWN_NAME).collect::<String>()
+                name.chars().take(MAX_ECHOED_NAME_CHARS).collect::<String>()
             ))),
         }
     }));
     Ok(McpServerList::of(&change.await?))
 }
 
-/// The fields that say which program a server is, besides its variables.
+/// Fields that determine the program of a server, in addition to its variables.
 pub(super) const PROGRAM: [&str; 4] = ["command", "args", "cwd", "starts_in_workspace"];
 
-/// What an entry says in a field; an empty text or list says as much as none, and so does a switch that is off.
-pub(super) fn said<'a>(entry: &'a Value, field: &str) -> Option<&'a Value> {
+/// Returns the value of a field; `None` for null, `false` and empty values.
+pub(super) fn non_blank<'a>(entry: &'a Value, field: &str) -> Option<&'a Value> {
     let is_blank = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),
@@ -84,7 +85,7 @@ pub(super) fn said<'a>(entry: &'a Value, field: &str) -> Option<&'a Value> {
     entry.get(field).filter(|value| !is_blank(value))
 }
 
-/// The servers as they will be stored, or what is refused.
+/// Returns the servers to store, or the reason of the refusal.
 pub(super) fn replaced(
     stored: &Map<String, Value>,
     new: Map<String, Value>,
@@ -92,8 +93,8 @@ pub(super) fn replaced(
 ) -> Result<Map<String, Value>, String> {
     let restore = |(name, server): (String, Value)| {
         let before = stored.get(&name);
-        let server =
-            secrets::restored(server, before).map_err(|why| format!("{why} (server '{name}')"))?;
+        let server = secrets::restored(server, before)
+            .map_err(|error| format!("{error} (server '{name}')"))?;
         allowed::check(&name, &server, before, launchers)?;
         Ok((name, server))
     };

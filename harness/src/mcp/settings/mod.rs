@@ -1,7 +1,7 @@
-//! The servers as clients read and change them.
+//! Reads and changes the configured servers for clients.
 //!
-//! `shape` says what their fields must be, `secrets` hides what is secret and puts it back, `allowed` and `package` decide which
-//! programs may be configured from outside, and `change` puts all of that together over a `port`.
+//! `shape` validates the fields, `secrets` redacts and restores secrets, `allowed` and `package`
+//! decide which programs clients may configure, and `change` applies a request through a `port`.
 
 mod allowed;
 mod change;
@@ -9,7 +9,7 @@ mod package;
 mod port;
 mod secrets;
 mod shape;
-mod shown;
+mod view;
 
 pub use change::{McpServerList, replace_servers, switch_server};
 pub use port::{McpChange, McpPort, McpPortError};

@@ -1,8 +1,9 @@
-//! What launchers of packages are told to run: the name of a published package, and not a path, an address or another index.
+//! Validates the package arguments of launchers: accepts only names of published packages, and no
+//! path, address or other package index.
 
-/// Programs that download a package and run it.
+/// Programs that download and run a package.
 const LAUNCHERS: [&str; 5] = ["npx", "bunx", "pnpx", "uvx", "pipx"];
-/// Options before the package that change nothing about what is run.
+/// Options before the package that do not change what is run.
 const SWITCHES: [&str; 12] = [
     "--",
     "-y",
@@ -17,26 +18,31 @@ const SWITCHES: [&str; 12] = [
     "--no-cache",
     "--refresh",
 ];
-/// Options before the package that name a package, or a version of Python.
-const NAMING: [&str; 5] = ["-p", "--package", "--from", "--with", "--python"];
-/// Endings of packages that lie in a file.
-const FILES: [&str; 6] = [".tgz", ".tar", ".gz", ".whl", ".zip", ".py"];
+/// Options before the package whose value is a package or a Python version.
+const PACKAGE_OPTIONS: [&str; 5] = ["-p", "--package", "--from", "--with", "--python"];
+/// File extensions of packages that are local files.
+const PACKAGE_FILE_EXTENSIONS: [&str; 6] = [".tgz", ".tar", ".gz", ".whl", ".zip", ".py"];
 
-/// What is not known to be harmless.
+/// Argument that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt<'a> {
-    /// An option before the package.
+pub(super) enum RejectedArgument<'a> {
+    /// Option before the package.
     Option(&'a str),
-    /// What would be run.
+    /// Package to run.
     Package(&'a str),
 }
 
-/// The first doubt about a launcher's arguments. Those behind the package are the package's own.
-pub(super) fn doubt<'a>(command: &str, args: &[&'a str]) -> Option<Doubt<'a>> {
+/// Returns the first argument of a launcher that is not allowed. Arguments after the package belong
+/// to the package.
+pub(super) fn rejected_argument<'a>(
+    command: &str,
+    args: &[&'a str],
+) -> Option<RejectedArgument<'a>> {
     if !LAUNCHERS.contains(&command.rsplit('/').next().unwrap_or(command)) {
         return None;
     }
-    let refused = |package: &'a str| (!is_published(package)).then_some(Doubt::Package(package));
+    let refused =
+        |package: &'a str| (!is_published(package)).then_some(RejectedArgument::Package(package));
     let mut args = args.iter().copied();
     while let Some(arg) = args.next() {
         let (option, value) = arg
@@ -45,19 +51,20 @@ pub(super) fn doubt<'a>(command: &str, args: &[&'a str]) -> Option<Doubt<'a>> {
         if !arg.starts_with('-') {
             return refused(arg);
         }
-        if NAMING.contains(&option) {
+        if PACKAGE_OPTIONS.contains(&option) {
             let refused = value.or_else(|| args.next()).and_then(refused);
             if refused.is_some() {
                 return refused;
             }
         } else if !SWITCHES.contains(&arg) {
-            return Some(Doubt::Option(arg));
+            return Some(RejectedArgument::Option(arg));
         }
     }
     None
 }
 
-/// Whether it is `name`, `name@version` or `@scope/name` of the launcher's own index.
+/// `true` for `name`, `name@version` and `@scope/name`, which the launcher resolves in its own
+/// index.
 fn is_published(package: &str) -> bool {
     let name = match package
         .strip_prefix('@')
@@ -67,13 +74,13 @@ fn is_published(package: &str) -> bool {
         Some(_) => return false,
         None => package,
     };
-    // Behind an `@` stands a version, or a path.
+    // The part after `@` is a version or a path.
     let parts_fit = name
         .split('@')
         .all(|part| !part.trim().is_empty() && !part.trim_start().starts_with(['.', '~', '-']));
     parts_fit
         && !name.contains(['/', '\\', ':'])
-        && !FILES
+        && !PACKAGE_FILE_EXTENSIONS
             .iter()
             .any(|ending| name.to_ascii_lowercase().ends_with(ending))
 }
@@ -83,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_published_packages_are_run() {
+    fn only_published_package_names_are_allowed() {
         for fine in [
             "pkg",
             "pkg@1.2.3",
@@ -94,7 +101,7 @@ mod tests {
             "mcp-server-git>=2",
         ] {
             assert_eq!(
-                doubt("npx", &["-y", fine, "/srv/shared", "http://x/"]),
+                rejected_argument("npx", &["-y", fine, "/srv/shared", "http://x/"]),
                 None,
                 "{fine}"
             );
@@ -125,19 +132,19 @@ mod tests {
             "npm:x",
         ] {
             assert_eq!(
-                doubt("uvx", &[wrong]),
-                Some(Doubt::Package(wrong)),
+                rejected_argument("uvx", &[wrong]),
+                Some(RejectedArgument::Package(wrong)),
                 "{wrong}"
             );
             assert_eq!(
-                doubt("/usr/bin/npx", &["-y", "--package", wrong, "x"]),
-                Some(Doubt::Package(wrong)),
+                rejected_argument("/usr/bin/npx", &["-y", "--package", wrong, "x"]),
+                Some(RejectedArgument::Package(wrong)),
                 "{wrong}"
             );
         }
         assert_eq!(
-            doubt("uvx", &["--from=git+https://h/x", "x"]),
-            Some(Doubt::Package("git+https://h/x"))
+            rejected_argument("uvx", &["--from=git+https://h/x", "x"]),
+            Some(RejectedArgument::Package("git+https://h/x"))
         );
         for option in [
             "--registry=http://h",
@@ -147,10 +154,13 @@ mod tests {
             "--with-editable",
             "--python-preference",
         ] {
-            assert_eq!(doubt("npx", &[option, "x"]), Some(Doubt::Option(option)));
+            assert_eq!(
+                rejected_argument("npx", &[option, "x"]),
+                Some(RejectedArgument::Option(option))
+            );
         }
         assert_eq!(
-            doubt("node", &["/opt/server.js"]),
+            rejected_argument("node", &["/opt/server.js"]),
             None,
             "not a launcher of packages"
         );

@@ -1,4 +1,4 @@
-//! The port of the place where servers are configured.
+//! Port for the storage of the server configuration.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use serde_json::{Map, Value};
 
 use crate::config::ExtensionsError;
 
-/// A change of the configured MCP servers.
+/// Change of the configured MCP servers.
 pub type McpChange = Box<dyn FnOnce(&mut Map<String, Value>) -> Result<(), McpPortError> + Send>;
 
-/// Why the MCP servers could not be read or changed. The texts are for clients.
+/// Failure to read or change the MCP servers. The texts are for clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum McpPortError {
-    /// The change was not allowed.
+    /// The change is not allowed.
     #[error("{0}")]
     Refused(String),
     /// There is no such server.
     #[error("{0}")]
     Unknown(String),
-    /// The file cannot be used.
+    /// The file cannot be read or written.
     #[error("{0}")]
     Failed(String),
 }
@@ -30,15 +30,15 @@ impl From<ExtensionsError> for McpPortError {
     }
 }
 
-/// The configured MCP servers, as they are written: with `$VARIABLE`s and secrets.
+/// Configured MCP servers as they are written: with `$VARIABLE` references and secrets.
 #[async_trait]
 pub trait McpPort: Send + Sync + fmt::Debug {
-    /// All of them, by name.
+    /// Returns all servers by name.
     async fn servers(&self) -> Result<Map<String, Value>, McpPortError>;
-    /// Changes them, whole or not at all, and gives what is stored then.
+    /// Changes the servers atomically and returns the stored result.
     async fn change(&self, change: McpChange) -> Result<Map<String, Value>, McpPortError>;
-    /// Ends all conversations with them and forgets what tools they have.
+    /// Closes all sessions and discards the discovered tools.
     async fn reset(&self);
-    /// The programs that clients may configure.
+    /// Returns the programs that clients may configure.
     fn launchers(&self) -> Vec<String>;
 }

@@ -1,16 +1,16 @@
-//! Secrets of a server's entry: hidden on the way out, put back on the way in.
+//! Redacts the secrets of a server entry in responses and restores them in requests.
 
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::change::{PROGRAM, said};
+use super::change::{PROGRAM, non_blank};
 
-/// What stands for a secret.
-pub(super) const HIDDEN: &str = "***";
+/// Placeholder of a secret.
+pub(super) const REDACTED: &str = "***";
 
-/// Maps in which every value is taken for a secret.
+/// Maps whose values all count as secrets.
 const SECRET_MAPS: [&str; 3] = ["env", "headers", "extra_token_params"];
-/// Parts of names that say that a value is one.
+/// Name parts that mark a value as a secret.
 const SECRET_NAMES: [&str; 6] = [
     "secret",
     "password",
@@ -19,7 +19,7 @@ const SECRET_NAMES: [&str; 6] = [
     "apikey",
     "authorization",
 ];
-/// Fields with such a name that are none.
+/// Fields that contain no secret although their names contain such a part.
 const PLAIN_NAMES: [&str; 4] = [
     "token_url",
     "token_field",
@@ -27,20 +27,20 @@ const PLAIN_NAMES: [&str; 4] = [
     "default_token_type",
 ];
 
-/// The entry without its secrets.
-pub(super) fn hidden(entry: &Value) -> Value {
+/// Returns the entry without its secrets.
+pub(super) fn redacted(entry: &Value) -> Value {
     match entry {
         Value::Object(fields) => fields
             .iter()
-            .map(|(name, value)| (name.clone(), hidden_field(name, value)))
+            .map(|(name, value)| (name.clone(), redacted_field(name, value)))
             .collect::<Map<_, _>>()
             .into(),
-        Value::Array(items) => items.iter().map(hidden).collect(),
+        Value::Array(items) => items.iter().map(redacted).collect(),
         other => other.clone(),
     }
 }
 
-fn hidden_field(name: &str, value: &Value) -> Value {
+fn redacted_field(name: &str, value: &Value) -> Value {
     match value {
         Value::Object(fields) if SECRET_MAPS.contains(&name) => fields
             .iter()
@@ -50,14 +50,14 @@ fn hidden_field(name: &str, value: &Value) -> Value {
                     if is_empty(value) {
                         value.clone()
                     } else {
-                        HIDDEN.into()
+                        REDACTED.into()
                     },
                 )
             })
             .collect::<Map<_, _>>()
             .into(),
-        Value::String(text) if !text.is_empty() && is_secret(name) => HIDDEN.into(),
-        other => hidden(other),
+        Value::String(text) if !text.is_empty() && is_secret(name) => REDACTED.into(),
+        other => redacted(other),
     }
 }
 
@@ -70,43 +70,48 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
 }
 
-/// Why nothing is put back. The texts name places and show no value.
+/// Failure to restore a secret. The texts name fields and contain no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Kept {
-    #[error("`{0}` is hidden, and nothing is stored there")]
-    Nowhere(String),
-    #[error("`{0}` is not what is stored: write out the secrets that are to go there")]
-    Elsewhere(&'static str),
+pub(super) enum RestoreError {
+    #[error("`{0}` is redacted, but no value is stored for it")]
+    NotStored(String),
+    #[error("`{0}` differs from the stored value: enter the secrets for the new destination")]
+    DestinationChanged(&'static str),
 }
 
-/// The entry with what is stored wherever it says that something is hidden. Secrets go where they went before and nowhere else.
-pub(super) fn restored(entry: Value, stored: Option<&Value>) -> Result<Value, Kept> {
-    let restored = restored_at(entry.clone(), stored, "").map_err(Kept::Nowhere)?;
-    let moved = stored
+/// Replaces each placeholder by the stored value. A secret is restored only if its destination did
+/// not change.
+pub(super) fn restored(entry: Value, stored: Option<&Value>) -> Result<Value, RestoreError> {
+    let restored = restored_at(entry.clone(), stored, "").map_err(RestoreError::NotStored)?;
+    let changed_destination = stored
         .filter(|_| restored != entry)
-        .and_then(|stored| moved(&restored, stored));
-    moved.map_or(Ok(restored), |field| Err(Kept::Elsewhere(field)))
+        .and_then(|stored| changed_destination(&restored, stored));
+    changed_destination.map_or(Ok(restored), |field| {
+        Err(RestoreError::DestinationChanged(field))
+    })
 }
 
-/// The first field by which the entry sends its secrets somewhere else than the stored one.
-fn moved(entry: &Value, stored: &Value) -> Option<&'static str> {
-    let is_other = |field: &&str| said(entry, field) != said(stored, field);
-    let origin_of = |entry: &Value, place: &str| {
+/// Returns the first field that makes the secrets of the entry go to another destination than
+/// before.
+fn changed_destination(entry: &Value, stored: &Value) -> Option<&'static str> {
+    let is_other = |field: &&str| non_blank(entry, field) != non_blank(stored, field);
+    let origin_of = |entry: &Value, path: &str| {
         entry
-            .pointer(place)
+            .pointer(path)
             .and_then(Value::as_str)
             .map(origin)
             .filter(|text| !text.is_empty())
     };
-    let is_elsewhere = |place: &str| origin_of(entry, place) != origin_of(stored, place);
+    let has_other_origin = |path: &str| origin_of(entry, path) != origin_of(stored, path);
     let program = PROGRAM.into_iter().find(is_other);
     let address = [("/url", "url"), ("/oauth/token_url", "oauth.token_url")]
         .into_iter()
-        .find(|(place, _)| is_elsewhere(place));
+        .find(|(path, _)| has_other_origin(path));
     program.or_else(|| address.map(|(_, name)| name))
 }
 
-/// Which server an address is of; the text itself where it is none, such as a variable.
+/// Returns the origin of an address; the text itself if it is not an address, for example a
+/// variable reference.
 fn origin(address: &str) -> String {
     Url::parse(address.trim()).map_or_else(
         |_no_address| address.to_owned(),
@@ -114,18 +119,18 @@ fn origin(address: &str) -> String {
     )
 }
 
-fn restored_at(entry: Value, stored: Option<&Value>, place: &str) -> Result<Value, String> {
+fn restored_at(entry: Value, stored: Option<&Value>, path: &str) -> Result<Value, String> {
     match entry {
-        Value::String(text) if text == HIDDEN => stored
+        Value::String(text) if text == REDACTED => stored
             .filter(|stored| stored.is_string())
             .cloned()
-            .ok_or_else(|| place.trim_start_matches('.').to_owned()),
+            .ok_or_else(|| path.trim_start_matches('.').to_owned()),
         Value::Object(fields) => {
             let restore = |(name, value): (String, Value)| {
                 let value = restored_at(
                     value,
                     stored.and_then(|stored| stored.get(&name)),
-                    &format!("{place}.{name}"),
+                    &format!("{path}.{name}"),
                 )?;
                 Ok((name, value))
             };
@@ -140,7 +145,7 @@ fn restored_at(entry: Value, stored: Option<&Value>, place: &str) -> Result<Valu
                 restored_at(
                     item,
                     stored.and_then(|stored| stored.get(at)),
-                    &format!("{place}[{at}]"),
+                    &format!("{path}[{at}]"),
                 )
             };
             items

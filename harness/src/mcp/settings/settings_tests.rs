@@ -1,4 +1,4 @@
-//! Entries on their way out and in.
+//! Tests of redacting, restoring and validating server entries.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ fn launchers() -> Vec<String> {
 }
 
 #[test]
-fn what_is_hidden_comes_back_as_it_was_stored() {
+fn redacted_values_are_restored() {
     let stored = json!({
         "command": "npx",
         "env": {"KEY": "$KEY", "EMPTY": ""},
@@ -23,7 +23,7 @@ fn what_is_hidden_comes_back_as_it_was_stored() {
         "myApiKey": "canary",
         "later": {"kept": 1},
     });
-    let out = shown::shown(&stored);
+    let out = view::view(&stored);
     assert!(!out.to_string().contains("canary") && !out.to_string().contains("$KEY"));
     assert_eq!(
         (&out["env"], &out["oauth"]["token_url"]),
@@ -56,26 +56,26 @@ fn what_is_hidden_comes_back_as_it_was_stored() {
     let new = json!({"t": {"command": "npx", "env": {"KEY": "***"}}});
     let refused = replaced(&map(json!({"s": stored})), map(new), &launchers()).unwrap_err();
     assert!(
-        refused.starts_with("`env.KEY` is hidden") && refused.contains("'t'"),
+        refused.starts_with("`env.KEY` is redacted") && refused.contains("'t'"),
         "{refused}"
     );
 }
 
 #[test]
-fn secrets_go_nowhere_else_than_before() {
+fn secrets_are_not_sent_to_new_destinations() {
     let stored = map(json!({
         "p": {"command": "npx", "args": ["-y", "a"], "env": {"KEY": "canary"}},
         "h": {"type": "http", "url": "https://a/mcp", "headers": {"X": "canary"}, "oauth": {"token_url": "https://t/", "client_secret": "canary"}},
     }));
-    let changed = |name: &str, place: &str, value: Value| {
-        let mut server = shown::shown(&stored[name]);
-        match place.split_once('/') {
+    let changed = |name: &str, path: &str, value: Value| {
+        let mut server = view::view(&stored[name]);
+        match path.split_once('/') {
             Some((outer, inner)) => server[outer][inner] = value,
-            None => server[place] = value,
+            None => server[path] = value,
         }
         replaced(&stored, map(json!({name: server})), &launchers())
     };
-    for (name, place, value, field) in [
+    for (name, path, value, field) in [
         ("p", "command", json!("uvx"), "`command`"),
         ("p", "args", json!(["-y", "thief"]), "`args`"),
         ("p", "cwd", json!("/tmp"), "`cwd`"),
@@ -88,7 +88,7 @@ fn secrets_go_nowhere_else_than_before() {
             "`oauth.token_url`",
         ),
     ] {
-        let refused = changed(name, place, value).unwrap_err();
+        let refused = changed(name, path, value).unwrap_err();
         assert!(
             refused.starts_with(field) && !refused.contains("canary"),
             "{refused}"
@@ -99,15 +99,15 @@ fn secrets_go_nowhere_else_than_before() {
         "canary",
         "the same server"
     );
-    let told = json!({"h": {"type": "http", "url": "https://b/", "headers": {"X": "new"}}});
+    let new_secrets = json!({"h": {"type": "http", "url": "https://b/", "headers": {"X": "new"}}});
     assert!(
-        replaced(&stored, map(told), &launchers()).is_ok(),
-        "what is written out may go anywhere"
+        replaced(&stored, map(new_secrets), &launchers()).is_ok(),
+        "secrets that are entered may go anywhere"
     );
 }
 
 #[test]
-fn programs_are_launchers_without_ways_to_run_anything_else() {
+fn only_launchers_without_code_options_are_allowed() {
     let check = |server: Value| replaced(&Map::new(), map(json!({"s": server})), &launchers());
     assert!(check(json!({"command": "npx", "args": ["-y", "@x/y", "--config", "a"], "env": {"API_KEY": "k"}})).is_ok());
     assert!(check(json!({"type": "http", "url": "http://h/"})).is_ok());
@@ -139,7 +139,7 @@ fn programs_are_launchers_without_ways_to_run_anything_else() {
             "{package}"
         );
     }
-    let steering = [
+    let execution_variables = [
         "LD_PRELOAD",
         "NODE_OPTIONS",
         "npm_config_call",
@@ -150,7 +150,7 @@ fn programs_are_launchers_without_ways_to_run_anything_else() {
         "UV_INDEX_URL",
         "pip_index_url",
     ];
-    for variable in steering {
+    for variable in execution_variables {
         assert!(
             check(json!({"command": "npx", "env": {variable: "x"}})).is_err(),
             "{variable}"
@@ -159,12 +159,12 @@ fn programs_are_launchers_without_ways_to_run_anything_else() {
 }
 
 #[test]
-fn what_the_file_says_already_may_stay() {
+fn stored_programs_stay_allowed() {
     let bare = map(json!({"s": {"command": "/opt/server"}}));
-    let shown = json!({"s": shown::shown(&bare["s"])});
+    let view = json!({"s": view::view(&bare["s"])});
     assert!(
-        replaced(&bare, map(shown), &launchers()).is_ok(),
-        "as it was shown"
+        replaced(&bare, map(view), &launchers()).is_ok(),
+        "the unchanged view"
     );
     let stored = map(json!({"s": {"command": "/opt/server", "args": ["-c", "x"]}}));
     let put = |server: Value| replaced(&stored, map(json!({"s": server})), &launchers());
@@ -173,7 +173,7 @@ fn what_the_file_says_already_may_stay() {
 }
 
 #[test]
-fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
+fn all_issues_are_reported_with_path_and_without_text() {
     let servers = json!({
         "": {},
         "a": {"enabled": "canary", "args": "canary", "env": {"K": ["canary"]}, "tool_call_timeout": 0, "routing": {"mode": "x", "y": 1}},
@@ -181,11 +181,11 @@ fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
         "c": {"task_toolsets": [{"name": "n"}], "tools": {"t": {"routing": {"z": 1}}}, "url": null, "unknown": {"free": true}},
     });
     let issues = server_issues(&map(servers));
-    let places: Vec<String> = issues
+    let paths: Vec<String> = issues
         .iter()
         .map(|issue| issue.at.iter().map(|part| format!("/{part}")).collect())
         .collect();
-    let wanted = [
+    let expected = [
         r#"/"""#,
         r#"/"a"/"enabled""#,
         r#"/"a"/"args""#,
@@ -199,7 +199,7 @@ fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
         r#"/"c"/"task_toolsets"/0/"cancel_tool""#,
         r#"/"c"/"tools"/"t"/"routing"/"z""#,
     ];
-    assert_eq!(places, wanted);
+    assert_eq!(paths, expected);
     assert!(
         issues
             .iter()
@@ -208,7 +208,7 @@ fn every_wrong_field_is_named_with_its_place_and_without_its_text() {
 }
 
 #[test]
-fn too_many_servers_are_one_mistake() {
+fn too_many_servers_is_one_issue() {
     let many: Map<String, Value> = (0..201)
         .map(|number| (number.to_string(), json!({})))
         .collect();

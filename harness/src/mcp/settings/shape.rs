@@ -1,15 +1,15 @@
-//! What the fields of a server must be. Everything that is wrong is named in one answer.
+//! Validates the fields of server entries. Reports all errors at once.
 
 use serde_json::{Map, Value};
 
-/// Servers of one installation.
-const MOST_SERVERS: usize = 200;
-/// The longest name of a server.
-const LONGEST_NAME: usize = 64;
-/// The longest limit, in seconds.
-const LONGEST_LIMIT: f64 = 24.0 * 3600.0;
+/// Maximum number of servers of an installation.
+const MAX_SERVERS: usize = 200;
+/// Maximum length of a server name, in characters.
+const MAX_NAME_CHARS: usize = 64;
+/// Maximum timeout, in seconds.
+const MAX_TIMEOUT_SECS: f64 = 24.0 * 3600.0;
 
-/// What a field may be.
+/// Type of a field.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Flag,
@@ -19,7 +19,7 @@ enum Kind {
     Seconds,
     Whole,
     Map(&'static [(&'static str, Kind)]),
-    /// A map that has these fields and no others.
+    /// Map without unknown fields.
     Closed(&'static [(&'static str, Kind)]),
     ClosedList(&'static [(&'static str, Kind)], &'static [&'static str]),
     MapOf(&'static [(&'static str, Kind)]),
@@ -87,17 +87,19 @@ const SERVER: &[(&str, Kind)] = &[
     ("task_toolsets", Kind::ClosedList(TOOLSET, TOOLSET_FIELDS)),
 ];
 
-/// One thing that is wrong with servers that came from outside.
+/// Validation error of server entries from a client.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}: {message}", .at.iter().map(Value::to_string).collect::<Vec<_>>().join("/"))]
 pub struct ServerIssue {
-    /// A word that programs may test.
+    /// Machine-readable code.
     pub kind: &'static str,
-    /// Where among the servers: a name, then keys and indices. Empty when it is all of them.
+    /// Path to the value: server name, then keys and indices. Empty if the error concerns all
+    /// servers.
     pub at: Vec<Value>,
-    /// The rule that was broken, for people.
+    /// Violated rule, for users.
     pub message: String,
-    /// What came, unless it is a text, which may be a secret in the wrong place.
+    /// Rejected number, boolean or server name, or the number of servers if there are too many;
+    /// null for any other value, which may contain a secret.
     pub value: Value,
 }
 
@@ -112,10 +114,10 @@ impl ServerIssue {
     }
 }
 
-/// Everything that is wrong with servers from outside.
+/// Returns all validation errors of servers from a client.
 pub fn server_issues(servers: &Map<String, Value>) -> Vec<ServerIssue> {
-    if servers.len() > MOST_SERVERS {
-        let message = format!("Dictionary should have at most {MOST_SERVERS} items");
+    if servers.len() > MAX_SERVERS {
+        let message = format!("Dictionary should have at most {MAX_SERVERS} items");
         return vec![ServerIssue::new(
             "too_long",
             Vec::new(),
@@ -126,8 +128,8 @@ pub fn server_issues(servers: &Map<String, Value>) -> Vec<ServerIssue> {
     let mut issues = Vec::new();
     for (name, server) in servers {
         let at = vec![name.as_str().into()];
-        if name.trim().is_empty() || name.chars().count() > LONGEST_NAME {
-            let message = format!("A server's name has 1 to {LONGEST_NAME} characters");
+        if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
+            let message = format!("A server's name has 1 to {MAX_NAME_CHARS} characters");
             issues.push(ServerIssue::new(
                 "value_error",
                 at.clone(),
@@ -140,10 +142,10 @@ pub fn server_issues(servers: &Map<String, Value>) -> Vec<ServerIssue> {
     issues
 }
 
-/// Null is as good as absent, but for a server itself.
+/// Checks one value. Null counts as absent, except for a whole server entry.
 fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<ServerIssue>) {
     let mut wrong = |kind: &'static str, message: String| {
-        issues.push(ServerIssue::new(kind, at.clone(), message, shown(value)))
+        issues.push(ServerIssue::new(kind, at.clone(), message, echoed(value)))
     };
     let is_texts = |mut values: Box<dyn Iterator<Item = &Value> + '_>| values.all(Value::is_string);
     match (kind, value) {
@@ -163,7 +165,7 @@ fn check(kind: Kind, value: &Value, at: Vec<Value>, issues: &mut Vec<ServerIssue
         (Kind::Seconds, Value::Number(number))
             if number
                 .as_f64()
-                .is_some_and(|seconds| seconds > 0.0 && seconds <= LONGEST_LIMIT) => {}
+                .is_some_and(|seconds| seconds > 0.0 && seconds <= MAX_TIMEOUT_SECS) => {}
         (Kind::Seconds, _) => wrong(
             "greater_than",
             "Input should be a number of seconds above 0, 86400 at most".to_owned(),
@@ -240,12 +242,13 @@ fn check_fields(
     }
 }
 
-fn below(at: &[Value], place: impl Into<Value>) -> Vec<Value> {
-    at.iter().cloned().chain([place.into()]).collect()
+fn below(at: &[Value], path: impl Into<Value>) -> Vec<Value> {
+    at.iter().cloned().chain([path.into()]).collect()
 }
 
-/// What an answer may repeat of a value: no text, which may be a secret in the wrong place.
-fn shown(value: &Value) -> Value {
+/// Returns the value if an error may repeat it; null for texts, lists and maps, which may contain a
+/// secret.
+fn echoed(value: &Value) -> Value {
     match value {
         Value::Number(_) | Value::Bool(_) | Value::Null => value.clone(),
         _ => Value::Null,

@@ -1,4 +1,5 @@
-//! How a goal stands at the end of a run: what the conversation says by itself, and else what a model says of it.
+//! Evaluates a goal at the end of a run: first by the state of the conversation alone, otherwise by
+//! a model.
 
 use std::time::Duration;
 
@@ -11,17 +12,17 @@ use crate::messages::marks::escaped;
 use crate::messages::{Message, kwargs};
 use crate::middlewares::answers::{last_answer, of_run};
 use crate::middlewares::summarization::{bounded, transcript};
-use crate::models::{Question, json_object};
+use crate::models::{AuxiliaryRequest, json_object};
 use crate::state::ThreadState;
 use crate::tools::builtins::{ASK_CLARIFICATION, TODOS};
 
-/// How long a model may take to judge.
-const LIMIT: Duration = Duration::from_secs(60);
-/// How much of the conversation it gets to see.
-const MOST_MESSAGES: usize = 30;
-const MOST_LETTERS: usize = 12_000;
-/// The longest reason that is kept.
-const MOST_REASON_LETTERS: usize = 1_000;
+/// Time limit for the model.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum size of the conversation excerpt for the model, in messages and in characters.
+const MAX_MESSAGES: usize = 30;
+const MAX_CHARS: usize = 12_000;
+/// Maximum length of a stored reason, in characters.
+const MAX_REASON_CHARS: usize = 1_000;
 
 const SYSTEM: &str = "You judge whether the goal of a conversation between a user and an assistant is reached. You go by what the \
                       conversation shows: an announcement is no deed, and a deed counts when its result is there to see. What you \
@@ -38,42 +39,42 @@ const TASK: &str = "Answer with one JSON object and nothing else:\n\
                     - missing_evidence: the conversation does not show whether the goal is reached.\n\
                     The reason says what is left to do, in the user's language.";
 
-/// What the conversation says without being read.
+/// Result of the check that needs no model.
 #[derive(Debug, PartialEq)]
-pub(super) enum Standing {
-    /// Nothing was answered, so nothing has changed.
+pub(super) enum Precheck {
+    /// The run has no answer of the model, so the goal is unchanged.
     Unchanged,
-    /// It rests for this reason.
+    /// The agent must not continue, for this reason.
     Blocked(Blocker, &'static str),
-    /// Somebody has to read it.
+    /// A model must evaluate the goal.
     Open,
 }
 
-/// What can be seen at the end of a run.
-pub(super) fn standing(messages: &[Message]) -> Standing {
+/// Checks the messages at the end of a run without a model.
+pub(super) fn precheck(messages: &[Message]) -> Precheck {
     let run = of_run(messages);
     let Some(answer) = last_answer(run) else {
-        return Standing::Unchanged;
+        return Precheck::Unchanged;
     };
-    let ours = answer.flag(kwargs::ERROR_FALLBACK) || answer.flag(kwargs::INCOMPLETE);
-    if ours || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP) {
-        return Standing::Blocked(Blocker::RunFailed, "The last answer was broken off.");
+    let from_framework = answer.flag(kwargs::ERROR_FALLBACK) || answer.flag(kwargs::INCOMPLETE);
+    if from_framework || answer.additional_kwargs.contains_key(kwargs::GUARD_STOP) {
+        return Precheck::Blocked(Blocker::RunFailed, "The last answer was broken off.");
     }
     if answer
         .tool_calls()
         .iter()
         .any(|call| call.name == ASK_CLARIFICATION)
     {
-        return Standing::Blocked(
+        return Precheck::Blocked(
             Blocker::NeedsUserInput,
             "The assistant has asked the user a question.",
         );
     }
-    Standing::Open
+    Precheck::Open
 }
 
-/// What has come about so far, in short: the last answer, the plan and what was presented. A continuation that changes none of
-/// them has brought nothing.
+/// Returns a digest of the progress so far: the last answer, the todo list and the presented files.
+/// A continuation that changes none of them has made no progress.
 pub(super) fn progress_key(state: &ThreadState) -> String {
     let answer = last_answer(state.messages())
         .map(|answer| answer.content.text())
@@ -86,32 +87,36 @@ pub(super) fn progress_key(state: &ThreadState) -> String {
     hex::encode(&digest.finalize()[..16])
 }
 
-/// The question that a model is asked about a goal.
-pub(super) fn question<'a>(goal: &Goal, state: &ThreadState, model: &'a str) -> Question<'a> {
+/// Builds the model request that evaluates a goal.
+pub(super) fn evaluation_request<'a>(
+    goal: &Goal,
+    state: &ThreadState,
+    model: &'a str,
+) -> AuxiliaryRequest<'a> {
     let shown = state
         .messages()
         .iter()
         .rev()
         .filter(|message| !message.flag(kwargs::HIDE_FROM_UI));
-    let mut newest: Vec<Message> = shown.take(MOST_MESSAGES).cloned().collect();
+    let mut newest: Vec<Message> = shown.take(MAX_MESSAGES).cloned().collect();
     newest.reverse();
     let (objective, conversation) = (
         escaped(goal.objective.trim()),
-        escaped(&transcript(&newest, MOST_LETTERS)),
+        escaped(&transcript(&newest, MAX_CHARS)),
     );
-    Question {
+    AuxiliaryRequest {
         models: vec![model],
         system: SYSTEM,
         prompt: format!(
             "<goal>\n{objective}\n</goal>\n\n<conversation>\n{conversation}\n</conversation>\n\n{TASK}"
         ),
-        limit: LIMIT,
+        limit: MODEL_TIMEOUT,
     }
 }
 
-/// What a model says of a goal.
+/// Evaluation as the model returns it.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct ModelJudgment {
     satisfied: bool,
     #[serde(default)]
     blocker: Option<Blocker>,
@@ -121,26 +126,27 @@ struct Said {
     evidence_summary: Option<String>,
 }
 
-/// Reads the answer; `None` when it is no judgement.
+/// Parses the model's answer; `None` if it contains no evaluation.
 pub(super) fn read(answer: &str) -> Option<Evaluation> {
-    let said: Said = serde_json::from_value(json_object(answer, &["satisfied"])?).ok()?;
+    let judgment: ModelJudgment =
+        serde_json::from_value(json_object(answer, &["satisfied"])?).ok()?;
     let text = |text: Option<String>| {
-        text.map(|text| bounded(text, MOST_REASON_LETTERS))
+        text.map(|text| bounded(text, MAX_REASON_CHARS))
             .filter(|text| !text.trim().is_empty())
     };
-    let usual = if said.satisfied {
+    let usual = if judgment.satisfied {
         Blocker::None
     } else {
         Blocker::MissingEvidence
     };
     Some(Evaluation {
-        satisfied: said.satisfied,
-        blocker: said
+        satisfied: judgment.satisfied,
+        blocker: judgment
             .blocker
-            .filter(|blocker| said.satisfied == (*blocker == Blocker::None))
+            .filter(|blocker| judgment.satisfied == (*blocker == Blocker::None))
             .unwrap_or(usual),
-        reason: text(said.reason).unwrap_or_default(),
-        evidence_summary: text(said.evidence_summary),
+        reason: text(judgment.reason).unwrap_or_default(),
+        evidence_summary: text(judgment.evidence_summary),
         run_id: None,
         evaluated_at: None,
         progress_key: None,
@@ -153,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_judgement_is_found_in_whatever_surrounds_it() {
+    fn evaluation_is_extracted_from_surrounding_text() {
         let fenced = "Sure.\n```json\n{\"satisfied\": false, \"blocker\": \"goal_not_met_yet\", \"reason\": \"no tests\"}\n```";
         let read_fenced = read(fenced).unwrap();
         assert_eq!(
@@ -182,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn some_ends_speak_for_themselves() {
+    fn precheck_decides_without_model() {
         let flagged = |key: &str| {
             [
                 Message::human("go"),
@@ -192,10 +198,10 @@ mod tests {
                 }),
             ]
         };
-        assert_eq!(standing(&[Message::human("go")]), Standing::Unchanged);
+        assert_eq!(precheck(&[Message::human("go")]), Precheck::Unchanged);
         assert_eq!(
-            standing(&[Message::human("go"), Message::ai("done")]),
-            Standing::Open
+            precheck(&[Message::human("go"), Message::ai("done")]),
+            Precheck::Open
         );
         for key in [
             kwargs::ERROR_FALLBACK,
@@ -204,8 +210,8 @@ mod tests {
         ] {
             assert!(
                 matches!(
-                    standing(&flagged(key)),
-                    Standing::Blocked(Blocker::RunFailed, _)
+                    precheck(&flagged(key)),
+                    Precheck::Blocked(Blocker::RunFailed, _)
                 ),
                 "{key}"
             );

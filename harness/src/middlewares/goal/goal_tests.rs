@@ -1,4 +1,4 @@
-//! Goals in a real agent: sent on, reached, given up, taken over.
+//! Tests of goals in a complete agent: continuation, completion, stand-down and failover.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ const DONE: &str = r#"{"satisfied": true, "blocker": "none", "reason": "all is t
 const ASKS: &str =
     r#"{"satisfied": false, "blocker": "needs_user_input", "reason": "a password is missing"}"#;
 
-/// An agent whose model also judges.
+/// Agent whose model also evaluates the goal.
 fn agent(replies: impl IntoIterator<Item = &'static str>) -> (Arc<dyn Agent>, Arc<ReplayModel>) {
     let model = ReplayModel::new(replies.into_iter().map(Reply::Say));
     let catalog = Arc::new(ModelCatalog::new([], Arc::new(SystemClock)).with_model(model.clone()));
-    let models = AsideModels {
+    let models = AuxiliaryModels {
         catalog,
         breakers: Arc::default(),
         retry: RetryPolicy {
@@ -52,12 +52,13 @@ fn goal() -> Goal {
     Goal::new("a program with <tests>", 8, chrono::DateTime::UNIX_EPOCH)
 }
 
-fn held(said: &Said) -> Option<Goal> {
-    Goal::of(said.state())
+fn goal_of(output: &RunOutput) -> Option<Goal> {
+    Goal::of(output.state())
 }
 
-fn events(said: &Said) -> Vec<&Value> {
-    said.events
+fn events(output: &RunOutput) -> Vec<&Value> {
+    output
+        .events
         .iter()
         .filter_map(|event| {
             if let AgentEvent::Custom(event) = event {
@@ -70,11 +71,11 @@ fn events(said: &Said) -> Vec<&Value> {
 }
 
 #[tokio::test]
-async fn an_agent_is_sent_on_until_its_goal_is_reached() {
+async fn agent_continues_until_goal_is_reached() {
     let (agent, model) = agent(["half", MORE, "all", DONE]);
-    let said = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
-    assert_eq!(said.outcome.as_ref().unwrap().kind, StopKind::Completed);
-    let messages = said.state().messages();
+    let output = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
+    assert_eq!(output.outcome.as_ref().unwrap().kind, StopKind::Completed);
+    let messages = output.state().messages();
     let texts: Vec<String> = messages
         .iter()
         .map(|message| message.content.text())
@@ -95,43 +96,47 @@ async fn an_agent_is_sent_on_until_its_goal_is_reached() {
         texts[2].contains("a program with &lt;tests&gt;")
             && texts[2].contains("the &lt;b&gt;tests&lt;/b&gt; are missing")
     );
-    assert_eq!(said.state().channel(GOAL), None);
-    let told: Vec<_> = events(&said)
+    assert_eq!(output.state().channel(GOAL), None);
+    let reported: Vec<_> = events(&output)
         .into_iter()
         .map(|event| (&event["satisfied"], &event["continues"]))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [(&json!(false), &json!(true)), (&json!(true), &json!(false))]
     );
-    let judged = &model.asked()[3];
+    let evaluation_request = &model.requests()[3];
     assert!(
-        judged.tools.is_empty() && judged.messages[0].content.text().contains("Assistant: all")
+        evaluation_request.tools.is_empty()
+            && evaluation_request.messages[0]
+                .content
+                .text()
+                .contains("Assistant: all")
     );
     assert!(
-        !judged.messages[0]
+        !evaluation_request.messages[0]
             .content
             .text()
             .contains("system-reminder"),
-        "what is hidden is no evidence"
+        "hidden messages are not part of the excerpt"
     );
 }
 
 #[tokio::test]
-async fn a_thread_without_a_goal_asks_nobody() {
+async fn thread_without_goal_is_not_evaluated() {
     let (agent, model) = agent(["hi"]);
     ask(&agent, "hello").await;
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn a_goal_that_only_the_user_can_help_on_stays_and_says_why() {
+async fn goal_that_needs_user_stands_down_with_reason() {
     let (agent, _) = agent(["which password?", ASKS]);
-    let said = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
-    let held = held(&said).unwrap();
-    let evaluation = held.last_evaluation.unwrap();
+    let output = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
+    let goal = goal_of(&output).unwrap();
+    let evaluation = goal.last_evaluation.unwrap();
     assert_eq!(
-        (held.continuation_count, evaluation.blocker),
+        (goal.continuation_count, evaluation.blocker),
         (0, Blocker::NeedsUserInput)
     );
     assert_eq!(
@@ -142,11 +147,11 @@ async fn a_goal_that_only_the_user_can_help_on_stays_and_says_why() {
 }
 
 #[tokio::test]
-async fn a_judgement_that_cannot_be_read_ends_the_work() {
+async fn invalid_evaluation_stands_down() {
     let (agent, model) = agent(["half", "no idea"]);
-    let said = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
+    let output = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
     assert_eq!(
-        held(&said)
+        goal_of(&output)
             .unwrap()
             .last_evaluation
             .unwrap()
@@ -154,28 +159,32 @@ async fn a_judgement_that_cannot_be_read_ends_the_work() {
             .as_deref(),
         Some("evaluation_failed")
     );
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(model.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn nobody_is_sent_on_for_ever_and_each_time_has_its_own_steps() {
+async fn continuations_are_limited_and_reset_step_count() {
     let (agent, model) = agent([MORE]);
-    let said = run(&agent, fresh(with_goal(&goal())), |ctx| {
+    let output = run(&agent, fresh(with_goal(&goal())), |ctx| {
         ctx.recursion_limit = 5
     })
     .await;
-    assert_eq!(said.outcome.as_ref().unwrap().kind, StopKind::Completed);
-    let held = held(&said).unwrap();
-    assert_eq!((held.continuation_count, held.no_progress_count), (2, 2));
-    assert_eq!(model.asked().len(), 6, "three answers, each judged");
+    assert_eq!(output.outcome.as_ref().unwrap().kind, StopKind::Completed);
+    let goal = goal_of(&output).unwrap();
+    assert_eq!((goal.continuation_count, goal.no_progress_count), (2, 2));
+    assert_eq!(
+        model.requests().len(),
+        6,
+        "three answers with one evaluation each"
+    );
 }
 
 #[tokio::test]
-async fn a_run_that_was_taken_over_counts_on() {
+async fn continuation_count_survives_failover() {
     let (before, _) = agent(["half", MORE, "never said"]);
-    let said = run(&before, fresh(with_goal(&goal())), |_| {}).await;
-    // What a process that dies during the continuation has saved.
-    let steps = said.steps();
+    let output = run(&before, fresh(with_goal(&goal())), |_| {}).await;
+    // Checkpoint of a process that dies during the continuation.
+    let steps = output.steps();
     let at = steps.iter().position(|step| {
         step.checkpoint && Goal::of(&step.state).is_some_and(|goal| goal.continuation_count == 1)
     });
@@ -188,10 +197,10 @@ async fn a_run_that_was_taken_over_counts_on() {
         nested: Default::default(),
     };
     let (after, _) = agent(["all", DONE]);
-    let said = run(&after, input, |_| {}).await;
+    let output = run(&after, input, |_| {}).await;
     assert_eq!(
-        said.state().messages().last().unwrap().content.text(),
+        output.state().messages().last().unwrap().content.text(),
         "all"
     );
-    assert_eq!(held(&said), None);
+    assert_eq!(goal_of(&output), None);
 }

@@ -1,4 +1,4 @@
-//! Goals as users set, read and clear them: the same for the gateway and the embedded client.
+//! Reads, sets and clears goals, for the gateway and the embedded client.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,35 +6,35 @@ use super::state::{GOAL, Goal, MAX_OBJECTIVE_CHARS};
 use crate::clock::Clock;
 use crate::ids::{IdSource, ThreadId};
 use crate::runtime::checkpoint::{
-    CheckpointError, CheckpointSource, Checkpointer, OutsideChange, PutError,
+    CheckpointError, CheckpointSource, Checkpointer, ExternalUpdate, PutError,
 };
 use crate::runtime::runs::ThreadStatus;
 use crate::runtime::threads::{ThreadError, ThreadIndex};
 use crate::state::{StateError, StateUpdate};
 
-/// How often a change is planned anew because others changed the thread meanwhile.
-const MOST_TRIES: u32 = 8;
+/// Maximum number of attempts to write a goal when the thread is changed concurrently.
+const MAX_ATTEMPTS: u32 = 8;
 
-/// The goal of a thread, as `/threads/{t}/goal` shows it.
+/// Goal of a thread as `/threads/{t}/goal` returns it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GoalView {
     /// The goal, if there is one.
     pub goal: Option<Goal>,
 }
 
-/// What is wrong with an objective.
+/// Problem of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectiveIssue {
-    /// It says nothing.
+    /// The objective is empty.
     #[error("String should have at least 1 character")]
     Blank,
-    /// It is too long.
+    /// The objective is too long.
     #[error("String should have at most {MAX_OBJECTIVE_CHARS} characters")]
     TooLong,
 }
 
 impl ObjectiveIssue {
-    /// What is wrong with this objective, which has no space around it.
+    /// Validates an objective without surrounding whitespace; `None` if it is valid.
     pub fn of(objective: &str) -> Option<Self> {
         match objective.chars().take(MAX_OBJECTIVE_CHARS + 1).count() {
             0 => Some(Self::Blank),
@@ -44,64 +44,64 @@ impl ObjectiveIssue {
     }
 }
 
-/// Why a goal was not read or changed. It is as it was.
+/// Error of a goal operation. The goal is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GoalError {
-    /// The objective is beyond limits.
-    #[error("the objective cannot be kept: {0}")]
+    /// The objective is invalid.
+    #[error("invalid objective: {0}")]
     Objective(#[from] ObjectiveIssue),
-    /// Goals do not change under a run.
+    /// A run is in flight, and a goal cannot be changed during a run.
     #[error("thread {0} has a run in flight")]
     Busy(ThreadId),
-    /// Others change the thread all the time.
-    #[error("thread {0} is being changed by others")]
+    /// The thread was changed concurrently in every attempt.
+    #[error("thread {0} is being changed concurrently, try again")]
     Contended(ThreadId),
-    /// The thread cannot be found or made.
+    /// The thread cannot be found or created.
     #[error(transparent)]
     Thread(#[from] ThreadError),
-    /// Its state cannot be read.
+    /// The thread's state cannot be read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// Its state takes no goal.
+    /// The thread's state does not accept a goal.
     #[error(transparent)]
     State(#[from] StateError),
-    /// Its state cannot be written.
+    /// The thread's state cannot be written.
     #[error(transparent)]
     Put(PutError),
 }
 
-/// The goals of a user's threads.
+/// Goal operations on a user's threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Goals<'a> {
-    /// Whose.
+    /// Id of the user.
     pub user: &'a str,
-    /// Who has which thread.
+    /// Threads and their owners.
     pub threads: &'a dyn ThreadIndex,
-    /// Their states.
+    /// States of the threads.
     pub checkpoints: &'a dyn Checkpointer,
-    /// Time.
+    /// Source of the time.
     pub clock: &'a dyn Clock,
-    /// Ids.
+    /// Source of message and checkpoint ids.
     pub ids: &'a dyn IdSource,
 }
 
 impl Goals<'_> {
-    /// The goal of a thread. A thread that is not there has none.
+    /// Returns the goal of a thread; none if the thread does not exist.
     ///
     /// # Errors
-    /// When a store fails.
+    /// Returns an error if a store fails.
     pub async fn get(&self, thread: &ThreadId) -> Result<GoalView, GoalError> {
         let goal = if self.threads.status(self.user, thread).await?.is_some() {
-            self.kept(thread).await?
+            self.current(thread).await?
         } else {
             None
         };
         Ok(GoalView { goal })
     }
 
-    /// The goal in the newest state of a thread.
-    async fn kept(&self, thread: &ThreadId) -> Result<Option<Goal>, GoalError> {
+    /// Returns the goal in the newest state of a thread.
+    async fn current(&self, thread: &ThreadId) -> Result<Option<Goal>, GoalError> {
         Ok(self
             .checkpoints
             .get(thread, None)
@@ -109,11 +109,12 @@ impl Goals<'_> {
             .and_then(|snapshot| Goal::of(&snapshot.state)))
     }
 
-    /// Sets the goal of a thread, also before its first message, when there is no thread yet. The agent is sent on at most `most`
-    /// times.
+    /// Sets the goal of a thread and creates the thread if it does not exist. The agent is
+    /// continued at most `most` times.
     ///
     /// # Errors
-    /// [`GoalError::Objective`], [`GoalError::Busy`], [`ThreadError::Taken`], and when a store fails.
+    /// Returns [`GoalError::Objective`], [`GoalError::Busy`], [`ThreadError::Taken`], or an error
+    /// of a store.
     pub async fn set(
         &self,
         thread: &ThreadId,
@@ -133,13 +134,13 @@ impl Goals<'_> {
         Ok(GoalView { goal: Some(goal) })
     }
 
-    /// Takes the goal of a thread away, if it has one.
+    /// Clears the goal of a thread, if it has one.
     ///
     /// # Errors
-    /// [`GoalError::Busy`], and when a store fails.
+    /// Returns [`GoalError::Busy`], or an error of a store.
     pub async fn clear(&self, thread: &ThreadId) -> Result<GoalView, GoalError> {
         if let Some(status) = self.threads.status(self.user, thread).await?
-            && self.kept(thread).await?.is_some()
+            && self.current(thread).await?.is_some()
         {
             self.write(thread, status, None).await?;
         }
@@ -156,7 +157,7 @@ impl Goals<'_> {
             return Err(GoalError::Busy(thread.clone()));
         }
         let goal = serde_json::to_value(goal).unwrap_or_default();
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let newest = self.checkpoints.get(thread, None).await?;
             let log_tail = match &newest {
                 Some(newest) => newest.log_tail,
@@ -167,7 +168,7 @@ impl Goals<'_> {
                 .map(|newest| newest.state.clone())
                 .unwrap_or_default();
             after.apply(StateUpdate::channel(GOAL, goal.clone()), self.ids)?;
-            let change = OutsideChange {
+            let change = ExternalUpdate {
                 thread_id: thread,
                 base: newest.as_ref(),
                 newest: newest.as_ref(),
@@ -189,7 +190,7 @@ impl Goals<'_> {
             {
                 Ok(()) => return Ok(()),
                 Err(PutError::Moved(_)) => {
-                    tracing::debug!(thread_id = %thread, "the thread was changed meanwhile, planning the goal again")
+                    tracing::debug!(thread_id = %thread, "thread was changed concurrently, retrying to write its goal")
                 }
                 Err(PutError::Busy { thread_id, .. }) => return Err(GoalError::Busy(thread_id)),
                 Err(error) => return Err(GoalError::Put(error)),

@@ -1,35 +1,36 @@
-//! Looks at the thread's goal when a run is about to end, and sends the agent on while there is something to do.
+//! Evaluates the thread's goal before a run ends, and continues the agent while it makes progress.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::evaluate::{Standing, progress_key, question, read, standing};
-use super::state::{Blocker, Evaluation, GOAL, Goal, Judged};
+use super::evaluate::{Precheck, evaluation_request, precheck, progress_key, read};
+use super::state::{Blocker, Evaluation, GOAL, Goal, GoalDecision};
 use crate::messages::marks::escaped;
 use crate::middlewares::answers::reminder;
 use crate::middlewares::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
-use crate::models::{AsideModels, Asker};
+use crate::models::{AuxiliaryModels, Caller};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 
-/// The name under which evaluations count.
+/// Caller name under which usage for evaluations is recorded.
 const CALLER: &str = "middleware:goal";
-/// The name of the message that sends an agent on.
+/// Name of the message that continues an agent.
 const CONTINUATION: &str = "goal_continuation";
 
-/// Works towards the goal of a thread.
+/// Continues an agent until the goal of its thread is reached.
 ///
-/// A continuation is part of the run that led to it: whoever follows or stops the one follows and stops the other, and what it costs
-/// is booked there. The goal's figures are in the thread's state, so a run that another process takes over counts on.
+/// A continuation is part of the same run: viewers and cancel requests of the run include it, and
+/// its usage is recorded there. The goal's counters are in the thread's state, so they survive
+/// failover.
 #[derive(Debug, Clone)]
 pub struct GoalMiddleware {
-    models: AsideModels,
+    models: AuxiliaryModels,
     model: String,
 }
 
 impl GoalMiddleware {
-    /// One that asks the entry `model` how a goal stands.
-    pub fn new(models: AsideModels, model: impl Into<String>) -> Self {
+    /// Creates the middleware; the model entry `model` evaluates the goal.
+    pub fn new(models: AuxiliaryModels, model: impl Into<String>) -> Self {
         Self {
             models,
             model: model.into(),
@@ -42,23 +43,20 @@ impl GoalMiddleware {
         state: &ThreadState,
         ctx: &RunContext,
     ) -> Option<Evaluation> {
-        let found = match standing(state.messages()) {
-            Standing::Unchanged => return None,
-            Standing::Blocked(blocker, reason) => rests(blocker, reason),
-            Standing::Open => {
+        let outcome = match precheck(state.messages()) {
+            Precheck::Unchanged => return None,
+            Precheck::Blocked(blocker, reason) => blocked(blocker, reason),
+            Precheck::Open => {
                 let answer = self
                     .models
                     .ask(
-                        &question(goal, state, &self.model),
-                        Asker::within(ctx, CALLER),
+                        &evaluation_request(goal, state, &self.model),
+                        Caller::within(ctx, CALLER),
                     )
                     .await;
                 let unusable = || Evaluation {
                     stand_down_reason: Some("evaluation_failed".to_owned()),
-                    ..rests(
-                        Blocker::MissingEvidence,
-                        "How the goal stands could not be found out.",
-                    )
+                    ..blocked(Blocker::MissingEvidence, "The goal could not be evaluated.")
                 };
                 answer
                     .ok()
@@ -71,7 +69,7 @@ impl GoalMiddleware {
             run_id,
             evaluated_at,
             progress_key: Some(progress_key(state)),
-            ..found
+            ..outcome
         })
     }
 }
@@ -94,21 +92,21 @@ impl Middleware for GoalMiddleware {
             return Ok(HookOutcome::default());
         };
         let objective = goal.objective.clone();
-        let judged = goal.judged(evaluation, ctx.clock.now());
-        ctx.sink.emit(AgentEvent::Custom(event(&judged)));
-        Ok(match judged {
-            Judged::Reached(_) => StateUpdate::channel(GOAL, Value::Null).into(),
-            Judged::StandsDown(goal, _) => StateUpdate::channel(GOAL, json!(goal)).into(),
-            Judged::GoesOn(goal, evaluation) => {
-                let word = reminder(CONTINUATION, &continuation(&objective, &evaluation.reason));
-                HookOutcome::from(StateUpdate::messages([word]).and(GOAL, json!(goal)))
+        let decision = goal.decide(evaluation, ctx.clock.now());
+        ctx.sink.emit(AgentEvent::Custom(event(&decision)));
+        Ok(match decision {
+            GoalDecision::Reached(_) => StateUpdate::channel(GOAL, Value::Null).into(),
+            GoalDecision::StandDown(goal, _) => StateUpdate::channel(GOAL, json!(goal)).into(),
+            GoalDecision::Continue(goal, evaluation) => {
+                let message = reminder(CONTINUATION, &continuation(&objective, &evaluation.reason));
+                HookOutcome::from(StateUpdate::messages([message]).and(GOAL, json!(goal)))
                     .jump(Jump::Again)
             }
         })
     }
 }
 
-fn rests(blocker: Blocker, reason: &str) -> Evaluation {
+fn blocked(blocker: Blocker, reason: &str) -> Evaluation {
     Evaluation {
         satisfied: false,
         blocker,
@@ -121,7 +119,7 @@ fn rests(blocker: Blocker, reason: &str) -> Evaluation {
     }
 }
 
-/// What the agent reads when it is sent on.
+/// Builds the message that continues the agent.
 fn continuation(objective: &str, reason: &str) -> String {
     let missing = if reason.trim().is_empty() {
         String::new()
@@ -135,11 +133,11 @@ fn continuation(objective: &str, reason: &str) -> String {
     )
 }
 
-/// What viewers learn.
-fn event(judged: &Judged) -> Value {
-    let (evaluation, goal) = match judged {
-        Judged::Reached(evaluation) => (evaluation, None),
-        Judged::GoesOn(goal, evaluation) | Judged::StandsDown(goal, evaluation) => {
+/// Builds the event for viewers.
+fn event(decision: &GoalDecision) -> Value {
+    let (evaluation, goal) = match decision {
+        GoalDecision::Reached(evaluation) => (evaluation, None),
+        GoalDecision::Continue(goal, evaluation) | GoalDecision::StandDown(goal, evaluation) => {
             (evaluation, Some(goal))
         }
     };
@@ -148,7 +146,7 @@ fn event(judged: &Judged) -> Value {
         "satisfied": evaluation.satisfied,
         "blocker": evaluation.blocker,
         "reason": evaluation.reason,
-        "continues": matches!(judged, Judged::GoesOn(..)),
+        "continues": matches!(decision, GoalDecision::Continue(..)),
         "stand_down_reason": evaluation.stand_down_reason,
         "continuation_count": goal.map(|goal| goal.continuation_count),
         "max_continuations": goal.map(|goal| goal.max_continuations),

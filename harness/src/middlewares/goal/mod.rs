@@ -1,4 +1,5 @@
-//! Goals of threads: what a user wants to be reached, looked at after every run, and worked on until it is.
+//! Goals of threads: an objective of the user that is evaluated at the end of every run; the agent
+//! continues while it is not reached.
 
 mod evaluate;
 mod goals;

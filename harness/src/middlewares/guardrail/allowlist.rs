@@ -1,20 +1,20 @@
-//! Tools that may be called, and tools that may not.
+//! Policy with a list of allowed tools and a list of denied tools.
 
 use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError};
 
-/// Why a tool is not allowed.
+/// Reason code for a tool that is not allowed.
 const NOT_ALLOWED: &str = "oap.tool_not_allowed";
 
-/// Decides by the tool's name alone. Denied ones win over allowed ones.
+/// Decides by the tool's name alone. A denied tool is denied even if it is also allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AllowlistPolicy {
     /// The only tools that may be called; null for any.
     pub allowed_tools: Option<Vec<String>>,
-    /// Tools that may not.
+    /// Tools that may not be called.
     pub denied_tools: Vec<String>,
 }
 

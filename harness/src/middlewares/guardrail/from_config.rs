@@ -1,4 +1,4 @@
-//! From the `guardrails` section to a policy.
+//! Builds a policy from the `guardrails` section of the configuration.
 
 use std::sync::Arc;
 
@@ -11,36 +11,38 @@ use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError};
 use super::rules::RulePolicy;
 use crate::config::GuardrailProviderConfig;
 
-/// A policy that could not be made: every question to it is an error that says why.
+/// Policy that could not be built: every evaluation returns an error with the reason.
 #[derive(Debug, Clone)]
-pub struct BrokenPolicy(pub String);
+pub struct InvalidPolicy(pub String);
 
 #[async_trait]
-impl GuardrailPolicy for BrokenPolicy {
+impl GuardrailPolicy for InvalidPolicy {
     async fn evaluate(&self, _request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
         Err(PolicyError(self.0.clone()))
     }
 }
 
-/// The policy that a configuration names; a broken one where it names none, or none that this build has.
+/// Builds the configured policy; [`InvalidPolicy`] if the configuration names none, or none that
+/// this build contains.
 pub fn policy_of(provider: Option<&GuardrailProviderConfig>) -> Arc<dyn GuardrailPolicy> {
-    let made = provider
+    let policy = provider
         .ok_or_else(|| "guardrails.provider is absent".to_owned())
-        .and_then(made);
-    made.unwrap_or_else(|why| {
-        tracing::error!(%why, "the guardrails cannot decide anything");
-        Arc::new(BrokenPolicy(why))
+        .and_then(build);
+    policy.unwrap_or_else(|why| {
+        tracing::error!(%why, "cannot build the guardrail policy");
+        Arc::new(InvalidPolicy(why))
     })
 }
 
-/// Why a provider cannot decide anything, if it cannot. The rules in a file that it names are not read.
-pub fn policy_fault(provider: &GuardrailProviderConfig) -> Option<String> {
+/// Returns the error in a provider's configuration, if there is one. A rules file that it names is
+/// not read.
+pub fn policy_config_error(provider: &GuardrailProviderConfig) -> Option<String> {
     let known =
         |fault: &String| !provider.config.contains_key("file") || fault.contains("is none of");
-    made(provider).err().filter(known)
+    build(provider).err().filter(known)
 }
 
-fn made(provider: &GuardrailProviderConfig) -> Result<Arc<dyn GuardrailPolicy>, String> {
+fn build(provider: &GuardrailProviderConfig) -> Result<Arc<dyn GuardrailPolicy>, String> {
     // Older configurations name a class: `package.module:AllowlistProvider`.
     let kind = provider
         .kind
@@ -58,12 +60,12 @@ fn made(provider: &GuardrailProviderConfig) -> Result<Arc<dyn GuardrailPolicy>, 
     }
 }
 
-/// Where nothing is said, nothing was meant: the keys stand in the wrong place.
+/// An empty section is an error: its keys are probably at the wrong level.
 fn read<P: GuardrailPolicy + DeserializeOwned + 'static>(
     provider: &GuardrailProviderConfig,
 ) -> Result<Arc<dyn GuardrailPolicy>, String> {
     if provider.config.is_empty() {
-        return Err("guardrails.provider.config says nothing".to_owned());
+        return Err("guardrails.provider.config is empty".to_owned());
     }
     match serde_path_to_error::deserialize::<_, P>(Value::Object((*provider.config).clone())) {
         Ok(policy) => Ok(Arc::new(policy)),

@@ -1,11 +1,11 @@
-//! Which calls pass, what the model reads of the others, and what happens when nobody can tell.
+//! Tests of guardrails: permitted calls, the results of denied calls, and failing policies.
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::{
-    ReplayModel, Reply, Said, ask, calls, fresh, go_on, run, state_of,
+    ReplayModel, Reply, RunOutput, ask, calls, fresh, resume_input, run, state_of,
 };
 use crate::config::GuardrailProviderConfig;
 use crate::messages::Message;
@@ -18,18 +18,18 @@ fn provider(kind: &str, config: Value) -> Arc<dyn GuardrailPolicy> {
     policy_of(Some(&section))
 }
 
-/// What the guardrails did about calls, and why, as the journal is told.
-fn told(said: &Said) -> Vec<(&'static str, String)> {
-    let told = |event: &AgentEvent| match event {
+/// Actions of the guardrails on calls, with their reasons, as recorded in the journal.
+fn recorded_actions(output: &RunOutput) -> Vec<(&'static str, String)> {
+    let recorded_actions = |event: &AgentEvent| match event {
         AgentEvent::MiddlewareAction(done) => {
             Some((done.action, done.changes["code"].as_str()?.to_owned()))
         }
         _ => None,
     };
-    said.events.iter().filter_map(told).collect()
+    output.events.iter().filter_map(recorded_actions).collect()
 }
 
-/// The result of a call of `write_todos` under this policy.
+/// Returns the result of a call of `write_todos` under this policy.
 async fn result(policy: Arc<dyn GuardrailPolicy>, fail_closed: bool) -> String {
     let model = ReplayModel::new([
         calls([("c", "write_todos", json!({"todos": []}))]),
@@ -40,13 +40,13 @@ async fn result(policy: Arc<dyn GuardrailPolicy>, fail_closed: bool) -> String {
         .tool(WriteTodos)
         .middleware(guard)
         .build();
-    let said = ask(&agent, "go").await;
+    let output = ask(&agent, "go").await;
     assert_eq!(
-        (model.asked().len(), said.outcome.is_ok()),
+        (model.requests().len(), output.outcome.is_ok()),
         (2, true),
-        "the run goes on"
+        "the run continues"
     );
-    said.state().messages()[2].content.text()
+    output.state().messages()[2].content.text()
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn lists_decide_by_name_and_denials_win() {
 }
 
 #[tokio::test]
-async fn the_first_rule_that_fits_decides() {
+async fn first_matching_rule_decides() {
     let deny = json!({"tools": ["write_*"], "users": ["ann"], "when": {"todos": "[[]]*"}, "action": "deny"});
     let denied = json!({"tools": ["write_*"], "when": {"todos": "[]"}, "action": "deny", "code": "no.lists", "reason": "no lists here"});
     for (config, wanted) in [
@@ -110,7 +110,7 @@ async fn the_first_rule_that_fits_decides() {
 }
 
 #[tokio::test]
-async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after_a_no() {
+async fn call_needing_approval_waits_and_rejection_denies_it() {
     let call = calls([("c", "write_todos", json!({"todos": []}))]);
     let guard =
         || GuardrailMiddleware::new(provider("rules", json!({"default": "ask"})), true, None);
@@ -137,10 +137,15 @@ async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after
         let question = &asked.last_step().next[0].interrupts[0]["value"];
         assert_eq!(question["action_requests"][0]["args"], json!({"todos": []}));
         assert_eq!(
-            (asked.state().messages().len(), told(&asked)),
+            (asked.state().messages().len(), recorded_actions(&asked)),
             (2, vec![("ask_before_tool_call", "rule.ask".to_owned())])
         );
-        let done = run(&agent, go_on(&asked, AgentStart::Resume(answer)), |_| {}).await;
+        let done = run(
+            &agent,
+            resume_input(&asked, AgentStart::Resume(answer)),
+            |_| {},
+        )
+        .await;
         assert!(
             done.state().messages()[2]
                 .content
@@ -149,7 +154,7 @@ async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after
             "{:?}",
             done.transcript()
         );
-        assert_eq!(told(&done), [(action, code.to_owned())]);
+        assert_eq!(recorded_actions(&done), [(action, code.to_owned())]);
     }
     let agent = AgentBuilder::new(ReplayModel::new([call, Reply::Say("done")]))
         .tool(WriteTodos)
@@ -164,13 +169,13 @@ async fn a_call_that_a_person_has_to_allow_waits_for_a_yes_and_is_not_made_after
     })
     .await;
     assert_eq!(
-        told(&alone),
+        recorded_actions(&alone),
         [("deny_tool_call", "approval.nobody_to_ask".to_owned())]
     );
 }
 
 #[tokio::test]
-async fn a_policy_that_fails_denies_or_allows_as_it_is_told() {
+async fn failing_policy_follows_fail_closed() {
     for policy in [
         provider("oap", json!({})),
         provider("rules", json!({"rules": [{"action": "maybe"}]})),
@@ -191,9 +196,9 @@ async fn a_policy_that_fails_denies_or_allows_as_it_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_never_answers_counts_as_one_that_fails() {
+async fn policy_timeout_counts_as_failure() {
     assert!(
-        result(Arc::new(Silent), true)
+        result(Arc::new(HangingPolicy), true)
             .await
             .contains("oap.evaluator_error")
     );
@@ -210,10 +215,10 @@ impl GuardrailPolicy for Panics {
 }
 
 #[derive(Debug)]
-struct Silent;
+struct HangingPolicy;
 
 #[async_trait]
-impl GuardrailPolicy for Silent {
+impl GuardrailPolicy for HangingPolicy {
     async fn evaluate(&self, _request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
         std::future::pending().await
     }

@@ -1,8 +1,10 @@
-//! Asks a policy before each tool call whether it may be made, and a person where the policy wants that.
+//! Evaluates a policy before each tool call, and requests the user's approval if the policy
+//! requires it.
 //!
-//! A call that a person has to allow stops the run with an open question. The answer is a decision in one of the forms that
-//! [`tools::approval`](crate::tools::approval) reads; an answer that is none leaves the question open. `Client::resume` gives it, and
-//! so does `command.resume` of a run that is sent to the gateway. Several open questions are answered by a map of their ids.
+//! A call that needs approval interrupts the run. The answer is a decision in one of the forms that
+//! [`tools::approval`](crate::tools::approval) accepts; an invalid answer leaves the question open.
+//! `Client::resume` passes the answer, and so does `command.resume` of a run that is created
+//! through the gateway. Several open questions are answered with a map from their ids.
 
 mod allowlist;
 mod approval;
@@ -19,7 +21,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 
 pub use self::allowlist::AllowlistPolicy;
-pub use self::from_config::{BrokenPolicy, policy_fault, policy_of};
+pub use self::from_config::{InvalidPolicy, policy_config_error, policy_of};
 pub use self::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Reason, Verdict};
 pub use self::rules::{Rule, RulePolicy};
 use super::middleware::{Hooks, Middleware};
@@ -31,19 +33,21 @@ use crate::tools::approval::Approval;
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};
 
 const NAME: &str = "GuardrailMiddleware";
-/// How long a decision may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Why a call was denied that nobody decided on.
+/// Timeout of a decision.
+const POLICY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Reason code if the policy failed.
 const EVALUATOR_ERROR: &str = "oap.evaluator_error";
-/// Why a call was denied that a person was asked about.
+/// Reason code if the user rejected the call.
 const REJECTED: &str = "approval.rejected";
-/// Why a call was denied that a person should have been asked about.
-const NOBODY_TO_ASK: &str = "approval.nobody_to_ask";
-/// What its rows in the journal are found by.
+/// Reason code if approval is needed and no user is available.
+const NO_APPROVER: &str = "approval.nobody_to_ask";
+/// Tag of the guardrail's rows in the journal.
 const TAG: &str = "guardrail";
 
-/// Denied calls become results that say why; the run goes on. Calls that a person has to allow wait for the answer. The journal has
-/// each call that was not simply allowed.
+/// Applies a policy to tool calls.
+///
+/// A denied call gets a result with the reason, and the run continues. A call that needs approval
+/// waits for the answer. Every call that is not simply allowed is recorded in the journal.
 #[derive(Debug, Clone)]
 pub struct GuardrailMiddleware {
     policy: Arc<dyn GuardrailPolicy>,
@@ -52,7 +56,8 @@ pub struct GuardrailMiddleware {
 }
 
 impl GuardrailMiddleware {
-    /// Asks this policy, under the agent's name there. `fail_closed` denies what it cannot decide.
+    /// Creates the middleware. `passport` is the agent's name for the policy; `fail_closed` denies
+    /// calls that the policy cannot decide.
     pub fn new(
         policy: Arc<dyn GuardrailPolicy>,
         fail_closed: bool,
@@ -80,18 +85,18 @@ impl GuardrailMiddleware {
             timestamp: iso(run.clock.now()),
         };
         let asked = AssertUnwindSafe(self.policy.evaluate(&request)).catch_unwind();
-        let failure = match tokio::time::timeout(PATIENCE, asked).await {
+        let failure = match tokio::time::timeout(POLICY_TIMEOUT, asked).await {
             Ok(Ok(Ok(decision))) => return decision,
             Ok(Ok(Err(error))) => error.to_string(),
             Ok(Err(_panic)) => "the policy panicked".to_owned(),
-            Err(_late) => format!("no decision within {} s", PATIENCE.as_secs()),
+            Err(_late) => format!("no decision within {} s", POLICY_TIMEOUT.as_secs()),
         };
-        tracing::error!(tool = %call.name, run_id = %run.run_id, %failure, closed = self.fail_closed, "a guardrail cannot decide");
+        tracing::error!(tool = %call.name, run_id = %run.run_id, %failure, closed = self.fail_closed, "guardrail policy failed");
         let decision = Decision::deny(EVALUATOR_ERROR, "the policy could not be asked");
         if self.fail_closed {
             return decision;
         }
-        journal(call, ctx, "allow_tool_call_after_provider_error", &decision);
+        record_decision(call, ctx, "allow_tool_call_after_provider_error", &decision);
         Decision::allow()
     }
 }
@@ -114,10 +119,10 @@ impl Middleware for GuardrailMiddleware {
     ) -> Result<ToolOutput, ToolError> {
         let decision = self.decide(call, ctx).await;
         match (decision.verdict, &ctx.approval) {
-            // No person may allow what the policy denies.
+            // An approval cannot override a denial of the policy.
             (Verdict::Deny, _) => Ok(denied(call, ctx, decision)),
             (_, Some(Approval::Reject { message })) => {
-                let said = message
+                let suffix = message
                     .as_deref()
                     .map(|message| format!(": {message}"))
                     .unwrap_or_default();
@@ -126,37 +131,37 @@ impl Middleware for GuardrailMiddleware {
                     ctx,
                     decision.denied_as(
                         REJECTED,
-                        &format!("the user was asked and did not allow it{said}"),
+                        &format!("the user was asked and did not allow it{suffix}"),
                     ),
                 ))
             }
             (_, Some(Approval::Respond { message })) => {
-                journal(call, ctx, "answer_tool_call_for_tool", &decision);
+                record_decision(call, ctx, "answer_tool_call_for_tool", &decision);
                 Ok(ToolOutput::text(message.as_str()))
             }
             (Verdict::Allow, None | Some(Approval::Approve)) => next.run(call, ctx).await,
             (Verdict::Ask, Some(Approval::Approve)) => {
-                journal(call, ctx, "allow_tool_call_after_approval", &decision);
+                record_decision(call, ctx, "allow_tool_call_after_approval", &decision);
                 next.run(call, ctx).await
             }
             (_, Some(Approval::Edit { .. })) => {
-                journal(call, ctx, "allow_tool_call_after_edit", &decision);
+                record_decision(call, ctx, "allow_tool_call_after_edit", &decision);
                 let output = next.run(call, ctx).await?;
                 Ok(ToolOutput {
-                    content: approval::noted(output.content),
+                    content: approval::with_edit_note(output.content),
                     ..output
                 })
             }
-            // Nobody would ever answer.
+            // No user is available to answer.
             (Verdict::Ask, None) if ctx.run.option_bool("non_interactive") == Some(true) => {
                 Ok(denied(
                     call,
                     ctx,
-                    decision.denied_as(NOBODY_TO_ASK, "a person would have to allow it"),
+                    decision.denied_as(NO_APPROVER, "a person would have to allow it"),
                 ))
             }
             (Verdict::Ask, None) => {
-                journal(call, ctx, "ask_before_tool_call", &decision);
+                record_decision(call, ctx, "ask_before_tool_call", &decision);
                 Ok(ToolOutput::only(ToolControl::Approve(approval::question(
                     call,
                     &decision.reason().message,
@@ -166,11 +171,11 @@ impl Middleware for GuardrailMiddleware {
     }
 }
 
-/// The result of a call that is not made.
+/// Builds the result of a denied call.
 fn denied(call: &ToolCall, ctx: &ToolContext, decision: Decision) -> ToolOutput {
     let reason = decision.reason();
-    tracing::warn!(tool = %call.name, run_id = %ctx.run.run_id, code = %reason.code, policy = ?decision.policy_id, "a tool call was denied");
-    journal(call, ctx, "deny_tool_call", &decision);
+    tracing::warn!(tool = %call.name, run_id = %ctx.run.run_id, code = %reason.code, policy = ?decision.policy_id, "guardrail denied a tool call");
+    record_decision(call, ctx, "deny_tool_call", &decision);
     ToolOutput::error(format!(
         "Error: the call of {} was denied by the guardrails ({}): {}. Do not repeat it; choose another way, or tell the user what you \
          would need.",
@@ -178,9 +183,9 @@ fn denied(call: &ToolCall, ctx: &ToolContext, decision: Decision) -> ToolOutput 
     ))
 }
 
-/// Writes what became of a call to the journal. Its arguments stand there with the answer that made it; those of an edited call stand
-/// here.
-fn journal(call: &ToolCall, ctx: &ToolContext, action: &'static str, decision: &Decision) {
+/// Records the decision about a call in the journal. The arguments are in the journal already, in
+/// the answer that contains the call; only those of an edited call are recorded here.
+fn record_decision(call: &ToolCall, ctx: &ToolContext, action: &'static str, decision: &Decision) {
     let mut changes: Value = json!({
         "tool_name": call.name,
         "tool_call_id": call.id,

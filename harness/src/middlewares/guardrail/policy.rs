@@ -1,4 +1,4 @@
-//! The port of those who decide on tool calls.
+//! Port for policies that decide on tool calls.
 
 use std::fmt;
 
@@ -8,70 +8,70 @@ use serde_json::{Map, Value};
 
 use crate::runtime::actor_context::ActorContext;
 
-/// Why a call is denied when nothing else is said.
+/// Default reason code of a denial.
 const DENIED: &str = "oap.denied";
 
-/// What is to be decided on.
+/// Tool call to decide on.
 #[derive(Debug, Clone, Serialize)]
 pub struct GuardrailRequest<'a> {
-    /// The tool.
+    /// Name of the tool.
     pub tool_name: &'a str,
-    /// Its arguments.
+    /// Arguments of the call.
     pub tool_input: &'a Map<String, Value>,
-    /// The call.
+    /// Id of the call.
     pub tool_call_id: &'a str,
-    /// The agent's name to the policy.
+    /// Name of the agent for the policy.
     pub agent_id: Option<&'a str>,
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: &'a str,
-    /// The run.
+    /// Id of the run.
     pub run_id: &'a str,
-    /// For whom.
+    /// User on whose behalf the run executes.
     #[serde(flatten)]
     pub actor: &'a ActorContext,
-    /// Whether an agent inside of a call asks.
+    /// `true` if a subagent makes the call.
     pub is_subagent: bool,
-    /// Who writes in a channel.
+    /// Id of the sender in a chat channel.
     pub channel_user_id: Option<&'a str>,
-    /// Now.
+    /// Current time.
     pub timestamp: String,
 }
 
-/// Why.
+/// Reason of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// For programs.
+    /// Code, for programs.
     pub code: String,
-    /// For the model.
+    /// Text, for the model.
     pub message: String,
 }
 
-/// Whether a call may be made.
+/// Verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It may.
+    /// The call is permitted.
     #[default]
     Allow,
-    /// If a person says so.
+    /// The call needs a user's approval.
     Ask,
-    /// It may not.
+    /// The call is denied.
     Deny,
 }
 
-/// Whether the call may be made, and why.
+/// Verdict on a call, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it may.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why; the first is told.
+    /// Reasons of the verdict; the first one is reported.
     pub reasons: Vec<Reason>,
-    /// Which policy decided.
+    /// Id of the policy that decided.
     pub policy_id: Option<String>,
 }
 
 impl Decision {
-    /// The call may be made.
+    /// Permits the call.
     pub fn allow() -> Self {
         Self {
             verdict: Verdict::Allow,
@@ -80,7 +80,7 @@ impl Decision {
         }
     }
 
-    /// It may not, for this reason.
+    /// Denies the call for this reason.
     pub fn deny(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             verdict: Verdict::Deny,
@@ -92,7 +92,7 @@ impl Decision {
         }
     }
 
-    /// The same policy's no, for another reason.
+    /// Returns a denial by the same policy for another reason.
     pub(super) fn denied_as(self, code: &str, message: &str) -> Self {
         Self {
             policy_id: self.policy_id,
@@ -100,24 +100,25 @@ impl Decision {
         }
     }
 
-    /// The reason that is told.
+    /// Returns the reason to report.
     pub fn reason(&self) -> Reason {
-        let unsaid = || Reason {
+        let default_reason = || Reason {
             code: DENIED.to_owned(),
             message: "the policy does not allow it".to_owned(),
         };
-        self.reasons.first().cloned().unwrap_or_else(unsaid)
+        self.reasons.first().cloned().unwrap_or_else(default_reason)
     }
 }
 
-/// A policy that cannot decide.
+/// Error of a policy that cannot decide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PolicyError(pub String);
 
-/// Decides on tool calls. Promises: the same request gives the same decision, and asking changes nothing.
+/// Decides on tool calls. Contract: equal requests get equal decisions, and an evaluation has no
+/// side effects.
 #[async_trait]
 pub trait GuardrailPolicy: Send + Sync + fmt::Debug {
-    /// Whether this call may be made. An error says that nobody can tell.
+    /// Decides whether this call may be made. An error means that the policy cannot decide.
     async fn evaluate(&self, request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError>;
 }

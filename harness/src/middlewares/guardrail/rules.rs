@@ -1,4 +1,4 @@
-//! Rules about tools, their arguments and who asks; the first that fits decides.
+//! Policy of rules about tools, their arguments and users; the first matching rule decides.
 //!
 //! ```yaml
 //! default: allow
@@ -17,51 +17,51 @@ use serde_json::Value;
 
 use super::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Verdict};
 
-/// Why a rule without a code denies.
+/// Default reason code of a rule that denies.
 const DENIED_BY_RULE: &str = "rule.denied";
-/// Why a rule without a code asks first.
+/// Default reason code of a rule that requires approval.
 const ASKED_BY_RULE: &str = "rule.ask";
-/// Why a call is denied that no rule fits.
+/// Reason code of a call that no rule matches.
 const DENIED_BY_DEFAULT: &str = "rule.default_deny";
 
-/// One rule. What it does not name fits everything; in patterns `*` stands for any text.
+/// Rule of a policy. An omitted condition matches any call; in patterns `*` matches any text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The tools, as patterns.
+    /// Patterns of tool names.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// The users, as patterns.
+    /// Patterns of user ids.
     #[serde(default)]
     pub users: Vec<String>,
-    /// Arguments and the patterns that their texts fit; all of them. Rules that deny or ask need one text of an
-    /// argument to fit, a permission all.
+    /// Patterns by argument name; all of them must match. A rule that denies or requires approval
+    /// matches if one text of the argument matches, a rule that allows only if all texts match.
     #[serde(default)]
     pub when: BTreeMap<String, String>,
-    /// What follows.
+    /// Verdict of the rule.
     pub action: Verdict,
-    /// Why, for programs.
+    /// Reason code, for programs.
     #[serde(default)]
     pub code: Option<String>,
-    /// Why, for the model.
+    /// Reason text, for the model.
     #[serde(default)]
     pub reason: Option<String>,
 }
 
-/// Rules in order.
+/// Ordered rules.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RulePolicy {
-    /// What holds where no rule fits.
+    /// Verdict if no rule matches.
     #[serde(default)]
     pub default: Verdict,
-    /// The rules.
+    /// Rules in order.
     #[serde(default)]
     pub rules: Vec<Rule>,
 }
 
 impl Rule {
-    fn fits(&self, request: &GuardrailRequest<'_>) -> bool {
+    fn matches_request(&self, request: &GuardrailRequest<'_>) -> bool {
         let any = |patterns: &[String], text: &str| {
             patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
         };
@@ -71,13 +71,14 @@ impl Rule {
                 request
                     .tool_input
                     .get(argument)
-                    .is_some_and(|value| self.reads(pattern, value))
+                    .is_some_and(|value| self.matches_argument(pattern, value))
             })
     }
 
-    /// Whether the pattern fits an argument: a denial or a question when any text in it fits in any spelling, a permission
-    /// when all texts fit as what they come to.
-    fn reads(&self, pattern: &str, value: &Value) -> bool {
+    /// Reports whether the pattern matches an argument. For a denial or an approval request, one
+    /// text in any spelling is enough; for a permission, all texts must match in their normalised
+    /// form.
+    fn matches_argument(&self, pattern: &str, value: &Value) -> bool {
         let mut texts = Vec::new();
         add_texts(value, &mut texts);
         match self.action {
@@ -90,13 +91,14 @@ impl Rule {
             }
             Verdict::Allow if texts.is_empty() => matches(pattern, &value.to_string()),
             Verdict::Allow => texts.iter().all(|text| {
-                !climbs(text) && matches(pattern, plain_path(text).as_deref().unwrap_or(text))
+                !has_parent_segment(text)
+                    && matches(pattern, plain_path(text).as_deref().unwrap_or(text))
             }),
         }
     }
 }
 
-/// Every text in a value, numbers and names that look like paths among them.
+/// Collects all texts of a value, including numbers, and keys that have the form of a path.
 fn add_texts<'a>(value: &'a Value, texts: &mut Vec<Cow<'a, str>>) {
     match value {
         Value::String(text) => texts.push(Cow::Borrowed(text)),
@@ -115,12 +117,12 @@ fn add_texts<'a>(value: &'a Value, texts: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// Whether a name on the way is `..`: where it leads depends on links on the disk.
-fn climbs(text: &str) -> bool {
+/// Reports whether a path has a `..` segment: its target depends on symbolic links on the disk.
+fn has_parent_segment(text: &str) -> bool {
     text.split('/').any(|name| name.trim() == "..")
 }
 
-/// What looks like an absolute path, in its one plain spelling.
+/// Returns the normalised form of a text that has the form of an absolute path.
 fn plain_path(text: &str) -> Option<String> {
     let text = text.trim();
     let mut names = Vec::new();
@@ -143,7 +145,7 @@ impl GuardrailPolicy for RulePolicy {
             .rules
             .iter()
             .enumerate()
-            .find(|(_, rule)| rule.fits(request));
+            .find(|(_, rule)| rule.matches_request(request));
         let (verdict, code, reason) = match fitting {
             Some((_, rule)) => (rule.action, rule.code.as_deref(), rule.reason.as_deref()),
             None => (self.default, None, None),
@@ -163,7 +165,7 @@ impl GuardrailPolicy for RulePolicy {
     }
 }
 
-/// Whether `text` fits a pattern in which `*` stands for any text.
+/// Reports whether `text` matches a pattern in which `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -183,113 +185,5 @@ fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn stars_stand_for_any_text() {
-        for (pattern, text, fits) in [
-            ("bash", "bash", true),
-            ("bash", "bash2", false),
-            ("*", "", true),
-            ("mcp_*", "mcp_x", true),
-            ("*rm -rf*", "sudo rm -rf /", true),
-            ("a*b*c", "a1b2c", true),
-            ("a*b*c", "acb", false),
-            ("ab*ba", "aba", false),
-            ("", "x", false),
-        ] {
-            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn a_path_is_the_same_however_it_is_spelled() {
-        let rule = |action| Rule {
-            tools: vec![],
-            users: vec![],
-            when: BTreeMap::new(),
-            action,
-            code: None,
-            reason: None,
-        };
-        for (pattern, spelled, denied, allowed) in [
-            (
-                "/mnt/user-data/outputs/*",
-                "/mnt/user-data/outputs/a",
-                true,
-                true,
-            ),
-            (
-                "/mnt/user-data/outputs/*",
-                "/mnt//user-data/./outputs/a",
-                true,
-                true,
-            ),
-            ("*/./*", "/mnt/user-data/./outputs/a", true, false),
-            (
-                "/mnt/user-data/outputs/*",
-                "/mnt/user-data/workspace/a",
-                false,
-                false,
-            ),
-            ("/etc/*", "/etc/./passwd", true, true),
-            ("/etc/*", "//etc/passwd", true, true),
-            ("/etc/*", "/srv/../etc/passwd", true, false),
-            ("/etc/*", " /../etc/passwd", true, false),
-            ("/srv/*", "/srv/../etc/passwd", true, false),
-            (
-                "/mnt/user-data/outputs/*",
-                "/mnt/user-data/outputs/../workspace/a",
-                true,
-                false,
-            ),
-            ("src/*", "src/../../etc/passwd", true, false),
-            ("git log*", "git log a..b", true, true),
-        ] {
-            let reads = |action| rule(action).reads(pattern, &Value::from(spelled));
-            assert_eq!(
-                (reads(Verdict::Deny), reads(Verdict::Allow)),
-                (denied, allowed),
-                "{pattern} {spelled}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_text_of_an_argument_counts() {
-        let rule = |action| Rule {
-            tools: vec![],
-            users: vec![],
-            when: BTreeMap::new(),
-            action,
-            code: None,
-            reason: None,
-        };
-        for (pattern, value, denied, allowed) in [
-            ("/etc/*", json!(["/srv/a", "//etc/passwd"]), true, false),
-            (
-                "/etc/*",
-                json!({"files": [{"path": "/etc/./passwd"}]}),
-                true,
-                true,
-            ),
-            ("/srv/*", json!({"/etc/passwd": "/srv/a"}), true, false),
-            ("/srv/*", json!(["/srv/a", "/srv/b"]), true, true),
-            ("/srv/*", json!([]), false, false),
-            ("7", json!(7), true, true),
-            ("[[]]*", json!([]), false, false),
-            ("[]", json!([]), true, true),
-            ("*", json!({}), true, true),
-        ] {
-            let reads = |action| rule(action).reads(pattern, &value);
-            assert_eq!(
-                (reads(Verdict::Deny), reads(Verdict::Allow)),
-                (denied, allowed),
-                "{pattern} {value}"
-            );
-        }
-    }
-}
+#[path = "rules_tests.rs"]
+mod tests;

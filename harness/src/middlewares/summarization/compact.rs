@@ -1,40 +1,41 @@
-//! Shortens what a model sees of a thread, for the middleware and for who asks by hand.
+//! Compacts the part of a thread that the model sees, for the middleware and for manual requests.
 
 use super::policy::Policy;
 use super::view::View;
 use super::write::Writer;
 use crate::config::{ContextSize, SummarizationConfig};
-use crate::models::{AsideModels, Asker, ModelError, TokenFamily};
+use crate::models::{AuxiliaryModels, Caller, ModelError, TokenFamily};
 use crate::state::{StateUpdate, ThreadState};
 
-/// The share of a window that is left for the notes and what is said around the material.
+/// Divisor for the share of the window that is reserved for the summary and the prompt.
 const READING_SHARE: u64 = 4;
-/// The most material for models whose window nobody told, in tokens.
-const MOST_MATERIAL: u64 = 100_000;
+/// Maximum size of the material for models without a known window, in tokens.
+const MAX_MATERIAL_TOKENS: u64 = 100_000;
 
-/// The rules and the writer for conversations with one model.
+/// Policy and summary writer for conversations with one model.
 #[derive(Debug, Clone)]
 pub struct Compactor {
     policy: Policy,
     writer: Writer,
-    /// The entry of the conversation's model.
+    /// Entry of the conversation's model.
     model: String,
 }
 
-/// What was shortened.
+/// Result of a compaction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
-    /// What it writes.
+    /// State changes to apply.
     pub update: StateUpdate,
-    /// Messages that the model sees no more.
+    /// Number of messages that the model no longer sees.
     pub removed: usize,
-    /// Messages that it sees as they are.
+    /// Number of messages that the model still sees unchanged.
     pub preserved: usize,
 }
 
 impl Compactor {
-    /// For conversations with the entry `model`, or with the default one when there is none of that name.
-    pub fn new(config: &SummarizationConfig, models: AsideModels, model: Option<&str>) -> Self {
+    /// Creates a compactor for conversations with the entry `model`, or with the default entry if
+    /// there is none of that name.
+    pub fn new(config: &SummarizationConfig, models: AuxiliaryModels, model: Option<&str>) -> Self {
         let known = model.filter(|name| models.catalog.entry(name).is_some());
         let info = models
             .catalog
@@ -50,7 +51,8 @@ impl Compactor {
                 .and_then(|entry| entry.context_window)
         };
         let window = window_of(&model);
-        // Whoever writes must be able to read it: the configured model, or the conversation's own when that one fails.
+        // The material must fit into both candidate models: the configured one, and the
+        // conversation's own as fallback.
         let narrowest = config
             .model_name
             .as_deref()
@@ -58,7 +60,9 @@ impl Compactor {
             .into_iter()
             .chain(window)
             .min();
-        let readable = narrowest.map_or(MOST_MATERIAL, |window| window - window / READING_SHARE);
+        let readable = narrowest.map_or(MAX_MATERIAL_TOKENS, |window| {
+            window - window / READING_SHARE
+        });
         let trim = config
             .trim_tokens_to_summarize
             .map_or(readable, |trim| trim.min(readable));
@@ -75,30 +79,31 @@ impl Compactor {
         }
     }
 
-    /// The rules.
+    /// The compaction policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Shortens when the rules call for it.
+    /// Compacts the thread if the policy requires it.
     pub async fn when_due(
         &self,
         state: &ThreadState,
-        asker: Asker<'_>,
+        caller: Caller<'_>,
     ) -> Result<Option<Compaction>, ModelError> {
         if self.policy.is_due(&View::of(state)) {
-            self.compact(state, None, asker).await
+            self.compact(state, None, caller).await
         } else {
             Ok(None)
         }
     }
 
-    /// Shortens to `keep`, or to what the rules keep; `None` where there is too little to shorten.
+    /// Compacts the thread down to `keep`, or to the configured size; `None` if there is too little
+    /// to compact.
     pub async fn compact(
         &self,
         state: &ThreadState,
         keep: Option<ContextSize>,
-        asker: Asker<'_>,
+        caller: Caller<'_>,
     ) -> Result<Option<Compaction>, ModelError> {
         let view = View::of(state);
         let Some(at) = self.policy.cut(&view, keep) else {
@@ -106,7 +111,7 @@ impl Compactor {
         };
         let summary = self
             .writer
-            .write(view.summary(), view.before(at), &self.model, asker)
+            .write(view.summary(), view.before(at), &self.model, caller)
             .await?;
         Ok(Some(Compaction {
             update: view.cut_at(at, &summary),
@@ -115,7 +120,7 @@ impl Compactor {
         }))
     }
 
-    /// The tokens of what the model sees.
+    /// Estimates the tokens of the messages that the model sees.
     pub fn tokens(&self, state: &ThreadState) -> u64 {
         let view = View::of(state);
         self.policy.family.tokens(view.size())

@@ -1,7 +1,9 @@
-//! The last resort of a request that is too large, such as when no model would write a summary: it is made to fit.
+//! Fits a request into the model's window as a last resort, for example if no model could write a
+//! summary.
 //!
-//! The oldest messages go first, whole answers with their results, but not the summary and not what the user asked last. If that is
-//! not enough, the largest texts lose their middle.
+//! The oldest messages are dropped first, answers together with their results, but never the
+//! summary and the last user message. If that is not enough, the largest texts are shortened in the
+//! middle.
 
 use serde_json::Value;
 
@@ -11,14 +13,14 @@ use crate::middlewares::memory::NAME as MEMORY;
 use crate::middlewares::real_user::is_real_user_message;
 use crate::models::TokenFamily;
 
-/// The least that is left of a text, in letters.
-const LEAST_LETTERS: usize = 200;
-/// Letters that a message has besides its text.
-const ENVELOPE_LETTERS: usize = 20;
-/// What stands where the middle was.
+/// Minimum length of a shortened text, in characters.
+const MIN_CHARS: usize = 200;
+/// Fixed size of a message in addition to its text, in characters.
+const ENVELOPE_CHARS: usize = 20;
+/// Marker that replaces the removed middle.
 const MARKER: &str = "\n[...]\n";
 
-/// The same messages, or as much of them as is at most `room` tokens.
+/// Returns the messages, reduced to at most `room` tokens as far as possible.
 pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) -> Vec<Message> {
     let mut size = family.tokens_of(&messages);
     if size <= room {
@@ -29,13 +31,13 @@ pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) ->
     let mut kept = Vec::with_capacity(messages.len());
     let mut dropping = true;
     for (at, message) in messages.drain(..).enumerate() {
-        let stays = is_summary(&message)
+        let is_required = is_summary(&message)
             || message.name.as_deref() == Some(MEMORY)
             || Some(at) == newest_user
             || at >= last_group;
-        // A result goes with its call.
+        // A result is dropped together with its call.
         dropping &= size > room || message.tool_call_id().is_some();
-        if dropping && !stays {
+        if dropping && !is_required {
             size = size.saturating_sub(family.tokens_of([&message]));
         } else {
             kept.push(message);
@@ -44,7 +46,8 @@ pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) ->
     shorten_largest(kept, size, room, family)
 }
 
-/// The last answer with its results, or the last message.
+/// Returns the index of the last answer that is followed only by its results, or of the last
+/// message.
 fn start_of_last_group(messages: &[Message]) -> usize {
     let results = messages
         .iter()
@@ -60,28 +63,29 @@ fn shorten_largest(
     room: u64,
     family: TokenFamily,
 ) -> Vec<Message> {
-    let mut at_their_least = vec![false; messages.len()];
+    let mut is_minimal = vec![false; messages.len()];
     while size > room {
         let tokens = |message: &Message| family.tokens_of([message]);
         let longer = messages
             .iter()
             .map(tokens)
             .enumerate()
-            .filter(|(at, _)| !at_their_least[*at]);
+            .filter(|(at, _)| !is_minimal[*at]);
         let Some((at, before)) = longer.max_by_key(|(_, tokens)| *tokens) else {
             break;
         };
-        // Down to what is wanted, but no text for all of them.
-        let wanted = before.saturating_sub(size - room).max(before / 2);
-        let letters = family.letters(wanted).saturating_sub(ENVELOPE_LETTERS);
+        // A text is shortened to the required size, but by half at most: the cut is spread over
+        // several texts.
+        let target = before.saturating_sub(size - room).max(before / 2);
+        let max_chars = family.narrow_chars(target).saturating_sub(ENVELOPE_CHARS);
         let shorter = shortened(
             &messages[at],
-            letters.max(LEAST_LETTERS),
-            family.wide_letters(),
+            max_chars.max(MIN_CHARS),
+            family.narrow_chars_per_wide(),
         );
         let after = tokens(&shorter);
         if after >= before {
-            at_their_least[at] = true;
+            is_minimal[at] = true;
             continue;
         }
         size -= before - after;
@@ -90,17 +94,18 @@ fn shorten_largest(
     messages
 }
 
-/// The message with about so many letters, of which a wide one counts `wide`.
-fn shortened(message: &Message, letters: usize, wide: usize) -> Message {
+/// Shortens the texts of a message to about `max_chars` characters, where a non-ASCII character
+/// counts as `wide` characters.
+fn shortened(message: &Message, max_chars: usize, wide: usize) -> Message {
     message.with(|body| {
         body.content = match std::mem::take(&mut body.content) {
-            Content::Text(text) => Content::Text(bounded_by(text, letters, wide)),
+            Content::Text(text) => Content::Text(bounded_by(text, max_chars, wide)),
             Content::Blocks(blocks) => {
-                Content::Text(bounded_by(Content::Blocks(blocks).text(), letters, wide))
+                Content::Text(bounded_by(Content::Blocks(blocks).text(), max_chars, wide))
             }
         };
         if let MessageKind::Ai { tool_calls, .. } = &mut body.kind {
-            let share = letters / tool_calls.len().max(1);
+            let share = max_chars / tool_calls.len().max(1);
             tool_calls
                 .iter_mut()
                 .flat_map(|call| call.args.values_mut())
@@ -109,38 +114,39 @@ fn shortened(message: &Message, letters: usize, wide: usize) -> Message {
     })
 }
 
-fn shorten_value(value: &mut Value, letters: usize, wide: usize) {
+fn shorten_value(value: &mut Value, max_chars: usize, wide: usize) {
     match value {
-        Value::String(text) => *text = bounded_by(std::mem::take(text), letters, wide),
+        Value::String(text) => *text = bounded_by(std::mem::take(text), max_chars, wide),
         Value::Array(_) | Value::Object(_) => {
             let text = value.to_string();
-            if text.len() > letters {
-                *value = Value::String(bounded_by(text, letters, wide));
+            if text.len() > max_chars {
+                *value = Value::String(bounded_by(text, max_chars, wide));
             }
         }
         _ => {}
     }
 }
 
-/// A text of at most so many letters: two thirds of them from its beginning, the rest from its end. Wide letters count twice, for
-/// they weigh more.
-pub(crate) fn bounded(text: String, letters: usize) -> String {
-    bounded_by(text, letters, 2)
+/// Shortens a text to at most `max_chars` characters: two thirds from its beginning, one third from
+/// its end. A non-ASCII character counts as two, because it needs more tokens.
+pub(crate) fn bounded(text: String, max_chars: usize) -> String {
+    bounded_by(text, max_chars, 2)
 }
 
-/// The same where wide letters count `wide`.
-fn bounded_by(text: String, letters: usize, wide: usize) -> String {
+/// Same as [`bounded`], where a non-ASCII character counts as `wide` characters.
+fn bounded_by(text: String, max_chars: usize, wide: usize) -> String {
     let weight = |letter: char| if letter.is_ascii() { 1 } else { wide };
-    if text.chars().map(weight).sum::<usize>() <= letters {
+    if text.chars().map(weight).sum::<usize>() <= max_chars {
         return text;
     }
-    let room = letters.saturating_sub(MARKER.len());
-    let take = |most: usize, letters: &mut dyn Iterator<Item = char>| {
-        let mut left = most;
-        letters
+    let room = max_chars.saturating_sub(MARKER.len());
+    let take = |max: usize, chars: &mut dyn Iterator<Item = char>| {
+        let mut remaining = max;
+        chars
             .take_while(|letter| {
-                left.checked_sub(weight(*letter))
-                    .map(|rest| left = rest)
+                remaining
+                    .checked_sub(weight(*letter))
+                    .map(|rest| remaining = rest)
                     .is_some()
             })
             .collect::<Vec<char>>()

@@ -1,4 +1,4 @@
-//! Making a request fit.
+//! Tests of fitting a request into a window.
 
 use super::*;
 
@@ -12,13 +12,13 @@ fn texts(messages: &[Message]) -> Vec<String> {
 }
 
 #[test]
-fn what_fits_is_left_alone() {
+fn fitting_request_is_unchanged() {
     let messages = vec![Message::human("q"), Message::ai("a")];
     assert_eq!(fit(messages.clone(), 100, FAMILY), messages);
 }
 
 #[test]
-fn the_oldest_go_first_but_not_what_the_user_asked_last() {
+fn oldest_are_dropped_first_but_not_last_user_message() {
     let old = || Message::ai("x".repeat(4_000));
     let messages = vec![
         Message::human("first"),
@@ -34,7 +34,7 @@ fn the_oldest_go_first_but_not_what_the_user_asked_last() {
 }
 
 #[test]
-fn texts_that_cannot_go_lose_their_middle() {
+fn required_texts_are_shortened_in_the_middle() {
     let messages = vec![Message::human(format!("begin{}end", "x".repeat(100_000)))];
     let text = texts(&fit(messages, 1_000, FAMILY)).remove(0);
     assert!(text.starts_with("begin") && text.ends_with("end") && text.contains("[...]"));
@@ -42,7 +42,7 @@ fn texts_that_cannot_go_lose_their_middle() {
 }
 
 #[test]
-fn a_bounded_text_keeps_its_ends() {
+fn bounded_text_keeps_its_ends() {
     assert_eq!(bounded("short".to_owned(), 10), "short");
     assert_eq!(
         bounded("a".repeat(20) + &"z".repeat(20), 19),
@@ -52,7 +52,7 @@ fn a_bounded_text_keeps_its_ends() {
 }
 
 #[test]
-fn wide_letters_are_made_to_fit_as_well() {
+fn wide_characters_are_fitted() {
     for family in [
         TokenFamily::OpenAi,
         TokenFamily::Claude,

@@ -1,4 +1,5 @@
-//! The middleware: a summary before the model when one is due, and the short view in every request.
+//! Middleware that writes a summary before a model call if the policy requires one, and fits every
+//! request into the window.
 
 use std::collections::HashMap;
 
@@ -12,57 +13,58 @@ use crate::ids::ThreadId;
 use crate::messages::{Message, TextSize};
 use crate::middlewares::middleware::{HookResult, Hooks, Middleware};
 use crate::middlewares::next::ModelNext;
-use crate::models::{Asker, ModelError, ModelRequest};
+use crate::models::{Caller, ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;
 use crate::state::ThreadState;
 
-/// The name under which summaries count.
+/// Caller name under which usage for summaries is recorded.
 const CALLER: &str = "middleware:summarize";
-/// The share of a window that is left for the answer.
+/// Divisor for the share of the window that is reserved for the answer.
 const ANSWER_SHARE: u64 = 8;
 
-/// How long a thread is left as it is after no model would summarize it: requests are made to fit meanwhile.
-const REST: TimeDelta = TimeDelta::minutes(2);
-/// Threads that rest.
-const MOST_RESTING: usize = 1_000;
+/// Cooldown of a thread after a failed summary; requests are fitted meanwhile.
+const COOLDOWN: TimeDelta = TimeDelta::minutes(2);
+/// Maximum number of threads in cooldown.
+const MAX_COOLDOWNS: usize = 1_000;
 
-/// Shortens what the model sees; the thread keeps everything.
+/// Compacts what the model sees; the thread retains all messages.
 #[derive(Debug)]
 pub struct SummarizationMiddleware {
     compactor: Compactor,
-    /// Until when.
-    resting: Mutex<HashMap<ThreadId, DateTime<Utc>>>,
+    /// End of the cooldown per thread.
+    cooldowns: Mutex<HashMap<ThreadId, DateTime<Utc>>>,
 }
 
 impl SummarizationMiddleware {
-    /// Shortens by these rules.
+    /// Creates the middleware with this compactor.
     pub fn new(compactor: Compactor) -> Self {
         Self {
             compactor,
-            resting: Mutex::default(),
+            cooldowns: Mutex::default(),
         }
     }
 
-    fn rests(&self, ctx: &RunContext) -> bool {
+    fn is_cooling_down(&self, ctx: &RunContext) -> bool {
         let now = ctx.clock.now();
-        self.resting
+        self.cooldowns
             .lock()
             .get(&ctx.thread_id)
             .is_some_and(|until| now < *until)
     }
 
-    fn let_rest(&self, ctx: &RunContext) {
+    fn start_cooldown(&self, ctx: &RunContext) {
         let now = ctx.clock.now();
-        let mut resting = self.resting.lock();
-        if resting.len() >= MOST_RESTING {
-            resting.retain(|_, until| now < *until);
+        let mut cooldowns = self.cooldowns.lock();
+        if cooldowns.len() >= MAX_COOLDOWNS {
+            cooldowns.retain(|_, until| now < *until);
         }
-        if resting.len() < MOST_RESTING {
-            resting.insert(ctx.thread_id.clone(), now + REST);
+        if cooldowns.len() < MAX_COOLDOWNS {
+            cooldowns.insert(ctx.thread_id.clone(), now + COOLDOWN);
         }
     }
 
-    /// The tokens that messages may have beside all else in a request; no limit where the model's window is unknown.
+    /// Returns the tokens available for messages in a request; `None` if the model's window is
+    /// unknown.
     fn room(&self, request: &ModelRequest) -> Option<u64> {
         let policy = self.compactor.policy();
         let window = policy.window?;
@@ -70,14 +72,14 @@ impl SummarizationMiddleware {
             let parameters = serde_json::to_string(&tool.parameters).unwrap_or_default();
             TextSize::of(&tool.description).and(TextSize::of(&parameters))
         });
-        let beside = schemas.sum::<TextSize>().and(
+        let other = schemas.sum::<TextSize>().and(
             request
                 .system
                 .as_deref()
                 .map(TextSize::of)
                 .unwrap_or_default(),
         );
-        Some((window - window / ANSWER_SHARE).saturating_sub(policy.family.tokens(beside)))
+        Some((window - window / ANSWER_SHARE).saturating_sub(policy.family.tokens(other)))
     }
 }
 
@@ -92,21 +94,21 @@ impl Middleware for SummarizationMiddleware {
     }
 
     async fn before_model(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        if self.rests(ctx) {
+        if self.is_cooling_down(ctx) {
             return Ok(Default::default());
         }
         match self
             .compactor
-            .when_due(state, Asker::within(ctx, CALLER))
+            .when_due(state, Caller::within(ctx, CALLER))
             .await
         {
             Ok(compaction) => Ok(compaction
-                .map(|done| done.update)
+                .map(|compaction| compaction.update)
                 .unwrap_or_default()
                 .into()),
             Err(error) => {
-                tracing::warn!(%error, thread_id = %ctx.thread_id, "a conversation could not be summarized; it is tried again in a while");
-                self.let_rest(ctx);
+                tracing::warn!(%error, thread_id = %ctx.thread_id, "cannot summarize the thread, trying again after a cooldown");
+                self.start_cooldown(ctx);
                 Ok(Default::default())
             }
         }

@@ -1,12 +1,13 @@
-//! Keeps long conversations within what their model can read.
+//! Keeps long conversations within their model's window.
 //!
-//! The thread keeps every message. Two channels say what the model gets instead of the oldest ones: the summary, and the message
-//! with which the rest begins (`view`). `policy` decides when and where to cut, `write` asks a model for the
-//! summary, `ledger` tells beside it which tasks were handed out and which skills were read, `fit` makes a request fit whatever became of that.
+//! The thread retains every message. Two channels define what replaces the oldest ones for the
+//! model: the summary, and the id of the first message after it (`view`). `policy` decides when and
+//! where to cut, `write` requests the summary from a model, `digest` lists delegated tasks and
+//! skills next to it, and `fit` makes a request fit in any case.
 
 mod compact;
+mod digest;
 mod fit;
-mod ledger;
 mod middleware;
 mod policy;
 mod view;

@@ -1,28 +1,28 @@
-//! When a conversation is summarized, and from where on it is kept as it is: pure decisions.
+//! Decides when a conversation is summarized and which messages stay unchanged. Pure.
 
 use super::view::View;
 use crate::config::{ContextSize, ContextUnit, SummarizationConfig};
 use crate::messages::Message;
 use crate::models::TokenFamily;
 
-/// The least part of what is kept that is summarized unasked: one in so many.
-const FAIR_PART: usize = 4;
+/// Divisor for the minimum share of the visible messages that an automatic cut must cover.
+const MIN_CUT_DIVISOR: usize = 4;
 
-/// The rules for one model.
+/// Compaction policy for one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// Sizes any of which is too large.
+    /// Triggers; reaching any of these sizes requires a compaction.
     pub triggers: Vec<ContextSize>,
-    /// How much stays as it is.
+    /// Size of the part that stays unchanged.
     pub keep: ContextSize,
-    /// The tokens that one call of the model takes.
+    /// Context window of the model, in tokens.
     pub window: Option<u64>,
-    /// How the model counts.
+    /// Tokenizer family of the model.
     pub family: TokenFamily,
 }
 
 impl Policy {
-    /// The rules of a configuration for a model of this family and window.
+    /// Creates the configured policy for a model of this family and window.
     pub fn new(config: &SummarizationConfig, window: Option<u64>, family: TokenFamily) -> Self {
         Self {
             triggers: config.triggers().to_vec(),
@@ -32,7 +32,7 @@ impl Policy {
         }
     }
 
-    /// Whether the model's view has grown too large.
+    /// Reports whether the model's view has reached a trigger.
     pub fn is_due(&self, view: &View<'_>) -> bool {
         if self.triggers.is_empty() {
             return false;
@@ -47,7 +47,8 @@ impl Policy {
         })
     }
 
-    /// The tokens of a view: what the provider counted as far as it went, the rest estimated.
+    /// Returns the tokens of a view: the provider's count plus an estimate for later messages, but
+    /// at least the estimate for the whole view.
     pub fn tokens(&self, view: &View<'_>) -> u64 {
         let estimated = self.family.tokens(view.size());
         view.counted().map_or(estimated, |(counted, since)| {
@@ -55,12 +56,14 @@ impl Policy {
         })
     }
 
-    /// Where to cut [`View::kept`], or nothing when too little would go. `keep` stands in for the configured size.
+    /// Returns the position in [`View::kept`] at which to cut, or `None` if too little would be
+    /// removed. `keep` replaces the configured size.
     ///
-    /// What is kept is never more than half of what is too large, for else a cut would be due again with the next message.
+    /// The remaining part is never more than half of a trigger, because otherwise the next message
+    /// would require another cut.
     pub fn cut(&self, view: &View<'_>, keep: Option<ContextSize>) -> Option<usize> {
         let kept = view.kept();
-        let wanted = self.start_of(kept, keep.unwrap_or(self.keep));
+        let requested = self.start_of(kept, keep.unwrap_or(self.keep));
         let halves = self.triggers.iter().map(|trigger| {
             let half = ContextSize {
                 value: trigger.value / 2.0,
@@ -73,13 +76,14 @@ impl Policy {
             .map(|window| self.start_within(kept, window / 2));
         let at = halves
             .chain(room)
-            .fold(wanted, usize::max)
+            .fold(requested, usize::max)
             .min(kept.len().saturating_sub(1));
         let at = pair_safe(kept, at);
-        // A summary of a single message says no less than the message, and one of few more with every step costs more than it saves.
+        // A summary of a single message has no benefit, and frequent small summaries cost more than
+        // they save.
         let is_worth_it = keep.is_some()
-            || at * FAIR_PART >= kept.len()
-            || self.size_of(&kept[..at]) * FAIR_PART as u64 >= self.size_of(kept);
+            || at * MIN_CUT_DIVISOR >= kept.len()
+            || self.size_of(&kept[..at]) * MIN_CUT_DIVISOR as u64 >= self.size_of(kept);
         (at >= 2 && at < kept.len() && is_worth_it).then_some(at)
     }
 
@@ -87,7 +91,7 @@ impl Policy {
         self.family.tokens_of(messages)
     }
 
-    /// A size in tokens; `None` where it is no such size.
+    /// Converts a size to tokens; `None` if it is in messages, or a fraction of an unknown window.
     fn in_tokens(&self, size: ContextSize) -> Option<u64> {
         match size.unit {
             ContextUnit::Messages => None,
@@ -98,7 +102,8 @@ impl Policy {
         }
     }
 
-    /// The place from which on at most `size` is left. A share of an unknown window is no limit.
+    /// Returns the position from which at most `size` remains. A fraction of an unknown window is
+    /// no limit.
     fn start_of(&self, messages: &[Message], size: ContextSize) -> usize {
         match (size.unit, self.in_tokens(size)) {
             (ContextUnit::Messages, _) => {
@@ -122,8 +127,8 @@ impl Policy {
     }
 }
 
-/// The nearest place that splits no call from its result: before the answer that made the call, or, where there is none, behind
-/// the results.
+/// Returns the nearest position that separates no call from its result: before the answer with the
+/// call, or, if there is none, behind the results.
 pub(super) fn pair_safe(messages: &[Message], at: usize) -> usize {
     let Some(call) = messages.get(at).and_then(Message::tool_call_id) else {
         return at;

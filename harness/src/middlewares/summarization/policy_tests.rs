@@ -1,4 +1,4 @@
-//! When and where a conversation is cut.
+//! Tests of the time and the position of a cut.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn due(policy: &Policy, state: &ThreadState) -> bool {
 }
 
 #[test]
-fn any_trigger_is_enough_and_a_share_of_an_unknown_window_is_none() {
+fn any_trigger_suffices_and_fraction_needs_known_window() {
     assert!(!due(&policy(json!({}), None), &chat(100)));
     assert!(due(&by_messages(10, 4), &chat(5)) && !due(&by_messages(11, 4), &chat(5)));
     let long = state_of([Message::human("x".repeat(4_000))]);
@@ -91,7 +91,7 @@ fn any_trigger_is_enough_and_a_share_of_an_unknown_window_is_none() {
 }
 
 #[test]
-fn what_the_provider_counted_wins_over_a_smaller_estimate() {
+fn provider_count_wins_over_smaller_estimate() {
     let policy = policy(json!({"trigger": {"type": "tokens", "value": 5_000}}), None);
     let counted = state_of([
         Message::human("q"),
@@ -106,7 +106,7 @@ fn what_the_provider_counted_wins_over_a_smaller_estimate() {
 }
 
 #[test]
-fn a_count_from_before_a_cut_is_not_held_against_what_is_left() {
+fn token_count_before_cut_is_ignored() {
     let policy = policy(json!({"trigger": {"type": "tokens", "value": 5_000}}), None);
     let mut state = state_of([
         Message::human("q"),
@@ -120,14 +120,14 @@ fn a_count_from_before_a_cut_is_not_held_against_what_is_left() {
 }
 
 #[test]
-fn a_cut_keeps_what_is_asked_for_but_no_more_than_half_of_what_is_too_much() {
+fn cut_keeps_requested_size_up_to_half_of_trigger() {
     let cut = |policy: &Policy, turns| policy.cut(&View::of(&chat(turns)), None);
     assert_eq!(cut(&by_messages(30, 4), 10), Some(16));
     assert_eq!(cut(&by_messages(20, 19), 10), Some(10));
     assert_eq!(
         cut(&by_messages(2, 1), 1),
         None,
-        "a single message is its own summary"
+        "a single message is not summarized"
     );
     let keep = ContextSize {
         value: 6.0,
@@ -140,7 +140,7 @@ fn a_cut_keeps_what_is_asked_for_but_no_more_than_half_of_what_is_too_much() {
 }
 
 #[test]
-fn a_cut_splits_no_call_from_its_results() {
+fn cut_never_separates_call_from_results() {
     let messages = [
         Message::human("q"),
         Message::ai("a"),
@@ -159,12 +159,12 @@ fn a_cut_splits_no_call_from_its_results() {
     assert_eq!(
         pair_safe(&[result("z"), result("z"), Message::ai("a")], 0),
         2,
-        "results of nobody are passed over"
+        "results of unknown origin are skipped"
     );
 }
 
 #[test]
-fn what_the_user_asked_last_stays_in_view() {
+fn last_user_message_stays_in_view() {
     let mut state = state_of([
         Message::human("old"),
         Message::ai("a"),
@@ -184,11 +184,11 @@ fn what_the_user_asked_last_stays_in_view() {
     assert_eq!(seen.len(), 4);
     assert!(seen[0].contains("&lt;notes&gt;"));
     assert_eq!(&seen[1..], ["go", "", "r"]);
-    assert_eq!(state.messages().len(), 7, "the thread keeps everything");
+    assert_eq!(state.messages().len(), 7, "the thread retains all messages");
 }
 
 #[test]
-fn a_summary_outlives_the_message_that_was_kept_first() {
+fn summary_survives_removal_of_first_kept_message() {
     let mut state = state_of([
         Message::human("old"),
         Message::ai("a"),

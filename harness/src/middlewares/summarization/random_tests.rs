@@ -1,4 +1,5 @@
-//! Random conversations: whatever is cut, the view is paired and fits; whatever fails, the thread keeps everything.
+//! Tests with random conversations: after any cut the view is paired and fits, and after any
+//! failure the thread retains all messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,13 +27,14 @@ use crate::runtime::agent::{Agent, AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};
 use crate::testkit::at;
 
-/// The window of the models in these tests, in tokens.
+/// Window of the models in these tests, in tokens.
 const WINDOW: u64 = 4_000;
 
-/// The same for whole agents, whose system text and tools take their share.
+/// Window for tests of complete agents: their system prompt and tools need a share of it.
 const AGENT_WINDOW: u64 = 16_000;
 
-/// One turn: how long the question is, and for each step how many calls it has and how long their results are.
+/// Turn of a conversation: the length of the question, and per step the number of calls and the
+/// length of their results.
 type Turn = (usize, Vec<(usize, usize)>);
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
@@ -65,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_view_is_paired_and_fits_after_every_step(turns in turns(), trigger in 4..40_u64, keep in 1..30_u64) {
+    fn view_is_paired_and_fits_after_every_step(turns in turns(), trigger in 4..40_u64, keep in 1..30_u64) {
         let config = json!({"trigger": [{"type": "messages", "value": trigger}, {"type": "fraction", "value": 0.8}],
                             "keep": {"type": "messages", "value": keep}});
         let policy = Policy::new(&serde_json::from_value(config).unwrap(), Some(WINDOW), TokenFamily::Other);
@@ -74,7 +76,7 @@ proptest! {
         for (number, turn) in turns.iter().enumerate() {
             for message in messages_of(turn, number) {
                 state.apply(StateUpdate::messages([message]), &ids).unwrap();
-                // A model is asked only after complete results.
+                // A model is called only after complete results.
                 let view = View::of(&state).messages();
                 if repair(view.clone()) != view {
                     continue;
@@ -100,15 +102,15 @@ proptest! {
     }
 }
 
-/// Calls a tool, then answers. Asked for a summary, it fails three times out of four.
+/// Model that calls a tool and then answers. Three of four summary requests fail.
 #[derive(Debug)]
-struct Moody {
+struct FlakyModel {
     info: ModelInfo,
     summaries: AtomicU64,
     asked: Mutex<Vec<Vec<Message>>>,
 }
 
-impl Moody {
+impl FlakyModel {
     fn new() -> Arc<Self> {
         let info = ModelInfo {
             name: "moody".to_owned(),
@@ -123,7 +125,7 @@ impl Moody {
         })
     }
 
-    /// Its answer to a conversation.
+    /// Returns the model's reply to a conversation.
     fn answer(messages: &[Message]) -> Reply {
         let asks_for_summary = messages[0].content.text().contains("<new_messages>");
         if asks_for_summary {
@@ -138,7 +140,7 @@ impl Moody {
 }
 
 #[async_trait]
-impl ChatModel for Moody {
+impl ChatModel for FlakyModel {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -169,7 +171,7 @@ impl ChatModel for Moody {
     }
 }
 
-/// A lead agent with this model.
+/// Lead agent with this model.
 fn agent(model: Arc<dyn ChatModel>, summarization: Value) -> Arc<dyn Agent> {
     let entry = ModelEntry {
         context_window: Some(AGENT_WINDOW),
@@ -187,15 +189,15 @@ fn agent(model: Arc<dyn ChatModel>, summarization: Value) -> Arc<dyn Agent> {
         .unwrap()
 }
 
-/// A long question, so that few of them fill a window.
+/// Long question, so that few of them fill a window.
 fn asked(turn: u64) -> String {
     format!("question {turn}\n{}", "word ".repeat(800))
 }
 
 #[tokio::test]
-async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summaries() {
+async fn history_of_500_turns_survives_failing_summaries() {
     let config = json!({"enabled": true, "trigger": {"type": "messages", "value": 30}, "keep": {"type": "messages", "value": 10}});
-    let model = Moody::new();
+    let model = FlakyModel::new();
     let agent = agent(model.clone(), config);
     let mut state = ThreadState::default();
     for turn in 0..500 {
@@ -208,22 +210,22 @@ async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summar
         let tried = model.summaries.load(Ordering::Relaxed);
         let change = |ctx: &mut RunContext| {
             ctx.ids = Arc::new(SeededIds::new(1_000_000 + turn * 1_000));
-            // A minute a turn: who failed is let alone for two.
+            // Turns are one minute apart, and the cooldown after a failure is two minutes.
             ctx.clock = Arc::new(ManualClock::starting_at(at(
                 i64::try_from(turn).unwrap() * 60
             )));
         };
-        let said = run(&agent, fresh(state), change).await;
-        assert!(said.outcome.is_ok());
+        let output = run(&agent, fresh(state), change).await;
+        assert!(output.outcome.is_ok());
         assert!(
             model.summaries.load(Ordering::Relaxed) - tried <= 1,
-            "not at every step"
+            "at most one summary is tried per run"
         );
         for messages in std::mem::take(&mut *model.asked.lock()) {
             assert_eq!(repair(messages.clone()), messages);
             assert!(
                 TokenFamily::Other.tokens_of(&messages) <= AGENT_WINDOW,
-                "it fits whatever became of the summary"
+                "the request fits with and without a summary"
             );
             assert!(messages.iter().any(|message| {
                 message
@@ -233,7 +235,7 @@ async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summar
                     .any(|line| line == format!("question {turn}"))
             }));
         }
-        state = said.state().clone();
+        state = output.state().clone();
     }
     let questions: Vec<String> = state
         .messages()
@@ -245,13 +247,12 @@ async fn a_thread_of_five_hundred_turns_keeps_its_history_through_failing_summar
     assert_eq!(state.messages().len(), 2_000);
     assert!(
         View::of(&state).kept().len() < 160,
-        "summaries came through now and then"
+        "some summaries succeeded"
     );
 }
 
 #[tokio::test]
-async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_counts_as_the_middlewares()
- {
+async fn summary_replaces_old_messages_and_counts_for_middleware() {
     let config = json!({"enabled": true, "trigger": {"type": "messages", "value": 6}, "keep": {"type": "messages", "value": 2}});
     let model = ReplayModel::new([Reply::Say("the notes"), Reply::Say("the answer")]);
     let agent = agent(model.clone(), config);
@@ -261,14 +262,14 @@ async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_count
             Message::human(format!("q{n}")),
         ]
     }));
-    let said = run(&agent, fresh(state), |_| {}).await;
-    assert_eq!(said.state().messages().len(), 7);
+    let output = run(&agent, fresh(state), |_| {}).await;
+    assert_eq!(output.state().messages().len(), 7);
     assert_eq!(
-        said.state().channel("summary_text"),
+        output.state().channel("summary_text"),
         Some(&json!("the notes"))
     );
     let asked: Vec<Vec<String>> = model
-        .asked()
+        .requests()
         .iter()
         .map(|request| {
             request
@@ -287,7 +288,7 @@ async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_count
         "{:?}",
         asked[1]
     );
-    let callers: Vec<&str> = said
+    let callers: Vec<&str> = output
         .events
         .iter()
         .filter_map(|event| {
@@ -299,7 +300,7 @@ async fn a_summary_takes_the_place_of_old_messages_in_the_next_request_and_count
         })
         .collect();
     assert_eq!(callers, ["middleware:summarize", "lead_agent"]);
-    let streamed: String = said
+    let streamed: String = output
         .events
         .iter()
         .filter_map(|event| {

@@ -1,47 +1,50 @@
-//! What of a conversation its model gets to see.
+//! Part of a conversation that its model sees.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::ledger::ledger;
+use super::digest::digest;
 use crate::messages::marks::escaped;
 use crate::messages::{Message, TextSize, kwargs};
 use crate::middlewares::real_user::is_real_user_message;
 use crate::state::{StateUpdate, ThreadState};
 
-/// The channel with the summary.
+/// State channel with the summary.
 pub const SUMMARY_TEXT: &str = "summary_text";
-/// The channel that says what the summary stands for.
+/// State channel with the position of the cut.
 pub const SUMMARY_CUT: &str = "summary_cut";
-/// The name by which a summary is told from what a person wrote.
+/// Name that distinguishes a summary from a user message.
 const SUMMARY_NAME: &str = "summary";
 
-/// Where a summary was made.
+/// Position of a summary in the thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Cut {
-    /// The first message that the summary does not stand for.
+    /// Id of the first message after the summary.
     first_kept: String,
-    /// The last message that it stands for: the cut is behind it when a guard has taken back the one that was kept first.
+    /// Id of the last message that the summary covers. It locates the cut if a guard has removed
+    /// the message `first_kept`.
     #[serde(default)]
     last_covered: String,
-    /// The last message of the thread then: what providers counted up to here, they counted with the messages that went.
+    /// Id of the thread's last message at the time of the cut. Token counts of providers up to here
+    /// include the removed messages.
     made_at: String,
 }
 
-/// The part of a thread that its model sees.
+/// Part of a thread that its model sees.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     all: &'a [Message],
-    /// What stands for the messages before `first`.
+    /// Summary of the messages before `first`.
     summary: Option<&'a str>,
-    /// The place of the first message that is seen.
+    /// Index of the first visible message.
     first: usize,
-    /// The place behind the last message that was there when the summary was made.
+    /// Index after the last message that existed when the summary was made.
     counted_from: usize,
 }
 
 impl<'a> View<'a> {
-    /// The view of a thread's state. A cut whose messages are gone, with a history that was rewritten, says nothing any more.
+    /// Creates the view of a thread's state. A cut whose messages no longer exist, because the
+    /// history was rewritten, is ignored.
     pub fn of(state: &'a ThreadState) -> Self {
         let all = state.messages();
         let summary = state
@@ -59,16 +62,16 @@ impl<'a> View<'a> {
                 counted_from: 0,
             };
         };
-        let place = |id: &str| {
+        let position = |id: &str| {
             all.iter()
                 .rposition(|message| message.id.as_deref() == Some(id))
         };
-        match place(&cut.first_kept).or_else(|| place(&cut.last_covered).map(|at| at + 1)) {
+        match position(&cut.first_kept).or_else(|| position(&cut.last_covered).map(|at| at + 1)) {
             Some(first) => Self {
                 all,
                 summary,
                 first,
-                counted_from: place(&cut.made_at).map_or(first, |at| at + 1),
+                counted_from: position(&cut.made_at).map_or(first, |at| at + 1),
             },
             None => Self {
                 all,
@@ -79,94 +82,99 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The messages that are seen as they are.
+    /// Messages after the cut, which the model sees unchanged.
     pub fn kept(&self) -> &'a [Message] {
         &self.all[self.first..]
     }
 
-    /// The summary of those before.
+    /// Summary of the messages before the cut.
     pub fn summary(&self) -> Option<&'a str> {
         self.summary
     }
 
-    /// The messages that a cut before `place` of [`View::kept`] would take away.
-    pub fn before(&self, place: usize) -> &'a [Message] {
-        &self.kept()[..place]
+    /// Messages that a cut at `position` of [`View::kept`] would remove.
+    pub fn before(&self, position: usize) -> &'a [Message] {
+        &self.kept()[..position]
     }
 
-    /// What the user asked last, where that lies before the cut: nothing else may be forgotten so little.
+    /// Last user message, if it is before the cut: the model must always see it.
     pub fn pinned(&self) -> Option<&'a Message> {
         let newest = self.all.iter().rposition(is_real_user_message)?;
         (newest < self.first).then(|| &self.all[newest])
     }
 
-    /// The messages that are told as they are, in order.
-    pub fn told(&self) -> impl Iterator<Item = &'a Message> {
+    /// All messages that the model sees unchanged, in order.
+    pub fn visible_messages(&self) -> impl Iterator<Item = &'a Message> {
         self.pinned().into_iter().chain(self.kept())
     }
 
-    /// What is told beside the summary as it was.
-    fn ledger(&self) -> Option<String> {
-        self.summary.and_then(|_| ledger(&self.all[..self.first]))
+    /// Digest of the messages before the cut, which follows the summary.
+    fn digest(&self) -> Option<String> {
+        self.summary.and_then(|_| digest(&self.all[..self.first]))
     }
 
-    /// How much there is to read.
+    /// Size of the view's text.
     pub fn size(&self) -> TextSize {
-        let messages = self.told().map(Message::size).sum::<TextSize>();
-        let beside = [
+        let messages = self.visible_messages().map(Message::size).sum::<TextSize>();
+        let extra = [
             self.summary.map(TextSize::of),
-            self.ledger().as_deref().map(TextSize::of),
+            self.digest().as_deref().map(TextSize::of),
         ];
-        messages.and(beside.into_iter().flatten().sum())
+        messages.and(extra.into_iter().flatten().sum())
     }
 
-    /// What the provider counted at the newest answer that it gave to this view, and the messages since.
+    /// Returns the provider's token count at the newest answer to this view, and the messages
+    /// since.
     pub fn counted(&self) -> Option<(u64, &'a [Message])> {
         let from = self.first.max(self.counted_from);
-        // An answer that is charged for its subagents does not tell how long the conversation is.
-        let tells = |message: &Message| {
+        // Usage that includes subagents does not measure the length of the conversation.
+        let has_full_usage = |message: &Message| {
             message.usage().is_some() && !message.flag(kwargs::SUBAGENT_USAGE_ATTRIBUTED)
         };
-        let newest = self.all[from..].iter().rposition(tells)? + from;
+        let newest = self.all[from..].iter().rposition(has_full_usage)? + from;
         let usage = self.all[newest].usage()?;
         Some((usage.total(), &self.all[newest + 1..]))
     }
 
-    /// The view as the messages of a request.
+    /// Returns the view as the messages of a request.
     pub fn messages(&self) -> Vec<Message> {
-        let ledger = self.ledger();
+        let digest = self.digest();
         let summary = self
             .summary
-            .map(|text| summary_message(text, ledger.as_deref()));
-        summary.into_iter().chain(self.told().cloned()).collect()
+            .map(|text| summary_message(text, digest.as_deref()));
+        summary
+            .into_iter()
+            .chain(self.visible_messages().cloned())
+            .collect()
     }
 
-    /// The update that puts `summary` in the place of what stands before `place` of [`View::kept`].
-    pub fn cut_at(&self, place: usize, summary: &str) -> StateUpdate {
+    /// Returns the update that replaces the messages before `position` of [`View::kept`] by
+    /// `summary`.
+    pub fn cut_at(&self, position: usize, summary: &str) -> StateUpdate {
         let id = |message: Option<&Message>| {
             message
                 .and_then(|message| message.id.clone())
                 .unwrap_or_default()
         };
         let cut = Cut {
-            first_kept: id(self.kept().get(place)),
-            last_covered: id(self.all[..self.first + place].last()),
+            first_kept: id(self.kept().get(position)),
+            last_covered: id(self.all[..self.first + position].last()),
             made_at: id(self.all.last()),
         };
         StateUpdate::channel(SUMMARY_TEXT, summary.into()).and(SUMMARY_CUT, json!(cut))
     }
 }
 
-/// The summary as the model reads it.
-fn summary_message(text: &str, ledger: Option<&str>) -> Message {
+/// Builds the message with the summary for the model.
+fn summary_message(text: &str, digest: Option<&str>) -> Message {
     let mut framed = format!(
         "<conversation_summary>\nNotes on the earlier part of this conversation, which is not shown any more. They tell what \
          happened; they are not a request.\n\n{}\n</conversation_summary>",
         escaped(text)
     );
-    if let Some(ledger) = ledger {
+    if let Some(digest) = digest {
         framed.push_str("\n\n");
-        framed.push_str(ledger);
+        framed.push_str(digest);
     }
     Message::human(framed).with(|body| {
         body.name = Some(SUMMARY_NAME.to_owned());
@@ -175,7 +183,7 @@ fn summary_message(text: &str, ledger: Option<&str>) -> Message {
     })
 }
 
-/// Whether a message is a summary in its frame.
+/// Reports whether a message is a summary.
 pub(super) fn is_summary(message: &Message) -> bool {
     message.is_human() && message.name.as_deref() == Some(SUMMARY_NAME)
 }

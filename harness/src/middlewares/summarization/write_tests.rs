@@ -1,4 +1,4 @@
-//! What a summarizer is shown.
+//! Tests of the material that a summarizer receives.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::clock::SystemClock;
 use crate::models::{ModelCatalog, RetryPolicy};
 
 fn writer(trim: Option<u64>, prompt: Option<&str>) -> Writer {
-    let models = AsideModels {
+    let models = AuxiliaryModels {
         catalog: Arc::new(ModelCatalog::new([], Arc::new(SystemClock))),
         breakers: Arc::default(),
         retry: RetryPolicy::default(),
@@ -22,7 +22,7 @@ fn writer(trim: Option<u64>, prompt: Option<&str>) -> Writer {
 }
 
 #[test]
-fn the_material_is_framed_escaped_and_carries_earlier_notes() {
+fn material_is_framed_escaped_and_has_earlier_notes() {
     let prompt = writer(None, None).prompt(
         Some("old <b>"),
         &[Message::human("hi </new_messages>"), Message::ai("yes")],
@@ -35,7 +35,7 @@ fn the_material_is_framed_escaped_and_carries_earlier_notes() {
 }
 
 #[test]
-fn a_prompt_of_ones_own_takes_the_place_of_ours() {
+fn custom_prompt_replaces_default() {
     assert!(
         writer(None, Some("Short: {messages}!"))
             .prompt(None, &[Message::human("q")])
@@ -49,7 +49,7 @@ fn a_prompt_of_ones_own_takes_the_place_of_ours() {
 }
 
 #[test]
-fn long_messages_are_shortened_before_short_ones_are_left_out() {
+fn long_messages_are_shortened_before_any_is_dropped() {
     let mut messages: Vec<Message> = (0..20)
         .map(|n| Message::human(format!("question {n}")))
         .collect();

@@ -1,10 +1,10 @@
-//! Cuts the middle out of a text.
+//! Removes the middle of a text.
 
-/// Room for the mark, whatever number stands in it.
+/// Space reserved for the mark, in characters.
 const MARK_CHARS: usize = 80;
 
-/// The beginning and the end of `text` around a mark that says how much is missing, together at most `max` characters; cut at
-/// the ends of lines where some are near.
+/// Returns the beginning and the end of `text` around a mark with the number of missing characters,
+/// at most `max` characters in total. Cuts at line ends if they are near.
 pub(super) fn clipped(text: &str, max: usize, head: usize, tail: usize) -> String {
     let total = text.chars().count();
     let room = max.saturating_sub(MARK_CHARS);
@@ -27,19 +27,19 @@ pub(super) fn clipped(text: &str, max: usize, head: usize, tail: usize) -> Strin
     format!("{begin}\n[... {missing} characters are left out here ...]\n{end}")
 }
 
-/// Whether a part may lose so many bytes to end with a line.
+/// Reports whether a part may lose this many bytes to end at a line end.
 fn is_cheap(cost: usize, part: &str) -> bool {
     cost <= part.len() / 4
 }
 
-/// The first characters of a text.
+/// Returns the first characters of a text.
 pub(super) fn first(text: &str, chars: usize) -> &str {
     text.char_indices()
         .nth(chars)
         .map_or(text, |(end, _)| &text[..end])
 }
 
-/// The last characters of a text that has `total`.
+/// Returns the last characters of a text with `total` characters.
 pub(super) fn last(text: &str, chars: usize, total: usize) -> &str {
     &text[first(text, total.saturating_sub(chars)).len()..]
 }

@@ -1,4 +1,5 @@
-//! Keeps long results of tools out of the conversation: the text goes to a file of the thread, the model reads a synopsis.
+//! Moves long tool results out of the conversation: the text is stored in a file of the thread, and
+//! the model reads a synopsis.
 
 mod clip;
 mod synopsis;
@@ -18,14 +19,14 @@ use crate::sandbox::pending_file::Durability;
 use crate::sandbox::{FileHome, VirtualPath};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
-/// The longest tool name within a file name.
+/// Maximum length of the tool's name in a file name, in characters.
 const MAX_NAME_CHARS: usize = 48;
-/// How much of a call's key makes its file unique.
+/// Number of characters of a call's key in its file name, to make it unique.
 const KEY_CHARS: usize = 12;
-/// Tools whose results are logs rather than documents.
+/// Tools with results that are stored as `.log` files; all others are stored as `.txt`.
 const LOGS: [&str; 2] = ["bash", "web_fetch"];
 
-/// Bounds what a result costs in every model call that follows.
+/// Limits the size of tool results, which every later model call repeats.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOutputBudgetMiddleware {
     limits: ToolOutputConfig,
@@ -33,12 +34,12 @@ pub struct ToolOutputBudgetMiddleware {
 }
 
 impl ToolOutputBudgetMiddleware {
-    /// With these limits. Without files, long results are cut.
+    /// Creates the middleware with these limits. Without file storage, long results are cut.
     pub fn new(limits: ToolOutputConfig, files: Option<FileHome>) -> Self {
         Self { limits, files }
     }
 
-    /// The text as it may stand in the conversation; `None` when it may stay.
+    /// Returns the replacement of a text that is too long; `None` if it may stay.
     async fn bounded(&self, call: &ToolCall, text: &str, ctx: &ToolContext) -> Option<String> {
         let limit = self.limits.limit(&call.name)?;
         if !is_longer(text, limit) {
@@ -71,7 +72,8 @@ impl ToolOutputBudgetMiddleware {
         })
     }
 
-    /// Writes the whole text. The name follows from the call, so a call that is made again writes the same file.
+    /// Stores the whole text. The file name is derived from the call, so a repeated call writes the
+    /// same file.
     async fn store(&self, call: &ToolCall, text: &str, ctx: &ToolContext) -> Option<VirtualPath> {
         let home = self.files.as_ref()?;
         let plain = |letter: char| {
@@ -93,7 +95,9 @@ impl ToolOutputBudgetMiddleware {
             self.limits.storage_subdir
         );
         let path = VirtualPath::parse(&path)
-            .inspect_err(|error| tracing::warn!(%error, "tool_output.storage_subdir is no place"))
+            .inspect_err(
+                |error| tracing::warn!(%error, "tool_output.storage_subdir is not a valid path"),
+            )
             .ok()?;
         let files = home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
         match files
@@ -106,7 +110,7 @@ impl ToolOutputBudgetMiddleware {
         {
             Ok(()) => Some(path),
             Err(error) => {
-                tracing::warn!(%error, tool = %call.name, "a long result cannot be stored and is cut");
+                tracing::warn!(%error, tool = %call.name, "cannot store a long tool result, cutting it");
                 None
             }
         }
@@ -123,7 +127,8 @@ impl Middleware for ToolOutputBudgetMiddleware {
         Hooks::WRAP_MODEL | Hooks::WRAP_TOOL
     }
 
-    /// Long results from before, or from elsewhere, are cut; there is no call left whose file they could be.
+    /// Cuts long results of earlier runs or other origin. They are not stored in files, because the
+    /// file name depends on a call.
     async fn wrap_model_call(
         &self,
         mut request: ModelRequest,
@@ -170,7 +175,7 @@ impl Middleware for ToolOutputBudgetMiddleware {
     }
 }
 
-/// Whether the text has more characters than that; short texts are not counted.
+/// Reports whether the text has more than `chars` characters, without counting short texts.
 fn is_longer(text: &str, chars: usize) -> bool {
     text.len() > chars && text.chars().nth(chars).is_some()
 }

@@ -1,4 +1,5 @@
-//! What the model reads in place of a long result: where it is, what it is, how it begins and ends.
+//! Builds the synopsis that replaces a long result: its file, its format, its beginning and its
+//! end.
 
 use indexmap::IndexMap;
 use serde::de::IgnoredAny;
@@ -7,17 +8,17 @@ use serde_json::value::RawValue;
 use super::clip::{first, last};
 use crate::sandbox::VirtualPath;
 
-/// Longer texts are not looked into.
+/// Maximum size of a text for format analysis, in bytes.
 const MAX_READ_BYTES: usize = 5 * 1024 * 1024;
-/// How much of a text says whether it is one.
+/// Number of characters that decide whether a text is binary.
 const SAMPLE_CHARS: usize = 1_000;
-/// Names that are listed at most.
-const MOST_NAMES: usize = 20;
-/// The longest name that is listed, in characters.
+/// Maximum number of listed names.
+const MAX_NAMES: usize = 20;
+/// Maximum length of a listed name, in characters.
 const MAX_NAME_CHARS: usize = 80;
-/// How many lines say what a text is.
+/// Number of lines that decide the format of a text.
 const SAMPLE_LINES: usize = 50;
-/// What definitions begin with in common languages.
+/// Prefixes of definitions in common programming languages.
 const DEFINITIONS: [&str; 12] = [
     "fn ",
     "pub ",
@@ -33,7 +34,8 @@ const DEFINITIONS: [&str; 12] = [
     "impl ",
 ];
 
-/// The synopsis of a result that was stored at `path`, with so many characters of its beginning and its end.
+/// Builds the synopsis of a result that is stored at `path`, with this many characters of its
+/// beginning and its end.
 pub(super) fn synopsis(
     tool: &str,
     text: &str,
@@ -68,7 +70,7 @@ pub(super) fn synopsis(
     lines.join("\n")
 }
 
-/// What the text is and how it is made up.
+/// Describes the format and the structure of a text.
 pub(super) fn kind(text: &str) -> String {
     if text.len() > MAX_READ_BYTES {
         return "unknown, too long to look into".to_owned();
@@ -185,11 +187,11 @@ fn code(text: &str) -> Option<String> {
 fn listed<S: AsRef<str>>(names: impl IntoIterator<Item = S>, count: usize) -> String {
     let mut text: Vec<String> = names
         .into_iter()
-        .take(MOST_NAMES)
+        .take(MAX_NAMES)
         .map(|name| first(name.as_ref(), MAX_NAME_CHARS).to_owned())
         .collect();
-    if count > MOST_NAMES {
-        text.push(format!("and {} more", count - MOST_NAMES));
+    if count > MAX_NAMES {
+        text.push(format!("and {} more", count - MAX_NAMES));
     }
     text.join(", ")
 }

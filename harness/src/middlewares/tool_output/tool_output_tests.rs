@@ -1,4 +1,4 @@
-//! Which results stay, what stands in place of the others, and where they are.
+//! Tests of long results: those that stay, the replacements of the others, and their files.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::messages::ToolStatus;
 use crate::sandbox::{FileLimits, LineRange, TextRead};
 use crate::tools::Tool;
 
-/// Gives a text of so many characters.
+/// Tool that returns a text of the requested length.
 #[derive(Debug)]
 struct Long(&'static str);
 
@@ -43,12 +43,12 @@ impl Tool for Long {
     }
 }
 
-struct House {
+struct Fixture {
     _dir: tempfile::TempDir,
     home: FileHome,
 }
 
-impl House {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         Self {
@@ -57,7 +57,7 @@ impl House {
         }
     }
 
-    /// The result of one call as the thread has it.
+    /// Returns the result of one call as stored in the thread.
     async fn result(&self, tool: &'static str, chars: usize, limits: ToolOutputConfig) -> String {
         let budget = ToolOutputBudgetMiddleware::new(limits, Some(self.home.clone()));
         let model = ReplayModel::new([
@@ -90,9 +90,9 @@ fn path_in(synopsis: &str) -> &str {
 }
 
 #[tokio::test]
-async fn a_long_result_is_in_a_file_and_the_model_reads_where() {
-    let house = House::new();
-    let result = house
+async fn long_result_is_stored_and_model_reads_path() {
+    let fixture = Fixture::new();
+    let result = fixture
         .result("web_fetch", 20_000, ToolOutputConfig::default())
         .await;
     assert!(
@@ -107,14 +107,14 @@ async fn a_long_result_is_in_a_file_and_the_model_reads_where() {
             && path.ends_with(".log"),
         "{path}"
     );
-    let stored = house.stored(path).await;
+    let stored = fixture.stored(path).await;
     assert_eq!(stored.chars().count(), 20_000);
     assert!(result.ends_with(&stored[stored.char_indices().nth(19_000).unwrap().0..]));
 }
 
 #[tokio::test]
-async fn results_within_their_limit_and_of_exempt_tools_stay() {
-    let house = House::new();
+async fn short_results_and_exempt_tools_are_unchanged() {
+    let fixture = Fixture::new();
     let limits = || {
         serde_json::from_value::<ToolOutputConfig>(
             json!({"tool_overrides": {"small": 10, "free": 0}}),
@@ -130,7 +130,7 @@ async fn results_within_their_limit_and_of_exempt_tools_stay() {
         ("free", 40_000, true),
     ] {
         assert_eq!(
-            house.result(tool, chars, limits()).await.chars().count() == chars,
+            fixture.result(tool, chars, limits()).await.chars().count() == chars,
             stays,
             "{tool} {chars}"
         );
@@ -138,21 +138,21 @@ async fn results_within_their_limit_and_of_exempt_tools_stay() {
 }
 
 #[tokio::test]
-async fn a_result_that_cannot_be_stored_is_cut_at_its_own_limit() {
-    let house = House::new();
+async fn unstorable_result_is_cut_at_its_limit() {
+    let fixture = Fixture::new();
     let nowhere = |value| ToolOutputConfig {
         storage_subdir: "../out".to_owned(),
         ..serde_json::from_value(value).unwrap()
     };
     assert_eq!(
-        house
+        fixture
             .result("own", 20_000, nowhere(json!({})))
             .await
             .chars()
             .count(),
         20_000
     );
-    let cut = house.result("own", 40_000, nowhere(json!({}))).await;
+    let cut = fixture.result("own", 40_000, nowhere(json!({}))).await;
     assert!(
         cut.contains("29000 characters are left out") && cut.chars().count() <= 30_000,
         "{cut}"
@@ -160,7 +160,7 @@ async fn a_result_that_cannot_be_stored_is_cut_at_its_own_limit() {
 }
 
 #[tokio::test]
-async fn long_results_of_the_past_are_cut_in_the_request_and_stay_in_the_thread() {
+async fn earlier_long_results_are_cut_in_request_only() {
     let model = ReplayModel::new([Reply::Say("ok")]);
     let limits =
         serde_json::from_value(json!({"tool_overrides": {"free": 0, "wide": 60_000}})).unwrap();
@@ -182,23 +182,23 @@ async fn long_results_of_the_past_are_cut_in_the_request_and_stay_in_the_thread(
         result("free"),
         result("wide"),
     ];
-    let said = run(&agent, fresh(state_of(past)), |_| {}).await;
+    let output = run(&agent, fresh(state_of(past)), |_| {}).await;
     let lengths = |messages: &[Message]| {
         messages[1..5]
             .iter()
             .map(|message| message.content.text().len())
             .collect::<Vec<_>>()
     };
-    let sent = lengths(&model.asked()[0].messages);
+    let sent = lengths(&model.requests()[0].messages);
     assert!(sent[0] <= 11_100 && sent[0] > 10_000, "{sent:?}");
     assert_eq!(
-        (&sent[1..], lengths(said.state().messages())),
+        (&sent[1..], lengths(output.state().messages())),
         (&[52_000; 3][..], vec![52_000; 4])
     );
 }
 
 #[test]
-fn a_cut_text_never_exceeds_its_limit() {
+fn clipped_text_never_exceeds_limit() {
     let text = "ü line\n".repeat(1_000);
     for max in [0, 1, 79, 80, 81, 200, 5_000] {
         let short = clipped(&text, max, 4_000, 4_000);
@@ -220,7 +220,7 @@ fn a_cut_text_never_exceeds_its_limit() {
 }
 
 #[test]
-fn kinds_are_told_apart_and_described() {
+fn formats_are_detected_and_described() {
     for (text, wanted) in [
         (
             r#"{"a": 1, "b": [2]}"#,
@@ -261,7 +261,7 @@ fn kinds_are_told_apart_and_described() {
 }
 
 #[test]
-fn blocks_that_are_no_text_stay_beside_the_synopsis() {
+fn non_text_blocks_stay_next_to_synopsis() {
     let image = json!({"type": "image_url", "image_url": {"url": "x"}});
     let mut content = Content::Blocks(vec![
         json!("one"),

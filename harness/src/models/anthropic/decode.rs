@@ -1,4 +1,4 @@
-//! Reads the events of a message stream. Pure; never panics, whatever it is given.
+//! Decodes the events of an Anthropic message stream. Pure; never panics for any input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,68 +9,69 @@ use super::SIGNATURE;
 use super::event::{Delta, Event, Head, Usage};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning,
-    keep_parts, says_something,
+    AnswerParts, AnswerReader, Chunks, Completion, DecodeError, ModelOrigin, ProviderError,
+    ToolCallBuilder, add_reasoning, attach_parts, has_content,
 };
 
-/// More blocks than this in one answer are a fault of the provider's stream.
-const MOST_BLOCKS: usize = 4096;
+/// Maximum number of content blocks in one answer. More are an error of the provider.
+const MAX_BLOCKS: usize = 4096;
 
-/// What is known of the answer so far.
+/// State of a partly decoded answer.
 #[derive(Debug)]
-pub(in crate::models) struct Reader {
-    ending: Ending,
-    maker: Arc<Maker>,
+pub(crate) struct Reader {
+    completion: Completion,
+    origin: Arc<ModelOrigin>,
     usage: Usage,
-    parts: Parts,
-    calls: CallPieces,
+    parts: AnswerParts,
+    calls: ToolCallBuilder,
     open: BTreeMap<u64, Open>,
-    begun: bool,
+    started: bool,
     blocks: usize,
 }
 
-/// A block that has begun and not ended.
+/// Content block that has started and not ended.
 #[derive(Debug)]
 enum Open {
     Text,
-    /// A thought, by its length.
+    /// Thought with its length.
     Thinking {
         bytes: usize,
         signature: String,
     },
-    /// A call, by its place among the calls, and whether its arguments have come.
+    /// Tool call with its index among the calls. `streamed` is `true` if its arguments arrived as
+    /// deltas.
     Call {
         at: u32,
         input: Value,
         streamed: bool,
     },
-    /// What only the provider understands, with the JSON text that completes its input.
-    Own {
+    /// Block that only the provider understands, with the JSON text of its input.
+    ProviderSpecific {
         block: Value,
         input: String,
     },
 }
 
 impl Reader {
-    /// A reader for the message `message_id` of `maker`.
-    pub(super) fn new(message_id: &str, maker: Arc<Maker>) -> Self {
+    /// Creates a reader for the message `message_id` of `origin`.
+    pub(super) fn new(message_id: &str, origin: Arc<ModelOrigin>) -> Self {
         Self {
-            ending: Ending::new(message_id, maker.provider(), maker.model()),
-            maker,
+            completion: Completion::new(message_id, origin.provider(), origin.model()),
+            origin,
             usage: Usage::default(),
-            parts: Parts::default(),
-            calls: CallPieces::default(),
+            parts: AnswerParts::default(),
+            calls: ToolCallBuilder::default(),
             open: BTreeMap::new(),
-            begun: false,
+            started: false,
             blocks: 0,
         }
     }
 
     fn head(&mut self, head: Head) {
-        self.begun = true;
-        self.ending.name_model(head.model);
-        self.usage.take(head.usage);
-        self.ending.give_reason(head.stop_reason);
+        self.started = true;
+        self.completion.set_model(head.model);
+        self.usage.merge(head.usage);
+        self.completion.set_reason(head.stop_reason);
     }
 
     fn begin(
@@ -80,12 +81,12 @@ impl Reader {
         chunk: &mut MessageChunk,
     ) -> Result<(), DecodeError> {
         self.blocks += 1;
-        if self.blocks > MOST_BLOCKS {
+        if self.blocks > MAX_BLOCKS {
             return Err(DecodeError::TooLong(
                 "the answer has too many blocks".to_owned(),
             ));
         }
-        self.begun = true;
+        self.started = true;
         let text = |key: &str| {
             block
                 .get(key)
@@ -95,13 +96,13 @@ impl Reader {
         };
         let open = match block.get("type").and_then(Value::as_str) {
             Some("text") => {
-                self.say(text("text"), chunk);
+                self.emit_text(text("text"), chunk);
                 Open::Text
             }
             Some("thinking") => {
-                let begun = text("thinking");
-                let bytes = begun.len();
-                add_reasoning(chunk, begun);
+                let started = text("thinking");
+                let bytes = started.len();
+                add_reasoning(chunk, started);
                 Open::Thinking {
                     bytes,
                     signature: text("signature"),
@@ -116,7 +117,7 @@ impl Reader {
                     streamed: false,
                 }
             }
-            _ => Open::Own {
+            _ => Open::ProviderSpecific {
                 block,
                 input: String::new(),
             },
@@ -127,7 +128,7 @@ impl Reader {
         Ok(())
     }
 
-    fn say(&mut self, text: String, chunk: &mut MessageChunk) {
+    fn emit_text(&mut self, text: String, chunk: &mut MessageChunk) {
         self.parts.text(&text);
         chunk.content.push_str(&text);
     }
@@ -145,10 +146,10 @@ impl Reader {
                 *streamed |= !piece.is_empty();
                 self.calls.add(*at, piece, chunk);
             }
-            Some(Open::Own { input, .. }) => {
+            Some(Open::ProviderSpecific { input, .. }) => {
                 input.push_str(&delta.partial_json.unwrap_or_default())
             }
-            Some(Open::Text) | None => self.say(delta.text.unwrap_or_default(), chunk),
+            Some(Open::Text) | None => self.emit_text(delta.text.unwrap_or_default(), chunk),
         }
     }
 
@@ -165,16 +166,16 @@ impl Reader {
                 input,
                 streamed,
             } => {
-                // Servers that do not stream arguments give them with the beginning.
+                // Servers that do not stream arguments send them when the block starts.
                 if !streamed && input.as_object().is_some_and(|input| !input.is_empty()) {
                     self.calls.add(at, input.to_string(), chunk);
                 }
             }
-            Open::Own { mut block, input } => {
+            Open::ProviderSpecific { mut block, input } => {
                 if let Ok(input) = serde_json::from_str::<Value>(&input) {
                     block["input"] = input;
                 }
-                self.parts.own(block);
+                self.parts.provider_specific(block);
             }
         }
     }
@@ -183,17 +184,16 @@ impl Reader {
 impl AnswerReader for Reader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         let event: Event = serde_json::from_slice(payload)?;
-        let mut chunk = self.ending.chunk();
+        let mut chunk = self.completion.chunk();
         match event.kind.as_str() {
-            "message_start" => self.head(
-                event
-                    .message
-                    .ok_or_else(|| DecodeError::Malformed("a message without a head".to_owned()))?,
-            ),
+            "message_start" => self.head(event.message.ok_or_else(|| {
+                DecodeError::Malformed("a message_start event without a message".to_owned())
+            })?),
             "content_block_start" => {
                 let block = event.content_block.filter(Value::is_object);
-                let block = block
-                    .ok_or_else(|| DecodeError::Malformed("a block without content".to_owned()))?;
+                let block = block.ok_or_else(|| {
+                    DecodeError::Malformed("a content block without content".to_owned())
+                })?;
                 self.begin(event.index.unwrap_or(0), block, &mut chunk)?;
             }
             "content_block_delta" => self.delta(
@@ -207,33 +207,34 @@ impl AnswerReader for Reader {
                 }
             }
             "message_delta" => {
-                self.usage.take(event.usage);
-                self.ending
-                    .give_reason(event.delta.and_then(|delta| delta.stop_reason));
+                self.usage.merge(event.usage);
+                self.completion
+                    .set_reason(event.delta.and_then(|delta| delta.stop_reason));
             }
             "message_stop" => return self.close(out),
             "error" => {
-                let refused = Refused::read(&serde_json::from_slice(payload)?).unwrap_or_default();
-                return Err(DecodeError::Refused(refused));
+                let provider_error =
+                    ProviderError::read(&serde_json::from_slice(payload)?).unwrap_or_default();
+                return Err(DecodeError::ProviderError(provider_error));
             }
-            // Pings, and what is yet to be invented.
+            // Pings and unknown events.
             _ => {}
         }
-        out.extend(says_something(&chunk).then_some(chunk));
+        out.extend(has_content(&chunk).then_some(chunk));
         Ok(())
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         let body: Value = serde_json::from_slice(body)?;
-        if let Some(refused) = Refused::read(&body) {
-            return Err(DecodeError::Refused(refused));
+        if let Some(provider_error) = ProviderError::read(&body) {
+            return Err(DecodeError::ProviderError(provider_error));
         }
         let mut head: Head = serde_json::from_value(body)?;
-        let mut chunk = self.ending.chunk();
+        let mut chunk = self.completion.chunk();
         for (block, index) in head.content.take().unwrap_or_default().into_iter().zip(0..) {
             if !block.is_object() {
                 return Err(DecodeError::Malformed(
-                    "a block that is no object".to_owned(),
+                    "a content block that is not an object".to_owned(),
                 ));
             }
             self.begin(index, block, &mut chunk)?;
@@ -242,35 +243,36 @@ impl AnswerReader for Reader {
             }
         }
         self.head(head);
-        out.extend(says_something(&chunk).then_some(chunk));
+        out.extend(has_content(&chunk).then_some(chunk));
         Ok(())
     }
 
     fn close(&mut self, out: &mut Chunks) -> Result<(), DecodeError> {
-        if !self.begun {
+        if !self.started {
             return Err(DecodeError::NoChoices);
         }
-        let mut late = self.ending.chunk();
+        let mut trailing = self.completion.chunk();
         for mut open in std::mem::take(&mut self.open).into_values() {
-            // What signs a thought that did not end is not whole either.
+            // The signature of an incomplete thought is invalid.
             if let Open::Thinking { signature, .. } = &mut open {
                 signature.clear();
             }
-            self.end(open, &mut late);
+            self.end(open, &mut trailing);
         }
-        keep_parts(&mut late, &mut self.parts, &self.maker);
-        self.ending.usage = self.usage.metadata();
+        attach_parts(&mut trailing, &mut self.parts, &self.origin);
+        self.completion.usage = self.usage.metadata();
         let default_reason = if self.calls.is_empty() {
             "end_turn"
         } else {
             "tool_use"
         };
-        self.ending.close(late, "stop_reason", default_reason, out);
+        self.completion
+            .close(trailing, "stop_reason", default_reason, out);
         Ok(())
     }
 
-    fn ending(&self) -> &Ending {
-        &self.ending
+    fn completion(&self) -> &Completion {
+        &self.completion
     }
 }
 

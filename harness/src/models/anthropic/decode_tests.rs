@@ -1,14 +1,18 @@
-//! Streams as Anthropic sends them.
+//! Decoding of Anthropic streams.
 
 use serde_json::json;
 
 use super::*;
 use crate::models::http::wire_kit::{
-    Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything,
+    GeneratedAnswer, check_robustness, check_round_trip, decoded, invalid_calls, message,
+    message_of_whole,
 };
 
 fn reader() -> Reader {
-    Reader::new("m1", Arc::new(Maker::new("anthropic", "h.test", "asked")))
+    Reader::new(
+        "m1",
+        Arc::new(ModelOrigin::new("anthropic", "h.test", "asked")),
+    )
 }
 
 fn events(events: &[Value]) -> String {
@@ -95,7 +99,7 @@ fn recorded() -> String {
 }
 
 #[test]
-fn a_recorded_stream_adds_up_to_its_message() {
+fn recorded_stream_decodes_to_its_message() {
     let message = message(reader, &recorded());
     assert_eq!(message.content.text(), "Grüße 🦌");
     assert_eq!(message.additional_kwargs["reasoning_content"], "Höm, 世界");
@@ -126,12 +130,12 @@ fn a_recorded_stream_adds_up_to_its_message() {
 }
 
 #[test]
-fn splits_cuts_and_damage_are_survived() {
-    survives_anything(reader, &recorded());
+fn decoder_survives_splits_truncation_and_damage() {
+    check_robustness(reader, &recorded());
 }
 
 #[test]
-fn a_thought_that_is_not_signed_or_did_not_end_keeps_no_signature() {
+fn unsigned_or_incomplete_thought_has_no_signature() {
     let [reason, over] = stop("end_turn");
     let stream = events(&[
         start(),
@@ -155,50 +159,50 @@ fn a_thought_that_is_not_signed_or_did_not_end_keeps_no_signature() {
     );
 }
 
-fn tell(story: &Story) -> String {
-    let mut told = vec![start()];
+fn encode(generated: &GeneratedAnswer) -> String {
+    let mut log = vec![start()];
     let mut index = 0;
     let mut block = |kind: Value, pieces: Vec<Value>| {
-        told.push(begin(index, kind));
-        told.extend(pieces.into_iter().map(|piece| delta(index, piece)));
-        told.push(end(index));
+        log.push(begin(index, kind));
+        log.extend(pieces.into_iter().map(|piece| delta(index, piece)));
+        log.push(end(index));
         index += 1;
     };
     let pieces = |text: &str, kind: &str, key: &str| {
-        story
+        generated
             .pieces(text)
             .iter()
             .map(|piece| json!({"type": kind, key: piece}))
             .collect()
     };
-    if !story.thought.is_empty() {
+    if !generated.thought.is_empty() {
         block(
             json!({"type": "thinking", "thinking": ""}),
-            pieces(&story.thought, "thinking_delta", "thinking"),
+            pieces(&generated.thought, "thinking_delta", "thinking"),
         );
     }
     block(
         json!({"type": "text", "text": ""}),
-        pieces(&story.text, "text_delta", "text"),
+        pieces(&generated.text, "text_delta", "text"),
     );
-    for (at, (name, args)) in story.calls.iter().enumerate() {
+    for (at, (name, args)) in generated.calls.iter().enumerate() {
         let call = json!({"type": "tool_use", "id": format!("c{at}"), "name": name, "input": {}});
         block(
             call,
             pieces(&args.to_string(), "input_json_delta", "partial_json"),
         );
     }
-    told.extend(stop("end_turn"));
-    events(&told)
+    log.extend(stop("end_turn"));
+    events(&log)
 }
 
 #[test]
-fn what_is_streamed_adds_up() {
-    stories_add_up(reader, tell);
+fn encoded_answers_decode_to_themselves() {
+    check_round_trip(reader, encode);
 }
 
 #[test]
-fn a_whole_message_is_read_like_a_stream() {
+fn whole_message_decodes_like_a_stream() {
     let body = json!({"type": "message", "model": "claude-x", "stop_reason": "max_tokens", "usage": {"input_tokens": 1, "output_tokens": 2},
         "content": [{"type": "thinking", "thinking": "h", "signature": "s"}, {"type": "thinking", "thinking": "m", "signature": "t"},
             {"type": "text", "text": "so"},
@@ -219,19 +223,19 @@ fn a_whole_message_is_read_like_a_stream() {
 }
 
 #[test]
-fn errors_and_what_only_the_provider_knows() {
+fn errors_and_provider_specific_blocks_are_decoded() {
     let busy = events(&[
         start(),
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
     ]);
-    let refused = Refused {
+    let provider_error = ProviderError {
         code: "overloaded_error".to_owned(),
         message: "Overloaded".to_owned(),
-        ..Refused::default()
+        ..ProviderError::default()
     };
     assert_eq!(
         decoded(reader, &[busy.as_bytes()]).1,
-        Some(DecodeError::Refused(refused))
+        Some(DecodeError::ProviderError(provider_error))
     );
     let [reason, over] = stop("end_turn");
     let search = events(&[

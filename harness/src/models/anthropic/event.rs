@@ -1,4 +1,5 @@
-//! One event of a message stream as JSON, read leniently: other servers speak this wire too.
+//! Event of an Anthropic message stream as JSON. Parsed leniently, because other servers use this
+//! wire too.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::messages::UsageMetadata;
 use crate::models::http::{count_of, lenient};
 
-/// An event, or a whole message that was not streamed.
+/// Event of a stream, or a whole message that is not streamed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     #[serde(rename = "type", default)]
@@ -51,13 +52,13 @@ pub(super) struct Delta {
     pub(super) stop_reason: Option<String>,
 }
 
-/// The counts of a message. Later events bring some of them again, with the newest value.
+/// Token counts of a message. Later events repeat some of them with newer values.
 #[derive(Debug, Default)]
 pub(super) struct Usage(BTreeMap<String, u64>);
 
 impl Usage {
-    /// Takes the counts of an event; what is no count replaces none.
-    pub(super) fn take(&mut self, counts: Option<Map<String, Value>>) {
+    /// Merges the counts of an event. Ignores invalid values.
+    pub(super) fn merge(&mut self, counts: Option<Map<String, Value>>) {
         self.0.extend(
             counts
                 .into_iter()
@@ -66,7 +67,7 @@ impl Usage {
         );
     }
 
-    /// All input counts, cached or not, are input.
+    /// Returns the usage. Cached tokens are counted as input.
     pub(super) fn metadata(&self) -> Option<UsageMetadata> {
         let count = |key: &str| self.0.get(key).copied();
         if self.0.is_empty() {

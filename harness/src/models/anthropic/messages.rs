@@ -1,4 +1,4 @@
-//! A conversation as Anthropic has it: turns of blocks, tool results among the user's.
+//! Converts a conversation to Anthropic's format: turns of blocks, with tool results in user turns.
 
 use serde_json::{Map, Value, json};
 
@@ -6,11 +6,12 @@ use super::SIGNATURE;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
 use crate::models::http::{
-    Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first, wire_id,
+    Block, Image, ModelOrigin, ReplayPart, blocks, ensure_user_first, push_turn, replay_parts,
+    tool_name, wire_id,
 };
 
-/// The turns of `request` to `maker`, without what the system says.
-pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
+/// Returns the turns of `request` to `origin`, without system texts.
+pub(super) fn turns(request: &ModelRequest, origin: &ModelOrigin) -> Vec<Value> {
     let mut turns = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
         match &message.kind {
@@ -19,7 +20,7 @@ pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
                 push_turn(&mut turns, "user", "content", content(&message.content))
             }
             MessageKind::Ai { .. } => {
-                push_turn(&mut turns, "assistant", "content", answer(message, maker))
+                push_turn(&mut turns, "assistant", "content", answer(message, origin))
             }
             MessageKind::Tool {
                 tool_call_id,
@@ -35,7 +36,7 @@ pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
             }
         }
     }
-    user_first(
+    ensure_user_first(
         &mut turns,
         "content",
         |text| json!({"type": "text", "text": text}),
@@ -43,14 +44,14 @@ pub(super) fn turns(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
     turns
 }
 
-/// A text, unless it is blank: such blocks are refused.
+/// Returns a text block, or `None` for a blank text, which the API rejects.
 fn text(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
 fn content(content: &Content) -> Vec<Value> {
     let as_block = |block| match block {
-        Block::Text(said) => text(said),
+        Block::Text(body) => text(body),
         Block::Image(image) => Some(self::image(&image)),
         Block::Model(_) => None,
         Block::Other(other) => other.is_object().then(|| other.clone()),
@@ -68,11 +69,11 @@ fn image(image: &Image<'_>) -> Value {
     json!({"type": "image", "source": source})
 }
 
-fn result(call: &str, said: &Content, status: ToolStatus) -> Value {
+fn result(call: &str, body: &Content, status: ToolStatus) -> Value {
     let mut block = json!({"type": "tool_result", "tool_use_id": wire_id(call)});
-    let mut content = content(said);
+    let mut content = content(body);
     if status == ToolStatus::Error {
-        // Only a result of text may be marked as an error.
+        // Only a result that contains just text may be marked as an error.
         if content.iter().all(|block| block["type"] == "text") {
             block["is_error"] = json!(true);
         } else {
@@ -85,28 +86,31 @@ fn result(call: &str, said: &Content, status: ToolStatus) -> Value {
     block
 }
 
-fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
+fn answer(message: &Message, origin: &ModelOrigin) -> Vec<Value> {
     let whole = message.content.text();
-    // Answers that other software streamed keep their thoughts among their blocks. Their full name may have a date behind it.
+    // Other software stores thoughts as content blocks. The model name it stores may have a date
+    // appended.
     let named = message
         .response_metadata
         .get("model_name")
         .and_then(Value::as_str);
-    let mine = named.is_some_and(|name| name.starts_with(maker.model()));
+    let is_own_model = named.is_some_and(|name| name.starts_with(origin.model()));
     let thoughts = blocks(&message.content)
         .into_iter()
         .filter_map(|block| match block {
-            Block::Model(block) if mine => sent_thought(block),
+            Block::Model(block) if is_own_model => resendable_thought(block),
             _ => None,
         });
-    let own = said(message, &whole, Some(maker))
+    let parts = replay_parts(message, &whole, Some(origin))
         .into_iter()
         .filter_map(|part| match part {
-            Said::Text(said, _) => text(said),
-            Said::Thought(thought, signed) => self::thought(&json!(thought), signed.get(SIGNATURE)),
-            Said::Own(block) => Some(block),
-            Said::Call(call, _) => Some(tool_use(&call.id, &call.name, &call.args)),
-            Said::Invalid(call) => {
+            ReplayPart::Text(body, _) => text(body),
+            ReplayPart::Thought(thinking_block, signed) => {
+                self::thinking_block(&json!(thinking_block), signed.get(SIGNATURE))
+            }
+            ReplayPart::ProviderSpecific(block) => Some(block),
+            ReplayPart::Call(call, _) => Some(tool_use(&call.id, &call.name, &call.args)),
+            ReplayPart::Invalid(call) => {
                 let args = Map::from_iter([("unreadable_arguments".to_owned(), json!(call.args))]);
                 Some(tool_use(
                     call.id.as_deref().unwrap_or_default(),
@@ -115,15 +119,15 @@ fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
                 ))
             }
         });
-    let mut blocks: Vec<Value> = thoughts.chain(own).collect();
-    // Thoughts that nothing came of are refused.
+    let mut blocks: Vec<Value> = thoughts.chain(parts).collect();
+    // The API rejects an answer that ends with a thought.
     while blocks.last().is_some_and(is_thought) {
         blocks.pop();
     }
     blocks
 }
 
-/// Whether the block is one of the model's thoughts, readable or not.
+/// Reports whether the block is a thought, readable or redacted.
 pub(super) fn is_thought(block: &Value) -> bool {
     block["type"] == "thinking" || block["type"] == "redacted_thinking"
 }
@@ -132,18 +136,18 @@ fn tool_use(id: &str, name: &str, input: &Map<String, Value>) -> Value {
     json!({"type": "tool_use", "id": wire_id(id), "name": tool_name(name), "input": input})
 }
 
-/// A thought, if it is signed: others are refused.
-fn thought(thought: &Value, signature: Option<&Value>) -> Option<Value> {
+/// Returns a thought with its signature, or `None` without one: the API rejects unsigned thoughts.
+fn thinking_block(thinking_block: &Value, signature: Option<&Value>) -> Option<Value> {
     let signature = signature?
         .as_str()
         .filter(|signature| !signature.is_empty())?;
-    Some(json!({"type": "thinking", "thinking": thought, SIGNATURE: signature}))
+    Some(json!({"type": "thinking", "thinking": thinking_block, SIGNATURE: signature}))
 }
 
-/// A thought among the blocks of an answer, as it may be sent again.
-fn sent_thought(block: &Value) -> Option<Value> {
+/// Converts a stored thought block to a block that may be sent again.
+fn resendable_thought(block: &Value) -> Option<Value> {
     match block.get("type")?.as_str()? {
-        "thinking" => thought(block.get("thinking")?, block.get(SIGNATURE)),
+        "thinking" => thinking_block(block.get("thinking")?, block.get(SIGNATURE)),
         "redacted_thinking" => {
             Some(json!({"type": "redacted_thinking", "data": block.get("data")?}))
         }

@@ -1,6 +1,7 @@
 //! Anthropic's messages API: the request and the reader of its answers, both pure.
 //!
-//! Thoughts come with signatures and are wanted back with them, in their place: [`super::http`]'s parts keep the order.
+//! Thoughts have signatures, and the API requires both back at the same position. The answer parts
+//! of [`super::http`] store the order.
 
 mod decode;
 mod event;
@@ -14,42 +15,39 @@ use serde_json::{Map, Value, json};
 
 use self::decode::Reader;
 use self::request::{Caching, body};
-use super::http::{Call, Credential, Endpoint, Maker, Site, Wire, bearer};
+use super::http::{Call, Credential, Endpoint, ModelOrigin, ProviderDefaults, Wire, bearer};
 use super::{ModelEntry, ModelRequest};
 
-/// The word in `model_provider`.
+/// Value of `model_provider`.
 const PROVIDER: &str = "anthropic";
-/// What signs a thought.
+/// Key of a thought's signature.
 const SIGNATURE: &str = "signature";
 const API_VERSION: &str = "2023-06-01";
-/// What a call that signs in with a person's token must say.
+/// Beta that a call with a user's sign-in token must declare.
 const SIGN_IN_BETA: &str = "oauth-2025-04-20";
 const SIGN_IN_TOKEN: &str = "sk-ant-oat";
 
-const SITE: Site = Site {
+const DEFAULTS: ProviderDefaults = ProviderDefaults {
     base_url: Some("https://api.anthropic.com"),
-    open: false,
+    allows_anonymous: false,
     key_names: &["api_key", "anthropic_api_key"],
     key_variable: "ANTHROPIC_API_KEY",
 };
 
-/// The messages API, as one entry uses it.
+/// Messages API for one entry.
 #[derive(Debug)]
-pub(in crate::models) struct Messages {
-    maker: Arc<Maker>,
+pub(crate) struct Messages {
+    origin: Arc<ModelOrigin>,
     betas: Vec<String>,
     caching: Option<Caching>,
-    /// A first system block that only calls with a sign-in token carry.
+    /// First system block that only calls with a sign-in token contain.
     billing: Option<String>,
 }
 
 impl Messages {
-    /// The wire of `entry`, and the way to its server. `caches` is what the kind does when the entry does not say.
-    pub(in crate::models) fn of(
-        entry: &ModelEntry,
-        caches: bool,
-    ) -> Result<(Self, Endpoint), String> {
-        let endpoint = Endpoint::read(entry, SITE)?;
+    /// Creates the wire of `entry` and its endpoint. `caches` is the default for prompt caching.
+    pub(crate) fn of(entry: &ModelEntry, caches: bool) -> Result<(Self, Endpoint), String> {
+        let endpoint = Endpoint::read(entry, DEFAULTS)?;
         let key = |key: &str| entry.extra.get(key);
         let betas = key("betas")
             .and_then(Value::as_array)
@@ -70,10 +68,10 @@ impl Messages {
         let billing = key("billing_header")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let maker = Arc::new(Maker::new(PROVIDER, endpoint.server(), &entry.model));
+        let origin = Arc::new(ModelOrigin::new(PROVIDER, endpoint.server(), &entry.model));
         Ok((
             Self {
-                maker,
+                origin,
                 betas,
                 caching,
                 billing,
@@ -115,11 +113,12 @@ impl Wire for Messages {
         if !betas.is_empty() {
             headers.push(("anthropic-beta", betas.join(",")));
         }
-        // Calls on a person's plan are not billed by the token: their breakpoints are refused.
+        // Calls on a user's subscription are not billed by token, and the API rejects cache
+        // breakpoints for them.
         let caching = self.caching.filter(|_| !signed_in);
-        let mut body = body(&self.maker, settings, request, caching);
+        let mut body = body(&self.origin, settings, request, caching);
         if signed_in && let Some(billing) = &self.billing {
-            put_first(&mut body, json!({"type": "text", "text": billing}));
+            prepend_system_block(&mut body, json!({"type": "text", "text": billing}));
         }
         Call {
             url: Self::url(endpoint),
@@ -129,12 +128,12 @@ impl Wire for Messages {
     }
 
     fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, Arc::clone(&self.maker))
+        Reader::new(message_id, Arc::clone(&self.origin))
     }
 }
 
-/// Puts a block in front of the system text.
-fn put_first(body: &mut Value, block: Value) {
+/// Inserts a block in front of the system text.
+fn prepend_system_block(body: &mut Value, block: Value) {
     match body.get_mut("system").and_then(Value::as_array_mut) {
         Some(system) => system.insert(0, block),
         None => body["system"] = json!([block]),

@@ -1,28 +1,29 @@
-//! The request of a message as JSON: pure, from a model request and the entry's effective settings.
+//! Builds the JSON request of a message. Pure: depends only on the model request and the effective
+//! settings.
 
 use serde_json::{Map, Value, json};
 
 use super::messages::{is_thought, turns};
-use crate::models::http::{Maker, Settings, system_text};
+use crate::models::http::{ModelOrigin, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
-/// How long an answer may be when the entry does not say; the API insists on a number.
+/// Default maximum number of tokens of an answer. The API requires a value.
 const DEFAULT_MAX_TOKENS: u64 = 8192;
-/// The least thinking that the API takes.
-const LEAST_THINKING: u64 = 1024;
-/// More breakpoints than this are refused.
-const MOST_BREAKPOINTS: usize = 4;
+/// Minimum thinking budget that the API accepts.
+const MIN_THINKING_TOKENS: u64 = 1024;
+/// Maximum number of cache breakpoints that the API accepts.
+const MAX_BREAKPOINTS: usize = 4;
 
-/// Where the API shall remember what it has read, so that the next call of a conversation costs less.
+/// Prompt caching, which makes the next call of a conversation cheaper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Caching {
-    /// At how many of the last turns.
+    /// Number of last turns that get a breakpoint.
     pub(super) messages: usize,
 }
 
-/// The body to post.
+/// Builds the request body.
 pub(super) fn body(
-    maker: &Maker,
+    origin: &ModelOrigin,
     settings: &Map<String, Value>,
     request: &ModelRequest,
     caching: Option<Caching>,
@@ -33,7 +34,7 @@ pub(super) fn body(
         .and_then(|limit| limit.as_u64())
         .unwrap_or(DEFAULT_MAX_TOKENS);
     let mut body = Map::from_iter([
-        ("model".to_owned(), json!(maker.model())),
+        ("model".to_owned(), json!(origin.model())),
         ("max_tokens".to_owned(), json!(limit)),
     ]);
     if let Some(system) = system_text(request) {
@@ -42,12 +43,12 @@ pub(super) fn body(
             json!([{"type": "text", "text": system}]),
         );
     }
-    body.insert("messages".to_owned(), Value::Array(turns(request, maker)));
+    body.insert("messages".to_owned(), Value::Array(turns(request, origin)));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
     body.insert("stream".to_owned(), json!(true));
-    think(&mut settings, &mut body, limit);
+    add_thinking(&mut settings, &mut body, limit);
     body.extend(settings.take(&["stop_sequences", "stop"]).map(|stop| {
         let stop = if stop.is_string() {
             json!([stop])
@@ -56,7 +57,7 @@ pub(super) fn body(
         };
         ("stop_sequences".to_owned(), stop)
     }));
-    settings.lay_onto(&mut body);
+    settings.merge_into(&mut body);
     let mut body = Value::Object(body);
     if let Some(caching) = caching {
         set_breakpoints(&mut body, caching);
@@ -64,8 +65,8 @@ pub(super) fn body(
     body
 }
 
-/// The thinking switch, with a budget where it needs one and none is given, and the effort.
-fn think(settings: &mut Settings, body: &mut Map<String, Value>, limit: u64) {
+/// Adds the thinking setting, with a budget if it needs one and none is set, and the effort.
+fn add_thinking(settings: &mut Settings, body: &mut Map<String, Value>, limit: u64) {
     let mut thinking = settings.take(&["thinking"]);
     let is = |thinking: &Option<Value>, word: &str| {
         thinking
@@ -75,16 +76,16 @@ fn think(settings: &mut Settings, body: &mut Map<String, Value>, limit: u64) {
     if is(&thinking, "enabled")
         && let Some(Value::Object(switch)) = &mut thinking
     {
-        // Four fifths for the thoughts, the rest for the answer, unless the entry says how much.
-        let given = switch.get("budget_tokens").and_then(Value::as_u64);
-        let budget = given.unwrap_or(limit / 5 * 4).max(LEAST_THINKING);
+        // Default: four fifths for thinking, one fifth for the answer.
+        let configured = switch.get("budget_tokens").and_then(Value::as_u64);
+        let budget = configured.unwrap_or(limit / 5 * 4).max(MIN_THINKING_TOKENS);
         switch.insert("budget_tokens".to_owned(), json!(budget));
         if budget >= limit {
             body.insert("max_tokens".to_owned(), json!(budget.saturating_add(limit)));
         }
     }
     if is(&thinking, "enabled") || is(&thinking, "adaptive") {
-        // While it thinks, the API takes no other temperature than its own.
+        // While thinking is on, the API accepts only its default temperature.
         settings.take(&["temperature"]);
         settings.take(&["top_k"]);
     }
@@ -104,12 +105,13 @@ fn tool(tool: &ToolSchema) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
 }
 
-/// Marks the end of what stays the same from call to call: the system text, the last tool, and the last turns.
+/// Marks the end of the content that stays the same between calls: the system text, the last tool,
+/// and the last turns.
 fn set_breakpoints(body: &mut Value, caching: Caching) {
-    let mut left = MOST_BREAKPOINTS;
-    for place in ["system", "tools"] {
-        left -= usize::from(
-            body.get_mut(place)
+    let mut remaining = MAX_BREAKPOINTS;
+    for key in ["system", "tools"] {
+        remaining -= usize::from(
+            body.get_mut(key)
                 .and_then(Value::as_array_mut)
                 .and_then(|list| list.last_mut())
                 .is_some_and(mark),
@@ -121,7 +123,7 @@ fn set_breakpoints(body: &mut Value, caching: Caching) {
         .into_iter()
         .flatten()
         .rev();
-    for turn in turns.take(caching.messages.min(left)) {
+    for turn in turns.take(caching.messages.min(remaining)) {
         let blocks = turn
             .get_mut("content")
             .and_then(Value::as_array_mut)

@@ -1,9 +1,9 @@
-//! The request part by part, and the adapter against a real local server.
+//! The request part by part, and the adapter against a local server.
 
 use super::*;
 use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, ToolStatus};
 use crate::models::ModelErrorKind;
-use crate::models::http::test_server::{Answer, TestServer};
+use crate::models::http::test_server::{TestResponse, TestServer};
 use crate::models::http::wire_kit::{ask, model, request, with_tool};
 
 fn sent(extra: Value, caches: bool, request: &ModelRequest) -> Value {
@@ -30,7 +30,7 @@ fn sent(extra: Value, caches: bool, request: &ModelRequest) -> Value {
     .body
 }
 
-/// Parts as the model named so keeps them.
+/// Returns parts as stored for this model.
 fn made_by(model: &str, parts: Value) -> Value {
     json!({"provider": "anthropic", "server": "api.anthropic.com", "model": model, "parts": parts})
 }
@@ -50,7 +50,7 @@ fn calling(calls: Vec<ToolCall>, parts: Value) -> Message {
 }
 
 #[test]
-fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
+fn conversation_becomes_turns_with_thoughts_and_results() {
     let (a, b) = (
         ToolCall::new("functions.ls:0", "ls", Map::new()),
         ToolCall::new("b", "sh", Map::new()),
@@ -100,7 +100,7 @@ fn a_conversation_becomes_turns_with_thoughts_and_results_in_place() {
 }
 
 #[test]
-fn thoughts_of_other_software_are_kept_and_those_of_other_models_left_out() {
+fn thoughts_of_other_models_are_dropped() {
     let blocks = json!([
         {"type": "thinking", "thinking": "hm", "signature": "s", "index": 0}, {"type": "thinking", "thinking": "unsigned"},
         {"type": "text", "text": "so"}, {"type": "tool_use", "id": "x", "name": "ls", "input": {}},
@@ -139,7 +139,7 @@ fn thoughts_of_other_software_are_kept_and_those_of_other_models_left_out() {
 }
 
 #[test]
-fn what_is_refused_is_left_out_of_the_turns() {
+fn rejected_content_is_left_out_of_turns() {
     let call = ToolCall::new("a", "fs.read file", Map::new());
     let unsigned = json!([{"type": "thought", "bytes": 2}, {"type": "text", "bytes": 2}, {"type": "call", "id": "a"}]);
     let unanswered = json!([{"type": "thought", "bytes": 2, "extras": {"signature": "s"}}]);
@@ -180,7 +180,7 @@ fn what_is_refused_is_left_out_of_the_turns() {
 }
 
 #[test]
-fn thinking_has_a_budget_and_its_own_temperature() {
+fn thinking_gets_budget_and_drops_temperature() {
     let request = request(vec![Message::human("hi")]);
     let switched = |extra: Value| sent(extra, false, &request);
     let on = switched(
@@ -223,7 +223,7 @@ fn thinking_has_a_budget_and_its_own_temperature() {
 }
 
 #[test]
-fn at_most_four_breakpoints_mark_what_stays_the_same() {
+fn at_most_four_cache_breakpoints_are_set() {
     let marks = |body: &Value| body.to_string().matches("cache_control").count();
     let long = request(
         ["a", "b", "c", "d", "e"]
@@ -261,8 +261,8 @@ const END: &str = concat!(
     "data: {\"type\":\"message_stop\"}\n\n",
 );
 
-async fn asked(
-    answer: Answer,
+async fn call_model(
+    answer: TestResponse,
     extra: Value,
 ) -> (
     String,
@@ -274,38 +274,39 @@ async fn asked(
     keys.as_object_mut()
         .unwrap()
         .extend(extra.as_object().unwrap().clone());
-    let (message, fault) = ask(
+    let (message, failure) = ask(
         &*model("anthropic", keys),
         request(vec![Message::human("hi")]),
     )
     .await;
-    (message.content.text(), fault, server.heard())
+    (message.content.text(), failure, server.requests())
 }
 
 #[tokio::test]
-async fn a_stream_is_asked_for_and_read_byte_by_byte() {
-    let (text, fault, heard) = asked(
-        Answer::Bytewise(format!("{STREAM}{END}")),
+async fn stream_is_requested_and_decoded_bytewise() {
+    let (text, failure, requests) = call_model(
+        TestResponse::Bytewise(format!("{STREAM}{END}")),
         json!({"betas": ["b-1", "b-2"]}),
     )
     .await;
-    assert_eq!((text.as_str(), fault), ("Grüße 🦌", None));
+    assert_eq!((text.as_str(), failure), ("Grüße 🦌", None));
     for part in [
         "post /v1/messages ",
         "x-api-key: sk-canary",
         "anthropic-version: 2023-06-01",
         "anthropic-beta: b-1,b-2",
     ] {
-        assert!(heard[0].0.contains(part), "{part}: {}", heard[0].0);
+        assert!(requests[0].0.contains(part), "{part}: {}", requests[0].0);
     }
 }
 
 #[tokio::test]
-async fn a_sign_in_token_travels_as_a_bearer_and_buys_no_cache() {
+async fn sign_in_token_is_sent_as_bearer_without_cache() {
     let extra = json!({"api_key": "sk-ant-oat01-x", "enable_prompt_caching": true, "billing_header": "plan"});
-    let (_, fault, heard) = asked(Answer::Stream(format!("{STREAM}{END}")), extra).await;
-    assert_eq!(fault, None);
-    let (head, body) = &heard[0];
+    let (_, failure, requests) =
+        call_model(TestResponse::Stream(format!("{STREAM}{END}")), extra).await;
+    assert_eq!(failure, None);
+    let (head, body) = &requests[0];
     assert!(
         head.contains("authorization: bearer sk-ant-oat01-x")
             && head.contains("anthropic-beta: oauth-2025-04-20"),
@@ -319,42 +320,42 @@ async fn a_sign_in_token_travels_as_a_bearer_and_buys_no_cache() {
 }
 
 #[tokio::test]
-async fn broken_answers_have_a_class() {
+async fn broken_answers_have_an_error_kind() {
     let overloaded =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     let table = [
         (
-            Answer::Broken(STREAM.to_owned()),
+            TestResponse::Broken(STREAM.to_owned()),
             ModelErrorKind::Transient,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Stream(STREAM.to_owned()),
+            TestResponse::Stream(STREAM.to_owned()),
             ModelErrorKind::Transient,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Stream(format!("{STREAM}data: {{nope\n\n")),
+            TestResponse::Stream(format!("{STREAM}data: {{nope\n\n")),
             ModelErrorKind::Transient,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Stream(format!("{STREAM}data: {overloaded}\n\n")),
+            TestResponse::Stream(format!("{STREAM}data: {overloaded}\n\n")),
             ModelErrorKind::Busy,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Json(529, "retry-after: 3\r\n", overloaded),
+            TestResponse::Json(529, "retry-after: 3\r\n", overloaded),
             ModelErrorKind::Busy,
             "",
             Some(3),
         ),
         (
-            Answer::Json(
+            TestResponse::Json(
                 401,
                 "",
                 json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key sk-canary"}}),
@@ -364,7 +365,7 @@ async fn broken_answers_have_a_class() {
             None,
         ),
         (
-            Answer::Json(
+            TestResponse::Json(
                 400,
                 "",
                 json!({"type": "error", "error": {"type": "invalid_request_error", "message": "Your credit balance is too low"}}),
@@ -374,7 +375,7 @@ async fn broken_answers_have_a_class() {
             None,
         ),
         (
-            Answer::Json(
+            TestResponse::Json(
                 400,
                 "",
                 json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long"}}),
@@ -384,29 +385,29 @@ async fn broken_answers_have_a_class() {
             None,
         ),
     ];
-    for (answer, kind, text, wait) in table {
-        let (said, fault, _) = asked(answer.clone(), json!({})).await;
-        let fault = fault.unwrap();
+    for (answer, kind, expected_text, wait) in table {
+        let (text, failure, _) = call_model(answer.clone(), json!({})).await;
+        let failure = failure.unwrap();
         assert_eq!(
             (
-                said.as_str(),
-                fault.kind,
-                fault.retry_after.map(|wait| wait.as_secs())
+                text.as_str(),
+                failure.kind,
+                failure.retry_after.map(|wait| wait.as_secs())
             ),
-            (text, kind, wait),
+            (expected_text, kind, wait),
             "{answer:?}"
         );
-        assert!(!fault.message.contains("canary"), "{fault}");
+        assert!(!failure.message.contains("canary"), "{failure}");
     }
 }
 
 #[tokio::test]
-async fn a_refused_key_is_followed_by_the_next() {
+async fn rejected_key_is_followed_by_the_next() {
     let slow =
         json!({"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}});
     let server = TestServer::start([
-        Answer::Json(429, "", slow),
-        Answer::Stream(format!("{STREAM}{END}")),
+        TestResponse::Json(429, "", slow),
+        TestResponse::Stream(format!("{STREAM}{END}")),
     ])
     .await;
     let model = model(
@@ -420,7 +421,7 @@ async fn a_refused_key_is_followed_by_the_next() {
         );
     }
     let keys: Vec<bool> = server
-        .heard()
+        .requests()
         .iter()
         .map(|(head, _)| head.contains("x-api-key: key-number-2"))
         .collect();

@@ -1,24 +1,26 @@
-//! A conversation as Gemini has it: contents of parts, function results among the user's.
+//! Converts a conversation to Gemini's format: contents of parts, with function results in user
+//! contents.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
 use super::SIGNATURE;
-use super::request::is_third;
+use super::request::is_third_generation;
 use crate::messages::{Content, Message, MessageKind, ToolStatus};
 use crate::models::ModelRequest;
 use crate::models::http::{
-    Block, Image, Maker, Said, blocks, push_turn, said, tool_name, user_first,
+    Block, Image, ModelOrigin, ReplayPart, blocks, ensure_user_first, push_turn, replay_parts,
+    tool_name,
 };
 
-/// What stands for the signature of a call that the model did not make.
+/// Signature of a call that the model did not make.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The contents of `request` to `maker`, without what the system says.
-pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
+/// Returns the contents of `request` to `origin`, without system texts.
+pub(super) fn contents(request: &ModelRequest, origin: &ModelOrigin) -> Vec<Value> {
     let mut contents = Vec::with_capacity(request.messages.len());
-    // Results name the function, which not every result message does.
+    // Results must contain the function name, which not every tool message has.
     let mut names: HashMap<&str, &str> = HashMap::new();
     for message in &request.messages {
         match &message.kind {
@@ -32,7 +34,7 @@ pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
                         .iter()
                         .map(|call| (call.id.as_str(), call.name.as_str())),
                 );
-                push_turn(&mut contents, "model", "parts", answer(message, maker));
+                push_turn(&mut contents, "model", "parts", answer(message, origin));
             }
             MessageKind::Tool {
                 tool_call_id,
@@ -53,14 +55,15 @@ pub(super) fn contents(request: &ModelRequest, maker: &Maker) -> Vec<Value> {
             }
         }
     }
-    user_first(&mut contents, "parts", |text| json!({"text": text}));
-    if is_third(maker.model()) {
+    ensure_user_first(&mut contents, "parts", |text| json!({"text": text}));
+    if is_third_generation(origin.model()) {
         contents.iter_mut().for_each(sign_first_call);
     }
     contents
 }
 
-/// The third generation refuses calls of other models, whose first is not signed.
+/// Signs the first call of a content. Gemini 3 and later reject calls of other models, which have
+/// no signature.
 fn sign_first_call(content: &mut Value) {
     let parts = content
         .get_mut("parts")
@@ -80,7 +83,7 @@ fn parts(content: &Content) -> Vec<Value> {
         Block::Text(text) => Some(json!({"text": text})),
         Block::Image(image) => Some(self::image(&image)),
         Block::Model(_) => None,
-        // A part in Gemini's own form, such as a file.
+        // A part in Gemini's own format, such as a file.
         Block::Other(other) => {
             (other.is_object() && other.get("type").is_none()).then(|| other.clone())
         }
@@ -95,7 +98,7 @@ fn image(image: &Image<'_>) -> Value {
     }
 }
 
-/// A result, and its images behind it: inside of results they are not understood.
+/// Returns a result followed by its images, because Gemini does not support images inside results.
 fn result(name: &str, id: &str, content: &Content, status: ToolStatus) -> Vec<Value> {
     let key = if status == ToolStatus::Error {
         "error"
@@ -111,29 +114,29 @@ fn result(name: &str, id: &str, content: &Content, status: ToolStatus) -> Vec<Va
     });
     let response = json!({"functionResponse": {"name": tool_name(name), "id": id, "response": {key: content.text()}}});
     std::iter::once(response)
-        .chain(images.map(|found| image(&found)))
+        .chain(images.map(|source| image(&source)))
         .collect()
 }
 
-fn answer(message: &Message, maker: &Maker) -> Vec<Value> {
+fn answer(message: &Message, origin: &ModelOrigin) -> Vec<Value> {
     let text = message.content.text();
     let as_part = |part| match part {
-        Said::Text(text, extras) => {
+        ReplayPart::Text(text, extras) => {
             (!text.is_empty() || !extras.is_empty()).then(|| signed(json!({"text": text}), extras))
         }
-        Said::Call(call, extras) => Some(signed(
+        ReplayPart::Call(call, extras) => Some(signed(
             json!({"functionCall": {"name": tool_name(&call.name), "id": call.id, "args": call.args}}),
             extras,
         )),
-        Said::Invalid(call) => {
+        ReplayPart::Invalid(call) => {
             let args = json!({"unreadable_arguments": call.args});
             let name = tool_name(call.name.as_deref().unwrap_or_default());
             Some(json!({"functionCall": {"name": name, "id": call.id, "args": args}}))
         }
-        Said::Own(part) => Some(part),
-        Said::Thought(..) => None,
+        ReplayPart::ProviderSpecific(part) => Some(part),
+        ReplayPart::Thought(..) => None,
     };
-    said(message, &text, Some(maker))
+    replay_parts(message, &text, Some(origin))
         .into_iter()
         .filter_map(as_part)
         .collect()

@@ -1,4 +1,4 @@
-//! Reads the events of a Gemini stream. Pure; never panics, whatever it is given.
+//! Decodes the events of a Gemini stream. Pure; never panics for any input.
 
 use std::sync::Arc;
 
@@ -8,49 +8,49 @@ use super::SIGNATURE;
 use super::event::{Event, Part, PromptFeedback};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning,
-    keep_parts, says_something,
+    AnswerParts, AnswerReader, Chunks, Completion, DecodeError, ModelOrigin, ProviderError,
+    ToolCallBuilder, add_reasoning, attach_parts, has_content,
 };
 
-/// More calls than this in one answer are a fault of the provider's stream.
-const MOST_CALLS: u32 = 1024;
+/// Maximum number of tool calls in one answer. More are an error of the provider.
+const MAX_CALLS: u32 = 1024;
 
-/// What is known of the answer so far.
+/// State of a partly decoded answer.
 #[derive(Debug)]
-pub(in crate::models) struct Reader {
-    ending: Ending,
-    maker: Arc<Maker>,
-    parts: Parts,
-    calls: CallPieces,
+pub(crate) struct Reader {
+    completion: Completion,
+    origin: Arc<ModelOrigin>,
+    parts: AnswerParts,
+    calls: ToolCallBuilder,
     any_candidate: bool,
 }
 
 impl Reader {
-    /// A reader for the message `message_id` of `maker`.
-    pub(super) fn new(message_id: &str, maker: Arc<Maker>) -> Self {
+    /// Creates a reader for the message `message_id` of `origin`.
+    pub(super) fn new(message_id: &str, origin: Arc<ModelOrigin>) -> Self {
         Self {
-            ending: Ending::new(message_id, maker.provider(), maker.model()),
-            maker,
-            parts: Parts::default(),
-            calls: CallPieces::default(),
+            completion: Completion::new(message_id, origin.provider(), origin.model()),
+            origin,
+            parts: AnswerParts::default(),
+            calls: ToolCallBuilder::default(),
             any_candidate: false,
         }
     }
 
-    fn take(&mut self, value: Value, out: &mut Chunks) -> Result<(), DecodeError> {
-        let refused = Refused::read(&value);
+    fn read_event(&mut self, value: Value, out: &mut Chunks) -> Result<(), DecodeError> {
+        let provider_error = ProviderError::read(&value);
         let event: Event = serde_json::from_value(value)?;
-        if let Some(refused) = refused.filter(|_| event.error.is_some()) {
-            return Err(DecodeError::Refused(refused));
+        if let Some(provider_error) = provider_error.filter(|_| event.error.is_some()) {
+            return Err(DecodeError::ProviderError(provider_error));
         }
-        self.ending.name_model(event.model_version);
+        self.completion.set_model(event.model_version);
         if let Some(usage) = event.usage_metadata {
-            self.ending.usage = Some(usage.into());
+            self.completion.usage = Some(usage.into());
         }
-        if let Some(blocked) = event.prompt_feedback.and_then(blocked) {
-            return Err(DecodeError::Refused(blocked));
+        if let Some(blocked) = event.prompt_feedback.and_then(blocked_prompt_error) {
+            return Err(DecodeError::ProviderError(blocked));
         }
-        // Only the first candidate is the answer; nobody asked for a second.
+        // Only the first candidate is the answer; no other one was requested.
         let candidates = event.candidates.unwrap_or_default();
         let Some(candidate) = candidates
             .into_iter()
@@ -59,7 +59,7 @@ impl Reader {
             return Ok(());
         };
         self.any_candidate = true;
-        let mut chunk = self.ending.chunk();
+        let mut chunk = self.completion.chunk();
         let mut thoughts = String::new();
         for part in candidate
             .content
@@ -69,8 +69,8 @@ impl Reader {
             self.part(part, &mut thoughts, &mut chunk)?;
         }
         add_reasoning(&mut chunk, thoughts);
-        self.ending.give_reason(candidate.finish_reason);
-        out.extend(says_something(&chunk).then_some(chunk));
+        self.completion.set_reason(candidate.finish_reason);
+        out.extend(has_content(&chunk).then_some(chunk));
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl Reader {
             let at = self
                 .calls
                 .whole(&id, call.name.as_deref().unwrap_or_default(), &args, chunk);
-            if at >= MOST_CALLS {
+            if at >= MAX_CALLS {
                 return Err(DecodeError::TooLong(
                     "the answer has too many tool calls".to_owned(),
                 ));
@@ -104,7 +104,7 @@ impl Reader {
             self.parts.call(self.calls.id(at), extras);
         } else if part.thought == Some(true) {
             thoughts.push_str(&part.text.unwrap_or_default());
-            // A thought itself is not wanted back, only its signature.
+            // The API requires only the signature of a thought back, not its text.
             self.parts.text_with("", extras);
         } else if let Some(text) = part.text {
             self.parts.text_with(&text, extras);
@@ -114,20 +114,20 @@ impl Reader {
         } else {
             let mut own = part.other;
             own.extend(extras);
-            self.parts.own(Value::Object(own));
+            self.parts.provider_specific(Value::Object(own));
         }
         Ok(())
     }
 }
 
-/// The refusal of a prompt that may not be answered.
-fn blocked(feedback: PromptFeedback) -> Option<Refused> {
+/// Returns the error for a blocked prompt.
+fn blocked_prompt_error(feedback: PromptFeedback) -> Option<ProviderError> {
     let reason = feedback.block_reason?;
     let message = match feedback.block_reason_message {
-        Some(words) => format!("the provider blocked the prompt ({reason}): {words}"),
+        Some(message) => format!("the provider blocked the prompt ({reason}): {message}"),
         None => format!("the provider blocked the prompt ({reason})"),
     };
-    Some(Refused {
+    Some(ProviderError {
         code: reason,
         message,
         status: Some(400),
@@ -137,15 +137,15 @@ fn blocked(feedback: PromptFeedback) -> Option<Refused> {
 
 impl AnswerReader for Reader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        self.take(serde_json::from_slice(payload)?, out)
+        self.read_event(serde_json::from_slice(payload)?, out)
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         match serde_json::from_slice(body)? {
             Value::Array(events) => events
                 .into_iter()
-                .try_for_each(|event| self.take(event, out)),
-            event => self.take(event, out),
+                .try_for_each(|event| self.read_event(event, out)),
+            event => self.read_event(event, out),
         }
     }
 
@@ -153,14 +153,15 @@ impl AnswerReader for Reader {
         if !self.any_candidate {
             return Err(DecodeError::NoChoices);
         }
-        let mut late = self.ending.chunk();
-        keep_parts(&mut late, &mut self.parts, &self.maker);
-        self.ending.close(late, "finish_reason", "STOP", out);
+        let mut trailing = self.completion.chunk();
+        attach_parts(&mut trailing, &mut self.parts, &self.origin);
+        self.completion
+            .close(trailing, "finish_reason", "STOP", out);
         Ok(())
     }
 
-    fn ending(&self) -> &Ending {
-        &self.ending
+    fn completion(&self) -> &Completion {
+        &self.completion
     }
 }
 

@@ -1,14 +1,14 @@
-//! Streams as Gemini sends them.
+//! Decoding of Gemini streams.
 
 use super::*;
 use crate::models::http::wire_kit::{
-    Story, decoded, message, message_of_whole, stories_add_up, survives_anything,
+    GeneratedAnswer, check_robustness, check_round_trip, decoded, message, message_of_whole,
 };
 
 fn reader() -> Reader {
     Reader::new(
         "m1",
-        Arc::new(Maker::new("google_genai", "h.test", "asked")),
+        Arc::new(ModelOrigin::new("google_genai", "h.test", "asked")),
     )
 }
 
@@ -44,7 +44,7 @@ fn recorded() -> String {
 }
 
 #[test]
-fn a_recorded_stream_adds_up_to_its_message() {
+fn recorded_stream_decodes_to_its_message() {
     let message = message(reader, &recorded());
     assert_eq!(message.content.text(), "Grüße 世界 🦌");
     assert_eq!(message.additional_kwargs["reasoning_content"], "Höm");
@@ -74,41 +74,41 @@ fn a_recorded_stream_adds_up_to_its_message() {
 }
 
 #[test]
-fn splits_cuts_and_damage_are_survived() {
-    survives_anything(reader, &recorded());
+fn decoder_survives_splits_truncation_and_damage() {
+    check_robustness(reader, &recorded());
 }
 
-fn tell(story: &Story) -> String {
-    let mut told: Vec<Value> = vec![];
-    told.extend(
-        story
-            .pieces(&story.thought)
+fn encode(generated: &GeneratedAnswer) -> String {
+    let mut log: Vec<Value> = vec![];
+    log.extend(
+        generated
+            .pieces(&generated.thought)
             .iter()
             .map(|piece| event(&json!([{"text": piece, "thought": true}]))),
     );
-    told.extend(
-        story
-            .pieces(&story.text)
+    log.extend(
+        generated
+            .pieces(&generated.text)
             .iter()
             .map(|piece| event(&json!([{"text": piece}]))),
     );
-    told.extend(
-        story
+    log.extend(
+        generated
             .calls
             .iter()
             .map(|(name, args)| event(&json!([{"functionCall": {"name": name, "args": args}}]))),
     );
-    told.push(finish("STOP"));
-    events(&told)
+    log.push(finish("STOP"));
+    events(&log)
 }
 
 #[test]
-fn what_is_streamed_adds_up() {
-    stories_add_up(reader, tell);
+fn encoded_answers_decode_to_themselves() {
+    check_round_trip(reader, encode);
 }
 
 #[test]
-fn answers_that_are_not_streamed_are_one_event_or_a_list() {
+fn unstreamed_answers_are_one_event_or_a_list() {
     let list = json!([
         event(&json!([{"text": "a"}])),
         event(&json!([{"text": "b"}])),
@@ -131,20 +131,20 @@ fn answers_that_are_not_streamed_are_one_event_or_a_list() {
 }
 
 #[test]
-fn blocked_prompts_and_errors_are_refusals() {
-    let refused = |event: Value| match decoded(reader, &[events(&[event]).as_bytes()]).1 {
-        Some(DecodeError::Refused(refused)) => refused,
+fn blocked_prompts_and_errors_are_provider_errors() {
+    let provider_error = |event: Value| match decoded(reader, &[events(&[event]).as_bytes()]).1 {
+        Some(DecodeError::ProviderError(provider_error)) => provider_error,
         other => panic!("{other:?}"),
     };
-    let blocked = refused(
+    let blocked = provider_error(
         json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "usageMetadata": {"promptTokenCount": 4}}),
     );
     assert_eq!(
-        blocked.class(None, None),
+        blocked.kind(None, None),
         crate::models::ModelErrorKind::BadRequest
     );
     assert!(blocked.message.contains("PROHIBITED_CONTENT"));
-    let busy = refused(
+    let busy = provider_error(
         json!({"error": {"code": 503, "message": "The model is overloaded", "status": "UNAVAILABLE"}}),
     );
     assert_eq!(
@@ -154,7 +154,7 @@ fn blocked_prompts_and_errors_are_refusals() {
 }
 
 #[test]
-fn an_answer_stopped_for_safety_is_an_answer() {
+fn answer_stopped_for_safety_is_complete() {
     let message = message(reader, &events(&[finish("SAFETY")]));
     assert_eq!(
         (
@@ -166,7 +166,7 @@ fn an_answer_stopped_for_safety_is_an_answer() {
 }
 
 #[test]
-fn parts_that_only_the_provider_knows_are_kept_in_place() {
+fn provider_specific_parts_keep_their_position() {
     let code = json!({"executableCode": {"language": "PYTHON", "code": "1"}});
     let message = message(
         reader,

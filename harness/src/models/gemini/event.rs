@@ -1,4 +1,4 @@
-//! One event of a Gemini stream as JSON; an answer that is not streamed is one, or a list of them.
+//! Event of a Gemini stream as JSON. An answer that is not streamed is one event or a list of them.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -50,7 +50,7 @@ pub(super) struct Part {
     pub(super) function_call: Option<FunctionCall>,
     #[serde(default)]
     pub(super) thought_signature: Option<String>,
-    /// Code that the model ran, images that it made.
+    /// Other kinds of parts, such as executed code or generated images.
     #[serde(flatten)]
     pub(super) other: Map<String, Value>,
 }

@@ -1,6 +1,7 @@
 //! Google's Gemini API: the request and the reader of its answers, both pure.
 //!
-//! Parts of an answer carry signatures that the API wants back on the same parts: [`super::http`]'s parts keep them.
+//! Parts of an answer contain signatures that the API requires back on the same parts. The answer
+//! parts of [`super::http`] store them.
 
 mod contents;
 mod decode;
@@ -13,40 +14,40 @@ use serde_json::{Map, Value};
 
 use self::decode::Reader;
 use self::request::body;
-use super::http::{Call, Credential, Endpoint, Maker, Site, Wire};
+use super::http::{Call, Credential, Endpoint, ModelOrigin, ProviderDefaults, Wire};
 use super::{ModelEntry, ModelRequest};
 
-/// The word in `model_provider`.
+/// Value of `model_provider`.
 const PROVIDER: &str = "google_genai";
-/// Where a part carries the signature of the thoughts behind it.
+/// Key of a part's thought signature.
 const SIGNATURE: &str = "thoughtSignature";
 
-const SITE: Site = Site {
+const DEFAULTS: ProviderDefaults = ProviderDefaults {
     base_url: Some("https://generativelanguage.googleapis.com/v1beta"),
-    open: false,
+    allows_anonymous: false,
     key_names: &["api_key", "gemini_api_key", "google_api_key"],
     key_variable: "GEMINI_API_KEY",
 };
 
-/// The Gemini API, as one entry uses it.
+/// Gemini API for one entry.
 #[derive(Debug)]
-pub(in crate::models) struct GenerateContent {
-    maker: Arc<Maker>,
+pub(crate) struct GenerateContent {
+    origin: Arc<ModelOrigin>,
     thinks: bool,
 }
 
 impl GenerateContent {
-    /// The wire of `entry`, and the way to its server.
-    pub(in crate::models) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
-        let endpoint = Endpoint::read(entry, SITE)?;
-        let maker = Arc::new(Maker::new(
+    /// Creates the wire of `entry` and its endpoint.
+    pub(crate) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
+        let endpoint = Endpoint::read(entry, DEFAULTS)?;
+        let origin = Arc::new(ModelOrigin::new(
             PROVIDER,
             endpoint.server(),
             entry.model.trim_start_matches("models/"),
         ));
         Ok((
             Self {
-                maker,
+                origin,
                 thinks: entry.supports_thinking,
             },
             endpoint,
@@ -66,7 +67,7 @@ impl Wire for GenerateContent {
     ) -> Call {
         let mut url = endpoint.url(&[
             "models",
-            &format!("{}:streamGenerateContent", self.maker.model()),
+            &format!("{}:streamGenerateContent", self.origin.model()),
         ]);
         url.query_pairs_mut().append_pair("alt", "sse");
         Call {
@@ -75,12 +76,12 @@ impl Wire for GenerateContent {
                 .map(|key| ("x-goog-api-key", key.text().to_owned()))
                 .into_iter()
                 .collect(),
-            body: body(&self.maker, settings, request, self.thinks),
+            body: body(&self.origin, settings, request, self.thinks),
         }
     }
 
     fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, Arc::clone(&self.maker))
+        Reader::new(message_id, Arc::clone(&self.origin))
     }
 }
 

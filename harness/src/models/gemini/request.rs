@@ -1,12 +1,14 @@
-//! The request of an answer as JSON: pure, from a model request and the entry's effective settings.
+//! Builds the JSON request of an answer. Pure: depends only on the model request and the effective
+//! settings.
 
 use serde_json::{Map, Value, json};
 
 use super::contents::contents;
-use crate::models::http::{Maker, Settings, system_text};
+use crate::models::http::{ModelOrigin, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
-/// By which names entries give what stands in `generationConfig`, the provider's own last.
+/// Fields of `generationConfig` and the names under which entries set them, the provider's own name
+/// last.
 const GENERATION: &[(&str, &[&str])] = &[
     ("temperature", &["temperature"]),
     ("topP", &["top_p", "topP"]),
@@ -37,9 +39,9 @@ const GENERATION: &[(&str, &[&str])] = &[
     ("mediaResolution", &["media_resolution", "mediaResolution"]),
 ];
 
-/// The body to post. `thinks` says whether the model can think.
+/// Builds the request body. `thinks` is `true` if the model supports thinking.
 pub(super) fn body(
-    maker: &Maker,
+    origin: &ModelOrigin,
     settings: &Map<String, Value>,
     request: &ModelRequest,
     thinks: bool,
@@ -54,7 +56,7 @@ pub(super) fn body(
     }
     body.insert(
         "contents".to_owned(),
-        Value::Array(contents(request, maker)),
+        Value::Array(contents(request, origin)),
     );
     if !request.tools.is_empty() {
         let functions: Vec<Value> = request.tools.iter().map(function).collect();
@@ -73,7 +75,7 @@ pub(super) fn body(
     {
         *stop = json!([stop]);
     }
-    let thinking = thinking(&mut settings, request.thinking && thinks, maker.model());
+    let thinking = thinking(&mut settings, request.thinking && thinks, origin.model());
     generation.extend(thinking.map(|thinking| ("thinkingConfig".to_owned(), thinking)));
     if let Some(Value::Object(more)) = settings.take(&["generation_config", "generationConfig"]) {
         generation.extend(more);
@@ -83,11 +85,12 @@ pub(super) fn body(
     }
     let safety = settings.take(&["safety_settings", "safetySettings"]);
     body.extend(safety.map(|safety| ("safetySettings".to_owned(), safety_list(safety))));
-    settings.lay_onto(&mut body);
+    settings.merge_into(&mut body);
     Value::Object(body)
 }
 
-/// How the model shall think, in the words of this API, of its library, or of other providers.
+/// Returns the thinking configuration. Accepts the terms of this API, of its client library, and of
+/// other providers.
 fn thinking(settings: &mut Settings, on: bool, model: &str) -> Option<Value> {
     let mut config = Map::new();
     let switch = settings.take(&["thinking"]);
@@ -99,7 +102,7 @@ fn thinking(settings: &mut Settings, on: bool, model: &str) -> Option<Value> {
         .take(&["thinking_budget"])
         .or_else(|| switch.as_ref()?.get("budget_tokens").cloned());
     if switched("disabled") {
-        // Models that cannot stop thinking refuse to be asked.
+        // Models that always think reject a budget of 0.
         budget = (!always_thinks(model)).then(|| json!(0));
     }
     config.extend(budget.map(|budget| ("thinkingBudget".to_owned(), budget)));
@@ -108,25 +111,25 @@ fn thinking(settings: &mut Settings, on: bool, model: &str) -> Option<Value> {
             .take(&["include_thoughts"])
             .map(|include| ("includeThoughts".to_owned(), include)),
     );
-    // The API takes a budget or a level, not both.
+    // The API accepts a budget or a level, not both.
     let level = settings
         .take(&["thinking_level", "reasoning_effort"])
         .filter(|level| level != "none");
     if !config.contains_key("thinkingBudget") {
         config.extend(level.map(|level| ("thinkingLevel".to_owned(), level)));
     }
-    if let Some(Value::Object(given)) = settings.take(&["thinking_config", "thinkingConfig"]) {
-        config.extend(given);
+    if let Some(Value::Object(configured)) = settings.take(&["thinking_config", "thinkingConfig"]) {
+        config.extend(configured);
     }
     (!config.is_empty()).then_some(Value::Object(config))
 }
 
 fn always_thinks(model: &str) -> bool {
-    model.starts_with("gemini-2.5-pro") || is_third(model)
+    model.starts_with("gemini-2.5-pro") || is_third_generation(model)
 }
 
-/// Whether the model is of the third generation or a later one.
-pub(super) fn is_third(model: &str) -> bool {
+/// Reports whether the model is of the third generation or a later one.
+pub(super) fn is_third_generation(model: &str) -> bool {
     let digits = |rest: &str| {
         rest.split(|letter: char| !letter.is_ascii_digit())
             .next()
@@ -138,9 +141,9 @@ pub(super) fn is_third(model: &str) -> bool {
         .is_some_and(|generation| generation >= 3)
 }
 
-/// Thresholds by category become the list that the API takes.
-fn safety_list(given: Value) -> Value {
-    match given {
+/// Converts thresholds by category to the list that the API accepts.
+fn safety_list(configured: Value) -> Value {
+    match configured {
         Value::Object(by_category) => by_category
             .into_iter()
             .map(|(category, threshold)| json!({"category": category, "threshold": threshold}))

@@ -1,11 +1,11 @@
-//! The request part by part, and the adapter against a real local server.
+//! The request part by part, and the adapter against a local server.
 
 use serde_json::json;
 
 use super::*;
 use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, ToolStatus};
 use crate::models::ModelErrorKind;
-use crate::models::http::test_server::{Answer, TestServer};
+use crate::models::http::test_server::{TestResponse, TestServer};
 use crate::models::http::wire_kit::{ask, model, request, with_tool};
 
 const HOST: &str = "generativelanguage.googleapis.com";
@@ -36,7 +36,7 @@ fn sent_to(model: &str, extra: Value, request: &ModelRequest) -> Value {
 }
 
 #[test]
-fn a_conversation_becomes_contents_with_signatures_in_place() {
+fn conversation_becomes_contents_with_signatures() {
     let (a, b) = (
         ToolCall::new("a", "ls", Map::new()),
         ToolCall::new("b", "sh", Map::new()),
@@ -88,7 +88,7 @@ fn a_conversation_becomes_contents_with_signatures_in_place() {
 }
 
 #[test]
-fn calls_that_another_model_made_are_marked_for_the_third_generation() {
+fn calls_of_other_models_are_marked_for_gemini_3() {
     let calls = ["a", "b"].map(|id| ToolCall::new(id, "fs/read", Map::new()));
     let kind = MessageKind::Ai {
         tool_calls: calls.to_vec(),
@@ -101,7 +101,7 @@ fn calls_that_another_model_made_are_marked_for_the_third_generation() {
     answer
         .additional_kwargs
         .insert("provider_parts".to_owned(), foreign);
-    let asked = request(vec![
+    let call_model = request(vec![
         Message::human("go"),
         answer.into(),
         Message::tool(&calls[0], "x", ToolStatus::Success),
@@ -116,7 +116,7 @@ fn calls_that_another_model_made_are_marked_for_the_third_generation() {
         ("gemini-2.5-flash", None),
         ("gemma-3", None),
     ] {
-        let contents = sent_to(model, json!({}), &asked)["contents"].clone();
+        let contents = sent_to(model, json!({}), &call_model)["contents"].clone();
         let signature = |at: usize| {
             contents[1]["parts"][at]
                 .get("thoughtSignature")
@@ -132,7 +132,7 @@ fn calls_that_another_model_made_are_marked_for_the_third_generation() {
 }
 
 #[test]
-fn models_that_always_think_are_not_told_to_stop() {
+fn always_thinking_models_get_no_zero_budget() {
     let off = json!({"thinking": {"type": "disabled"}});
     for (model, budget) in [
         ("gemini-2.5-flash", Some(0)),
@@ -150,11 +150,11 @@ fn models_that_always_think_are_not_told_to_stop() {
 }
 
 #[test]
-fn settings_go_where_the_api_has_them() {
-    let asked = request(vec![Message::human("hi")]);
+fn settings_are_mapped_to_api_fields() {
+    let call_model = request(vec![Message::human("hi")]);
     let extra = json!({"temperature": 0.5, "max_tokens": 9, "stop": "END", "safety_settings": {"HARM_X": "BLOCK_NONE"},
         "extra_body": {"cachedContent": "c"}, "google_api_key": "secret"});
-    let body = sent(extra, &asked);
+    let body = sent(extra, &call_model);
     assert_eq!(
         body["generationConfig"],
         json!({"temperature": 0.5, "maxOutputTokens": 9, "stopSequences": ["END"]})
@@ -167,7 +167,7 @@ fn settings_go_where_the_api_has_them() {
     let thinking = |extra: Value, on: bool| {
         let request = ModelRequest {
             thinking: on,
-            ..asked.clone()
+            ..call_model.clone()
         };
         sent(extra, &request)
             .pointer("/generationConfig/thinkingConfig")
@@ -196,8 +196,8 @@ const STREAM: &str =
     "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Grüße 🦌\"}]}}]}\r\n\r\n";
 const END: &str = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":1}}\r\n\r\n";
 
-async fn asked(
-    answer: Answer,
+async fn call_model(
+    answer: TestResponse,
 ) -> (
     String,
     Option<crate::models::ModelError>,
@@ -206,59 +206,61 @@ async fn asked(
     let server = TestServer::start([answer]).await;
     let keys =
         json!({"base_url": format!("{}/v1beta", server.address), "gemini_api_key": "key-canary"});
-    let (message, fault) = ask(&*model("gemini", keys), request(vec![Message::human("hi")])).await;
-    (message.content.text(), fault, server.heard())
+    let (message, failure) =
+        ask(&*model("gemini", keys), request(vec![Message::human("hi")])).await;
+    (message.content.text(), failure, server.requests())
 }
 
 #[tokio::test]
-async fn a_stream_is_asked_for_and_read_byte_by_byte() {
-    let (text, fault, heard) = asked(Answer::Bytewise(format!("{STREAM}{END}"))).await;
-    assert_eq!((text.as_str(), fault), ("Grüße 🦌", None));
+async fn stream_is_requested_and_decoded_bytewise() {
+    let (text, failure, requests) =
+        call_model(TestResponse::Bytewise(format!("{STREAM}{END}"))).await;
+    assert_eq!((text.as_str(), failure), ("Grüße 🦌", None));
     for part in [
         "post /v1beta/models/model-x:streamgeneratecontent?alt=sse ",
         "x-goog-api-key: key-canary",
     ] {
-        assert!(heard[0].0.contains(part), "{part}: {}", heard[0].0);
+        assert!(requests[0].0.contains(part), "{part}: {}", requests[0].0);
     }
 }
 
 #[tokio::test]
-async fn broken_answers_have_a_class() {
+async fn broken_answers_have_an_error_kind() {
     let quota = |details: Value| json!({"error": {"code": 429, "message": "You exceeded your current quota", "status": "RESOURCE_EXHAUSTED", "details": details}});
     let retry = json!([{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]);
     let table = [
         (
-            Answer::Broken(STREAM.to_owned()),
+            TestResponse::Broken(STREAM.to_owned()),
             ModelErrorKind::Transient,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Stream(STREAM.to_owned()),
+            TestResponse::Stream(STREAM.to_owned()),
             ModelErrorKind::Transient,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Stream(format!("{STREAM}data: {{nope\n\n")),
+            TestResponse::Stream(format!("{STREAM}data: {{nope\n\n")),
             ModelErrorKind::Transient,
             "Grüße 🦌",
             None,
         ),
         (
-            Answer::Json(429, "", quota(retry)),
+            TestResponse::Json(429, "", quota(retry)),
             ModelErrorKind::Transient,
             "",
             Some(34),
         ),
         (
-            Answer::Json(429, "", quota(json!([]))),
+            TestResponse::Json(429, "", quota(json!([]))),
             ModelErrorKind::Quota,
             "",
             None,
         ),
         (
-            Answer::Json(
+            TestResponse::Json(
                 400,
                 "",
                 json!([{"error": {"code": 400, "message": "API key not valid: key-canary", "status": "INVALID_ARGUMENT"}}]),
@@ -268,7 +270,7 @@ async fn broken_answers_have_a_class() {
             None,
         ),
         (
-            Answer::Json(
+            TestResponse::Json(
                 503,
                 "",
                 json!({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}),
@@ -278,18 +280,18 @@ async fn broken_answers_have_a_class() {
             None,
         ),
     ];
-    for (answer, kind, text, wait) in table {
-        let (said, fault, _) = asked(answer.clone()).await;
-        let fault = fault.unwrap();
+    for (answer, kind, expected_text, wait) in table {
+        let (text, failure, _) = call_model(answer.clone()).await;
+        let failure = failure.unwrap();
         assert_eq!(
             (
-                said.as_str(),
-                fault.kind,
-                fault.retry_after.map(|wait| wait.as_secs())
+                text.as_str(),
+                failure.kind,
+                failure.retry_after.map(|wait| wait.as_secs())
             ),
-            (text, kind, wait),
+            (expected_text, kind, wait),
             "{answer:?}"
         );
-        assert!(!fault.message.contains("canary"), "{fault}");
+        assert!(!failure.message.contains("canary"), "{failure}");
     }
 }

@@ -1,4 +1,4 @@
-//! The adapter against a real local server that speaks raw HTTP.
+//! The adapter against a local server that writes raw HTTP.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 
-use super::super::test_server::{read_request, until_gone};
+use super::super::test_server::{read_request, wait_for_disconnect};
 use super::*;
 use crate::clock::SystemClock;
 use crate::messages::{Message, MessageAccumulator};
@@ -20,50 +20,51 @@ const HEAD: &str =
 const HELLO: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hel\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"}}]}\n\n";
 const END: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// What the server does after it has read a request.
+/// Action of the server after a request.
 #[derive(Clone)]
 enum Reply {
-    /// Writes this and closes.
-    Say(String),
-    /// Writes this and stays silent until the client goes.
-    SayAndHang(String),
-    /// Writes these pieces, each a minute after the one before, and closes.
+    /// Sends this and closes.
+    Send(String),
+    /// Sends this and keeps the connection open until the client disconnects.
+    SendAndHang(String),
+    /// Sends these pieces, one per minute, and closes.
     Drip(Vec<String>),
 }
 
-/// A server that answers every request alike; gives the requests it read, and a mark whenever a client has gone.
-async fn server(reply: Reply) -> (String, mpsc::UnboundedReceiver<Heard>, Tasks) {
+/// Starts a server that sends the same reply to every request. Returns its address and a channel
+/// with the requests and the disconnects.
+async fn server(reply: Reply) -> (String, mpsc::UnboundedReceiver<ServerEvent>, Tasks) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
-    let (tell, heard) = mpsc::unbounded_channel();
+    let (report, events) = mpsc::unbounded_channel();
     let tasks = Tasks::new();
     tasks.spawn(TaskKind::Service, "test server", async move {
         while let Ok((socket, _)) = listener.accept().await {
-            serve(socket, &reply, &tell).await;
+            serve(socket, &reply, &report).await;
         }
     });
-    (address, heard, tasks)
+    (address, events, tasks)
 }
 
 #[derive(Debug)]
-enum Heard {
+enum ServerEvent {
     Request { head: String, body: Value },
-    Gone,
+    Disconnected,
 }
 
-async fn serve(mut socket: TcpStream, reply: &Reply, tell: &mpsc::UnboundedSender<Heard>) {
+async fn serve(mut socket: TcpStream, reply: &Reply, report: &mpsc::UnboundedSender<ServerEvent>) {
     let Some((head, body)) = read_request(&mut socket).await else {
         return;
     };
-    let _ = tell.send(Heard::Request { head, body });
+    let _ = report.send(ServerEvent::Request { head, body });
     match reply {
-        Reply::Say(text) => {
+        Reply::Send(text) => {
             let _ = socket.write_all(text.as_bytes()).await;
         }
-        Reply::SayAndHang(text) => {
+        Reply::SendAndHang(text) => {
             let _ = socket.write_all(text.as_bytes()).await;
-            until_gone(&mut socket).await;
-            let _ = tell.send(Heard::Gone);
+            wait_for_disconnect(&mut socket).await;
+            let _ = report.send(ServerEvent::Disconnected);
         }
         Reply::Drip(pieces) => {
             for piece in pieces {
@@ -110,34 +111,34 @@ fn request() -> ModelRequest {
     }
 }
 
-/// The text that came, and the error that ended it.
-async fn asked(reply: Reply, more: Value) -> (String, Option<ModelError>) {
-    let (address, _heard, _tasks) = server(reply).await;
-    let mut sum = MessageAccumulator::new("m1");
+/// Returns the text that arrived, and the error that ended it.
+async fn call_model(reply: Reply, more: Value) -> (String, Option<ModelError>) {
+    let (address, _events, _tasks) = server(reply).await;
+    let mut accumulator = MessageAccumulator::new("m1");
     let mut stream = match model(&address, more).stream(request()).await {
         Ok(stream) => stream,
         Err(error) => return (String::new(), Some(error)),
     };
-    let mut fault = None;
+    let mut failure = None;
     while let Some(item) = stream.next().await {
         match item {
-            Ok(chunk) => sum.push(&chunk),
-            Err(error) => fault = Some(error),
+            Ok(chunk) => accumulator.push(&chunk),
+            Err(error) => failure = Some(error),
         }
     }
-    (sum.finish().content.text(), fault)
+    (accumulator.finish().content.text(), failure)
 }
 
-fn refusal_reply(status: &str, headers: &str, body: &str) -> Reply {
-    Reply::Say(format!(
+fn http_reply(status: &str, headers: &str, body: &str) -> Reply {
+    Reply::Send(format!(
         "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     ))
 }
 
 #[tokio::test]
-async fn a_stream_is_asked_for_and_read() {
-    let (address, mut heard, _tasks) = server(Reply::Say(format!("{HEAD}{HELLO}{END}"))).await;
+async fn stream_is_requested_and_decoded() {
+    let (address, mut events, _tasks) = server(Reply::Send(format!("{HEAD}{HELLO}{END}"))).await;
     let stream = model(
         &address,
         json!({"default_headers": {"x-team": "deer"}, "default_query": {"v": 2}}),
@@ -154,7 +155,7 @@ async fn a_stream_is_asked_for_and_read() {
         "hello"
     );
     assert_eq!(chunks.last().unwrap().chunk_position, Some("last"));
-    let Some(Heard::Request { head, body }) = heard.recv().await else {
+    let Some(ServerEvent::Request { head, body }) = events.recv().await else {
         panic!("no request")
     };
     for part in [
@@ -173,45 +174,48 @@ async fn a_stream_is_asked_for_and_read() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_streamed_is_read_too() {
+async fn unstreamed_answer_is_decoded() {
     let body = r#"{"model":"g","choices":[{"index":0,"message":{"role":"assistant","content":"whole"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
-    let reply = refusal_reply("200 OK", "content-type: application/json\r\n", body);
-    assert_eq!(asked(reply, json!({})).await, ("whole".to_owned(), None));
-    let empty = refusal_reply(
+    let reply = http_reply("200 OK", "content-type: application/json\r\n", body);
+    assert_eq!(
+        call_model(reply, json!({})).await,
+        ("whole".to_owned(), None)
+    );
+    let empty = http_reply(
         "200 OK",
         "content-type: application/json\r\n",
         r#"{"choices":[]}"#,
     );
-    let (_, error) = asked(empty, json!({})).await;
+    let (_, error) = call_model(empty, json!({})).await;
     assert!(error.is_some_and(
         |error| error.kind == ModelErrorKind::Transient && error.message.contains("no choices")
     ));
 }
 
 #[tokio::test]
-async fn broken_streams_give_what_came_and_then_the_fault() {
+async fn broken_stream_returns_chunks_then_error() {
     let garbled = format!("{HEAD}{HELLO}data: {{nope\n\n");
     let refused = format!(
         "{HEAD}{HELLO}data: {{\"error\":{{\"message\":\"Overloaded\",\"type\":\"overloaded_error\"}}}}\n\n"
     );
-    for (stream, kind, words) in [
+    for (stream, kind, expected) in [
         (format!("{HEAD}{HELLO}"), ModelErrorKind::Transient, "cut"),
         (garbled, ModelErrorKind::Transient, "not valid"),
         (refused, ModelErrorKind::Busy, "Overloaded"),
     ] {
-        let (text, error) = asked(Reply::Say(stream), json!({})).await;
+        let (text, error) = call_model(Reply::Send(stream), json!({})).await;
         let error = error.unwrap();
         assert_eq!((text.as_str(), error.kind), ("hello", kind));
-        assert!(error.message.contains(words), "{error}");
+        assert!(error.message.contains(expected), "{error}");
     }
 }
 
 #[tokio::test]
-async fn an_endless_stream_is_left() {
-    let (address, _heard, _tasks) =
-        server(Reply::Say(format!("{HEAD}{}{END}", HELLO.repeat(100)))).await;
+async fn endless_stream_fails_at_size_limit() {
+    let (address, _events, _tasks) =
+        server(Reply::Send(format!("{HEAD}{}{END}", HELLO.repeat(100)))).await;
     let mut model = model(&address, json!({}));
-    Arc::get_mut(&mut model.asker)
+    Arc::get_mut(&mut model.caller)
         .unwrap()
         .endpoint
         .limits
@@ -228,11 +232,11 @@ async fn an_endless_stream_is_left() {
 }
 
 #[tokio::test]
-async fn silence_ends_a_call_before_and_within_the_stream() {
-    let (_, error) = asked(Reply::SayAndHang(String::new()), json!({"timeout": 0.05})).await;
+async fn silence_times_out_before_and_within_the_stream() {
+    let (_, error) = call_model(Reply::SendAndHang(String::new()), json!({"timeout": 0.05})).await;
     assert_eq!(error.map(|error| error.kind), Some(ModelErrorKind::Stalled));
-    let stalled = Reply::SayAndHang(format!("{HEAD}{HELLO}: still here\n\n"));
-    let (text, error) = asked(stalled, json!({"stream_chunk_timeout": 0.05})).await;
+    let idle_timeout = Reply::SendAndHang(format!("{HEAD}{HELLO}: still here\n\n"));
+    let (text, error) = call_model(idle_timeout, json!({"stream_chunk_timeout": 0.05})).await;
     assert_eq!(
         (text.as_str(), error.map(|error| error.kind)),
         ("hello", Some(ModelErrorKind::Stalled))
@@ -243,22 +247,22 @@ const FINISH: &str =
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 
 #[tokio::test]
-async fn a_complete_answer_stands_however_the_connection_ends() {
-    // A length that is not reached, and a chunk that is cut, are errors of the transport.
+async fn complete_answer_survives_connection_error() {
+    // A content length that is not reached and a truncated chunk are transport errors.
     let short = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{HELLO}{FINISH}"
     );
     let half = format!("{short}data: {{\"choices\":[],\"usa");
     for stream in [short, half] {
         assert_eq!(
-            asked(Reply::Say(stream), json!({})).await,
+            call_model(Reply::Send(stream), json!({})).await,
             ("hello".to_owned(), None)
         );
     }
     let unfinished = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n{HELLO}"
     );
-    let (text, error) = asked(Reply::Say(unfinished), json!({})).await;
+    let (text, error) = call_model(Reply::Send(unfinished), json!({})).await;
     assert_eq!(
         (text.as_str(), error.map(|error| error.kind)),
         ("hello", Some(ModelErrorKind::Transient))
@@ -266,11 +270,11 @@ async fn a_complete_answer_stands_however_the_connection_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_kept_open_after_the_answer_is_left_soon() {
+async fn open_connection_after_answer_is_closed_soon() {
     let begun = Instant::now();
     assert_eq!(
-        asked(
-            Reply::SayAndHang(format!("{HEAD}{HELLO}{FINISH}")),
+        call_model(
+            Reply::SendAndHang(format!("{HEAD}{HELLO}{FINISH}")),
             json!({})
         )
         .await,
@@ -284,7 +288,7 @@ async fn a_connection_kept_open_after_the_answer_is_left_soon() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn patience_is_renewed_by_everything_that_comes_but_comments() {
+async fn idle_deadline_is_extended_by_events_not_comments() {
     let limit = json!({"stream_chunk_timeout": 100});
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
     let body = [
@@ -293,11 +297,12 @@ async fn patience_is_renewed_by_everything_that_comes_but_comments() {
         "\"message\":{\"content\":\"whole\"},",
         "\"finish_reason\":\"stop\"}]}",
     ];
-    let (text, error) = asked(Reply::Drip(body.map(str::to_owned).to_vec()), limit.clone()).await;
+    let (text, error) =
+        call_model(Reply::Drip(body.map(str::to_owned).to_vec()), limit.clone()).await;
     assert_eq!((text.as_str(), error), ("whole", None));
 
     let empty = "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n";
-    let (text, error) = asked(
+    let (text, error) = call_model(
         Reply::Drip(
             [HEAD, empty, empty, empty, HELLO, END]
                 .map(str::to_owned)
@@ -309,7 +314,7 @@ async fn patience_is_renewed_by_everything_that_comes_but_comments() {
     assert_eq!((text.as_str(), error), ("hello", None));
 
     let comment = ": queued\n\n";
-    let (_, error) = asked(
+    let (_, error) = call_model(
         Reply::Drip(
             [HEAD, comment, comment, comment, HELLO, END]
                 .map(str::to_owned)
@@ -326,17 +331,20 @@ async fn patience_is_renewed_by_everything_that_comes_but_comments() {
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    let (address, mut heard, _tasks) = server(Reply::SayAndHang(format!("{HEAD}{HELLO}"))).await;
+    let (address, mut events, _tasks) = server(Reply::SendAndHang(format!("{HEAD}{HELLO}"))).await;
     let mut stream = model(&address, json!({})).stream(request()).await.unwrap();
     assert_eq!(stream.next().await.unwrap().unwrap().content, "hel");
     drop(stream);
-    assert!(matches!(heard.recv().await, Some(Heard::Request { .. })));
-    let gone = tokio::time::timeout(Duration::from_secs(60), heard.recv()).await;
-    assert!(matches!(gone, Ok(Some(Heard::Gone))));
+    assert!(matches!(
+        events.recv().await,
+        Some(ServerEvent::Request { .. })
+    ));
+    let disconnected = tokio::time::timeout(Duration::from_secs(60), events.recv()).await;
+    assert!(matches!(disconnected, Ok(Some(ServerEvent::Disconnected))));
 }
 
 #[tokio::test]
-async fn refusals_have_a_class_a_status_and_a_wait_and_never_the_key() {
+async fn error_has_kind_status_delay_and_no_key() {
     let error_body = |code: &str, message: &str| {
         json!({"error": {"message": message, "type": code, "code": null}}).to_string()
     };
@@ -406,8 +414,8 @@ async fn refusals_have_a_class_a_status_and_a_wait_and_never_the_key() {
             "HTTP status 503",
         ),
     ];
-    for (status, headers, body, kind, wait, words) in table {
-        let (_, error) = asked(refusal_reply(status, headers, &body), json!({})).await;
+    for (status, headers, body, kind, wait, expected) in table {
+        let (_, error) = call_model(http_reply(status, headers, &body), json!({})).await;
         let error = error.unwrap();
         assert_eq!(
             (error.kind, error.retry_after.map(|wait| wait.as_millis())),
@@ -419,18 +427,18 @@ async fn refusals_have_a_class_a_status_and_a_wait_and_never_the_key() {
             status.get(..3)
         );
         assert!(
-            error.to_string().contains(words) && error.to_string().contains("\"entry\""),
+            error.to_string().contains(expected) && error.to_string().contains("\"entry\""),
             "{error}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_or_is_a_web_site_is_told() {
-    // Held for the whole test without listening, so that nobody else listens there.
-    let held = TcpSocket::new_v4().unwrap();
-    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let closed = held.local_addr().unwrap();
+async fn unreachable_server_and_web_page_give_clear_errors() {
+    // Bound during the test but not listening, so that no other process can listen at this port.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = socket.local_addr().unwrap();
     let error = model(&format!("http://{closed}/v1?token=sk-other"), json!({}))
         .stream(request())
         .await
@@ -441,8 +449,8 @@ async fn a_server_that_is_not_there_or_is_a_web_site_is_told() {
         error.message.contains("connect") && !error.message.contains("sk-other"),
         "{error}"
     );
-    let (_, error) = asked(
-        refusal_reply("200 OK", "content-type: text/html\r\n", "<html>"),
+    let (_, error) = call_model(
+        http_reply("200 OK", "content-type: text/html\r\n", "<html>"),
         json!({}),
     )
     .await;

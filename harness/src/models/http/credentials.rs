@@ -1,4 +1,5 @@
-//! The keys of an entry: several are used one after another, and a sign-in file stands in for them where there are none.
+//! API keys of an entry, which are tried one after another, and the credentials file that replaces
+//! them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -8,39 +9,39 @@ use serde_json::Value;
 use super::sign_in_file::SignInFile;
 use crate::models::ModelEntry;
 
-/// Shorter keys are placeholders for servers that want none.
-const SHORTEST_SECRET: usize = 8;
+/// Minimum length of a secret, in bytes. Shorter keys are placeholders for servers that need none.
+const MIN_SECRET_BYTES: usize = 8;
 
-/// The keys of one entry.
+/// Keys of one entry.
 #[derive(Debug)]
-pub(in crate::models) struct Credentials {
+pub(crate) struct Credentials {
     keys: Vec<SecretString>,
-    /// Which key is in use; it stays until the provider refuses it.
+    /// Index of the key in use. It changes when the provider rejects the key.
     current: AtomicUsize,
     file: Option<SignInFile>,
 }
 
-/// What one call signs in with.
+/// Credential of one call.
 #[derive(Debug, Clone)]
-pub(in crate::models) struct Credential {
+pub(crate) struct Credential {
     secret: SecretString,
-    /// The account, where a sign-in file names one.
-    pub(in crate::models) account: Option<String>,
-    /// Whether it is a key of the provider's open API that a sign-in file holds in place of a person's token.
-    pub(in crate::models) is_filed_key: bool,
-    place: usize,
+    /// Account that a credentials file names.
+    pub(crate) account: Option<String>,
+    /// `true` if it is an API key that a credentials file contains instead of a user's token.
+    pub(crate) is_stored_key: bool,
+    index: usize,
 }
 
 impl Credential {
-    /// The key itself.
-    pub(in crate::models) fn text(&self) -> &str {
+    /// Returns the secret.
+    pub(crate) fn text(&self) -> &str {
         self.secret.expose_secret().trim()
     }
 
-    /// `text` without the key, should a server repeat it.
-    pub(in crate::models) fn redact(&self, text: &str) -> String {
+    /// Returns `text` without the secret, in case a server repeats it.
+    pub(crate) fn redact(&self, text: &str) -> String {
         let key = self.text();
-        if key.len() < SHORTEST_SECRET {
+        if key.len() < MIN_SECRET_BYTES {
             text.to_owned()
         } else {
             text.replace(key, "***")
@@ -48,24 +49,25 @@ impl Credential {
     }
 
     #[cfg(test)]
-    pub(in crate::models) fn of(key: &str) -> Self {
+    pub(crate) fn of(key: &str) -> Self {
         Self::key(SecretString::from(key), 0)
     }
 
-    /// The key at `place` of an entry's own.
-    fn key(secret: SecretString, place: usize) -> Self {
+    /// Creates the credential for an entry's key at `index`.
+    fn key(secret: SecretString, index: usize) -> Self {
         Self {
             secret,
             account: None,
-            is_filed_key: false,
-            place,
+            is_stored_key: false,
+            index,
         }
     }
 }
 
 impl Credentials {
-    /// The keys of `entry`: its `api_key` under any of `names`, then its `api_keys`, then its `credentials_path`.
-    pub(in crate::models) fn read(entry: &ModelEntry, names: &[&str]) -> Self {
+    /// Reads the keys of `entry`: its `api_key` under any of `names`, then its `api_keys`, then its
+    /// `credentials_path`.
+    pub(crate) fn read(entry: &ModelEntry, names: &[&str]) -> Self {
         let text = |key: &str| {
             entry
                 .extra
@@ -101,68 +103,69 @@ impl Credentials {
         }
     }
 
-    /// Whether there is nothing to sign in with.
-    pub(in crate::models) fn is_empty(&self) -> bool {
+    /// Reports whether there is neither a key nor a credentials file.
+    pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.file.is_none()
     }
 
-    /// How many keys can be tried.
-    pub(in crate::models) fn len(&self) -> usize {
+    /// Returns the number of keys that can be tried, at least 1.
+    pub(crate) fn len(&self) -> usize {
         self.keys.len().max(1)
     }
 
-    /// All keys, to see that they can be sent.
-    pub(in crate::models) fn all(&self) -> impl Iterator<Item = Credential> {
+    /// Returns all keys.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Credential> {
         self.keys
             .iter()
             .enumerate()
-            .map(|(place, secret)| Credential::key(secret.clone(), place))
+            .map(|(index, secret)| Credential::key(secret.clone(), index))
     }
 
-    /// What the next call signs in with; the error says what is wrong with the file.
-    pub(in crate::models) fn current(&self) -> Result<Option<Credential>, String> {
+    /// Returns the credential of the next call. The error states what is wrong with the file.
+    pub(crate) fn current(&self) -> Result<Option<Credential>, String> {
         if self.keys.is_empty() {
             return self.read_file();
         }
-        let place = self.current.load(Ordering::Relaxed) % self.keys.len();
-        Ok(Some(Credential::key(self.keys[place].clone(), place)))
+        let index = self.current.load(Ordering::Relaxed) % self.keys.len();
+        Ok(Some(Credential::key(self.keys[index].clone(), index)))
     }
 
-    /// Leaves `refused` for the key after it, unless another call has done so already.
-    pub(in crate::models) fn pass_over(&self, refused: &Credential) {
-        let next = (refused.place + 1) % self.len();
+    /// Switches to the key after `refused`, unless another call has already switched.
+    pub(crate) fn rotate_from(&self, refused: &Credential) {
+        let next = (refused.index + 1) % self.len();
         let _moved = self.current.compare_exchange(
-            refused.place,
+            refused.index,
             next,
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
     }
 
-    /// What the file holds now, where that is not what was refused: its program has renewed the token in the meantime.
-    pub(in crate::models) fn renewed(&self, refused: &Credential) -> Option<Credential> {
-        let found = self.keys.is_empty().then(|| self.read_file())?.ok()??;
-        (found.text() != refused.text()).then_some(found)
+    /// Returns the credential in the file if it differs from the rejected one: its program has
+    /// renewed the token.
+    pub(crate) fn renewed(&self, refused: &Credential) -> Option<Credential> {
+        let current_secret = self.keys.is_empty().then(|| self.read_file())?.ok()??;
+        (current_secret.text() != refused.text()).then_some(current_secret)
     }
 
-    /// What a person does when what the file holds is refused; nothing where no file is in use.
-    pub(in crate::models) fn way_out(&self) -> Option<String> {
+    /// Returns how to fix a rejected credential from the file, or `None` if no file is in use.
+    pub(crate) fn sign_in_hint(&self) -> Option<String> {
         self.file
             .as_ref()
             .filter(|_| self.keys.is_empty())
-            .map(SignInFile::way_out)
+            .map(SignInFile::sign_in_hint)
     }
 
-    /// A few kilobytes of a local file.
+    /// Reads the credentials file, which has a few kilobytes.
     fn read_file(&self) -> Result<Option<Credential>, String> {
         let Some(file) = &self.file else {
             return Ok(None);
         };
-        let found = file.read()?;
+        let current_secret = file.read()?;
         Ok(Some(Credential {
-            account: found.account,
-            is_filed_key: found.is_key,
-            ..Credential::key(found.secret, 0)
+            account: current_secret.account,
+            is_stored_key: current_secret.is_key,
+            ..Credential::key(current_secret.secret, 0)
         }))
     }
 }
@@ -182,17 +185,17 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_is_left_once_for_the_next() {
+    fn rejected_key_rotates_once() {
         let keys =
             credentials(json!({"openai_api_key": "first", "api_keys": ["second", " ", "third"]}));
         let key = || keys.current().unwrap().unwrap();
         let first = key();
         assert_eq!((first.text(), keys.len()), ("first", 3));
-        keys.pass_over(&first);
-        keys.pass_over(&first);
+        keys.rotate_from(&first);
+        keys.rotate_from(&first);
         assert_eq!(key().text(), "second");
-        keys.pass_over(&key());
-        keys.pass_over(&key());
+        keys.rotate_from(&key());
+        keys.rotate_from(&key());
         assert_eq!(key().text(), "first");
         assert!(
             credentials(json!({"api_key": ""}))
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_in_file_is_read_at_every_call() {
+    fn credentials_file_is_read_for_every_call() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("auth.json");
         let keys = credentials(json!({"credentials_path": path.to_str().unwrap()}));

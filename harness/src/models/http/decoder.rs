@@ -1,36 +1,37 @@
-//! From the bytes of an answer to its chunks: cuts events, hands them to a wire's reader, and tells a cut from an end.
+//! Decodes the bytes of an answer into chunks: splits them into events, passes these to a wire's
+//! reader, and distinguishes a truncated stream from a complete one.
 
-use super::ending::Ending;
-use super::refused::Refused;
-use super::sse::{EventCutter, EventTooLong, LONGEST_EVENT};
+use super::completion::Completion;
+use super::provider_error::ProviderError;
+use super::sse::{EventSplitter, EventTooLong, MAX_EVENT_BYTES};
 use crate::messages::MessageChunk;
 use crate::messages::json_repair::{StreamRepair, repaired};
 
-/// Why an answer cannot be read any further.
+/// Reason why an answer cannot be decoded any further.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::models) enum DecodeError {
-    /// The stream ended before the answer did.
+pub(crate) enum DecodeError {
+    /// The stream ended before the answer was complete.
     #[error("the stream was cut before its end")]
-    Cut,
-    /// An event is not what it should be.
+    Truncated,
+    /// An event is not valid.
     #[error("a chunk of the stream is not valid: {0}")]
     Malformed(String),
-    /// An event or an answer is longer than anybody can mean.
+    /// An event or an answer exceeds its limit.
     #[error("{0}")]
     TooLong(String),
-    /// The answer is complete and holds nothing.
+    /// The answer is complete and empty.
     #[error("the answer has no choices")]
     NoChoices,
-    /// The provider reports an error inside its answer.
+    /// The provider reported an error inside its answer.
     #[error("{}", .0.message)]
-    Refused(Refused),
+    ProviderError(ProviderError),
 }
 
 impl From<EventTooLong> for DecodeError {
     fn from(_: EventTooLong) -> Self {
         Self::TooLong(format!(
             "an event of the stream is longer than {} MiB",
-            LONGEST_EVENT >> 20
+            MAX_EVENT_BYTES >> 20
         ))
     }
 }
@@ -41,45 +42,46 @@ impl From<serde_json::Error> for DecodeError {
     }
 }
 
-/// Where a reader puts what it understood.
-pub(in crate::models) type Chunks = Vec<MessageChunk>;
+/// Output of a reader.
+pub(crate) type Chunks = Vec<MessageChunk>;
 
-/// Reads the answers of one wire. Pure; never panics, whatever it is given. After its closing chunk it says nothing more.
-pub(in crate::models) trait AnswerReader: Send {
-    /// Whether each line of a stream is an event, in place of server-sent events.
+/// Reads the answers of one wire. Pure; never panics for any input. Emits no chunk after the
+/// closing chunk.
+pub(crate) trait AnswerReader: Send {
+    /// `true` if each line of a stream is an event, `false` for server-sent events.
     const LINES: bool = false;
 
-    /// Takes the payload of one event.
+    /// Reads the payload of one event.
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError>;
-    /// Takes an answer that was not streamed.
+    /// Reads an answer that is not streamed.
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError>;
-    /// Says what is left to say, the closing chunk last.
+    /// Emits the remaining content, the closing chunk last.
     fn close(&mut self, out: &mut Chunks) -> Result<(), DecodeError>;
-    /// What is known of the answer's end.
-    fn ending(&self) -> &Ending;
+    /// Returns the facts about the answer's end.
+    fn completion(&self) -> &Completion;
 
-    /// Whether the reason of the end is known; only counts and closing marks can follow.
+    /// Reports whether the finish reason is known. Only usage and closing marks can follow.
     fn is_finished(&self) -> bool {
-        self.ending().reason.is_some()
+        self.completion().reason.is_some()
     }
 
-    /// Whether the closing chunk was said; more bytes change nothing.
+    /// Reports whether the closing chunk was emitted. Further input has no effect.
     fn is_closed(&self) -> bool {
-        self.ending().is_closed()
+        self.completion().is_closed()
     }
 }
 
-/// The decoder of one answer.
+/// Decoder of one answer.
 #[derive(Debug)]
-pub(in crate::models) struct Decoder<R> {
-    cutter: EventCutter,
+pub(crate) struct Decoder<R> {
+    splitter: EventSplitter,
     reader: R,
     repair: StreamRepair,
     events: u64,
 }
 
-/// Hands an event to the reader, repaired where it cannot be read as it came: a character that was cut in two or a number that
-/// nobody can mean costs no answer. A reader that calls an event malformed has not changed.
+/// Passes an event to the reader. If it is malformed, repairs split characters and invalid numbers
+/// and passes it once more. A reader that returns `Malformed` has not changed its state.
 fn read<R: AnswerReader>(
     reader: &mut R,
     repair: &mut StreamRepair,
@@ -96,33 +98,29 @@ fn read<R: AnswerReader>(
 }
 
 impl<R: AnswerReader> Decoder<R> {
-    pub(in crate::models) fn new(reader: R) -> Self {
-        let cutter = if R::LINES {
-            EventCutter::of_lines()
+    pub(crate) fn new(reader: R) -> Self {
+        let splitter = if R::LINES {
+            EventSplitter::lines()
         } else {
-            EventCutter::default()
+            EventSplitter::default()
         };
         Self {
-            cutter,
+            splitter,
             reader,
             repair: StreamRepair::default(),
             events: 0,
         }
     }
 
-    /// Takes bytes of the stream and adds what they say to `out`.
-    pub(in crate::models) fn push(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Chunks,
-    ) -> Result<(), DecodeError> {
+    /// Decodes bytes of the stream and appends the chunks to `out`.
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         let Self {
-            cutter,
+            splitter,
             reader,
             repair,
             events,
         } = self;
-        cutter.push(bytes, |data| {
+        splitter.push(bytes, |data| {
             *events += 1;
             match data.trim_ascii() {
                 b"" => Ok(()),
@@ -132,34 +130,31 @@ impl<R: AnswerReader> Decoder<R> {
         })
     }
 
-    /// Takes the end of the stream, however it came. An answer whose end has a reason is complete.
-    pub(in crate::models) fn end(&mut self, out: &mut Chunks) -> Result<(), DecodeError> {
-        if let Some(rest) = self.cutter.rest()
+    /// Handles the end of the stream. An answer with a finish reason is complete, even if the
+    /// connection failed.
+    pub(crate) fn end(&mut self, out: &mut Chunks) -> Result<(), DecodeError> {
+        if let Some(rest) = self.splitter.rest()
             && !rest.trim_ascii().is_empty()
             && !self.reader.is_closed()
         {
             match read(&mut self.reader, &mut self.repair, rest.trim_ascii(), out) {
-                // Half an event is no malformed one: it was cut.
+                // An incomplete last event means truncation.
                 Err(DecodeError::Malformed(_)) if self.is_finished() => {}
-                Err(DecodeError::Malformed(_)) => return Err(DecodeError::Cut),
-                taken => taken?,
+                Err(DecodeError::Malformed(_)) => return Err(DecodeError::Truncated),
+                result => result?,
             }
         }
         if self.reader.is_closed() {
             return Ok(());
         }
         if !self.is_finished() {
-            return Err(DecodeError::Cut);
+            return Err(DecodeError::Truncated);
         }
         self.reader.close(out)
     }
 
-    /// Takes a whole answer that was not streamed.
-    pub(in crate::models) fn whole(
-        &mut self,
-        body: &[u8],
-        out: &mut Chunks,
-    ) -> Result<(), DecodeError> {
+    /// Decodes an answer that is not streamed.
+    pub(crate) fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         match self.reader.whole(body, out) {
             Err(DecodeError::Malformed(why)) => match repaired(&String::from_utf8_lossy(body)) {
                 repaired if repaired.as_bytes() == body => return Err(DecodeError::Malformed(why)),
@@ -174,18 +169,18 @@ impl<R: AnswerReader> Decoder<R> {
         }
     }
 
-    /// Whether the answer is complete; more bytes change nothing.
-    pub(in crate::models) fn is_closed(&self) -> bool {
+    /// Reports whether the answer is complete. Further input has no effect.
+    pub(crate) fn is_closed(&self) -> bool {
         self.reader.is_closed()
     }
 
-    /// Whether the reason of the end is known; only usage and the closing mark can follow.
-    pub(in crate::models) fn is_finished(&self) -> bool {
+    /// Reports whether the finish reason is known. Only usage and the closing mark can follow.
+    pub(crate) fn is_finished(&self) -> bool {
         self.reader.is_finished()
     }
 
-    /// How many events the stream brought.
-    pub(in crate::models) fn events(&self) -> u64 {
+    /// Returns the number of events so far.
+    pub(crate) fn events(&self) -> u64 {
         self.events
     }
 }

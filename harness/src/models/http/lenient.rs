@@ -1,27 +1,26 @@
-//! Reads fields beside an answer's words leniently: a field that nobody can read is absent, and costs no answer.
+//! Reads optional fields of an answer leniently: a malformed field is treated as absent and does
+//! not fail the answer.
 
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 
 use crate::messages::UsageMetadata;
 
-/// The field, or nothing where it is something else than it should be.
-pub(in crate::models) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+/// Reads a field. Returns `None` if it has an unexpected type.
+pub(crate) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
 }
 
-/// A number of tokens, or nothing where it is none.
-pub(in crate::models) fn count<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+/// Reads a token count. Returns `None` if it is invalid.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     Ok(count_of(&Value::deserialize(deserializer)?))
 }
 
-/// The number of tokens that a value means: a number or its text, whole or not, at most [`UsageMetadata::MOST`]. Nothing for a negative
-/// number and for what is no number.
-pub(in crate::models) fn count_of(value: &Value) -> Option<u64> {
+/// Returns the token count of a value: a number or its text, rounded, at most
+/// [`UsageMetadata::MOST`]. Returns `None` for a negative number and for any other value.
+pub(crate) fn count_of(value: &Value) -> Option<u64> {
     if let Some(count) = value.as_u64() {
         return Some(count.min(UsageMetadata::MOST));
     }
@@ -41,8 +40,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_is_read_however_it_is_written() {
-        for (value, wanted) in [
+    fn count_accepts_numbers_and_numeric_texts() {
+        for (value, expected) in [
             (json!(7), Some(7)),
             (json!(7.6), Some(8)),
             (json!("7"), Some(7)),
@@ -61,7 +60,7 @@ mod tests {
             (json!([7]), None),
             (json!({"tokens": 7}), None),
         ] {
-            assert_eq!(count_of(&value), wanted, "{value}");
+            assert_eq!(count_of(&value), expected, "{value}");
         }
     }
 }

@@ -1,18 +1,20 @@
-//! What all providers over HTTP share: the way to a server, waiting within limits, cutting streams, and the end of an answer.
+//! Shared parts of all providers over HTTP: endpoint, timeouts, stream decoding, and the end of an
+//! answer.
 //!
-//! A provider is a `Wire` (its request and the reader of its answers, both pure); `HttpChatModel` does the rest for all.
+//! A provider is a `Wire` (its request and the reader of its answers, both pure). `HttpChatModel`
+//! sends the request, applies the timeouts and passes the response to the reader.
 
-mod call_pieces;
+mod answer_parts;
 mod chat;
 mod client;
+mod completion;
 mod content;
 mod credentials;
 mod decoder;
-mod ending;
 mod endpoint;
+mod http_caller;
 mod lenient;
-mod parts;
-mod refused;
+mod provider_error;
 mod retry_after;
 mod settings;
 mod sign_in_file;
@@ -22,30 +24,31 @@ pub(crate) mod strict_kit;
 #[cfg(test)]
 pub(crate) mod test_server;
 mod think;
+mod tool_call_builder;
 mod wire;
 #[cfg(test)]
-pub(in crate::models) mod wire_kit;
+pub(crate) mod wire_kit;
 
-pub(in crate::models) use call_pieces::CallPieces;
-pub(in crate::models) use chat::HttpChatModel;
+pub(crate) use answer_parts::{AnswerParts, ModelOrigin, ReplayPart, replay_parts};
+pub(crate) use chat::HttpChatModel;
 pub use client::{HttpUnavailable, SharedHttp};
-pub(in crate::models) use content::{
-    Block, Image, blocks, push_turn, short_id, system_text, tool_name, user_first, wire_id,
+pub(crate) use completion::{Completion, add_reasoning, attach_parts, has_content};
+pub(crate) use content::{
+    Block, Image, blocks, ensure_user_first, push_turn, short_id, system_text, tool_name, wire_id,
     wire_name,
 };
-pub(in crate::models) use credentials::Credential;
+pub(crate) use credentials::Credential;
 #[cfg(any(test, feature = "testkit"))]
-pub(in crate::models) use decoder::Decoder;
-pub(in crate::models) use decoder::{AnswerReader, Chunks, DecodeError};
-pub(in crate::models) use ending::{Ending, add_reasoning, keep_parts, says_something};
-pub(in crate::models) use endpoint::{Endpoint, Site};
-pub(in crate::models) use lenient::{count, count_of, lenient};
-pub(in crate::models) use parts::{Maker, Parts, Said, said};
-pub(in crate::models) use refused::Refused;
-pub(in crate::models) use retry_after::retry_after;
-pub(in crate::models) use settings::Settings;
+pub(crate) use decoder::Decoder;
+pub(crate) use decoder::{AnswerReader, Chunks, DecodeError};
+pub(crate) use endpoint::{Endpoint, ProviderDefaults};
+pub(crate) use lenient::{count, count_of, lenient};
+pub(crate) use provider_error::ProviderError;
+pub(crate) use retry_after::retry_after;
+pub(crate) use settings::Settings;
 pub use sign_in_file::sign_in;
 #[cfg(any(test, feature = "mcp", feature = "testkit"))]
-pub(crate) use sse::{EventCutter, EventTooLong};
-pub(in crate::models) use think::ThinkSplitter;
-pub(in crate::models) use wire::{Call, Wire, bearer};
+pub(crate) use sse::{EventSplitter, EventTooLong};
+pub(crate) use think::ThinkSplitter;
+pub(crate) use tool_call_builder::ToolCallBuilder;
+pub(crate) use wire::{Call, Wire, bearer};

@@ -1,11 +1,12 @@
-//! Reads how long a provider asks to wait, in the three ways providers say it.
+//! Parses the retry delay in response headers, in the three forms that providers use.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// `retry-after-ms` first, then `retry-after` in seconds or as an HTTP date. Past dates mean now; nonsense means nothing.
-pub(in crate::models) fn retry_after<'a>(
+/// Returns the delay in `retry-after-ms`, else in `retry-after` as seconds or an HTTP date. A past
+/// date means no delay. Returns `None` for invalid values.
+pub(crate) fn retry_after<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: DateTime<Utc>,
 ) -> Option<Duration> {
@@ -34,12 +35,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_milliseconds_and_dates_are_understood() {
+    fn retry_after_parses_seconds_milliseconds_and_dates() {
         let now = DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
             .unwrap()
             .to_utc();
         let read = |name: &'static str, value: &'static str| {
-            retry_after(|asked| (asked == name).then_some(value), now).map(|wait| wait.as_millis())
+            retry_after(|header_name| (header_name == name).then_some(value), now)
+                .map(|wait| wait.as_millis())
         };
         let table = [
             ("retry-after", "2", Some(2000)),

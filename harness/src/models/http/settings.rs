@@ -1,8 +1,9 @@
-//! The keys of an entry that are sent, apart from those that steer this side or name things of the provider's own library.
+//! Keys of an entry that are sent to the provider. Keys that configure this program or a client
+//! library are not sent.
 
 use serde_json::{Map, Value};
 
-/// Never sent, whatever the provider.
+/// Keys that are never sent to any provider.
 const NOT_SENT: &[&str] = &[
     "additional_headers",
     "anthropic_api_key",
@@ -76,47 +77,49 @@ const NOT_SENT: &[&str] = &[
     "vllm_api_key",
 ];
 
-/// The keys of one call, each of which a wire takes out and renames, or leaves to be sent as it is.
+/// Settings of one call. A wire removes settings that it sends in another form or under another
+/// name; all others are sent unchanged.
 #[derive(Debug, Clone)]
-pub(in crate::models) struct Settings {
+pub(crate) struct Settings {
     sent: Map<String, Value>,
-    raw: Vec<Map<String, Value>>,
+    extra: Vec<Map<String, Value>>,
 }
 
 impl Settings {
-    /// The effective settings of a call.
-    pub(in crate::models) fn of(settings: &Map<String, Value>) -> Self {
+    /// Creates the settings from the effective settings of a call.
+    pub(crate) fn of(settings: &Map<String, Value>) -> Self {
         let own = settings
             .iter()
             .filter(|(key, value)| !NOT_SENT.contains(&key.as_str()) && !value.is_null());
-        let raw = ["model_kwargs", "extra_body"]
+        let extra = ["model_kwargs", "extra_body"]
             .into_iter()
             .filter_map(|key| settings.get(key)?.as_object().cloned());
         Self {
             sent: own
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
-            raw: raw.collect(),
+            extra: extra.collect(),
         }
     }
 
-    /// Takes all of `keys` out; the first that is there counts.
-    pub(in crate::models) fn take(&mut self, keys: &[&str]) -> Option<Value> {
-        let mut found = None;
+    /// Removes all of `keys`. Returns the value of the first that is set.
+    pub(crate) fn take(&mut self, keys: &[&str]) -> Option<Value> {
+        let mut first_value = None;
         for key in keys {
-            found = found.or(self.sent.shift_remove(*key));
+            first_value = first_value.or(self.sent.shift_remove(*key));
         }
-        found
+        first_value
     }
 
-    /// What stands under `key`.
-    pub(in crate::models) fn get(&self, key: &str) -> Option<&Value> {
+    /// Returns the value of `key`.
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.sent.get(key)
     }
 
-    /// Lays what is left onto `body`: first the keys by their own names, then `model_kwargs`, then `extra_body`.
-    pub(in crate::models) fn lay_onto(self, body: &mut Map<String, Value>) {
+    /// Merges the remaining settings into `body`: first the keys themselves, then `model_kwargs`,
+    /// then `extra_body`.
+    pub(crate) fn merge_into(self, body: &mut Map<String, Value>) {
         body.extend(self.sent);
-        body.extend(self.raw.into_iter().flatten());
+        body.extend(self.extra.into_iter().flatten());
     }
 }

@@ -1,19 +1,20 @@
-//! Cuts a byte stream into the payloads of its events: server-sent ones, or a line each. Pure: any split of the bytes gives
-//! the same payloads.
+//! Splits a byte stream into the payloads of its events: server-sent events or lines. Pure: any
+//! split of the bytes gives the same payloads.
 
-/// An event longer than this is refused: nothing a model says in one event comes near it.
-pub(in crate::models) const LONGEST_EVENT: usize = 8 << 20;
+/// Maximum size of an event, in bytes. Far above the size of real events.
+pub(crate) const MAX_EVENT_BYTES: usize = 8 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// An event is longer than [`LONGEST_EVENT`].
+/// Error: an event exceeds [`MAX_EVENT_BYTES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 
-/// Collects lines and events. Only `data` fields matter here; comments and other fields are passed over.
+/// Collects lines and events. Reads only `data` fields and skips comments and other fields.
 #[derive(Debug, Default)]
-pub(crate) struct EventCutter {
-    /// Each line is a payload of its own, as in NDJSON. Proxies write comments between lines, too.
+pub(crate) struct EventSplitter {
+    /// `true` if each line is a payload, as in NDJSON. Comments are skipped here too, because
+    /// proxies insert them.
     bare_lines: bool,
     line: Vec<u8>,
     data: Vec<u8>,
@@ -22,16 +23,16 @@ pub(crate) struct EventCutter {
     past_first_line: bool,
 }
 
-impl EventCutter {
-    /// A cutter of a stream in which each line is a payload.
-    pub(in crate::models) fn of_lines() -> Self {
+impl EventSplitter {
+    /// Creates a splitter for a stream in which each line is a payload.
+    pub(crate) fn lines() -> Self {
         Self {
             bare_lines: true,
             ..Self::default()
         }
     }
 
-    /// Takes bytes in and hands every finished payload to `sink`, which may stop it by an error.
+    /// Adds bytes and passes every complete payload to `sink`, which may stop with an error.
     pub(crate) fn push<E: From<EventTooLong>>(
         &mut self,
         mut bytes: &[u8],
@@ -43,10 +44,10 @@ impl EventCutter {
                 continue;
             }
             let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                self.grow(bytes)?;
+                self.append(bytes)?;
                 break;
             };
-            self.grow(&bytes[..end])?;
+            self.append(&bytes[..end])?;
             self.after_carriage_return = bytes[end] == b'\r';
             bytes = &bytes[end + 1..];
             self.end_line(&mut sink)?;
@@ -54,8 +55,9 @@ impl EventCutter {
         Ok(())
     }
 
-    /// What stands in an event that the end of the stream left open.
-    pub(in crate::models) fn rest(&mut self) -> Option<Vec<u8>> {
+    /// Returns the payload of the last event if the stream ended before the line end that completes
+    /// it.
+    pub(crate) fn rest(&mut self) -> Option<Vec<u8>> {
         if self.bare_lines {
             return Some(std::mem::take(&mut self.line))
                 .filter(|line| !line.is_empty() && !line.starts_with(b":"));
@@ -68,8 +70,8 @@ impl EventCutter {
         rest
     }
 
-    fn grow(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
-        if self.line.len() + self.data.len() + bytes.len() > LONGEST_EVENT {
+    fn append(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        if self.line.len() + self.data.len() + bytes.len() > MAX_EVENT_BYTES {
             return Err(EventTooLong);
         }
         self.line.extend_from_slice(bytes);
@@ -120,17 +122,17 @@ mod tests {
     use super::*;
 
     fn cut(pieces: &[&[u8]]) -> Vec<String> {
-        let mut cutter = EventCutter::default();
+        let mut splitter = EventSplitter::default();
         let mut events = Vec::new();
         for piece in pieces {
-            let kept: Result<(), EventTooLong> = cutter.push(piece, |data| {
+            let pushed: Result<(), EventTooLong> = splitter.push(piece, |data| {
                 events.push(String::from_utf8_lossy(data).into_owned());
                 Ok(())
             });
-            kept.unwrap();
+            pushed.unwrap();
         }
         events.extend(
-            cutter
+            splitter
                 .rest()
                 .map(|rest| format!("rest {}", String::from_utf8_lossy(&rest))),
         );
@@ -140,23 +142,23 @@ mod tests {
     const SAMPLE: &str = "\u{feff}data: a\n\n: note\r\ndata:b\r\ndata: c\r\n\r\nevent: x\rid: 1\rdata: d\r\r\n\ndata: ü";
 
     #[test]
-    fn payloads_are_cut_at_every_kind_of_line_end() {
+    fn payloads_are_split_at_every_kind_of_line_end() {
         assert_eq!(cut(&[SAMPLE.as_bytes()]), ["a", "b\nc", "d", "rest ü"]);
     }
 
     #[test]
-    fn lines_can_be_payloads_themselves() {
-        let mut cutter = EventCutter::of_lines();
+    fn lines_splitter_returns_each_line() {
+        let mut splitter = EventSplitter::lines();
         let mut lines = Vec::new();
         for piece in ["{1", "}\r\n\n: ping\n{2}\nda", "ta: x"] {
-            let kept: Result<(), EventTooLong> = cutter.push(piece.as_bytes(), |line| {
+            let pushed: Result<(), EventTooLong> = splitter.push(piece.as_bytes(), |line| {
                 lines.push(String::from_utf8_lossy(line).into_owned());
                 Ok(())
             });
-            kept.unwrap();
+            pushed.unwrap();
         }
         assert_eq!(
-            (lines, cutter.rest()),
+            (lines, splitter.rest()),
             (
                 vec!["{1}".to_owned(), "{2}".to_owned()],
                 Some(b"data: x".to_vec())
@@ -165,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused() {
-        let mut cutter = EventCutter::default();
+    fn oversized_line_is_rejected() {
+        let mut splitter = EventSplitter::default();
         let block = vec![b'x'; 1 << 20];
         let outcomes: Vec<Result<(), EventTooLong>> =
-            (0..9).map(|_| cutter.push(&block, |_| Ok(()))).collect();
+            (0..9).map(|_| splitter.push(&block, |_| Ok(()))).collect();
         assert_eq!(
             outcomes.iter().filter(|outcome| outcome.is_err()).count(),
             1

@@ -1,10 +1,10 @@
-//! What the strictest servers demand of a conversation, held against the requests of every wire.
+//! Rules of the strictest servers for a conversation, checked against the requests of every wire.
 
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{Endpoint, Site, Wire};
+use super::{Endpoint, ProviderDefaults, Wire};
 use crate::models::anthropic::Messages;
 use crate::models::gemini::GenerateContent;
 use crate::models::ollama::Chat;
@@ -12,18 +12,18 @@ use crate::models::openai::{ChatCompletions, Dialect};
 use crate::models::responses::Responses;
 use crate::models::{ModelEntry, ModelRequest};
 
-/// Why a server refuses a request.
+/// Result of a check. The error states why a server rejects the request.
 type Refusal = Result<(), String>;
 type Sends = Box<dyn Fn(&ModelRequest) -> Value + Send + Sync>;
 
-/// One wire, and the rules of its servers.
+/// Wire with the rules of its servers.
 pub(crate) struct StrictServer {
     name: &'static str,
     sends: Sends,
     rules: fn(&Value) -> Refusal,
 }
 
-/// A server for each wire and dialect.
+/// Returns a server for each wire and dialect.
 pub(crate) fn strict_servers() -> Vec<StrictServer> {
     let chat = |name, dialect: Dialect| {
         server(
@@ -32,9 +32,9 @@ pub(crate) fn strict_servers() -> Vec<StrictServer> {
             chat_rules,
         )
     };
-    let site = Site {
+    let defaults = ProviderDefaults {
         base_url: Some("https://h.test/v1"),
-        open: true,
+        allows_anonymous: true,
         key_names: &["api_key"],
         key_variable: "NONE",
     };
@@ -48,7 +48,7 @@ pub(crate) fn strict_servers() -> Vec<StrictServer> {
         server("gemini", GenerateContent::of, gemini_rules),
         server(
             "responses",
-            move |entry| Responses::of(entry, site),
+            move |entry| Responses::of(entry, defaults),
             responses_rules,
         ),
         server("ollama", Chat::of, ollama_rules),
@@ -83,7 +83,7 @@ fn server<W: Wire>(
 }
 
 impl StrictServer {
-    /// What the server says against the request, with the request; nothing when it takes it.
+    /// Returns why the server rejects the request, with the request, or `None` if it accepts it.
     pub(crate) fn refusal(&self, request: &ModelRequest) -> Option<String> {
         let body = (self.sends)(request);
         (self.rules)(&body)
@@ -95,91 +95,93 @@ impl StrictServer {
 fn list<'a>(body: &'a Value, key: &str) -> Result<&'a Vec<Value>, String> {
     body[key]
         .as_array()
-        .ok_or_else(|| format!("{key} is no list"))
+        .ok_or_else(|| format!("{key} is not a list"))
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
     value[key]
         .as_str()
         .filter(|text| !text.is_empty())
-        .ok_or_else(|| format!("{key} is no text: {value}"))
+        .ok_or_else(|| format!("{key} is not a text: {value}"))
 }
 
-fn demand(holds: bool, why: impl FnOnce() -> String) -> Refusal {
+fn require(holds: bool, why: impl FnOnce() -> String) -> Refusal {
     if holds { Ok(()) } else { Err(why()) }
 }
 
-/// A name that functions may have.
+/// Checks the name of a function.
 fn function_name(name: &str) -> Refusal {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    demand(
+    require(
         name.len() <= 64 && !name.is_empty() && name.bytes().all(plain),
-        || format!("no function is called {name:?}"),
+        || format!("{name:?} is not a valid function name"),
     )
 }
 
-/// Arguments as text, which must be an object.
+/// Checks that the arguments are a JSON object.
 fn arguments(text: &str) -> Refusal {
-    demand(
+    require(
         serde_json::from_str::<Map<String, Value>>(text).is_ok(),
-        || format!("arguments are no object: {text}"),
+        || format!("arguments are not an object: {text}"),
     )
 }
 
-/// Results follow their calls at once, each call has one, and no result has none.
+/// Checks that results directly follow their calls, that each call has one result, and that each
+/// result has a call.
 fn chat_rules(body: &Value) -> Refusal {
     let mut open: Vec<&str> = Vec::new();
     for (at, message) in list(body, "messages")?.iter().enumerate() {
         let role = text(message, "role")?;
         if role == "tool" {
             let id = text(message, "tool_call_id")?;
-            let place = open
+            let position = open
                 .iter()
                 .position(|waiting| *waiting == id)
                 .ok_or_else(|| format!("result {id} at {at} has no call"))?;
-            open.remove(place);
-            demand(!message["content"].is_null(), || {
+            open.remove(position);
+            require(!message["content"].is_null(), || {
                 format!("result {id} has no content")
             })?;
             continue;
         }
-        demand(open.is_empty(), || {
+        require(open.is_empty(), || {
             format!("before {at} there is no result of {open:?}")
         })?;
         let calls = message["tool_calls"].as_array();
-        demand(role != "system" || at == 0, || {
+        require(role != "system" || at == 0, || {
             format!("a system message at {at}")
         })?;
-        demand(calls.is_none_or(|calls| !calls.is_empty()), || {
+        require(calls.is_none_or(|calls| !calls.is_empty()), || {
             format!("an empty list of calls at {at}")
         })?;
-        demand(calls.is_some() || !message["content"].is_null(), || {
-            format!("nothing said at {at}")
+        require(calls.is_some() || !message["content"].is_null(), || {
+            format!("no content at {at}")
         })?;
         for call in calls.into_iter().flatten() {
             let id = text(call, "id")?;
-            demand(!open.contains(&id), || format!("two calls {id} at {at}"))?;
+            require(!open.contains(&id), || format!("two calls {id} at {at}"))?;
             open.push(id);
             function_name(text(&call["function"], "name")?)?;
             arguments(text(&call["function"], "arguments")?)?;
         }
     }
-    demand(open.is_empty(), || {
+    require(open.is_empty(), || {
         format!("there is no result of {open:?}")
     })
 }
 
-/// Turns alternate and begin with the user's; all results of a turn's calls stand first in the next.
+/// Checks that turns alternate and begin with the user, and that all results of a turn's calls come
+/// first in the next turn.
 fn anthropic_rules(body: &Value) -> Refusal {
     let (mut called, mut ids): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     for (at, turn) in list(body, "messages")?.iter().enumerate() {
         let role = text(turn, "role")?;
-        demand(
+        require(
             role == if at % 2 == 0 { "user" } else { "assistant" },
             || format!("turn {at} is the {role}'s"),
         )?;
         let blocks = list(turn, "content")?;
-        demand(!blocks.is_empty(), || format!("turn {at} is empty"))?;
+        require(!blocks.is_empty(), || format!("turn {at} is empty"))?;
         let results: Vec<&str> = blocks
             .iter()
             .take_while(|block| block["type"] == "tool_result")
@@ -187,27 +189,27 @@ fn anthropic_rules(body: &Value) -> Refusal {
             .collect();
         let mut missing = called.clone();
         for result in &results {
-            let place = missing
+            let position = missing
                 .iter()
                 .position(|id| id == result)
                 .ok_or_else(|| format!("result {result} at {at} has no call"))?;
-            missing.remove(place);
+            missing.remove(position);
         }
-        demand(missing.is_empty(), || {
+        require(missing.is_empty(), || {
             format!("turn {at} has no result of {missing:?}")
         })?;
         called.clear();
         for block in blocks.iter().skip(results.len()) {
             match text(block, "type")? {
-                "text" => demand(!text(block, "text")?.trim().is_empty(), || {
+                "text" => require(!text(block, "text")?.trim().is_empty(), || {
                     format!("blank text at {at}")
                 })?,
                 "tool_use" => {
                     let id = text(block, "id")?;
-                    demand(ids.insert(id), || format!("the call {id} is there twice"))?;
+                    require(ids.insert(id), || format!("the call {id} is there twice"))?;
                     called.push(id);
                     function_name(text(block, "name")?)?;
-                    demand(block["input"].is_object(), || {
+                    require(block["input"].is_object(), || {
                         format!("the input of {id} is no object")
                     })?;
                 }
@@ -216,21 +218,22 @@ fn anthropic_rules(body: &Value) -> Refusal {
             }
         }
     }
-    demand(called.is_empty(), || {
+    require(called.is_empty(), || {
         format!("there is no result of {called:?}")
     })
 }
 
-/// Turns alternate and begin with the user's; as many responses follow a turn as it has calls, by name and in order.
+/// Checks that turns alternate and begin with the user, and that each turn with calls is followed
+/// by as many responses, by name and in order.
 fn gemini_rules(body: &Value) -> Refusal {
     let mut called: Vec<&str> = Vec::new();
     for (at, turn) in list(body, "contents")?.iter().enumerate() {
         let role = text(turn, "role")?;
-        demand(role == if at % 2 == 0 { "user" } else { "model" }, || {
+        require(role == if at % 2 == 0 { "user" } else { "model" }, || {
             format!("turn {at} is the {role}'s")
         })?;
         let parts = list(turn, "parts")?;
-        demand(!parts.is_empty(), || format!("turn {at} is empty"))?;
+        require(!parts.is_empty(), || format!("turn {at} is empty"))?;
         let names = |key: &str| {
             parts
                 .iter()
@@ -238,55 +241,55 @@ fn gemini_rules(body: &Value) -> Refusal {
                 .collect::<Vec<_>>()
         };
         let answered = names("functionResponse");
-        demand(answered == called, || {
+        require(answered == called, || {
             format!("turn {at} answers {answered:?}, called were {called:?}")
         })?;
         called = names("functionCall");
         called.iter().try_for_each(|name| function_name(name))?;
     }
-    demand(called.is_empty(), || format!("nothing answers {called:?}"))
+    require(called.is_empty(), || format!("nothing answers {called:?}"))
 }
 
-/// Each call has one output behind it, and before anything else is said.
+/// Checks that each call has one output, before any other item.
 fn responses_rules(body: &Value) -> Refusal {
     let (mut open, mut ids): (Vec<&str>, HashSet<&str>) = (Vec::new(), HashSet::new());
     for item in list(body, "input")? {
         match item["type"].as_str().unwrap_or("message") {
             "function_call" => {
                 let id = text(item, "call_id")?;
-                demand(ids.insert(id), || format!("the call {id} is there twice"))?;
+                require(ids.insert(id), || format!("the call {id} is there twice"))?;
                 function_name(text(item, "name")?)?;
                 arguments(text(item, "arguments")?)?;
                 open.push(id);
             }
             "function_call_output" => {
                 let id = text(item, "call_id")?;
-                let place = open
+                let position = open
                     .iter()
                     .position(|waiting| *waiting == id)
                     .ok_or_else(|| format!("output {id} has no call"))?;
-                open.remove(place);
+                open.remove(position);
             }
-            _ => demand(open.is_empty(), || {
+            _ => require(open.is_empty(), || {
                 format!("there is no output of {open:?}")
             })?,
         }
     }
-    demand(open.is_empty(), || {
+    require(open.is_empty(), || {
         format!("there is no output of {open:?}")
     })
 }
 
-/// As many results follow an answer as it has calls.
+/// Checks that an answer is followed by as many results as it has calls.
 fn ollama_rules(body: &Value) -> Refusal {
     let mut open = 0;
     for (at, message) in list(body, "messages")?.iter().enumerate() {
         if text(message, "role")? == "tool" {
-            demand(open > 0, || format!("the result at {at} has no call"))?;
+            require(open > 0, || format!("the result at {at} has no call"))?;
             open -= 1;
             continue;
         }
-        demand(open == 0, || {
+        require(open == 0, || {
             format!("before {at} there are {open} results missing")
         })?;
         let calls = message["tool_calls"]
@@ -295,13 +298,13 @@ fn ollama_rules(body: &Value) -> Refusal {
             .unwrap_or_default();
         for call in calls {
             text(&call["function"], "name")?;
-            demand(call["function"]["arguments"].is_object(), || {
+            require(call["function"]["arguments"].is_object(), || {
                 format!("arguments at {at} are no object")
             })?;
         }
         open = calls.len();
     }
-    demand(open == 0, || format!("{open} results are missing"))
+    require(open == 0, || format!("{open} results are missing"))
 }
 
 #[cfg(test)]
@@ -311,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strict_server_refuses_what_is_not_paired() {
+    fn strict_server_rejects_unpaired_calls() {
         let call = json!({"role": "assistant", "content": null, "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]});
         let result = json!({"role": "tool", "tool_call_id": "a", "content": ""});
         let chat = |messages: &[&Value]| chat_rules(&json!({ "messages": messages })).is_ok();

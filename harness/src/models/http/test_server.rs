@@ -1,4 +1,4 @@
-//! A real server on the loopback for tests: it reads requests whole and answers them from a list.
+//! Local HTTP server for tests. Reads each request completely and answers from a list.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// The head in small letters, and the body, once all of it is there; none when the client goes before.
+/// Reads a request. Returns its head in lower case and its body, or `None` if the client
+/// disconnects first.
 pub(crate) async fn read_request(socket: &mut TcpStream) -> Option<(String, Value)> {
     let mut bytes = Vec::new();
     loop {
@@ -25,28 +26,28 @@ pub(crate) async fn read_request(socket: &mut TcpStream) -> Option<(String, Valu
     }
 }
 
-/// Waits until the client has gone.
-pub(crate) async fn until_gone(socket: &mut TcpStream) {
+/// Waits until the client has disconnected.
+pub(crate) async fn wait_for_disconnect(socket: &mut TcpStream) {
     let mut bytes = Vec::new();
     while socket.read_buf(&mut bytes).await.unwrap_or(0) > 0 {}
 }
 
-/// One answer of a [`TestServer`].
+/// Response of a [`TestServer`].
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
-    /// A stream in which every byte travels alone.
+pub(crate) enum TestResponse {
+    /// Stream that sends every byte separately.
     Bytewise(String),
-    /// A stream that comes at once.
+    /// Stream that sends its text in one piece.
     Stream(String),
-    /// A stream of lines.
+    /// NDJSON stream.
     Lines(String),
-    /// A stream that breaks off in the middle of what it promised.
+    /// Stream that ends before its content length is reached.
     Broken(String),
-    /// A status, further header lines, and a JSON body.
+    /// Status, additional header lines, and a JSON body.
     Json(u16, &'static str, Value),
 }
 
-impl Answer {
+impl TestResponse {
     fn bytes(&self) -> Vec<u8> {
         const HEAD: &str =
             "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\n";
@@ -80,40 +81,41 @@ impl Answer {
     }
 }
 
-/// A server that gives its answers one after the other, the last for ever.
+/// Server that sends its responses in order and repeats the last one.
 #[derive(Debug)]
 pub(crate) struct TestServer {
-    /// Where it listens.
+    /// Address of the server.
     pub(crate) address: String,
-    heard: Arc<Mutex<Vec<(String, Value)>>>,
+    requests: Arc<Mutex<Vec<(String, Value)>>>,
     _tasks: Tasks,
 }
 
 impl TestServer {
-    /// Begins to listen.
-    pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+    /// Starts the server.
+    pub(crate) async fn start(answers: impl IntoIterator<Item = TestResponse>) -> Self {
         Self::start_with(answers, |_| ()).await
     }
 
-    /// The same, where something happens before an answer is given: it is told which.
+    /// Starts the server with a callback before each response. The callback gets the response's
+    /// index.
     pub(crate) async fn start_with(
-        answers: impl IntoIterator<Item = Answer>,
+        answers: impl IntoIterator<Item = TestResponse>,
         before: impl Fn(usize) + Send + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        let answers: Vec<Answer> = answers.into_iter().collect();
-        let (heard, tasks) = (Arc::<Mutex<Vec<_>>>::default(), Tasks::new());
-        let told = Arc::clone(&heard);
+        let answers: Vec<TestResponse> = answers.into_iter().collect();
+        let (requests, tasks) = (Arc::<Mutex<Vec<_>>>::default(), Tasks::new());
+        let log = Arc::clone(&requests);
         tasks.spawn(TaskKind::Service, "test server", async move {
             while let Ok((mut socket, _)) = listener.accept().await {
                 let Some(request) = read_request(&mut socket).await else {
                     continue;
                 };
                 let at = {
-                    let mut told = told.lock();
-                    told.push(request);
-                    (told.len() - 1).min(answers.len() - 1)
+                    let mut log = log.lock();
+                    log.push(request);
+                    (log.len() - 1).min(answers.len() - 1)
                 };
                 before(at);
                 let _ = socket.write_all(&answers[at].bytes()).await;
@@ -121,13 +123,13 @@ impl TestServer {
         });
         Self {
             address,
-            heard,
+            requests,
             _tasks: tasks,
         }
     }
 
-    /// The requests so far: heads in small letters, and bodies.
-    pub(crate) fn heard(&self) -> Vec<(String, Value)> {
-        self.heard.lock().clone()
+    /// Returns the requests so far: heads in lower case, and bodies.
+    pub(crate) fn requests(&self) -> Vec<(String, Value)> {
+        self.requests.lock().clone()
     }
 }

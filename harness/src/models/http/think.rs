@@ -1,104 +1,104 @@
-//! Parts the thoughts that some models write into their text, as `<think>..</think>` in front, from the answer. Pure; any
-//! split of the text gives the same parts.
+//! Separates the thoughts that some models write in front of their text, as `<think>..</think>`,
+//! from the answer. Pure; any split of the text gives the same result.
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Where in the text the splitter stands.
+/// Position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SplitState {
     /// At the start, where a tag may open.
     Start,
     Thoughts,
-    /// Right behind the thoughts, where white space is dropped.
+    /// Directly after the thoughts, where white space is dropped.
     Gap,
     Answer,
 }
 
-/// What a piece of text adds.
+/// Thoughts and answer text in a piece.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::models) struct Parts {
-    pub(in crate::models) thoughts: String,
-    pub(in crate::models) answer: String,
+pub(crate) struct SplitText {
+    pub(crate) thoughts: String,
+    pub(crate) answer: String,
 }
 
-/// Splits one answer's text.
+/// Splits the text of one answer.
 #[derive(Debug)]
-pub(in crate::models) struct ThinkSplitter {
-    place: Place,
-    /// What may still turn out to be a tag.
-    held: String,
+pub(crate) struct ThinkSplitter {
+    state: SplitState,
+    /// Text that may be the beginning of a tag.
+    pending: String,
 }
 
 impl Default for ThinkSplitter {
     fn default() -> Self {
         Self {
-            place: Place::Start,
-            held: String::new(),
+            state: SplitState::Start,
+            pending: String::new(),
         }
     }
 }
 
 impl ThinkSplitter {
-    /// Takes a piece of text in.
-    pub(in crate::models) fn push(&mut self, piece: &str) -> Parts {
-        let mut text = std::mem::take(&mut self.held) + piece;
-        let mut parts = Parts::default();
-        if self.place == Place::Start {
+    /// Splits a piece of text.
+    pub(crate) fn push(&mut self, piece: &str) -> SplitText {
+        let mut text = std::mem::take(&mut self.pending) + piece;
+        let mut split = SplitText::default();
+        if self.state == SplitState::Start {
             let begun = text.trim_start();
             if let Some(rest) = begun.strip_prefix(OPEN) {
-                self.place = Place::Thoughts;
+                self.state = SplitState::Thoughts;
                 text = rest.to_owned();
             } else if OPEN.starts_with(begun) {
-                self.held = text;
-                return parts;
+                self.pending = text;
+                return split;
             } else {
-                self.place = Place::Answer;
+                self.state = SplitState::Answer;
             }
         }
-        if self.place == Place::Thoughts {
+        if self.state == SplitState::Thoughts {
             match text.split_once(CLOSE) {
                 Some((thoughts, rest)) => {
-                    parts.thoughts.push_str(thoughts);
-                    self.place = Place::Gap;
+                    split.thoughts.push_str(thoughts);
+                    self.state = SplitState::Gap;
                     text = rest.to_owned();
                 }
                 None => {
-                    let keep = begun_tag(&text);
-                    self.held = text.split_off(text.len() - keep);
-                    parts.thoughts = text;
-                    return parts;
+                    let tag_bytes = partial_close_tag(&text);
+                    self.pending = text.split_off(text.len() - tag_bytes);
+                    split.thoughts = text;
+                    return split;
                 }
             }
         }
-        if self.place == Place::Gap {
+        if self.state == SplitState::Gap {
             text = text.trim_start().to_owned();
             if !text.is_empty() {
-                self.place = Place::Answer;
+                self.state = SplitState::Answer;
             }
         }
-        parts.answer = text;
-        parts
+        split.answer = text;
+        split
     }
 
-    /// Takes the end of the text: what was held back is what it looked like.
-    pub(in crate::models) fn end(&mut self) -> Parts {
-        let held = std::mem::take(&mut self.held);
-        match self.place {
-            Place::Thoughts => Parts {
-                thoughts: held,
-                ..Parts::default()
+    /// Returns the pending text at the end of the answer: it is not a tag.
+    pub(crate) fn end(&mut self) -> SplitText {
+        let pending = std::mem::take(&mut self.pending);
+        match self.state {
+            SplitState::Thoughts => SplitText {
+                thoughts: pending,
+                ..SplitText::default()
             },
-            _ => Parts {
-                answer: held,
-                ..Parts::default()
+            _ => SplitText {
+                answer: pending,
+                ..SplitText::default()
             },
         }
     }
 }
 
-/// How many bytes at the end of `text` may be the beginning of the closing tag.
-fn begun_tag(text: &str) -> usize {
+/// Returns the number of bytes at the end of `text` that may be the beginning of the closing tag.
+fn partial_close_tag(text: &str) -> usize {
     (1..CLOSE.len())
         .rev()
         .find(|length| text.ends_with(&CLOSE[..*length]))
@@ -113,17 +113,17 @@ mod tests {
 
     fn split(pieces: &[&str]) -> (String, String) {
         let mut splitter = ThinkSplitter::default();
-        let mut all: Vec<Parts> = pieces.iter().map(|piece| splitter.push(piece)).collect();
+        let mut all: Vec<SplitText> = pieces.iter().map(|piece| splitter.push(piece)).collect();
         all.push(splitter.end());
-        let thoughts = all.iter().map(|parts| parts.thoughts.as_str()).collect();
+        let thoughts = all.iter().map(|split| split.thoughts.as_str()).collect();
         (
             thoughts,
-            all.iter().map(|parts| parts.answer.as_str()).collect(),
+            all.iter().map(|split| split.answer.as_str()).collect(),
         )
     }
 
     #[test]
-    fn only_thoughts_in_front_are_parted() {
+    fn only_leading_thoughts_are_split() {
         for (text, thoughts, answer) in [
             (
                 "\n<think>hm < </thin</think>\n\nyes <think>no</think>",
@@ -147,11 +147,11 @@ mod tests {
         #[test]
         fn any_split_gives_the_same_parts(pieces in prop::collection::vec("(<think>|</think>|</thi|<|é| |a|\n){0,3}", 0..8)) {
             let whole = pieces.concat();
-            let letters: Vec<String> = whole.chars().map(String::from).collect();
+            let characters: Vec<String> = whole.chars().map(String::from).collect();
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-            let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+            let characters: Vec<&str> = characters.iter().map(String::as_str).collect();
             prop_assert_eq!(split(&pieces), split(&[&whole]));
-            prop_assert_eq!(split(&letters), split(&[&whole]));
+            prop_assert_eq!(split(&characters), split(&[&whole]));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What sets one provider's API apart: where a call goes, what it says, and how its answer is read.
+//! Differences between the providers' APIs: address, request body and reading of answers.
 
 use std::fmt;
 
@@ -10,23 +10,23 @@ use super::decoder::AnswerReader;
 use super::endpoint::Endpoint;
 use crate::models::ModelRequest;
 
-/// One call, ready to be posted.
+/// Request that is ready to be sent.
 #[derive(Debug)]
-pub(in crate::models) struct Call {
-    /// Where to.
-    pub(in crate::models) url: Url,
-    /// Headers beside the entry's own. Their values are taken for secrets.
-    pub(in crate::models) headers: Vec<(&'static str, String)>,
-    /// The body.
-    pub(in crate::models) body: Value,
+pub(crate) struct Call {
+    /// Address.
+    pub(crate) url: Url,
+    /// Headers in addition to the entry's. Their values are treated as secrets.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// JSON body.
+    pub(crate) body: Value,
 }
 
-/// A provider's API. Pure: what waits and fails is [`super::HttpChatModel`].
-pub(in crate::models) trait Wire: fmt::Debug + Send + Sync + 'static {
-    /// Reads the answers.
+/// API of a provider. Pure: [`super::HttpChatModel`] does the input and output.
+pub(crate) trait Wire: fmt::Debug + Send + Sync + 'static {
+    /// Reader of the answers.
     type Reader: AnswerReader;
 
-    /// The call that asks `request`. `settings` are the entry's effective ones.
+    /// Builds the request. `settings` are the effective settings of the entry.
     fn call(
         &self,
         request: &ModelRequest,
@@ -35,11 +35,11 @@ pub(in crate::models) trait Wire: fmt::Debug + Send + Sync + 'static {
         key: Option<&Credential>,
     ) -> Call;
 
-    /// A reader of the answer that becomes the message `message_id`.
+    /// Creates a reader for the answer that becomes the message `message_id`.
     fn reader(&self, message_id: &str) -> Self::Reader;
 }
 
-/// The header that most providers take their key in.
-pub(in crate::models) fn bearer(key: &Credential) -> (&'static str, String) {
+/// Returns the authorization header that most providers use.
+pub(crate) fn bearer(key: &Credential) -> (&'static str, String) {
     ("authorization", format!("Bearer {}", key.text()))
 }

@@ -1,4 +1,5 @@
-//! What every wire's tests run: streams split at every byte, damaged and cut; stories told over the wire that add up again.
+//! Shared tests of all wires: streams that are split at every byte, damaged or truncated, and
+//! generated answers that are encoded and decoded again.
 
 use std::sync::Arc;
 
@@ -7,41 +8,41 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
-pub(in crate::models) use super::decoder::Decoder;
+pub(crate) use super::decoder::Decoder;
 use super::decoder::{AnswerReader, Chunks, DecodeError};
 use crate::clock::SystemClock;
 use crate::messages::{Message, MessageAccumulator, MessageKind};
 use crate::models::decoding_kit::check_reader;
-pub(in crate::models) use crate::models::decoding_kit::decoded;
+pub(crate) use crate::models::decoding_kit::decoded;
 use crate::models::{ChatModel, ModelCatalog, ModelEntry, ModelError, ModelRequest, ToolSchema};
 
-/// What a model may say in one answer.
+/// Generated content of one answer.
 #[derive(Debug, Clone)]
-pub(in crate::models) struct Story {
-    pub(in crate::models) thought: String,
-    pub(in crate::models) text: String,
-    pub(in crate::models) calls: Vec<(String, Value)>,
-    /// How many characters travel in one event.
-    pub(in crate::models) step: usize,
+pub(crate) struct GeneratedAnswer {
+    pub(crate) thought: String,
+    pub(crate) text: String,
+    pub(crate) calls: Vec<(String, Value)>,
+    /// Number of characters per event.
+    pub(crate) step: usize,
 }
 
-impl Story {
-    /// `text` in pieces as they travel.
-    pub(in crate::models) fn pieces(&self, text: &str) -> Vec<String> {
-        let letters: Vec<char> = text.chars().collect();
-        letters
+impl GeneratedAnswer {
+    /// Splits `text` into the pieces for events.
+    pub(crate) fn pieces(&self, text: &str) -> Vec<String> {
+        let chars: Vec<char> = text.chars().collect();
+        chars
             .chunks(self.step)
             .map(|piece| piece.iter().collect())
             .collect()
     }
 }
 
-fn stories() -> impl Strategy<Value = Story> {
+fn generated_answers() -> impl Strategy<Value = GeneratedAnswer> {
     let prose = "[a-zäß世🦌\n\" ]{0,20}";
     let args = prop::collection::btree_map("[a-zé]{1,4}", "[a-z\\\\\"世\n]{0,12}", 0..3)
         .prop_map(|args| json!(args));
     let calls = prop::collection::vec(("[a-z_]{1,8}", args), 0..4);
-    (prose, prose, calls, 1..7_usize).prop_map(|(thought, text, calls, step)| Story {
+    (prose, prose, calls, 1..7_usize).prop_map(|(thought, text, calls, step)| GeneratedAnswer {
         thought,
         text,
         calls,
@@ -49,38 +50,38 @@ fn stories() -> impl Strategy<Value = Story> {
     })
 }
 
-/// Every story that `tell` puts on the wire adds up to itself.
-pub(in crate::models) fn stories_add_up<R: AnswerReader>(
+/// Checks that decoding restores every generated answer that `encode` encodes.
+pub(crate) fn check_round_trip<R: AnswerReader>(
     reader: impl Fn() -> R,
-    tell: impl Fn(&Story) -> String,
+    encode: impl Fn(&GeneratedAnswer) -> String,
 ) {
     let mut runner = TestRunner::new(ProptestConfig {
         cases: 300,
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    let outcome = runner.run(&stories(), |story| {
-        let stream = tell(&story);
-        let (chunks, fault) = decoded(&reader, &[stream.as_bytes()]);
-        prop_assert_eq!(fault, None, "{}", stream);
+    let outcome = runner.run(&generated_answers(), |generated| {
+        let stream = encode(&generated);
+        let (chunks, failure) = decoded(&reader, &[stream.as_bytes()]);
+        prop_assert_eq!(failure, None, "{}", stream);
         let streamed: String = chunks.iter().map(|chunk| chunk.content.as_str()).collect();
-        let message = added_up(&chunks);
+        let message = accumulated(&chunks);
         prop_assert_eq!(
             (&streamed, message.content.text()),
-            (&story.text, story.text.clone())
+            (&generated.text, generated.text.clone())
         );
         let thought = message
             .additional_kwargs
             .get("reasoning_content")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        prop_assert_eq!(thought, story.thought.as_str());
+        prop_assert_eq!(thought, generated.thought.as_str());
         let calls: Vec<(String, Value)> = message
             .tool_calls()
             .iter()
             .map(|call| (call.name.clone(), json!(call.args)))
             .collect();
-        prop_assert_eq!(calls, story.calls.clone());
+        prop_assert_eq!(calls, generated.calls.clone());
         let mut ids: Vec<&str> = message
             .tool_calls()
             .iter()
@@ -90,18 +91,18 @@ pub(in crate::models) fn stories_add_up<R: AnswerReader>(
         ids.dedup();
         prop_assert_eq!(
             ids.len(),
-            story.calls.len(),
-            "each call has an id of its own"
+            generated.calls.len(),
+            "each call has a unique id"
         );
         Ok(())
     });
     outcome.unwrap();
 }
 
-/// The message of a whole stream.
-pub(in crate::models) fn message<R: AnswerReader>(reader: impl Fn() -> R, stream: &str) -> Message {
-    let (chunks, fault) = decoded(reader, &[stream.as_bytes()]);
-    assert_eq!(fault, None);
+/// Returns the message of a complete stream.
+pub(crate) fn message<R: AnswerReader>(reader: impl Fn() -> R, stream: &str) -> Message {
+    let (chunks, failure) = decoded(reader, &[stream.as_bytes()]);
+    assert_eq!(failure, None);
     assert_eq!(
         chunks.last().and_then(|chunk| chunk.chunk_position),
         Some("last")
@@ -113,33 +114,27 @@ pub(in crate::models) fn message<R: AnswerReader>(reader: impl Fn() -> R, stream
         usage_at.is_none_or(|at| at + 2 == chunks.len()),
         "usage stands alone before the last chunk"
     );
-    added_up(&chunks)
+    accumulated(&chunks)
 }
 
-/// The message of an answer that was not streamed.
-pub(in crate::models) fn message_of_whole<R: AnswerReader>(
-    reader: impl Fn() -> R,
-    body: &Value,
-) -> Message {
+/// Returns the message of an answer that is not streamed.
+pub(crate) fn message_of_whole<R: AnswerReader>(reader: impl Fn() -> R, body: &Value) -> Message {
     let (mut decoder, mut chunks) = (Decoder::new(reader()), Chunks::new());
     decoder
         .whole(body.to_string().as_bytes(), &mut chunks)
         .unwrap();
-    added_up(&chunks)
+    accumulated(&chunks)
 }
 
-fn added_up(chunks: &[crate::messages::MessageChunk]) -> Message {
-    let mut sum = MessageAccumulator::new("m1");
-    chunks.iter().for_each(|chunk| sum.push(chunk));
-    sum.finish()
+fn accumulated(chunks: &[crate::messages::MessageChunk]) -> Message {
+    let mut accumulator = MessageAccumulator::new("m1");
+    chunks.iter().for_each(|chunk| accumulator.push(chunk));
+    accumulator.finish()
 }
 
-/// A recorded stream gives the same chunks however it is split, is told apart from its own beginnings, and damage to it
-/// never makes the reader panic.
-pub(in crate::models) fn survives_anything<R: AnswerReader>(
-    reader: impl Fn() -> R,
-    recorded: &str,
-) {
+/// Checks that a recorded stream gives the same chunks for every split, that each prefix is
+/// recognised as truncated, and that damage never makes the reader panic.
+pub(crate) fn check_robustness<R: AnswerReader>(reader: impl Fn() -> R, recorded: &str) {
     let bytes = recorded.as_bytes();
     let whole = decoded(&reader, &[bytes]);
     assert_eq!(whole.1, None);
@@ -149,13 +144,14 @@ pub(in crate::models) fn survives_anything<R: AnswerReader>(
             whole,
             "split at {at}"
         );
-        let (chunks, fault) = decoded(&reader, &[&bytes[..at]]);
+        let (chunks, failure) = decoded(&reader, &[&bytes[..at]]);
         let ended = chunks
             .last()
             .is_some_and(|chunk| chunk.chunk_position == Some("last"));
         assert!(
-            ended == fault.is_none() && fault.is_none_or(|fault| fault == DecodeError::Cut),
-            "cut at {at}"
+            ended == failure.is_none()
+                && failure.is_none_or(|failure| failure == DecodeError::Truncated),
+            "truncated at {at}"
         );
     }
     let single: Vec<&[u8]> = bytes.chunks(1).collect();
@@ -184,8 +180,8 @@ pub(in crate::models) fn survives_anything<R: AnswerReader>(
     outcome.unwrap();
 }
 
-/// The model that a configuration with these keys gives.
-pub(in crate::models) fn model(kind: &str, extra: Value) -> Arc<dyn ChatModel> {
+/// Returns the model of an entry with these keys.
+pub(crate) fn model(kind: &str, extra: Value) -> Arc<dyn ChatModel> {
     let entry = ModelEntry {
         supports_thinking: true,
         supports_reasoning_effort: true,
@@ -197,8 +193,8 @@ pub(in crate::models) fn model(kind: &str, extra: Value) -> Arc<dyn ChatModel> {
         .unwrap()
 }
 
-/// A question.
-pub(in crate::models) fn request(messages: Vec<Message>) -> ModelRequest {
+/// Returns a request with these messages.
+pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         message_id: "m1".to_owned(),
         system: Some("Rules.".into()),
@@ -210,8 +206,8 @@ pub(in crate::models) fn request(messages: Vec<Message>) -> ModelRequest {
     }
 }
 
-/// The same with a tool to call.
-pub(in crate::models) fn with_tool(request: ModelRequest) -> ModelRequest {
+/// Returns the request with a tool.
+pub(crate) fn with_tool(request: ModelRequest) -> ModelRequest {
     let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     ModelRequest {
         tools: [ToolSchema {
@@ -224,28 +220,28 @@ pub(in crate::models) fn with_tool(request: ModelRequest) -> ModelRequest {
     }
 }
 
-/// What came, added up, and the error that ended it.
-pub(in crate::models) async fn ask(
+/// Calls the model. Returns the message that arrived, and the error that ended it.
+pub(crate) async fn ask(
     model: &dyn ChatModel,
     request: ModelRequest,
 ) -> (Message, Option<ModelError>) {
-    let mut sum = MessageAccumulator::new("m1");
+    let mut accumulator = MessageAccumulator::new("m1");
     let mut stream = match model.stream(request).await {
         Ok(stream) => stream,
-        Err(error) => return (sum.finish(), Some(error)),
+        Err(error) => return (accumulator.finish(), Some(error)),
     };
-    let mut fault = None;
+    let mut failure = None;
     while let Some(item) = stream.next().await {
         match item {
-            Ok(chunk) => sum.push(&chunk),
-            Err(error) => fault = Some(error),
+            Ok(chunk) => accumulator.push(&chunk),
+            Err(error) => failure = Some(error),
         }
     }
-    (sum.finish(), fault)
+    (accumulator.finish(), failure)
 }
 
-/// Calls with unreadable arguments.
-pub(in crate::models) fn invalid_calls(message: &Message) -> usize {
+/// Returns the number of calls with invalid arguments.
+pub(crate) fn invalid_calls(message: &Message) -> usize {
     match &message.kind {
         MessageKind::Ai {
             invalid_tool_calls, ..

@@ -1,4 +1,4 @@
-//! Reads the lines of an Ollama stream. Pure; never panics, whatever it is given.
+//! Decodes the lines of an Ollama stream. Pure; never panics for any input.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 use super::PROVIDER;
 use crate::messages::UsageMetadata;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning,
-    count, lenient, says_something,
+    AnswerReader, Chunks, Completion, DecodeError, ProviderError, ThinkSplitter, ToolCallBuilder,
+    add_reasoning, count, has_content, lenient,
 };
 
-/// More calls than this in one answer are a fault of the server's.
-const MOST_CALLS: u32 = 1024;
+/// Maximum number of tool calls in one answer. More are an error of the server.
+const MAX_CALLS: u32 = 1024;
 
-/// A line of a stream, or a whole answer.
+/// Line of a stream, or a whole answer.
 #[derive(Debug, Deserialize)]
 struct Line {
     #[serde(default, deserialize_with = "lenient")]
     model: Option<String>,
     #[serde(default)]
-    message: Option<Said>,
+    message: Option<LineMessage>,
     #[serde(default, deserialize_with = "lenient")]
     done: Option<bool>,
     #[serde(default, deserialize_with = "lenient")]
@@ -31,17 +31,17 @@ struct Line {
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Said {
+struct LineMessage {
     #[serde(default)]
     content: Option<String>,
     #[serde(default)]
     thinking: Option<String>,
     #[serde(default)]
-    tool_calls: Option<Vec<Called>>,
+    tool_calls: Option<Vec<ToolCallFrame>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Called {
+struct ToolCallFrame {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
@@ -56,22 +56,23 @@ struct Function {
     arguments: Option<Value>,
 }
 
-/// What is known of the answer so far.
+/// State of a partly decoded answer.
 #[derive(Debug)]
-pub(in crate::models) struct Reader {
-    ending: Ending,
-    calls: CallPieces,
-    /// Models that were not asked to think may do so in their text.
+pub(crate) struct Reader {
+    completion: Completion,
+    calls: ToolCallBuilder,
+    /// Models may write thoughts into their text even if thinking is off.
     splitter: ThinkSplitter,
     begun: bool,
 }
 
 impl Reader {
-    /// A reader for the message `message_id`; `model` is the name to report when the server gives none.
+    /// Creates a reader for the message `message_id`. `model` is reported if the server sends no
+    /// name.
     pub(super) fn new(message_id: &str, model: &str) -> Self {
         Self {
-            ending: Ending::new(message_id, PROVIDER, model),
-            calls: CallPieces::default(),
+            completion: Completion::new(message_id, PROVIDER, model),
+            calls: ToolCallBuilder::default(),
             splitter: ThinkSplitter::default(),
             begun: false,
         }
@@ -79,16 +80,18 @@ impl Reader {
 
     fn line(&mut self, line: Line, out: &mut Chunks) -> Result<(), DecodeError> {
         self.begun |= line.message.is_some();
-        self.ending.name_model(line.model);
-        let said = line.message.unwrap_or_default();
-        let mut chunk = self.ending.chunk();
-        let parts = self.splitter.push(&said.content.unwrap_or_default());
+        self.completion.set_model(line.model);
+        let message_body = line.message.unwrap_or_default();
+        let mut chunk = self.completion.chunk();
+        let parts = self
+            .splitter
+            .push(&message_body.content.unwrap_or_default());
         chunk.content = parts.answer;
         add_reasoning(
             &mut chunk,
-            said.thinking.unwrap_or_default() + &parts.thoughts,
+            message_body.thinking.unwrap_or_default() + &parts.thoughts,
         );
-        for call in said.tool_calls.unwrap_or_default() {
+        for call in message_body.tool_calls.unwrap_or_default() {
             let function = call.function.unwrap_or_default();
             let args = function
                 .arguments
@@ -98,32 +101,32 @@ impl Reader {
             if self
                 .calls
                 .whole(&call.id.unwrap_or_default(), &name, &args, &mut chunk)
-                >= MOST_CALLS
+                >= MAX_CALLS
             {
                 return Err(DecodeError::TooLong(
                     "the answer has too many tool calls".to_owned(),
                 ));
             }
         }
-        out.extend(says_something(&chunk).then_some(chunk));
+        out.extend(has_content(&chunk).then_some(chunk));
         if line.done != Some(true) {
             return Ok(());
         }
         let input = line.prompt_eval_count.unwrap_or(0);
-        self.ending.usage = line.eval_count.map(|output| UsageMetadata {
+        self.completion.usage = line.eval_count.map(|output| UsageMetadata {
             input_tokens: input,
             output_tokens: output,
             total_tokens: input.saturating_add(output),
             ..UsageMetadata::default()
         });
-        self.ending.give_reason(line.done_reason);
+        self.completion.set_reason(line.done_reason);
         self.close(out)
     }
 
     fn read(&mut self, json: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         let value: Value = serde_json::from_slice(json)?;
-        match Refused::read(&value) {
-            Some(refused) => Err(DecodeError::Refused(refused)),
+        match ProviderError::read(&value) {
+            Some(provider_error) => Err(DecodeError::ProviderError(provider_error)),
             None => self.line(serde_json::from_value(value)?, out),
         }
     }
@@ -144,16 +147,16 @@ impl AnswerReader for Reader {
         if !self.begun {
             return Err(DecodeError::NoChoices);
         }
-        let mut late = self.ending.chunk();
+        let mut trailing = self.completion.chunk();
         let parts = self.splitter.end();
-        late.content = parts.answer;
-        add_reasoning(&mut late, parts.thoughts);
-        self.ending.close(late, "done_reason", "stop", out);
+        trailing.content = parts.answer;
+        add_reasoning(&mut trailing, parts.thoughts);
+        self.completion.close(trailing, "done_reason", "stop", out);
         Ok(())
     }
 
-    fn ending(&self) -> &Ending {
-        &self.ending
+    fn completion(&self) -> &Completion {
+        &self.completion
     }
 }
 

@@ -1,18 +1,18 @@
-//! Streams as Ollama sends them.
+//! Decoding of Ollama streams.
 
 use super::*;
 use crate::models::http::wire_kit::{
-    Story, decoded, message, message_of_whole, stories_add_up, survives_anything,
+    GeneratedAnswer, check_robustness, check_round_trip, decoded, message, message_of_whole,
 };
 
 fn reader() -> Reader {
     Reader::new("m1", "asked")
 }
 
-fn line(said: &Value) -> String {
+fn line(message: &Value) -> String {
     format!(
         "{}\n",
-        json!({"model": "qwen", "created_at": "now", "message": said, "done": false})
+        json!({"model": "qwen", "created_at": "now", "message": message, "done": false})
     )
 }
 
@@ -35,7 +35,7 @@ fn recorded() -> String {
 }
 
 #[test]
-fn a_recorded_stream_adds_up_to_its_message() {
+fn recorded_stream_decodes_to_its_message() {
     let message = message(reader, &recorded());
     assert_eq!(message.content.text(), "Grüße 世界 🦌");
     assert_eq!(message.additional_kwargs["reasoning_content"], "Höm");
@@ -57,38 +57,38 @@ fn a_recorded_stream_adds_up_to_its_message() {
 }
 
 #[test]
-fn splits_cuts_and_damage_are_survived() {
-    survives_anything(reader, &recorded());
+fn decoder_survives_splits_truncation_and_damage() {
+    check_robustness(reader, &recorded());
 }
 
-fn tell(story: &Story) -> String {
-    let mut told: String = story
-        .pieces(&story.thought)
+fn encode(generated: &GeneratedAnswer) -> String {
+    let mut log: String = generated
+        .pieces(&generated.thought)
         .iter()
         .map(|piece| line(&json!({"thinking": piece})))
         .collect();
-    told.extend(
-        story
-            .pieces(&story.text)
+    log.extend(
+        generated
+            .pieces(&generated.text)
             .iter()
             .map(|piece| line(&json!({"content": piece}))),
     );
-    told.extend(
-        story
+    log.extend(
+        generated
             .calls
             .iter()
             .map(|(name, args)| line(&call(name, args))),
     );
-    told + END
+    log + END
 }
 
 #[test]
-fn what_is_streamed_adds_up() {
-    stories_add_up(reader, tell);
+fn encoded_answers_decode_to_themselves() {
+    check_round_trip(reader, encode);
 }
 
 #[test]
-fn thoughts_in_the_text_errors_and_whole_answers() {
+fn think_tags_errors_and_whole_answers_are_decoded() {
     let tagged = [
         line(&json!({"content": "<think>h"})),
         line(&json!({"content": "m</think>\n\nso"})),
@@ -103,9 +103,9 @@ fn thoughts_in_the_text_errors_and_whole_answers() {
         ),
         ("so", &json!("hm"))
     );
-    let refused = decoded(reader, &[b"{\"error\":\"out of memory\"}\n"]).1;
+    let provider_error = decoded(reader, &[b"{\"error\":\"out of memory\"}\n"]).1;
     assert!(
-        matches!(refused, Some(DecodeError::Refused(refused)) if refused.message == "out of memory")
+        matches!(provider_error, Some(DecodeError::ProviderError(provider_error)) if provider_error.message == "out of memory")
     );
     let whole = json!({"model": "qwen", "message": {"content": "one"}, "done": true, "done_reason": "length"});
     let whole = message_of_whole(reader, &whole);

@@ -7,40 +7,40 @@ use serde_json::{Map, Value};
 
 use self::decode::Reader;
 use self::request::body;
-use super::http::{Call, Credential, Endpoint, Site, Wire, bearer};
+use super::http::{Call, Credential, Endpoint, ProviderDefaults, Wire, bearer};
 use super::{ModelEntry, ModelRequest};
 
-/// The word in `model_provider`.
+/// Value of `model_provider`.
 const PROVIDER: &str = "ollama";
 
-const SITE: Site = Site {
+const DEFAULTS: ProviderDefaults = ProviderDefaults {
     base_url: Some("http://localhost:11434"),
-    open: true,
+    allows_anonymous: true,
     key_names: &["api_key"],
     key_variable: "OLLAMA_API_KEY",
 };
 
-/// Ollama's chat, as one entry uses it.
+/// Ollama's chat API for one entry.
 #[derive(Debug)]
-pub(in crate::models) struct Chat {
+pub(crate) struct Chat {
     model: String,
     thinks: bool,
 }
 
 impl Chat {
-    /// The wire of `entry`, and the way to its server.
-    pub(in crate::models) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
+    /// Creates the wire of `entry` and its endpoint.
+    pub(crate) fn of(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
         Ok((
             Self {
                 model: entry.model.clone(),
                 thinks: entry.supports_thinking,
             },
-            Endpoint::read(entry, SITE)?,
+            Endpoint::read(entry, DEFAULTS)?,
         ))
     }
 
-    /// Whether the entry's address is the side of the server that speaks chat completions.
-    pub(in crate::models) fn is_compatible_side(entry: &ModelEntry) -> bool {
+    /// Reports whether the entry's address is Ollama's OpenAI-compatible API.
+    pub(crate) fn is_compatible_side(entry: &ModelEntry) -> bool {
         let address = ["base_url", "api_base"]
             .iter()
             .find_map(|key| entry.extra.get(*key)?.as_str());

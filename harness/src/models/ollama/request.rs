@@ -1,4 +1,5 @@
-//! The request of an answer as JSON: pure, from a model request and the entry's effective settings.
+//! Builds the JSON request of an answer. Pure: depends only on the model request and the effective
+//! settings.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use crate::messages::{Content, Message, MessageKind, kwargs};
 use crate::models::http::{Block, Image, Settings, blocks, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
-/// What stands under `options`, and by which names entries give it.
+/// Fields of `options` and the names under which entries set them.
 const OPTIONS: &[(&str, &[&str])] = &[
     ("num_predict", &["num_predict", "max_tokens"]),
     ("num_ctx", &["num_ctx"]),
@@ -28,7 +29,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("num_thread", &["num_thread"]),
 ];
 
-/// The body to post. `thinks` says whether the model can think: others refuse to be asked.
+/// Builds the request body. `thinks` is `true` if the model supports thinking: other models reject
+/// the field.
 pub(super) fn body(
     model: &str,
     settings: &Map<String, Value>,
@@ -44,35 +46,40 @@ pub(super) fn body(
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
     body.insert("stream".to_owned(), json!(true));
-    let think = think(&mut settings, request, thinks);
+    let think = thinking_setting(&mut settings, request, thinks);
     body.extend(think.map(|think| ("think".to_owned(), think)));
     let mut options = Map::new();
     for (name, keys) in OPTIONS {
         options.extend(settings.take(keys).map(|value| ((*name).to_owned(), value)));
     }
-    if let Some(Value::Object(given)) = settings.take(&["options"]) {
-        options.extend(given);
+    if let Some(Value::Object(configured)) = settings.take(&["options"]) {
+        options.extend(configured);
     }
     if !options.is_empty() {
         body.insert("options".to_owned(), Value::Object(options));
     }
-    settings.lay_onto(&mut body);
+    settings.merge_into(&mut body);
     Value::Object(body)
 }
 
-/// Whether to think: as the run says, where the model can; else as the entry says. An effort says how hard.
-fn think(settings: &mut Settings, request: &ModelRequest, thinks: bool) -> Option<Value> {
+/// Returns the thinking setting: the run's if the model supports thinking, else the entry's. An
+/// effort sets the level.
+fn thinking_setting(
+    settings: &mut Settings,
+    request: &ModelRequest,
+    thinks: bool,
+) -> Option<Value> {
     let switch = settings
         .take(&["thinking"])
         .and_then(|switch| Some(json!(switch.get("type")? != "disabled")));
-    let given = settings.take(&["reasoning", "think"]);
+    let configured = settings.take(&["reasoning", "think"]);
     let effort = settings
         .take(&["reasoning_effort"])
         .filter(|effort| matches!(effort.as_str(), Some("low" | "medium" | "high")));
     match (thinks, request.thinking) {
-        (true, true) => effort.or(given).or(switch).or(Some(json!(true))),
+        (true, true) => effort.or(configured).or(switch).or(Some(json!(true))),
         (true, false) => Some(json!(false)),
-        (false, _) => given.or(switch),
+        (false, _) => configured.or(switch),
     }
 }
 
@@ -81,7 +88,7 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
         .map(|text| json!({"role": "system", "content": text}))
         .into_iter()
         .collect();
-    // Results name the tool, which not every result message does.
+    // Results must contain the tool name, which not every tool message has.
     let mut names: HashMap<&str, &str> = HashMap::new();
     for message in &request.messages {
         match &message.kind {
@@ -109,7 +116,8 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
     list
 }
 
-/// Text, and the images beside it. Images at addresses are not fetched by this server.
+/// Returns a message with text and images. Leaves out images by URL, because Ollama does not fetch
+/// them.
 fn with_images(role: &str, content: &Content) -> Value {
     let images = blocks(content).into_iter().filter_map(|block| match block {
         Block::Image(Image::Bytes { base64, .. }) => Some(json!(base64)),
@@ -124,9 +132,9 @@ fn with_images(role: &str, content: &Content) -> Value {
 }
 
 fn answer(message: &Message) -> Value {
-    let mut said = json!({"role": "assistant", "content": message.content.text()});
+    let mut body = json!({"role": "assistant", "content": message.content.text()});
     if let Some(thought) = message.additional_kwargs.get(kwargs::REASONING_CONTENT) {
-        said["thinking"] = thought.clone();
+        body["thinking"] = thought.clone();
     }
     let MessageKind::Ai {
         tool_calls,
@@ -134,7 +142,7 @@ fn answer(message: &Message) -> Value {
         ..
     } = &message.kind
     else {
-        return said;
+        return body;
     };
     let readable = tool_calls
         .iter()
@@ -143,9 +151,9 @@ fn answer(message: &Message) -> Value {
         invalid_tool_calls.iter().map(|call| json!({"function": {"name": call.name, "arguments": {"unreadable_arguments": call.args}}}));
     let calls: Vec<Value> = readable.chain(unreadable).collect();
     if !calls.is_empty() {
-        said["tool_calls"] = Value::Array(calls);
+        body["tool_calls"] = Value::Array(calls);
     }
-    said
+    body
 }
 
 fn tool(tool: &ToolSchema) -> Value {

@@ -1,11 +1,11 @@
-//! The request part by part, and the adapter against a real local server.
+//! The request part by part, and the adapter against a local server.
 
 use serde_json::json;
 
 use super::*;
 use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, ToolStatus};
 use crate::models::ModelErrorKind;
-use crate::models::http::test_server::{Answer, TestServer};
+use crate::models::http::test_server::{TestResponse, TestServer};
 use crate::models::http::wire_kit::{ask, model, request, with_tool};
 
 fn sent(extra: Value, thinks: bool, request: &ModelRequest) -> Value {
@@ -26,7 +26,7 @@ fn sent(extra: Value, thinks: bool, request: &ModelRequest) -> Value {
 }
 
 #[test]
-fn a_conversation_and_its_options_are_ollamas() {
+fn conversation_and_options_use_ollama_format() {
     let call = ToolCall::new("a", "ls", json!({"path": "/"}).as_object().unwrap().clone());
     let kind = MessageKind::Ai {
         tool_calls: vec![call.clone()],
@@ -66,7 +66,7 @@ fn a_conversation_and_its_options_are_ollamas() {
 }
 
 #[test]
-fn thinking_is_asked_of_those_who_can() {
+fn thinking_is_requested_only_if_supported() {
     let think = |extra: Value, thinks: bool, on: bool| {
         let request = ModelRequest {
             thinking: on,
@@ -94,52 +94,64 @@ const LINES: &str = "{\"message\":{\"content\":\"Grüße \"},\"done\":false}\n{\
 const END: &str = "{\"done\":true,\"done_reason\":\"stop\",\"eval_count\":1}\n";
 
 #[tokio::test]
-async fn lines_are_asked_for_and_read_and_broken_ones_have_a_class() {
-    let gone = json!({"error": "model 'x' not found"});
+async fn lines_are_decoded_and_broken_ones_have_a_kind() {
+    let not_found = json!({"error": "model 'x' not found"});
     let table = [
-        (Answer::Lines(format!("{LINES}{END}")), "Grüße 🦌", None),
-        (Answer::Bytewise(format!("{LINES}{END}")), "Grüße 🦌", None),
         (
-            Answer::Lines(LINES.to_owned()),
+            TestResponse::Lines(format!("{LINES}{END}")),
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            TestResponse::Bytewise(format!("{LINES}{END}")),
+            "Grüße 🦌",
+            None,
+        ),
+        (
+            TestResponse::Lines(LINES.to_owned()),
             "Grüße 🦌",
             Some(ModelErrorKind::Transient),
         ),
         (
-            Answer::Lines(format!("{LINES}{{nope\n")),
+            TestResponse::Lines(format!("{LINES}{{nope\n")),
             "Grüße 🦌",
             Some(ModelErrorKind::Transient),
         ),
         (
-            Answer::Json(404, "", gone),
+            TestResponse::Json(404, "", not_found),
             "",
             Some(ModelErrorKind::Config),
         ),
     ];
     for (answer, text, kind) in table {
         let server = TestServer::start([answer.clone()]).await;
-        let (said, fault) = ask(
+        let (message, failure) = ask(
             &*model("ollama", json!({"base_url": server.address})),
             request(vec![Message::human("hi")]),
         )
         .await;
         assert_eq!(
-            (said.content.text().as_str(), fault.map(|fault| fault.kind)),
+            (
+                message.content.text().as_str(),
+                failure.map(|failure| failure.kind)
+            ),
             (text, kind),
             "{answer:?}"
         );
-        assert!(server.heard()[0].0.contains("post /api/chat "));
+        assert!(server.requests()[0].0.contains("post /api/chat "));
     }
 }
 
 #[tokio::test]
-async fn an_address_that_ends_in_v1_is_the_compatible_side() {
+async fn address_ending_in_v1_uses_compatible_api() {
     let stream =
         "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
-    let server = TestServer::start([Answer::Stream(stream.to_owned())]).await;
+    let server = TestServer::start([TestResponse::Stream(stream.to_owned())]).await;
     let keys = json!({"base_url": format!("{}/v1/", server.address), "num_predict": 9});
-    let (said, fault) = ask(&*model("ollama", keys), request(vec![Message::human("hi")])).await;
-    assert_eq!((said.content.text().as_str(), fault), ("hi", None));
-    let (head, body) = &server.heard()[0];
+    let (message, failure) =
+        ask(&*model("ollama", keys), request(vec![Message::human("hi")])).await;
+    assert_eq!((message.content.text().as_str(), failure), ("hi", None));
+    let (head, body) = &server.requests()[0];
     assert!(
         head.contains("post /v1/chat/completions ") && body["max_tokens"] == 9,
         "{head}"

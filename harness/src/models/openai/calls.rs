@@ -1,17 +1,18 @@
-//! Puts tool-call fragments in order: finds the call a fragment belongs to and repairs missing indices, ids and names.
+//! Assembles fragments of tool calls: finds the call of each fragment and repairs missing indices,
+//! ids and names.
 
 use serde_json::{Map, Value};
 
 use super::event::{CallDelta, FunctionDelta};
 use crate::messages::{MessageChunk, ToolCall, ToolCallChunk};
 
-/// More calls than this in one answer are a fault of the provider's stream.
-const MOST_CALLS: usize = 1024;
+/// Maximum number of tool calls in one answer. More are an error of the provider.
+const MAX_CALLS: usize = 1024;
 
-/// Where the extras of a message's calls are kept, in its `additional_kwargs`.
+/// Key of the extra fields of a message's calls in its `additional_kwargs`.
 pub(super) const CALL_EXTRAS_KWARG: &str = "tool_call_extras";
 
-/// The calls of one answer, in the order of their first fragments.
+/// Calls of one answer, in the order of their first fragments.
 #[derive(Debug, Default)]
 pub(super) struct CallTable {
     slots: Vec<Slot>,
@@ -19,28 +20,31 @@ pub(super) struct CallTable {
 
 #[derive(Debug, Default)]
 struct Slot {
-    /// The provider's index, when it gives one.
+    /// Index that the provider sent.
     index: Option<u64>,
     id: Option<String>,
     name: Option<String>,
-    /// Arguments that came before the name.
-    held: String,
+    /// Arguments that arrived before the name.
+    buffered: String,
+    /// `true` if a piece with name and id was emitted.
     announced: bool,
+    /// Fields that the provider requires back with the call.
     extras: Map<String, Value>,
 }
 
-/// The answer has more calls than anybody can mean.
+/// Error: the answer exceeds [`MAX_CALLS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyCalls;
 
 impl CallTable {
-    /// Whether any call has begun.
+    /// Reports whether no call has begun.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Adds a fragment's pieces to `chunk`. Name and id stand on the first piece of a call only, however often the provider
-    /// repeats them; a call is announced when its name is known.
+    /// Adds a fragment and appends its pieces to `chunk`. Only the first piece of a call contains
+    /// name and id, however often the provider repeats them. A call is announced when its name is
+    /// known.
     pub(super) fn add(
         &mut self,
         mut fragment: CallDelta,
@@ -53,7 +57,7 @@ impl CallTable {
         let at = self
             .find(fragment.index, id.as_deref(), name.as_deref())
             .unwrap_or(self.slots.len());
-        if at >= MOST_CALLS {
+        if at >= MAX_CALLS {
             return Err(TooManyCalls);
         }
         if at == self.slots.len() {
@@ -70,8 +74,8 @@ impl CallTable {
         Ok(())
     }
 
-    /// Announces the calls whose name never came, whose results will tell the model so, and adds what the provider wants
-    /// back with its calls, by their ids.
+    /// Announces the calls that never got a name; their results report that to the model. Adds the
+    /// extra fields that the provider requires back with its calls, by call id.
     pub(super) fn close(&mut self, chunk: &mut MessageChunk) {
         for (at, slot) in self.slots.iter_mut().enumerate() {
             if !slot.announced {
@@ -84,8 +88,8 @@ impl CallTable {
                 Value::Object(std::mem::take(&mut slot.extras)),
             ))
         };
-        let wanted = self.slots.iter_mut().filter(|slot| !slot.extras.is_empty());
-        let extras: Map<String, Value> = wanted.filter_map(extras).collect();
+        let with_extras = self.slots.iter_mut().filter(|slot| !slot.extras.is_empty());
+        let extras: Map<String, Value> = with_extras.filter_map(extras).collect();
         if !extras.is_empty() {
             chunk
                 .additional_kwargs
@@ -93,8 +97,10 @@ impl CallTable {
         }
     }
 
-    /// The call that a fragment continues. A second id beside a name begins a new call even under a used index: some servers
-    /// number every parallel call 0. So does a name under a new index, even with an id that is used: some give all calls the same.
+    /// Returns the call that a fragment continues. A second id with a name starts a new call even
+    /// under a used index, because some servers number every parallel call 0. A name under a new
+    /// index also starts a new call, even with a used id, because some servers send the same id for
+    /// all calls.
     fn find(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         if let Some(index) = index {
             let Some(at) = self
@@ -138,7 +144,7 @@ impl Slot {
         } else if self.name.is_some() {
             self.announce(at, args, chunk);
         } else {
-            self.held.push_str(&args);
+            self.buffered.push_str(&args);
         }
     }
 
@@ -149,7 +155,7 @@ impl Slot {
             .get_or_insert_with(|| format!("call_{}_{at}", chunk.id))
             .clone();
         let name = self.name.clone().unwrap_or_default();
-        let args = std::mem::take(&mut self.held) + &args;
+        let args = std::mem::take(&mut self.buffered) + &args;
         chunk
             .tool_calls
             .push(ToolCall::new(id.clone(), name.clone(), Map::new()));
@@ -160,7 +166,7 @@ impl Slot {
 }
 
 fn piece(at: usize, name: Option<String>, id: Option<String>, args: String) -> ToolCallChunk {
-    // `at` stays below MOST_CALLS.
+    // `at` is below `MAX_CALLS`.
     ToolCallChunk {
         name,
         args: Some(args),

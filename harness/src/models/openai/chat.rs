@@ -1,4 +1,4 @@
-//! Chat completions as a wire: what is asked where, and who reads the answer.
+//! Wire of chat completions.
 
 use serde_json::{Map, Value};
 
@@ -10,20 +10,17 @@ use crate::models::{ModelEntry, ModelRequest};
 
 /// Chat completions in one dialect.
 #[derive(Debug)]
-pub(in crate::models) struct ChatCompletions {
+pub(crate) struct ChatCompletions {
     model: String,
     dialect: Dialect,
 }
 
 impl ChatCompletions {
-    /// The wire of `entry`, and the way to its server.
-    pub(in crate::models) fn of(
-        entry: &ModelEntry,
-        mut dialect: Dialect,
-    ) -> Result<(Self, Endpoint), String> {
-        let endpoint = Endpoint::read(entry, dialect.site)?;
+    /// Creates the wire of `entry` and its endpoint.
+    pub(crate) fn of(entry: &ModelEntry, mut dialect: Dialect) -> Result<(Self, Endpoint), String> {
+        let endpoint = Endpoint::read(entry, dialect.defaults)?;
         dialect.renames_max_tokens = endpoint.is_at("api.openai.com");
-        dialect.sees_images = entry.supports_vision && !dialect.flattens_content;
+        dialect.accepts_images = entry.supports_vision && !dialect.flattens_content;
         Ok((
             Self {
                 model: entry.model.clone(),

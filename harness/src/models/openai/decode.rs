@@ -1,4 +1,4 @@
-//! Reads the events of a chat-completions stream. Pure; never panics, whatever it is given.
+//! Decodes the events of a chat-completions stream. Pure; never panics for any input.
 
 use serde_json::Value;
 
@@ -6,11 +6,11 @@ use super::calls::{CallTable, TooManyCalls};
 use super::dialect::Dialect;
 use super::event::{CallDelta, Choice, Event};
 use super::reasoning_details::add_fragment;
-use super::text_calls::take_calls;
+use super::text_calls::extract_calls;
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, Chunks, DecodeError, Ending, Refused, ThinkSplitter, add_reasoning,
-    says_something,
+    AnswerReader, Chunks, Completion, DecodeError, ProviderError, ThinkSplitter, add_reasoning,
+    has_content,
 };
 
 impl From<TooManyCalls> for DecodeError {
@@ -19,30 +19,31 @@ impl From<TooManyCalls> for DecodeError {
     }
 }
 
-/// Where a message keeps the details of its reasoning, in its `additional_kwargs`.
+/// Key of a message's reasoning details in its `additional_kwargs`.
 pub(super) const REASONING_DETAILS_KWARG: &str = "reasoning_details";
 
-/// What is known of the answer so far.
+/// State of a partly decoded answer.
 #[derive(Debug)]
-pub(in crate::models) struct Reader {
-    ending: Ending,
+pub(crate) struct Reader {
+    completion: Completion,
     calls: CallTable,
-    /// For models that write their thoughts into the text.
+    /// Set for models that write their thoughts into the text.
     splitter: Option<ThinkSplitter>,
-    /// For providers that want them back.
+    /// Set for providers that require the reasoning details back.
     details: Option<Vec<Value>>,
-    /// Calls may stand in the text of an answer that was not streamed.
+    /// `true` if an answer that is not streamed may contain calls in its text.
     calls_in_text: bool,
     any_choice: bool,
 }
 
 impl Reader {
-    /// A reader for the message `message_id`; `model` is the name to report when the provider gives none.
+    /// Creates a reader for the message `message_id`. `model` is reported if the provider sends no
+    /// name.
     pub(super) fn new(message_id: &str, dialect: Dialect, model: &str) -> Self {
         Self {
-            ending: Ending::new(message_id, dialect.provider, model),
+            completion: Completion::new(message_id, dialect.provider, model),
             calls: CallTable::default(),
-            splitter: dialect.parts_think_tags.then(ThinkSplitter::default),
+            splitter: dialect.splits_think_tags.then(ThinkSplitter::default),
             details: dialect.returns_reasoning_details.then(Vec::new),
             calls_in_text: dialect.calls_in_text,
             any_choice: false,
@@ -55,27 +56,28 @@ impl AnswerReader for Reader {
         if payload == b"[DONE]" {
             self.close(out)
         } else {
-            self.take(payload, out)
+            self.read_event(payload, out)
         }
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        self.take(body, out)
+        self.read_event(body, out)
     }
 
     fn close(&mut self, out: &mut Chunks) -> Result<(), DecodeError> {
         if !self.any_choice {
             return Err(DecodeError::NoChoices);
         }
-        let mut late = self.ending.chunk();
+        let mut trailing = self.completion.chunk();
         if let Some(splitter) = &mut self.splitter {
             let parts = splitter.end();
-            late.content = parts.answer;
-            add_reasoning(&mut late, parts.thoughts);
+            trailing.content = parts.answer;
+            add_reasoning(&mut trailing, parts.thoughts);
         }
-        self.calls.close(&mut late);
+        self.calls.close(&mut trailing);
         if let Some(details) = self.details.take().filter(|details| !details.is_empty()) {
-            late.additional_kwargs
+            trailing
+                .additional_kwargs
                 .insert(REASONING_DETAILS_KWARG.to_owned(), Value::Array(details));
         }
         let default_reason = if self.calls.is_empty() {
@@ -83,29 +85,30 @@ impl AnswerReader for Reader {
         } else {
             "tool_calls"
         };
-        self.ending
-            .close(late, "finish_reason", default_reason, out);
+        self.completion
+            .close(trailing, "finish_reason", default_reason, out);
         Ok(())
     }
 
-    fn ending(&self) -> &Ending {
-        &self.ending
+    fn completion(&self) -> &Completion {
+        &self.completion
     }
 }
 
 impl Reader {
-    fn take(&mut self, json: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
+    fn read_event(&mut self, json: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         let event: Event = serde_json::from_slice(json)?;
-        if event.may_be_refusal()
-            && let Some(refused) = Refused::read(&serde_json::from_slice::<Value>(json)?)
+        if event.may_be_error()
+            && let Some(provider_error) =
+                ProviderError::read(&serde_json::from_slice::<Value>(json)?)
         {
-            return Err(DecodeError::Refused(refused));
+            return Err(DecodeError::ProviderError(provider_error));
         }
-        self.ending.name_model(event.model);
+        self.completion.set_model(event.model);
         if let Some(usage) = event.usage {
-            self.ending.usage = Some(usage.into());
+            self.completion.usage = Some(usage.into());
         }
-        // Only the first choice is the answer; nobody asked for a second.
+        // Only the first choice is the answer; no other one was requested.
         let choices = event.choices.unwrap_or_default();
         if let Some(choice) = choices
             .into_iter()
@@ -120,16 +123,16 @@ impl Reader {
         self.any_choice = true;
         let whole = choice.message.is_some();
         let mut delta = choice.delta.or(choice.message).unwrap_or_default();
-        if let (Some(kept), Some(details)) = (&mut self.details, delta.details()) {
+        if let (Some(collected), Some(details)) = (&mut self.details, delta.details()) {
             if whole {
-                kept.extend_from_slice(details);
+                collected.extend_from_slice(details);
             } else {
                 details
                     .iter()
-                    .for_each(|fragment| add_fragment(kept, fragment));
+                    .for_each(|fragment| add_fragment(collected, fragment));
             }
         }
-        let mut chunk = self.ending.chunk();
+        let mut chunk = self.completion.chunk();
         chunk.content = delta.text();
         let mut reasoning = delta.reasoning();
         if let Some(splitter) = &mut self.splitter {
@@ -144,13 +147,13 @@ impl Reader {
         for fragment in delta.tool_calls.unwrap_or_default() {
             self.calls.add(fragment, &mut chunk)?;
         }
-        self.ending.give_reason(choice.finish_reason);
-        out.extend(says_something(&chunk).then_some(chunk));
+        self.completion.set_reason(choice.finish_reason);
+        out.extend(has_content(&chunk).then_some(chunk));
         Ok(())
     }
 
     fn take_text_calls(&mut self, chunk: &mut MessageChunk) -> Result<(), DecodeError> {
-        let (text, calls) = take_calls(&chunk.content);
+        let (text, calls) = extract_calls(&chunk.content);
         chunk.content = text;
         for call in calls {
             self.calls

@@ -1,4 +1,4 @@
-//! Streams as servers send them, split and mutated in every way.
+//! Decoding of chat-completions streams: complete, split and damaged ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -6,7 +6,8 @@ use serde_json::json;
 use super::*;
 use crate::messages::{Message, MessageAccumulator, MessageChunk, MessageKind};
 use crate::models::http::wire_kit::{
-    Decoder, Story, decoded as in_pieces, message_of_whole, stories_add_up, survives_anything,
+    Decoder, GeneratedAnswer, check_robustness, check_round_trip, decoded as in_pieces,
+    message_of_whole,
 };
 
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
@@ -25,10 +26,10 @@ fn decoded(stream: &str) -> (Vec<MessageChunk>, Option<DecodeError>) {
     decoded_in(&[stream.as_bytes()])
 }
 
-fn added_up(chunks: &[MessageChunk]) -> Message {
-    let mut sum = MessageAccumulator::new("m1");
-    chunks.iter().for_each(|chunk| sum.push(chunk));
-    sum.finish()
+fn accumulated(chunks: &[MessageChunk]) -> Message {
+    let mut accumulator = MessageAccumulator::new("m1");
+    chunks.iter().for_each(|chunk| accumulator.push(chunk));
+    accumulator.finish()
 }
 
 fn message(stream: &str) -> Message {
@@ -38,10 +39,10 @@ fn message(stream: &str) -> Message {
         chunks.last().and_then(|chunk| chunk.chunk_position),
         Some("last")
     );
-    added_up(&chunks)
+    accumulated(&chunks)
 }
 
-/// One event per delta of the first choice.
+/// Returns one event per delta of the first choice.
 fn events(deltas: &[Value]) -> String {
     let event = |delta: &Value| {
         format!(
@@ -77,7 +78,7 @@ const RECORDED: &str = concat!(
 );
 
 #[test]
-fn a_recorded_stream_adds_up_to_its_message() {
+fn recorded_stream_decodes_to_its_message() {
     let message = message(RECORDED);
     assert_eq!(message.content.text(), "Grüße 世界 🦌");
     assert_eq!(message.additional_kwargs["reasoning_content"], "Höm");
@@ -112,7 +113,7 @@ fn a_recorded_stream_adds_up_to_its_message() {
 }
 
 #[test]
-fn chunks_have_the_shape_that_clients_join() {
+fn chunks_have_the_shape_that_clients_expect() {
     let (chunks, _) = decoded(RECORDED);
     let first = chunks
         .iter()
@@ -148,7 +149,7 @@ fn chunks_have_the_shape_that_clients_join() {
 }
 
 #[test]
-fn faults_in_tool_fragments_are_repaired() {
+fn malformed_tool_fragments_are_repaired() {
     let calls = |deltas: &[Value]| {
         let message = message(&finished(deltas));
         message
@@ -206,7 +207,7 @@ fn faults_in_tool_fragments_are_repaired() {
         call(Some(3), None, None, "2}"),
     ];
     assert_eq!(calls(&late), [call_of("call_m1_0", "f", "{\"y\":2}")]);
-    // a name that never comes
+    // a name that is never sent
     assert_eq!(
         calls(&[call(Some(0), Some("a"), None, "{}")]),
         [call_of("a", "", "{}")]
@@ -218,7 +219,7 @@ fn faults_in_tool_fragments_are_repaired() {
 }
 
 #[test]
-fn what_comes_with_a_call_is_kept_by_its_id() {
+fn call_extras_are_stored_by_call_id() {
     let signed = json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}, "thought_signature": "s", "type": "function"}]});
     let message = message(&finished(&[signed]));
     assert_eq!(
@@ -228,14 +229,14 @@ fn what_comes_with_a_call_is_kept_by_its_id() {
 }
 
 #[test]
-fn endings_are_told_apart() {
+fn truncated_and_complete_streams_are_distinguished() {
     let text = events(&[json!({"content": "hi"})]);
-    assert_eq!(decoded(&text).1, Some(DecodeError::Cut));
+    assert_eq!(decoded(&text).1, Some(DecodeError::Truncated));
     assert_eq!(
         decoded(&format!("{text}data: {{\"choi")).1,
-        Some(DecodeError::Cut)
+        Some(DecodeError::Truncated)
     );
-    assert_eq!(decoded("").1, Some(DecodeError::Cut));
+    assert_eq!(decoded("").1, Some(DecodeError::Truncated));
     assert_eq!(decoded("data: [DONE]\n\n").1, Some(DecodeError::NoChoices));
     assert_eq!(
         message(&format!("{text}data: [DONE]\n\n")).response_metadata["finish_reason"],
@@ -288,7 +289,7 @@ fn errors_inside_the_stream_are_read_in_every_form() {
         let (code, message, status) = expected;
         assert_eq!(
             error,
-            Some(DecodeError::Refused(Refused {
+            Some(DecodeError::ProviderError(ProviderError {
                 code: code.to_owned(),
                 message: message.to_owned(),
                 status,
@@ -300,7 +301,7 @@ fn errors_inside_the_stream_are_read_in_every_form() {
 }
 
 #[test]
-fn content_in_parts_refusals_and_running_usage_are_understood() {
+fn content_parts_refusals_and_running_usage_are_decoded() {
     let stream = concat!(
         "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"x\"}]}}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n",
         "data: {\"choices\":[{\"delta\":{\"content\":null,\"refusal\":\"no\",\"reasoning\":\"r\",\"reasoning_content\":\"r\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n",
@@ -312,7 +313,7 @@ fn content_in_parts_refusals_and_running_usage_are_understood() {
 }
 
 #[test]
-fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
+fn reasoning_in_details_and_text_is_split_by_dialect() {
     let stream = finished(&[
         json!({"reasoning_details": [{"type": "reasoning.text", "text": "one "}, {"index": 1}]}),
         json!({"content": "<think>two</th"}),
@@ -321,7 +322,7 @@ fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
     let mut decoder = Decoder::new(Reader::new("m1", Dialect::MINIMAX, "asked"));
     let mut chunks = Vec::new();
     decoder.push(stream.as_bytes(), &mut chunks).unwrap();
-    let parted = added_up(&chunks);
+    let parted = accumulated(&chunks);
     assert_eq!(
         (
             parted.content.text().as_str(),
@@ -336,7 +337,7 @@ fn thoughts_in_details_and_in_the_text_are_parted_where_the_dialect_says_so() {
 }
 
 #[test]
-fn calls_written_into_a_whole_answer_are_calls_where_the_dialect_says_so() {
+fn text_calls_are_parsed_by_dialect() {
     let text =
         "Let me look. <tool_call>{\"name\":\"ls\",\"arguments\":{\"path\":\"/\"}}</tool_call>";
     let body =
@@ -358,17 +359,17 @@ fn calls_written_into_a_whole_answer_are_calls_where_the_dialect_says_so() {
 }
 
 #[test]
-fn details_of_the_reasoning_are_kept_whole() {
+fn reasoning_details_are_joined() {
     let detail = |text: &str| json!({"reasoning_details": [{"type": "reasoning.text", "text": text, "index": 0}]});
     let stream = finished(&[detail("a"), detail("b"), json!({"content": "so"})]);
     let (chunks, _) = in_pieces(
         || Reader::new("m1", Dialect::OPENROUTER, "asked"),
         &[stream.as_bytes()],
     );
-    let kept = added_up(&chunks);
-    assert_eq!(kept.additional_kwargs["reasoning_content"], "ab");
+    let joined = accumulated(&chunks);
+    assert_eq!(joined.additional_kwargs["reasoning_content"], "ab");
     assert_eq!(
-        kept.additional_kwargs["reasoning_details"],
+        joined.additional_kwargs["reasoning_details"],
         json!([{"type": "reasoning.text", "text": "ab", "index": 0}])
     );
     assert!(
@@ -379,19 +380,19 @@ fn details_of_the_reasoning_are_kept_whole() {
     );
 }
 
-fn tell(story: &Story) -> String {
-    let mut deltas: Vec<Value> = story
-        .pieces(&story.thought)
+fn encode(generated: &GeneratedAnswer) -> String {
+    let mut deltas: Vec<Value> = generated
+        .pieces(&generated.thought)
         .iter()
         .map(|piece| json!({"reasoning_content": piece}))
         .collect();
     deltas.extend(
-        story
-            .pieces(&story.text)
+        generated
+            .pieces(&generated.text)
             .iter()
             .map(|piece| json!({"content": piece})),
     );
-    for (at, (name, args)) in story.calls.iter().enumerate() {
+    for (at, (name, args)) in generated.calls.iter().enumerate() {
         deltas.push(call(
             Some(at as u64),
             Some(&format!("c{at}")),
@@ -399,7 +400,7 @@ fn tell(story: &Story) -> String {
             "",
         ));
         deltas.extend(
-            story
+            generated
                 .pieces(&args.to_string())
                 .iter()
                 .map(|piece| call(Some(at as u64), None, None, piece)),
@@ -409,17 +410,17 @@ fn tell(story: &Story) -> String {
 }
 
 #[test]
-fn what_is_streamed_adds_up() {
-    stories_add_up(|| Reader::new("m1", Dialect::OPENAI, "asked"), tell);
+fn encoded_answers_decode_to_themselves() {
+    check_round_trip(|| Reader::new("m1", Dialect::OPENAI, "asked"), encode);
 }
 
 #[test]
-fn splits_cuts_and_damage_are_survived() {
-    survives_anything(|| Reader::new("m1", Dialect::OPENAI, "asked"), RECORDED);
+fn decoder_survives_splits_truncation_and_damage() {
+    check_robustness(|| Reader::new("m1", Dialect::OPENAI, "asked"), RECORDED);
 }
 
 #[test]
-fn a_megabyte_in_one_line_is_read() {
+fn one_megabyte_line_is_decoded() {
     let long = "x".repeat(1 << 20);
     assert_eq!(
         message(&finished(&[json!({"content": long})]))
@@ -430,7 +431,7 @@ fn a_megabyte_in_one_line_is_read() {
     );
 }
 
-fn mutated() -> impl Strategy<Value = Vec<u8>> {
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let edit = (any::<prop::sample::Index>(), 0..6_u8, any::<u8>());
     prop::collection::vec(edit, 1..8).prop_map(|edits| {
         let mut bytes = RECORDED.as_bytes().to_vec();
@@ -464,11 +465,11 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_stream_never_panics_and_ends_whole_or_with_an_error(bytes in mutated()) {
+    fn damaged_stream_completes_or_fails_without_panic(bytes in damaged()) {
         let (chunks, error) = decoded_in(&[&bytes]);
         let whole = chunks.last().is_some_and(|chunk| chunk.chunk_position == Some("last"));
         prop_assert_eq!(whole, error.is_none());
-        let _ = added_up(&chunks);
+        let _ = accumulated(&chunks);
     }
 
     #[test]

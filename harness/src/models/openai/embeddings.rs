@@ -1,4 +1,5 @@
-//! Embeddings over an OpenAI-compatible `/embeddings`: batches, a limit on every call, and retries where they may help.
+//! Embeddings over an OpenAI-compatible `/embeddings` API: batches, a timeout per call, and
+//! retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,33 +13,33 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use crate::clock::Clock;
-use crate::models::http::{Refused, SharedHttp, retry_after};
+use crate::models::http::{ProviderError, SharedHttp, retry_after};
 use crate::models::{Embedder, ModelError, ModelErrorKind, RetryPolicy};
 
-/// The most texts of one call; providers take more, but answers grow with it.
-const BATCH: usize = 128;
-/// A longer answer is refused.
-const LONGEST_ANSWER: usize = 64 << 20;
-/// How much of a provider's own words goes into an error.
-const MESSAGE_LENGTH: usize = 500;
+/// Maximum number of texts per call. Providers accept more, but the response grows with it.
+const MAX_BATCH_TEXTS: usize = 128;
+/// Maximum size of a response, in bytes.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// Maximum length of a provider's message in an error, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
 
-/// The address that is meant when none is given.
+/// Default address.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 
-/// Where an embedding model is, and how it is asked.
+/// Configuration of an embedding model.
 #[derive(Debug, Clone)]
 pub struct EmbeddingEntry {
     /// The model's name at its provider.
     pub model: String,
-    /// The address before `/embeddings`.
+    /// Address without the final `/embeddings`.
     pub base_url: String,
-    /// The provider's key, if it wants one.
+    /// API key of the provider, if it requires one.
     pub api_key: Option<SecretString>,
-    /// How many numbers its vectors have.
+    /// Number of dimensions of its vectors.
     pub dims: usize,
-    /// How long one call may take.
+    /// Timeout of one call.
     pub timeout: Duration,
-    /// Patience with failures.
+    /// Retry policy.
     pub retry: RetryPolicy,
 }
 
@@ -53,7 +54,7 @@ pub struct OpenAiEmbedder {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct EmbeddingResponse {
     data: Vec<Row>,
 }
 
@@ -64,7 +65,7 @@ struct Row {
 }
 
 impl OpenAiEmbedder {
-    /// The model of `entry`, or what is wrong with the entry.
+    /// Creates the embedder of `entry`. The error states what is wrong with the entry.
     pub fn new(
         entry: EmbeddingEntry,
         http: SharedHttp,
@@ -104,7 +105,7 @@ impl OpenAiEmbedder {
         {
             message = message.replace(key, "***");
         }
-        let message = message.chars().take(MESSAGE_LENGTH).collect();
+        let message = message.chars().take(MAX_MESSAGE_CHARS).collect();
         ModelError {
             model: self.entry.model.clone(),
             kind,
@@ -117,7 +118,7 @@ impl OpenAiEmbedder {
     async fn batch(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let (mut attempt, mut previous) = (1, None);
         loop {
-            let error = match self.once(texts).await {
+            let error = match self.call_once(texts).await {
                 Ok(vectors) => return Ok(vectors),
                 Err(error) => error,
             };
@@ -128,19 +129,19 @@ impl OpenAiEmbedder {
             else {
                 return Err(error);
             };
-            tracing::warn!(%error, attempt, wait_ms = wait.as_millis(), "embedding failed, trying again");
+            tracing::warn!(%error, attempt, wait_ms = wait.as_millis(), "embedding call failed, trying again");
             tokio::time::sleep(wait).await;
             (attempt, previous) = (attempt + 1, Some(wait));
         }
     }
 
-    async fn once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
+    async fn call_once(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let deadline = Instant::now() + self.entry.timeout;
-        let late = || {
+        let timed_out = || {
             self.error(
                 ModelErrorKind::Stalled,
                 format!(
-                    "no whole answer within {} s",
+                    "no complete response within {} s",
                     self.entry.timeout.as_secs_f64()
                 ),
             )
@@ -155,38 +156,38 @@ impl OpenAiEmbedder {
         }
         let mut response = timeout_at(deadline, call.send())
             .await
-            .map_err(|_| late())?
+            .map_err(|_| timed_out())?
             .map_err(failed)?;
         let mut bytes = Vec::new();
         while let Some(piece) = timeout_at(deadline, response.chunk())
             .await
-            .map_err(|_| late())?
+            .map_err(|_| timed_out())?
             .map_err(failed)?
         {
             bytes.extend_from_slice(&piece);
-            if bytes.len() > LONGEST_ANSWER {
+            if bytes.len() > MAX_ANSWER_BYTES {
                 return Err(self.error(ModelErrorKind::Config, "the answer is too long"));
             }
         }
         if !response.status().is_success() {
-            return Err(self.refusal(&response, &bytes));
+            return Err(self.response_error(&response, &bytes));
         }
-        let answer: Answer = serde_json::from_slice(&bytes).map_err(|_| {
+        let answer: EmbeddingResponse = serde_json::from_slice(&bytes).map_err(|_| {
             self.error(
                 ModelErrorKind::Config,
-                "the answer holds no embeddings: check `base_url` and the model's name",
+                "the response contains no embeddings: check `base_url` and the model's name",
             )
         })?;
         self.in_order(answer.data, texts.len())
     }
 
-    /// Every text's vector, wherever the provider put it.
+    /// Sorts the vectors by the order of the texts and checks their number and dimensions.
     fn in_order(&self, mut rows: Vec<Row>, texts: usize) -> Result<Vec<Vec<f32>>, ModelError> {
         rows.sort_by_key(|row| row.index);
         if rows.len() != texts || rows.iter().enumerate().any(|(at, row)| row.index != at) {
             return Err(self.error(
                 ModelErrorKind::Transient,
-                "the answer does not hold one vector per text",
+                "the answer does not contain one vector per text",
             ));
         }
         if let Some(row) = rows
@@ -194,7 +195,7 @@ impl OpenAiEmbedder {
             .find(|row| row.embedding.len() != self.entry.dims)
         {
             let message = format!(
-                "its vectors have {} numbers, but `dims` says {}",
+                "its vectors have {} numbers, but `dims` is {}",
                 row.embedding.len(),
                 self.entry.dims
             );
@@ -203,18 +204,18 @@ impl OpenAiEmbedder {
         Ok(rows.into_iter().map(|row| row.embedding).collect())
     }
 
-    fn refusal(&self, response: &Response, body: &[u8]) -> ModelError {
-        let said = Refused::read_body(body);
+    fn response_error(&self, response: &Response, body: &[u8]) -> ModelError {
+        let provider_error = ProviderError::read_body(body);
         let status = response.status().as_u16();
         let wait = retry_after(
             |name| response.headers().get(name)?.to_str().ok(),
             self.clock.now(),
         );
-        let kind = said.class(Some(status), wait);
-        let message = if said.message.is_empty() {
+        let kind = provider_error.kind(Some(status), wait);
+        let message = if provider_error.message.is_empty() {
             format!("HTTP status {status}")
         } else {
-            said.message
+            provider_error.message
         };
         ModelError {
             status: Some(status),
@@ -232,7 +233,7 @@ impl Embedder for OpenAiEmbedder {
 
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ModelError> {
         let mut vectors = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(BATCH) {
+        for batch in texts.chunks(MAX_BATCH_TEXTS) {
             vectors.extend(self.batch(batch).await?);
         }
         Ok(vectors)

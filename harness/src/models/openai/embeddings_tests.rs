@@ -1,4 +1,4 @@
-//! The adapter against a real local server that speaks raw HTTP.
+//! The adapter against a local server that writes raw HTTP.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -8,53 +8,53 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::clock::SystemClock;
-use crate::models::http::test_server::{read_request, until_gone};
+use crate::models::http::test_server::{read_request, wait_for_disconnect};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// What the server does with its requests, one after the other; it answers well when nothing is left.
+/// Responses of the server in their order. After the last one it sends valid vectors.
 type Script = Vec<Turn>;
 
 #[derive(Clone)]
 enum Turn {
-    /// Status and body.
+    /// Sends this status and body.
     Say(u16, Value),
-    /// Nothing, for ever.
+    /// Sends no response and keeps the connection open.
     Hang,
 }
 
-/// What the server tells of its requests.
+/// Log of the server.
 #[derive(Default)]
-struct Heard {
-    /// Their heads and bodies.
-    asked: Mutex<Vec<(String, Value)>>,
-    /// A mark for each that is left without an answer.
+struct ServerLog {
+    /// Heads and bodies of the requests.
+    requests: Mutex<Vec<(String, Value)>>,
+    /// Notified for each request that gets no response.
     hanging: Notify,
 }
 
-/// A server whose vectors are the length of the text and its first byte, in reverse order.
-async fn server(script: Script) -> (String, Arc<Heard>, Tasks) {
+/// Starts a server whose vectors are the length of the text and its first byte, in reverse order.
+async fn server(script: Script) -> (String, Arc<ServerLog>, Tasks) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/v1/", listener.local_addr().unwrap());
-    let (heard, tasks) = (Arc::new(Heard::default()), Tasks::new());
-    let told = heard.clone();
+    let (server_log, tasks) = (Arc::new(ServerLog::default()), Tasks::new());
+    let log = server_log.clone();
     tasks.spawn(TaskKind::Service, "test server", async move {
         let mut script = script.into_iter();
         while let Ok((socket, _)) = listener.accept().await {
-            serve(socket, script.next(), &told).await;
+            serve(socket, script.next(), &log).await;
         }
     });
-    (address, heard, tasks)
+    (address, server_log, tasks)
 }
 
-async fn serve(mut socket: TcpStream, turn: Option<Turn>, heard: &Heard) {
+async fn serve(mut socket: TcpStream, turn: Option<Turn>, server_log: &ServerLog) {
     let Some((head, body)) = read_request(&mut socket).await else {
         return;
     };
-    heard.asked.lock().push((head, body.clone()));
+    server_log.requests.lock().push((head, body.clone()));
     let (status, answer) = match turn {
         Some(Turn::Hang) => {
-            heard.hanging.notify_one();
-            until_gone(&mut socket).await;
+            server_log.hanging.notify_one();
+            wait_for_disconnect(&mut socket).await;
             return;
         }
         Some(Turn::Say(status, answer)) => (status, answer),
@@ -79,7 +79,8 @@ fn good(body: &Value) -> Value {
     json!({ "data": rows.collect::<Vec<_>>() })
 }
 
-/// Longer than any test works: calls are given up only where `outcome` moves the clock.
+/// Timeout of a call. It exceeds the duration of any test, so a call times out only where `outcome`
+/// advances the clock.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn entry(address: &str) -> EmbeddingEntry {
@@ -105,26 +106,27 @@ fn texts(count: usize) -> Vec<String> {
     (0..count).map(|n| "b".repeat(n + 1)).collect()
 }
 
-/// What came of two texts, and how often the server was asked. The limit of a call passes as soon as the server leaves it hanging.
+/// Embeds two texts. Returns the result and the number of requests. A call times out as soon as the
+/// server hangs.
 async fn outcome(script: Script) -> (Result<Vec<Vec<f32>>, ModelError>, usize) {
-    let (address, heard, _tasks) = server(script).await;
+    let (address, server_log, _tasks) = server(script).await;
     let (embedder, texts) = (embedder(entry(&address)), texts(2));
     let mut embedding = embedder.embed(&texts);
     let embedded = loop {
         tokio::select! {
             embedded = &mut embedding => break embedded,
-            () = heard.hanging.notified() => {
+            () = server_log.hanging.notified() => {
                 tokio::time::pause();
                 tokio::time::advance(LIMIT + Duration::from_secs(1)).await;
                 tokio::time::resume();
             }
         }
     };
-    let times = heard.asked.lock().len();
+    let times = server_log.requests.lock().len();
     (embedded, times)
 }
 
-fn refusal(status: u16, message: &str) -> Turn {
+fn error_reply(status: u16, message: &str) -> Turn {
     Turn::Say(
         status,
         json!({ "error": { "message": message, "code": null } }),
@@ -133,22 +135,22 @@ fn refusal(status: u16, message: &str) -> Turn {
 
 #[tokio::test]
 async fn every_text_gets_its_vector_in_batches() {
-    let (address, heard, _tasks) = server(vec![]).await;
+    let (address, server_log, _tasks) = server(vec![]).await;
     let vectors = embedder(entry(&address))
-        .embed(&texts(BATCH + 3))
+        .embed(&texts(MAX_BATCH_TEXTS + 3))
         .await
         .unwrap();
-    let expected: Vec<Vec<f32>> = (0..BATCH + 3)
+    let expected: Vec<Vec<f32>> = (0..MAX_BATCH_TEXTS + 3)
         .map(|n| vec![(n + 1) as f32, f32::from(b'b')])
         .collect();
     assert_eq!(vectors, expected);
-    let asked = heard.asked.lock();
-    let sizes: Vec<usize> = asked
+    let requests = server_log.requests.lock();
+    let sizes: Vec<usize> = requests
         .iter()
         .map(|(_, body)| body["input"].as_array().unwrap().len())
         .collect();
-    assert_eq!(sizes, [BATCH, 3]);
-    let (head, body) = &asked[0];
+    assert_eq!(sizes, [MAX_BATCH_TEXTS, 3]);
+    let (head, body) = &requests[0];
     assert!(
         head.starts_with("post /v1/embeddings ")
             && head.contains("authorization: bearer sk-canary"),
@@ -158,8 +160,8 @@ async fn every_text_gets_its_vector_in_batches() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
-    let (embedded, times) = outcome(vec![Turn::Hang, refusal(503, "overloaded")]).await;
+async fn transient_errors_are_retried_and_others_are_not() {
+    let (embedded, times) = outcome(vec![Turn::Hang, error_reply(503, "overloaded")]).await;
     assert_eq!(
         (
             embedded
@@ -170,9 +172,12 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
         (Ok(2), 3)
     );
     let table = [
-        (refusal(401, "wrong key sk-canary"), ModelErrorKind::Auth),
         (
-            refusal(400, "this input is too long"),
+            error_reply(401, "wrong key sk-canary"),
+            ModelErrorKind::Auth,
+        ),
+        (
+            error_reply(400, "this input is too long"),
             ModelErrorKind::BadRequest,
         ),
         (
@@ -202,7 +207,7 @@ async fn what_may_pass_is_tried_again_and_what_cannot_is_not() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused() {
+fn invalid_address_is_rejected() {
     for address in ["", "ftp://x/v1", "nothing"] {
         assert!(
             OpenAiEmbedder::new(

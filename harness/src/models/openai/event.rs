@@ -1,5 +1,5 @@
-//! One event of a chat-completions stream as JSON, read leniently: servers that call themselves compatible differ in what
-//! they leave out, send as null, or wrap.
+//! Event of a chat-completions stream as JSON. Parsed leniently, because compatible servers differ
+//! in the fields that they leave out, send as null, or wrap.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::messages::UsageMetadata;
 use crate::models::http::{count, count_of, lenient};
 
-/// An event of a stream, or a whole answer that was not streamed.
+/// Event of a stream, or a whole answer that is not streamed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
     #[serde(default)]
@@ -25,8 +25,8 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Whether it is worth a second look for an error.
-    pub(super) fn may_be_refusal(&self) -> bool {
+    /// Reports whether the event should also be parsed as an error.
+    pub(super) fn may_be_error(&self) -> bool {
         self.error.is_some() || self.object.as_deref() == Some("error")
     }
 }
@@ -37,7 +37,7 @@ pub(super) struct Choice {
     pub(super) index: Option<u64>,
     #[serde(default)]
     pub(super) delta: Option<Delta>,
-    /// In answers that are not streamed.
+    /// Set in answers that are not streamed.
     #[serde(default)]
     pub(super) message: Option<Delta>,
     #[serde(default, deserialize_with = "lenient")]
@@ -60,7 +60,7 @@ pub(super) struct Delta {
     pub(super) tool_calls: Option<Vec<CallDelta>>,
 }
 
-/// Text, or parts that hold text.
+/// Text, or parts that contain text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Text {
@@ -91,7 +91,7 @@ pub(super) struct CallDelta {
 }
 
 impl CallDelta {
-    /// A call that came in one piece, without an id.
+    /// Creates a call that arrived in one piece, without an id.
     pub(super) fn whole(name: String, args: Map<String, Value>) -> Self {
         let function = FunctionDelta {
             name: Some(name),
@@ -107,7 +107,8 @@ impl CallDelta {
         }
     }
 
-    /// Takes out what the provider wants back with the call, as it spelled it; usually there is nothing.
+    /// Removes and returns the fields that the provider requires back with the call, with their
+    /// original keys. Usually there are none.
     pub(super) fn take_extras(&mut self) -> Map<String, Value> {
         let spelled = [
             ("extra_content", self.extra_content.take()),
@@ -128,13 +129,14 @@ impl CallDelta {
 pub(super) struct FunctionDelta {
     #[serde(default)]
     pub(super) name: Option<String>,
-    /// JSON text; some servers send the object itself.
+    /// JSON text. Some servers send the object itself.
     #[serde(default)]
     pub(super) arguments: Option<Value>,
 }
 
 impl Delta {
-    /// Text added. A refusal is an answer too: the user shall read it.
+    /// Returns the added text. A refusal is text of the answer as well, because the user must see
+    /// it.
     pub(super) fn text(&mut self) -> String {
         match self.content.take() {
             Some(Text::Plain(text)) if !text.is_empty() => text,
@@ -143,12 +145,12 @@ impl Delta {
         }
     }
 
-    /// The details of the reasoning, as they came.
+    /// Returns the reasoning details as received.
     pub(super) fn details(&self) -> Option<&Vec<Value>> {
         self.reasoning_details.as_ref()?.as_array()
     }
 
-    /// Reasoning added; servers that send several spellings mean the same text.
+    /// Returns the added reasoning. Servers that send several fields repeat the same text.
     pub(super) fn reasoning(&mut self) -> String {
         let details = self.reasoning_details.take();
         let details = details
@@ -169,7 +171,7 @@ impl Delta {
 }
 
 impl FunctionDelta {
-    /// Argument text added.
+    /// Returns the added argument text.
     pub(super) fn argument_text(self) -> String {
         match self.arguments {
             None | Some(Value::Null) => String::new(),
@@ -191,7 +193,7 @@ pub(super) struct Usage {
     prompt_tokens_details: Option<Map<String, Value>>,
     #[serde(default, deserialize_with = "lenient")]
     completion_tokens_details: Option<Map<String, Value>>,
-    /// A spelling of the cached part.
+    /// Cached input tokens in an alternative field.
     #[serde(default, deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
 }

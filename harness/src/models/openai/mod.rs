@@ -1,6 +1,6 @@
 //! OpenAI-compatible chat completions: the request and the reader of its answers, both pure.
 //!
-//! A server that differs gets a row in `dialect`, not a copy.
+//! A server that differs gets a constant in `dialect`, not a copy of the code.
 
 mod calls;
 mod chat;
@@ -12,6 +12,6 @@ mod reasoning_details;
 mod text_calls;
 mod wire;
 
-pub(in crate::models) use chat::ChatCompletions;
-pub(in crate::models) use dialect::Dialect;
+pub(crate) use chat::ChatCompletions;
+pub(crate) use dialect::Dialect;
 pub use embeddings::{EmbeddingEntry, OPENAI_BASE_URL, OpenAiEmbedder};

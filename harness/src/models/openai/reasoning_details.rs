@@ -1,49 +1,50 @@
-//! Puts the fragments of a streamed answer's `reasoning_details` together: the provider takes back whole details only.
+//! Joins the fragments of a streamed answer's `reasoning_details`, because the provider accepts
+//! only complete details back.
 
 use serde_json::{Map, Value};
 
-/// What of a detail comes in pieces.
-const IN_PIECES: &[&str] = &["text", "summary", "data"];
-/// A fragment's detail is among the last so many.
-const NEAR: usize = 16;
+/// Keys whose values arrive in fragments.
+const FRAGMENTED_KEYS: &[&str] = &["text", "summary", "data"];
+/// Number of last details that are searched for the one a fragment continues.
+const SEARCH_WINDOW: usize = 16;
 
-/// Adds `fragment` to the detail that it continues, or as a new one.
+/// Appends `fragment` to the detail that it continues, or adds it as a new one.
 pub(super) fn add_fragment(details: &mut Vec<Value>, fragment: &Value) {
-    let mut near = details
+    let mut recent = details
         .iter_mut()
         .rev()
-        .take(NEAR)
+        .take(SEARCH_WINDOW)
         .filter_map(Value::as_object_mut);
     if let Some(more) = fragment.as_object()
-        && let Some(begun) = near.find(|begun| continues(begun, more))
+        && let Some(existing) = recent.find(|existing| continues(existing, more))
     {
-        return extend(begun, more);
+        return extend(existing, more);
     }
     details.push(fragment.clone());
 }
 
-/// Whether `fragment` says more of the same detail: one type, one index, and no other id.
-fn continues(begun: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
+/// Reports whether `fragment` continues the detail: same type, same index, and no other id.
+fn continues(existing: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
     let both = |key| {
-        begun
+        existing
             .get(key)
             .zip(fragment.get(key))
-            .filter(|(known, new)| !known.is_null() && !new.is_null())
+            .filter(|(old, new)| !old.is_null() && !new.is_null())
     };
-    let same = |key| both(key).is_some_and(|(known, new)| known == new);
-    same("type") && same("index") && both("id").is_none_or(|(known, new)| known == new)
+    let same = |key| both(key).is_some_and(|(old, new)| old == new);
+    same("type") && same("index") && both("id").is_none_or(|(old, new)| old == new)
 }
 
-fn extend(begun: &mut Map<String, Value>, fragment: &Map<String, Value>) {
+fn extend(existing: &mut Map<String, Value>, fragment: &Map<String, Value>) {
     for (key, value) in fragment.iter().filter(|(_, value)| !value.is_null()) {
-        match (begun.get_mut(key), value) {
-            (Some(Value::String(said)), Value::String(more))
-                if IN_PIECES.contains(&key.as_str()) =>
+        match (existing.get_mut(key), value) {
+            (Some(Value::String(text)), Value::String(more))
+                if FRAGMENTED_KEYS.contains(&key.as_str()) =>
             {
-                said.push_str(more)
+                text.push_str(more)
             }
-            (Some(known), _) => known.clone_from(value),
-            (None, _) => drop(begun.insert(key.clone(), value.clone())),
+            (Some(old), _) => old.clone_from(value),
+            (None, _) => drop(existing.insert(key.clone(), value.clone())),
         }
     }
 }
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fragments_become_the_details_that_they_are_of() {
+    fn fragments_are_joined_into_details() {
         let mut details = Vec::new();
         for fragment in [
             json!({"type": "reasoning.text", "index": 0, "text": "so", "signature": null}),

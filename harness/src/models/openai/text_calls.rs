@@ -1,41 +1,44 @@
-//! Tool calls that a model writes into its text, as `<tool_call>` blocks: some servers pass them on unread.
+//! Extracts tool calls that a model writes into its text as `<tool_call>` blocks. Some servers do
+//! not parse them.
 
 use serde_json::{Map, Value};
 
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 
-/// A call found in a text.
+/// Tool call in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TextCall {
     pub(super) name: String,
     pub(super) args: Map<String, Value>,
 }
 
-/// The text without its calls, and the calls. A block that cannot be read stays in the text: the user shall see it.
-pub(super) fn take_calls(text: &str) -> (String, Vec<TextCall>) {
-    let (mut kept, mut calls, mut rest) = (String::new(), Vec::new(), text);
+/// Returns the text without its calls, and the calls. A block that cannot be parsed remains in the
+/// text for the user to see.
+pub(super) fn extract_calls(text: &str) -> (String, Vec<TextCall>) {
+    let (mut remaining, mut calls, mut rest) = (String::new(), Vec::new(), text);
     while let Some((before, block)) = rest.split_once(OPEN) {
         let (inside, after) = block.split_once(CLOSE).unwrap_or((block, ""));
-        kept.push_str(before);
+        remaining.push_str(before);
         match read(inside.trim()) {
             Some(call) => calls.push(call),
-            None => kept.push_str(&rest[before.len()..rest.len() - after.len()]),
+            None => remaining.push_str(&rest[before.len()..rest.len() - after.len()]),
         }
         rest = after;
     }
-    kept.push_str(rest);
+    remaining.push_str(rest);
     (
         if calls.is_empty() {
-            kept
+            remaining
         } else {
-            kept.trim().to_owned()
+            remaining.trim().to_owned()
         },
         calls,
     )
 }
 
-/// A block as JSON, `{"name":..,"arguments":..}`, or as tags, `<function=name><parameter=key>value</parameter></function>`.
+/// Parses a block as JSON, `{"name":..,"arguments":..}`, or as tags,
+/// `<function=name><parameter=key>value</parameter></function>`.
 fn read(block: &str) -> Option<TextCall> {
     if let Ok(Value::Object(json)) = serde_json::from_str(block) {
         let name = json.get("name")?.as_str()?.to_owned();
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_taken_out_of_the_text_in_every_form() {
+    fn calls_are_extracted_in_every_form() {
         let forms = [
             r#"<tool_call>{"name":"ls","arguments":{"path":"/ä","deep":2}}</tool_call>"#,
             r#"<tool_call>{"name":"ls","arguments":"{\"path\":\"/ä\",\"deep\":2}"}"#,
@@ -89,7 +92,7 @@ mod tests {
             "<tool_call>ls<parameter=path>/ä</parameter><parameter=deep>2</parameter></tool_call>",
         ];
         for form in forms {
-            let (text, calls) = take_calls(&format!("Let me look. {form}\n"));
+            let (text, calls) = extract_calls(&format!("Let me look. {form}\n"));
             assert_eq!(text, "Let me look.");
             assert_eq!(calls.len(), 1, "{form}");
             assert_eq!(
@@ -98,12 +101,12 @@ mod tests {
                 "{form}"
             );
         }
-        let (text, calls) = take_calls("<tool_call>a</tool_call> and <tool_call>b</tool_call>");
+        let (text, calls) = extract_calls("<tool_call>a</tool_call> and <tool_call>b</tool_call>");
         assert_eq!((text.as_str(), calls.len()), ("and", 2));
     }
 
     #[test]
-    fn what_is_no_call_stays() {
+    fn invalid_call_blocks_remain_text() {
         for text in [
             "plain",
             "<tool_call>what is this?</tool_call> x",
@@ -111,7 +114,7 @@ mod tests {
             "<tool_call>",
             "",
         ] {
-            assert_eq!(take_calls(text), (text.to_owned(), vec![]));
+            assert_eq!(extract_calls(text), (text.to_owned(), vec![]));
         }
     }
 }

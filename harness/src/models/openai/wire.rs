@@ -1,4 +1,5 @@
-//! The request of a chat completion as JSON: pure, from a model request and the entry's effective settings.
+//! Builds the JSON request of a chat completion. Pure: depends only on the model request and the
+//! effective settings.
 
 use serde_json::{Map, Value, json};
 
@@ -11,10 +12,10 @@ use crate::models::http::{
 };
 use crate::models::{ModelRequest, ToolSchema};
 
-/// Longer ids of calls are refused.
-const LONGEST_ID: usize = 40;
+/// Maximum length of a call's id that the API accepts.
+const MAX_ID_CHARS: usize = 40;
 
-/// The body to post.
+/// Builds the request body.
 pub(super) fn body(
     model: &str,
     settings: &Map<String, Value>,
@@ -40,15 +41,15 @@ pub(super) fn body(
     if dialect.splits_reasoning {
         body.insert("reasoning_split".to_owned(), json!(true));
     }
-    if dialect.reads_ollama_names {
-        read_ollama_names(&mut settings, &mut body);
+    if dialect.accepts_ollama_names {
+        rename_ollama_settings(&mut settings, &mut body);
     }
     if dialect.renames_max_tokens
         && let Some(limit) = settings.take(&["max_completion_tokens", "max_tokens"])
     {
         body.insert("max_completion_tokens".to_owned(), limit);
     }
-    settings.lay_onto(&mut body);
+    settings.merge_into(&mut body);
     if dialect.renames_thinking_switch
         && let Some(Value::Object(switches)) = body.get_mut("chat_template_kwargs")
         && let Some(thinking) = switches.shift_remove("thinking")
@@ -61,18 +62,19 @@ pub(super) fn body(
 fn messages(request: &ModelRequest, dialect: Dialect) -> Vec<Value> {
     let mut list = Vec::with_capacity(request.messages.len() + 1);
     list.extend(system_text(request).map(|text| json!({"role": "system", "content": text})));
-    // Images of results, which no result may have on this wire: behind all results of a batch, which must not be torn apart.
+    // Results cannot contain images on this wire. The images follow after all results of a batch,
+    // because the batch must not be interrupted.
     let mut images = Vec::new();
     for message in &request.messages {
         let sent = self::message(message, dialect);
         if matches!(message.kind, MessageKind::Tool { .. }) {
-            images.extend(images_of(&message.content).filter(|_| dialect.sees_images));
+            images.extend(images_of(&message.content).filter(|_| dialect.accepts_images));
         } else if sent.is_some() {
-            list.extend(shown_images(&mut images));
+            list.extend(images_as_user_message(&mut images));
         }
         list.extend(sent);
     }
-    list.extend(shown_images(&mut images));
+    list.extend(images_as_user_message(&mut images));
     list
 }
 
@@ -145,7 +147,7 @@ fn message(message: &Message, dialect: Dialect) -> Option<Value> {
         }
         MessageKind::Tool { tool_call_id, .. } => {
             set("role", json!("tool"));
-            set("tool_call_id", json!(short_id(tool_call_id, LONGEST_ID)));
+            set("tool_call_id", json!(short_id(tool_call_id, MAX_ID_CHARS)));
             set("content", json!(tool_text(&message.content, dialect)));
             return Some(Value::Object(object));
         }
@@ -169,7 +171,8 @@ fn call(call: &ToolCall) -> Value {
     )
 }
 
-/// A call whose arguments could not be read goes back as a readable one: strict servers parse the arguments of the history.
+/// Converts a call with invalid arguments to a valid one, because strict servers parse the
+/// arguments of earlier calls.
 fn invalid_call(call: &InvalidToolCall) -> Value {
     let arguments =
         json!({"unreadable_arguments": call.args.as_deref().unwrap_or_default()}).to_string();
@@ -181,10 +184,10 @@ fn invalid_call(call: &InvalidToolCall) -> Value {
 }
 
 fn function_call(id: &str, name: &str, arguments: String) -> Value {
-    json!({"id": short_id(id, LONGEST_ID), "type": "function", "function": {"name": tool_name(name), "arguments": arguments}})
+    json!({"id": short_id(id, MAX_ID_CHARS), "type": "function", "function": {"name": tool_name(name), "arguments": arguments}})
 }
 
-/// Puts what came with the call `id` back beside it.
+/// Adds the extra fields that were received with the call `id`.
 fn with_extras(mut call: Value, id: &str, extras: Option<&Value>) -> Value {
     if let (Some(call), Some(Value::Object(extras))) = (
         call.as_object_mut(),
@@ -199,13 +202,13 @@ fn tool(tool: &ToolSchema) -> Value {
     json!({"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters}})
 }
 
-/// Tool results are text on this wire.
+/// Returns the text of a tool result. On this wire results are text.
 fn tool_text(content: &Content, dialect: Dialect) -> String {
     let text = content.text();
     let images = match images_of(content).count() {
         0 if text.is_empty() && !content.is_empty() => "(the result holds no text)".to_owned(),
         0 => return text,
-        _ if dialect.sees_images => "(images follow)".to_owned(),
+        _ if dialect.accepts_images => "(images follow)".to_owned(),
         count => format!("({count} images, which you cannot see)"),
     };
     if text.is_empty() {
@@ -222,14 +225,14 @@ fn images_of(content: &Content) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The images as something that the user shows.
-fn shown_images(images: &mut Vec<Value>) -> Option<Value> {
+/// Moves the images into a user message.
+fn images_as_user_message(images: &mut Vec<Value>) -> Option<Value> {
     if images.is_empty() {
         return None;
     }
-    let said = json!({"type": "text", "text": "(images of the results)"});
+    let label = json!({"type": "text", "text": "(images of the results)"});
     Some(
-        json!({"role": "user", "content": std::iter::once(said).chain(images.drain(..)).collect::<Value>()}),
+        json!({"role": "user", "content": std::iter::once(label).chain(images.drain(..)).collect::<Value>()}),
     )
 }
 
@@ -244,10 +247,10 @@ fn user_content(content: &Content) -> Value {
     }
 }
 
-/// A content block as this wire has it. Images of other providers' shapes become data URLs; blocks that only models write
-/// are left out; what is unknown passes through.
+/// Converts a content block. Images in other providers' formats become data URLs. Blocks that only
+/// models write are omitted. Unknown blocks are passed through.
 fn block(block: &Value) -> Option<Value> {
-    // As it came: it may say in how much detail the image shall be seen.
+    // Unchanged, because it may contain the detail level of the image.
     if block.get("image_url").is_some_and(Value::is_object) {
         return Some(block.clone());
     }
@@ -259,8 +262,8 @@ fn block(block: &Value) -> Option<Value> {
     }
 }
 
-/// Ollama's own words, in those of chat completions.
-fn read_ollama_names(settings: &mut Settings, body: &mut Map<String, Value>) {
+/// Renames Ollama's own parameters to those of chat completions.
+fn rename_ollama_settings(settings: &mut Settings, body: &mut Map<String, Value>) {
     if let Some(limit) = settings.take(&["max_tokens", "num_predict"]) {
         body.insert("max_tokens".to_owned(), limit);
     }

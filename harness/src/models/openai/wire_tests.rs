@@ -1,4 +1,4 @@
-//! The request, part by part.
+//! The request part by part.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn with_settings(settings: Value, dialect: Dialect) -> Value {
 }
 
 #[test]
-fn system_texts_are_one_message_in_front() {
+fn system_texts_become_one_leading_message() {
     let messages = vec![
         Message::human("hi"),
         Message::system("More."),
@@ -45,7 +45,7 @@ fn system_texts_are_one_message_in_front() {
 }
 
 #[test]
-fn calls_carry_argument_text_and_results_their_id() {
+fn calls_have_argument_text_and_results_have_ids() {
     let call = ToolCall::new(
         "c1",
         "ls",
@@ -77,7 +77,7 @@ fn calls_carry_argument_text_and_results_their_id() {
 }
 
 #[test]
-fn names_are_sent_in_the_providers_alphabet() {
+fn names_are_sanitised() {
     let named = |name: &str| {
         sent(
             vec![Message::human("x").with(|body| body.name = Some(name.to_owned()))],
@@ -120,7 +120,7 @@ fn images_of_every_shape_become_image_urls() {
 }
 
 #[test]
-fn images_of_results_follow_the_batch_where_the_model_sees_them_and_are_told_of_elsewhere() {
+fn result_images_follow_the_batch_if_supported() {
     let call = |id: &str| ToolCall::new(id, "shot", Map::new());
     let result = |id: &str, blocks: Value| {
         Message::tool(
@@ -149,7 +149,7 @@ fn images_of_results_follow_the_batch_where_the_model_sees_them_and_are_told_of_
     let seen = sent(
         messages(),
         Dialect {
-            sees_images: true,
+            accepts_images: true,
             ..Dialect::OPENAI
         },
     );
@@ -186,7 +186,7 @@ fn images_of_results_follow_the_batch_where_the_model_sees_them_and_are_told_of_
 }
 
 #[test]
-fn reasoning_goes_back_only_to_those_who_want_it() {
+fn reasoning_is_replayed_by_dialect() {
     let thought = Message::ai("so").with(|body| {
         body.additional_kwargs
             .insert(kwargs::REASONING_CONTENT.to_owned(), json!("hm"));
@@ -221,7 +221,7 @@ fn reasoning_goes_back_only_to_those_who_want_it() {
 }
 
 #[test]
-fn what_came_with_a_call_goes_back_with_it() {
+fn call_extras_are_replayed() {
     let signed = Message::ai("").with(|body| {
         body.kind = MessageKind::Ai {
             tool_calls: vec![
@@ -249,7 +249,7 @@ fn what_came_with_a_call_goes_back_with_it() {
 }
 
 #[test]
-fn calls_of_other_models_are_told_in_ids_and_names_that_are_taken() {
+fn foreign_call_ids_and_names_are_sanitised() {
     let long = format!("call_{}", "x".repeat(60));
     let call = ToolCall::new(long.clone(), "fs.read file", Map::new());
     let kind = MessageKind::Ai {
@@ -269,20 +269,17 @@ fn calls_of_other_models_are_told_in_ids_and_names_that_are_taken() {
         ],
         Dialect::REASONING_REPLAY,
     );
-    let told = &sent[1]["tool_calls"][0];
+    let log = &sent[1]["tool_calls"][0];
     assert_eq!(
-        (&told["function"]["name"], &told["thought_signature"]),
+        (&log["function"]["name"], &log["thought_signature"]),
         (&json!("fs_read_file"), &json!("s"))
     );
-    assert_eq!(told["id"], sent[2]["tool_call_id"]);
-    assert!(
-        told["id"].as_str().is_some_and(|id| id.len() <= 40),
-        "{told}"
-    );
+    assert_eq!(log["id"], sent[2]["tool_call_id"]);
+    assert!(log["id"].as_str().is_some_and(|id| id.len() <= 40), "{log}");
 }
 
 #[test]
-fn provider_keys_pass_and_our_own_stay_here() {
+fn provider_keys_are_sent_and_own_keys_are_not() {
     let body = with_settings(
         json!({
             "temperature": 0.5, "top_p": null, "max_tokens": 9, "api_key": "sk", "base_url": "u", "timeout": 3, "max_retries": 2,
@@ -300,7 +297,7 @@ fn provider_keys_pass_and_our_own_stay_here() {
 }
 
 #[test]
-fn dialects_rename_what_their_servers_name_differently() {
+fn dialects_rename_parameters() {
     let openai = with_settings(
         json!({"max_tokens": 9}),
         Dialect {
@@ -346,7 +343,7 @@ fn tools_are_described_as_functions() {
 }
 
 #[test]
-fn mindie_is_asked_for_whole_answers_of_plain_text_when_there_are_tools() {
+fn mindie_tools_request_is_unstreamed_plain_text() {
     let blocks = Content::Blocks(vec![
         json!({"type": "text", "text": "a"}),
         json!({"type": "image_url", "image_url": "u"}),
@@ -373,7 +370,7 @@ fn mindie_is_asked_for_whole_answers_of_plain_text_when_there_are_tools() {
 }
 
 #[test]
-fn ollamas_own_words_are_understood() {
+fn ollama_parameters_are_renamed() {
     let sent = with_settings(
         json!({"num_predict": 9, "reasoning": false, "temperature": 0}),
         Dialect::OLLAMA,
@@ -398,7 +395,7 @@ fn ollamas_own_words_are_understood() {
 }
 
 #[test]
-fn details_of_the_reasoning_go_back_to_openrouter_alone() {
+fn reasoning_details_are_replayed_to_openrouter_only() {
     let thought = Message::ai("so").with(|body| {
         body.additional_kwargs.insert(
             REASONING_DETAILS_KWARG.to_owned(),
@@ -418,7 +415,7 @@ fn details_of_the_reasoning_go_back_to_openrouter_alone() {
 }
 
 #[test]
-fn keys_of_this_side_are_never_sent() {
+fn own_keys_are_never_sent() {
     let own = json!({"auto_thinking_budget": true, "additional_headers": {}, "project": "p", "api_keys": ["k"], "fallback_models": ["b"], "credentials_path": "p", "gemini_api_key": "k", "use_responses_api": false});
     let sent = with_settings(own.clone(), Dialect::OPENAI);
     assert!(

@@ -1,4 +1,4 @@
-//! Reads the events of a response stream. Pure; never panics, whatever it is given.
+//! Decodes the events of a responses stream. Pure; never panics for any input.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,38 +8,38 @@ use serde_json::{Map, Value, json};
 use super::event::{Event, Response};
 use crate::messages::MessageChunk;
 use crate::models::http::{
-    AnswerReader, CallPieces, Chunks, DecodeError, Ending, Maker, Parts, Refused, add_reasoning,
-    keep_parts, says_something,
+    AnswerParts, AnswerReader, Chunks, Completion, DecodeError, ModelOrigin, ProviderError,
+    ToolCallBuilder, add_reasoning, attach_parts, has_content,
 };
 
-/// More items than this in one answer are a fault of the provider's stream.
-const MOST_ITEMS: usize = 4096;
+/// Maximum number of items in one answer. More are an error of the provider.
+const MAX_ITEMS: usize = 4096;
 
-/// What is known of the answer so far.
+/// State of a partly decoded answer.
 #[derive(Debug)]
-pub(in crate::models) struct Reader {
-    ending: Ending,
-    maker: Arc<Maker>,
-    parts: Parts,
-    calls: CallPieces,
-    /// By their place in the output.
+pub(crate) struct Reader {
+    completion: Completion,
+    origin: Arc<ModelOrigin>,
+    parts: AnswerParts,
+    calls: ToolCallBuilder,
+    /// Items by their index in the output.
     items: BTreeMap<u64, Item>,
-    begun: bool,
-    /// Whether any reasoning was shown, so that the next paragraph of it stands apart.
-    reasoned: bool,
+    started: bool,
+    /// `true` if reasoning was emitted, so that the next paragraph needs a separator.
+    has_reasoning: bool,
 }
 
-/// An item that was announced, and what of it was said.
+/// Announced item, and the part of it that was already emitted.
 #[derive(Debug)]
 enum Item {
-    Message { said: bool },
+    Message { emitted: bool },
     Call { at: u32, streamed: bool },
-    Reasoning { shown: bool },
+    Reasoning { emitted: bool },
     Other,
 }
 
 impl Item {
-    /// Whether it is of this type.
+    /// Reports whether the item has this type.
     fn is(&self, kind: &Value) -> bool {
         match self {
             Self::Message { .. } => kind == "message",
@@ -51,35 +51,35 @@ impl Item {
 }
 
 impl Reader {
-    /// A reader for the message `message_id` of `maker`.
-    pub(super) fn new(message_id: &str, maker: Arc<Maker>) -> Self {
+    /// Creates a reader for the message `message_id` of `origin`.
+    pub(super) fn new(message_id: &str, origin: Arc<ModelOrigin>) -> Self {
         Self {
-            ending: Ending::new(message_id, maker.provider(), maker.model()),
-            maker,
-            parts: Parts::default(),
-            calls: CallPieces::default(),
+            completion: Completion::new(message_id, origin.provider(), origin.model()),
+            origin,
+            parts: AnswerParts::default(),
+            calls: ToolCallBuilder::default(),
             items: BTreeMap::new(),
-            begun: false,
-            reasoned: false,
+            started: false,
+            has_reasoning: false,
         }
     }
 
-    fn take(&mut self, event: Event, out: &mut Chunks) -> Result<(), DecodeError> {
-        let mut chunk = self.ending.chunk();
+    fn read_event(&mut self, event: Event, out: &mut Chunks) -> Result<(), DecodeError> {
+        let mut chunk = self.completion.chunk();
         let index = event.output_index.unwrap_or(0);
         match event.kind.as_str() {
-            "response.created" | "response.in_progress" => self.begun = true,
+            "response.created" | "response.in_progress" => self.started = true,
             "response.output_item.added" => self.begin(index, event.item.as_ref(), &mut chunk)?,
             "response.output_text.delta" | "response.refusal.delta" => {
-                self.place(index, Item::Message { said: true })?;
-                self.say(event.text(), &mut chunk);
+                self.set_item(index, Item::Message { emitted: true })?;
+                self.emit_text(event.text(), &mut chunk);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.place(index, Item::Reasoning { shown: true })?;
-                self.reason(event.text(), &mut chunk);
+                self.set_item(index, Item::Reasoning { emitted: true })?;
+                self.emit_reasoning(event.text(), &mut chunk);
             }
             "response.reasoning_summary_part.added"
-                if event.summary_index.unwrap_or(0) > 0 && self.reasoned =>
+                if event.summary_index.unwrap_or(0) > 0 && self.has_reasoning =>
             {
                 add_reasoning(&mut chunk, "\n\n".to_owned());
             }
@@ -92,15 +92,15 @@ impl Reader {
             "response.output_item.done" => self.end(index, event.item, &mut chunk)?,
             "response.completed" | "response.incomplete" | "response.failed" | "response.done" => {
                 let response = event.response.ok_or_else(|| {
-                    DecodeError::Malformed("an end without a response".to_owned())
+                    DecodeError::Malformed("an end event without a response".to_owned())
                 })?;
                 self.finish(response)?;
                 return self.close(out);
             }
-            // What is yet to be invented, and what repeats what deltas said.
+            // Unknown events, and events that repeat the content of deltas.
             _ => {}
         }
-        out.extend(says_something(&chunk).then_some(chunk));
+        out.extend(has_content(&chunk).then_some(chunk));
         Ok(())
     }
 
@@ -110,13 +110,13 @@ impl Reader {
         item: Option<&Value>,
         chunk: &mut MessageChunk,
     ) -> Result<(), DecodeError> {
-        self.begun = true;
+        self.started = true;
         let text = |key: &str| {
             item.and_then(|item| item.get(key)?.as_str())
                 .unwrap_or_default()
         };
-        let begun = match text("type") {
-            "message" => Item::Message { said: false },
+        let started = match text("type") {
+            "message" => Item::Message { emitted: false },
             "function_call" => {
                 let at = self.calls.begin(text("call_id"), text("name"), chunk);
                 self.parts.call(self.calls.id(at), Map::new());
@@ -125,15 +125,15 @@ impl Reader {
                     streamed: false,
                 }
             }
-            "reasoning" => Item::Reasoning { shown: false },
+            "reasoning" => Item::Reasoning { emitted: false },
             _ => Item::Other,
         };
-        self.place(index, begun)
+        self.set_item(index, started)
     }
 
-    /// What is known of the item at `index`, which some servers do not announce.
-    fn place(&mut self, index: u64, item: Item) -> Result<(), DecodeError> {
-        if self.items.len() >= MOST_ITEMS && !self.items.contains_key(&index) {
+    /// Sets the state of the item at `index`. Some servers do not announce items.
+    fn set_item(&mut self, index: u64, item: Item) -> Result<(), DecodeError> {
+        if self.items.len() >= MAX_ITEMS && !self.items.contains_key(&index) {
             return Err(DecodeError::TooLong(
                 "the answer has too many items".to_owned(),
             ));
@@ -142,7 +142,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes a whole item: what deltas have said of it already is not said again.
+    /// Reads a complete item. Content that deltas have already delivered is not emitted again.
     fn end(
         &mut self,
         index: u64,
@@ -152,7 +152,7 @@ impl Reader {
         let Some(item) = item.filter(Value::is_object) else {
             return Ok(());
         };
-        // Where a server gives no places, all items have the same.
+        // If a server sends no index, all items have index 0.
         if !self
             .items
             .get(&index)
@@ -161,7 +161,9 @@ impl Reader {
             self.begin(index, Some(&item), chunk)?;
         }
         match self.items.get(&index) {
-            Some(Item::Message { said: false }) => self.say(&texts(&item, "content"), chunk),
+            Some(Item::Message { emitted: false }) => {
+                self.emit_text(&texts(&item, "content"), chunk)
+            }
             Some(Item::Call {
                 at,
                 streamed: false,
@@ -173,62 +175,67 @@ impl Reader {
                     .to_owned();
                 self.calls.add(*at, arguments, chunk);
             }
-            Some(Item::Reasoning { shown }) => {
-                if !shown {
-                    self.reason(&(texts(&item, "summary") + &texts(&item, "content")), chunk);
+            Some(Item::Reasoning { emitted }) => {
+                if !emitted {
+                    self.emit_reasoning(
+                        &(texts(&item, "summary") + &texts(&item, "content")),
+                        chunk,
+                    );
                 }
-                self.keep(&item);
+                self.store_reasoning(&item);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Keeps a reasoning item for the next call. Without its encrypted content nobody could read it: nothing is stored there.
-    fn keep(&mut self, item: &Value) {
+    /// Stores a reasoning item for the next call. An item without encrypted content is useless,
+    /// because the provider stores no state.
+    fn store_reasoning(&mut self, item: &Value) {
         if item.get("encrypted_content").is_some_and(Value::is_string) {
             let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));
             let own = json!({"type": "reasoning", "id": item["id"], "summary": summary, "encrypted_content": item["encrypted_content"]});
-            self.parts.own(own);
+            self.parts.provider_specific(own);
         }
     }
 
-    fn say(&mut self, text: &str, chunk: &mut MessageChunk) {
+    fn emit_text(&mut self, text: &str, chunk: &mut MessageChunk) {
         self.parts.text(text);
         chunk.content.push_str(text);
     }
 
-    fn reason(&mut self, text: &str, chunk: &mut MessageChunk) {
-        self.reasoned |= !text.is_empty();
+    fn emit_reasoning(&mut self, text: &str, chunk: &mut MessageChunk) {
+        self.has_reasoning |= !text.is_empty();
         add_reasoning(chunk, text.to_owned());
     }
 
     fn finish(&mut self, response: Response) -> Result<(), DecodeError> {
-        self.begun = true;
-        self.ending.name_model(response.model);
-        self.ending.usage = response.usage.map(Into::into);
+        self.started = true;
+        self.completion.set_model(response.model);
+        self.completion.usage = response.usage.map(Into::into);
         let details = response
             .incomplete_details
             .as_ref()
             .and_then(|details| details.get("reason")?.as_str());
-        let reason = match (response.status.as_deref(), details) {
+        let emit_reasoning = match (response.status.as_deref(), details) {
             (Some("failed" | "cancelled"), _) => {
-                let refused =
-                    Refused::read(&json!({"error": response.error.unwrap_or_else(|| json!({}))}))
-                        .unwrap_or_default();
-                return Err(DecodeError::Refused(refused));
+                let provider_error = ProviderError::read(
+                    &json!({"error": response.error.unwrap_or_else(|| json!({}))}),
+                )
+                .unwrap_or_default();
+                return Err(DecodeError::ProviderError(provider_error));
             }
             (_, Some("max_output_tokens")) => "length",
             (_, Some(other)) => other,
             _ if self.calls.is_empty() => "stop",
             _ => "tool_calls",
         };
-        self.ending.give_reason(Some(reason.to_owned()));
+        self.completion.set_reason(Some(emit_reasoning.to_owned()));
         Ok(())
     }
 }
 
-/// The text of an item's parts.
+/// Returns the joined text of an item's parts.
 fn texts(item: &Value, key: &str) -> String {
     let parts = item
         .get(key)
@@ -246,27 +253,29 @@ impl AnswerReader for Reader {
             return if self.is_finished() {
                 self.close(out)
             } else {
-                Err(DecodeError::Cut)
+                Err(DecodeError::Truncated)
             };
         }
         let event: Event = serde_json::from_slice(payload)?;
         if event.kind == "error" || event.kind.is_empty() {
-            let said = Refused::read(&serde_json::from_slice(payload)?);
-            return said.map_or(Ok(()), |refused| Err(DecodeError::Refused(refused)));
+            let emitted = ProviderError::read(&serde_json::from_slice(payload)?);
+            return emitted.map_or(Ok(()), |provider_error| {
+                Err(DecodeError::ProviderError(provider_error))
+            });
         }
-        self.take(event, out)
+        self.read_event(event, out)
     }
 
     fn whole(&mut self, body: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         let body: Value = serde_json::from_slice(body)?;
-        // An error beside a status belongs to a response that failed.
+        // An error next to a status belongs to a failed response.
         if body.get("status").is_none()
-            && let Some(refused) = Refused::read(&body)
+            && let Some(provider_error) = ProviderError::read(&body)
         {
-            return Err(DecodeError::Refused(refused));
+            return Err(DecodeError::ProviderError(provider_error));
         }
         let mut response: Response = serde_json::from_value(body)?;
-        let mut chunk = self.ending.chunk();
+        let mut chunk = self.completion.chunk();
         for (item, index) in response
             .output
             .take()
@@ -277,22 +286,23 @@ impl AnswerReader for Reader {
             self.end(index, Some(item), &mut chunk)?;
         }
         self.finish(response)?;
-        out.extend(says_something(&chunk).then_some(chunk));
+        out.extend(has_content(&chunk).then_some(chunk));
         Ok(())
     }
 
     fn close(&mut self, out: &mut Chunks) -> Result<(), DecodeError> {
-        if !self.begun {
+        if !self.started {
             return Err(DecodeError::NoChoices);
         }
-        let mut late = self.ending.chunk();
-        keep_parts(&mut late, &mut self.parts, &self.maker);
-        self.ending.close(late, "finish_reason", "stop", out);
+        let mut trailing = self.completion.chunk();
+        attach_parts(&mut trailing, &mut self.parts, &self.origin);
+        self.completion
+            .close(trailing, "finish_reason", "stop", out);
         Ok(())
     }
 
-    fn ending(&self) -> &Ending {
-        &self.ending
+    fn completion(&self) -> &Completion {
+        &self.completion
     }
 }
 

@@ -1,12 +1,16 @@
-//! Streams as the responses API sends them.
+//! Decoding of responses streams.
 
 use super::*;
 use crate::models::http::wire_kit::{
-    Story, decoded, invalid_calls, message, message_of_whole, stories_add_up, survives_anything,
+    GeneratedAnswer, check_robustness, check_round_trip, decoded, invalid_calls, message,
+    message_of_whole,
 };
 
 fn reader() -> Reader {
-    Reader::new("m1", Arc::new(Maker::new("openai", "h.test", "asked")))
+    Reader::new(
+        "m1",
+        Arc::new(ModelOrigin::new("openai", "h.test", "asked")),
+    )
 }
 
 fn events(events: &[Value]) -> String {
@@ -80,7 +84,7 @@ fn recorded() -> String {
 }
 
 #[test]
-fn a_recorded_stream_adds_up_to_its_message() {
+fn recorded_stream_decodes_to_its_message() {
     let message = message(reader, &recorded());
     assert_eq!(message.content.text(), "Grüße 🦌");
     assert_eq!(
@@ -108,48 +112,48 @@ fn a_recorded_stream_adds_up_to_its_message() {
 }
 
 #[test]
-fn splits_cuts_and_damage_are_survived() {
-    survives_anything(reader, &recorded());
+fn decoder_survives_splits_truncation_and_damage() {
+    check_robustness(reader, &recorded());
 }
 
-fn tell(story: &Story) -> String {
-    let mut told = vec![created()];
+fn encode(generated: &GeneratedAnswer) -> String {
+    let mut log = vec![created()];
     let mut item = |head: Value, kind: &str, text: &str| {
-        let index = told.len();
-        told.push(added(index, head.clone()));
-        told.extend(
-            story
+        let index = log.len();
+        log.push(added(index, head.clone()));
+        log.extend(
+            generated
                 .pieces(text)
                 .iter()
                 .map(|piece| delta(kind, index, piece)),
         );
-        told.push(done(index, head));
+        log.push(done(index, head));
     };
     item(
         json!({"type": "reasoning", "summary": []}),
         "reasoning_summary_text",
-        &story.thought,
+        &generated.thought,
     );
     item(
         json!({"type": "message", "content": []}),
         "output_text",
-        &story.text,
+        &generated.text,
     );
-    for (at, (name, args)) in story.calls.iter().enumerate() {
+    for (at, (name, args)) in generated.calls.iter().enumerate() {
         let head = json!({"type": "function_call", "call_id": format!("c{at}"), "name": name});
         item(head, "function_call_arguments", &args.to_string());
     }
-    told.push(completed());
-    events(&told)
+    log.push(completed());
+    events(&log)
 }
 
 #[test]
-fn what_is_streamed_adds_up() {
-    stories_add_up(reader, tell);
+fn encoded_answers_decode_to_themselves() {
+    check_round_trip(reader, encode);
 }
 
 #[test]
-fn items_without_deltas_and_whole_answers_are_read_too() {
+fn items_without_deltas_and_whole_answers_are_decoded() {
     let text = json!({"type": "message", "content": [{"type": "output_text", "text": "so"}, {"type": "refusal", "refusal": " no"}]});
     let call =
         json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{\"x\":1}"});
@@ -178,11 +182,11 @@ fn items_without_deltas_and_whole_answers_are_read_too() {
 }
 
 #[test]
-fn text_and_thoughts_that_nobody_announced_are_said_once() {
+fn unannounced_text_and_reasoning_are_emitted_once() {
     let text = json!({"type": "message", "content": [{"type": "output_text", "text": "so"}]});
     let call = json!({"type": "function_call", "call_id": "a", "name": "ls", "arguments": "{}"});
     let stream = |at: [usize; 3]| {
-        let (thought, said) = (
+        let (thought, text_delta) = (
             delta("reasoning_summary_text", at[0], "Höm"),
             delta("output_text", at[1], "so"),
         );
@@ -190,7 +194,7 @@ fn text_and_thoughts_that_nobody_announced_are_said_once() {
             created(),
             thought,
             done(at[0], reasoning()),
-            said,
+            text_delta,
             done(at[1], text.clone()),
             done(at[2], call.clone()),
             completed(),
@@ -211,7 +215,7 @@ fn text_and_thoughts_that_nobody_announced_are_said_once() {
 }
 
 #[test]
-fn ends_that_are_no_success_are_told_apart() {
+fn unsuccessful_ends_are_distinguished() {
     let ended = |kind: &str, response: Value| {
         events(&[created(), json!({"type": kind, "response": response})])
     };
@@ -223,8 +227,10 @@ fn ends_that_are_no_success_are_told_apart() {
         message(reader, &long).response_metadata["finish_reason"],
         "length"
     );
-    let refused = |stream: String| match decoded(reader, &[stream.as_bytes()]).1 {
-        Some(DecodeError::Refused(refused)) => (refused.code, refused.message),
+    let provider_error = |stream: String| match decoded(reader, &[stream.as_bytes()]).1 {
+        Some(DecodeError::ProviderError(provider_error)) => {
+            (provider_error.code, provider_error.message)
+        }
         other => panic!("{other:?}"),
     };
     let failed = ended(
@@ -232,7 +238,7 @@ fn ends_that_are_no_success_are_told_apart() {
         json!({"status": "failed", "error": {"code": "rate_limit_exceeded", "message": "slow"}}),
     );
     assert_eq!(
-        refused(failed),
+        provider_error(failed),
         ("rate_limit_exceeded".to_owned(), "slow".to_owned())
     );
     let error = events(&[
@@ -240,7 +246,7 @@ fn ends_that_are_no_success_are_told_apart() {
         json!({"type": "error", "code": "server_error", "message": "oops", "param": null}),
     ]);
     assert_eq!(
-        refused(error),
+        provider_error(error),
         ("server_error".to_owned(), "oops".to_owned())
     );
 }

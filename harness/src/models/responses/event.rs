@@ -1,4 +1,4 @@
-//! One event of a response stream as JSON.
+//! Event of a responses stream as JSON.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// The text that the event adds.
+    /// Returns the added text.
     pub(super) fn text(&self) -> &str {
         self.delta
             .as_ref()

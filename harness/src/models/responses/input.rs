@@ -1,16 +1,19 @@
-//! A conversation as the responses API has it: a list of items.
+//! Converts a conversation to the format of the responses API: a list of items.
 
 use serde_json::{Value, json};
 
 use crate::messages::{Content, Message, MessageKind};
 use crate::models::ModelRequest;
-use crate::models::http::{Block, Maker, Said, blocks, said, short_id, tool_name};
+use crate::models::http::{
+    Block, ModelOrigin, ReplayPart, blocks, replay_parts, short_id, tool_name,
+};
 
-/// Longer ids of calls are refused.
-const LONGEST_ID: usize = 64;
+/// Maximum length of a call's id that the API accepts.
+const MAX_ID_CHARS: usize = 64;
 
-/// The items of `request`, without what the system says. `maker` is whose own items go back.
-pub(super) fn items(request: &ModelRequest, maker: Option<&Maker>) -> Vec<Value> {
+/// Returns the items of `request`, without system texts. Provider-specific items are sent back if
+/// they are from `origin`.
+pub(super) fn items(request: &ModelRequest, origin: Option<&ModelOrigin>) -> Vec<Value> {
     let mut items = Vec::with_capacity(request.messages.len());
     for message in &request.messages {
         match &message.kind {
@@ -21,9 +24,9 @@ pub(super) fn items(request: &ModelRequest, maker: Option<&Maker>) -> Vec<Value>
                     (!content.is_empty()).then(|| json!({"role": "user", "content": content})),
                 );
             }
-            MessageKind::Ai { .. } => items.extend(answer(message, maker)),
+            MessageKind::Ai { .. } => items.extend(answer(message, origin)),
             MessageKind::Tool { tool_call_id, .. } => {
-                let call = short_id(tool_call_id, LONGEST_ID);
+                let call = short_id(tool_call_id, MAX_ID_CHARS);
                 items.push(json!({"type": "function_call_output", "call_id": call, "output": output(&message.content)}));
             }
         }
@@ -41,7 +44,7 @@ fn parts(content: &Content) -> Vec<Value> {
     blocks(content).into_iter().filter_map(as_part).collect()
 }
 
-/// A result is text, unless there is more than text in it.
+/// Returns the output of a tool: text, or a list of parts if it contains more than text.
 fn output(content: &Content) -> Value {
     let parts = parts(content);
     if parts.iter().all(|part| part["type"] == "input_text") {
@@ -51,18 +54,18 @@ fn output(content: &Content) -> Value {
     }
 }
 
-fn answer(message: &Message, maker: Option<&Maker>) -> Vec<Value> {
+fn answer(message: &Message, origin: Option<&ModelOrigin>) -> Vec<Value> {
     let text = message.content.text();
     let as_item = |part| match part {
-        Said::Text(text, _) => (!text.is_empty()).then(
+        ReplayPart::Text(text, _) => (!text.is_empty()).then(
             || json!({"role": "assistant", "content": [{"type": "output_text", "text": text}]}),
         ),
-        Said::Call(call, _) => Some(function_call(
+        ReplayPart::Call(call, _) => Some(function_call(
             &call.id,
             &call.name,
             json!(call.args).to_string(),
         )),
-        Said::Invalid(call) => {
+        ReplayPart::Invalid(call) => {
             let arguments = json!({"unreadable_arguments": call.args}).to_string();
             Some(function_call(
                 call.id.as_deref().unwrap_or_default(),
@@ -70,14 +73,14 @@ fn answer(message: &Message, maker: Option<&Maker>) -> Vec<Value> {
                 arguments,
             ))
         }
-        Said::Own(item) => Some(item),
-        Said::Thought(..) => None,
+        ReplayPart::ProviderSpecific(item) => Some(item),
+        ReplayPart::Thought(..) => None,
     };
-    let mut items: Vec<Value> = said(message, &text, maker)
+    let mut items: Vec<Value> = replay_parts(message, &text, origin)
         .into_iter()
         .filter_map(as_item)
         .collect();
-    // Reasoning that nothing came of is refused.
+    // The API rejects an answer that ends with reasoning.
     while items.last().is_some_and(|item| item["type"] == "reasoning") {
         items.pop();
     }
@@ -85,5 +88,5 @@ fn answer(message: &Message, maker: Option<&Maker>) -> Vec<Value> {
 }
 
 fn function_call(id: &str, name: &str, arguments: String) -> Value {
-    json!({"type": "function_call", "call_id": short_id(id, LONGEST_ID), "name": tool_name(name), "arguments": arguments})
+    json!({"type": "function_call", "call_id": short_id(id, MAX_ID_CHARS), "name": tool_name(name), "arguments": arguments})
 }

@@ -1,6 +1,7 @@
-//! OpenAI's responses API, and Codex behind it: the request and the reader of its answers, both pure.
+//! OpenAI's responses API, also used by Codex: the request and the reader of its answers, both
+//! pure.
 //!
-//! Nothing is stored at the provider: what the model reasoned comes encrypted and goes back in its place.
+//! The provider stores no state: reasoning arrives encrypted and is sent back at the same position.
 
 mod decode;
 mod event;
@@ -14,30 +15,31 @@ use serde_json::{Map, Value};
 
 use self::decode::Reader;
 use self::request::body;
-use super::http::{Call, Credential, Endpoint, Maker, Site, Wire, bearer};
+use super::http::{Call, Credential, Endpoint, ModelOrigin, ProviderDefaults, Wire, bearer};
 use super::{ModelEntry, ModelRequest};
 
-const CODEX: Site = Site {
+const CODEX: ProviderDefaults = ProviderDefaults {
     base_url: Some("https://chatgpt.com/backend-api/codex"),
-    open: false,
+    allows_anonymous: false,
     key_names: &["api_key", "openai_api_key"],
     key_variable: "CODEX_ACCESS_TOKEN",
 };
-/// The server for people who are signed in, and the one for those who had `codex login` keep a key of the open API.
+/// Server for signed-in users, and the one for API keys that `codex login` stored.
 const SIGNED_IN_HOST: &str = "chatgpt.com";
 const OPEN_API: &str = "https://api.openai.com/v1/responses";
 
-/// Who speaks the responses API.
+/// Variant of the responses API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flavor {
-    /// OpenAI and servers compatible with it.
+    /// OpenAI and compatible servers.
     OpenAi,
-    /// Codex, which people sign in to: it takes instructions apart, streams always and chooses the answer's length itself.
+    /// Codex with signed-in users: requires `instructions`, always streams and chooses the length
+    /// of the answer itself.
     Codex,
 }
 
 impl Flavor {
-    /// The word in `model_provider`.
+    /// Returns the value of `model_provider`.
     fn provider(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -46,34 +48,39 @@ impl Flavor {
     }
 }
 
-/// The responses API, as one entry uses it.
+/// Responses API for one entry.
 #[derive(Debug)]
-pub(in crate::models) struct Responses {
-    maker: Arc<Maker>,
+pub(crate) struct Responses {
+    origin: Arc<ModelOrigin>,
     flavor: Flavor,
-    /// Whether the model can reason: others refuse to be asked for it.
+    /// `true` if the model supports reasoning: other models reject the parameter.
     reasons: bool,
-    /// The account that a key belongs to, where the entry says it.
+    /// Account of the key, if the entry configures it.
     account: Option<String>,
-    /// Where calls go with a key that a sign-in file holds, if not where others go.
-    for_filed_keys: Option<Url>,
+    /// Address for calls with an API key from a credentials file, if it differs.
+    stored_key_url: Option<Url>,
 }
 
 impl Responses {
-    /// The wire of `entry`, and the way to its server, which is one of `site` unless the entry says otherwise.
-    pub(in crate::models) fn of(
+    /// Creates the wire of `entry` and its endpoint. `defaults` apply unless the entry overrides
+    /// them.
+    pub(crate) fn of(
         entry: &ModelEntry,
-        site: Site,
+        defaults: ProviderDefaults,
     ) -> Result<(Self, Endpoint), String> {
-        Self::read(entry, site, Flavor::OpenAi)
+        Self::read(entry, defaults, Flavor::OpenAi)
     }
 
-    /// The same for Codex.
-    pub(in crate::models) fn of_codex(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
+    /// Creates the wire and endpoint of Codex.
+    pub(crate) fn of_codex(entry: &ModelEntry) -> Result<(Self, Endpoint), String> {
         Self::read(entry, CODEX, Flavor::Codex)
     }
 
-    fn read(entry: &ModelEntry, site: Site, flavor: Flavor) -> Result<(Self, Endpoint), String> {
+    fn read(
+        entry: &ModelEntry,
+        defaults: ProviderDefaults,
+        flavor: Flavor,
+    ) -> Result<(Self, Endpoint), String> {
         let reasons =
             flavor == Flavor::Codex || entry.supports_thinking || entry.supports_reasoning_effort;
         let account = entry
@@ -81,22 +88,24 @@ impl Responses {
             .get("account_id")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let endpoint = Endpoint::read(entry, site)?;
-        let maker = Arc::new(Maker::new(
+        let endpoint = Endpoint::read(entry, defaults)?;
+        let origin = Arc::new(ModelOrigin::new(
             flavor.provider(),
             endpoint.server(),
             &entry.model,
         ));
-        let elsewhere = (flavor == Flavor::Codex && endpoint.is_at(SIGNED_IN_HOST))
+        let stored_key_endpoint = (flavor == Flavor::Codex && endpoint.is_at(SIGNED_IN_HOST))
             .then(|| Url::parse(OPEN_API));
-        let for_filed_keys = elsewhere.transpose().map_err(|error| error.to_string())?;
+        let stored_key_url = stored_key_endpoint
+            .transpose()
+            .map_err(|error| error.to_string())?;
         Ok((
             Self {
-                maker,
+                origin,
                 flavor,
                 reasons,
                 account,
-                for_filed_keys,
+                stored_key_url,
             },
             endpoint,
         ))
@@ -121,22 +130,22 @@ impl Wire for Responses {
             headers.extend(account.map(|account| ("chatgpt-account-id", account.clone())));
             headers.push(("originator", "deerflow".to_owned()));
         }
-        let elsewhere = self
-            .for_filed_keys
+        let stored_key_endpoint = self
+            .stored_key_url
             .as_ref()
-            .filter(|_| key.is_some_and(|key| key.is_filed_key));
-        let url = elsewhere
+            .filter(|_| key.is_some_and(|key| key.is_stored_key));
+        let url = stored_key_endpoint
             .cloned()
             .unwrap_or_else(|| endpoint.url(&["responses"]));
         Call {
             url,
             headers,
-            body: body(&self.maker, settings, request, self.flavor, self.reasons),
+            body: body(&self.origin, settings, request, self.flavor, self.reasons),
         }
     }
 
     fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, Arc::clone(&self.maker))
+        Reader::new(message_id, Arc::clone(&self.origin))
     }
 }
 

@@ -1,13 +1,14 @@
-//! The request of a response as JSON: pure, from a model request and the entry's effective settings.
+//! Builds the JSON request of a response. Pure: depends only on the model request and the effective
+//! settings.
 
 use serde_json::{Map, Value, json};
 
 use super::Flavor;
 use super::input::items;
-use crate::models::http::{Maker, Settings, system_text};
+use crate::models::http::{ModelOrigin, Settings, system_text};
 use crate::models::{ModelRequest, ToolSchema};
 
-/// Settings of chat completions that this API has no place for.
+/// Settings of chat completions that this API does not have.
 const OF_CHAT_COMPLETIONS: &[&str] = &[
     "stop",
     "seed",
@@ -18,22 +19,22 @@ const OF_CHAT_COMPLETIONS: &[&str] = &[
     "stream_options",
 ];
 
-/// The efforts that Codex takes.
+/// Reasoning efforts that Codex accepts.
 const CODEX_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 
-/// The body to post. `reasons` says whether the model can reason.
+/// Builds the request body. `reasons` is `true` if the model supports reasoning.
 pub(super) fn body(
-    maker: &Maker,
+    origin: &ModelOrigin,
     settings: &Map<String, Value>,
     request: &ModelRequest,
     flavor: Flavor,
     reasons: bool,
 ) -> Value {
     let mut settings = Settings::of(settings);
-    let mut body = Map::from_iter([("model".to_owned(), json!(maker.model()))]);
+    let mut body = Map::from_iter([("model".to_owned(), json!(origin.model()))]);
     let system = system_text(request);
     match flavor {
-        // It insists on instructions, even on none.
+        // Codex requires instructions, even empty ones.
         Flavor::Codex => {
             body.extend([("instructions".to_owned(), json!(system.unwrap_or_default()))])
         }
@@ -41,10 +42,10 @@ pub(super) fn body(
     }
     let reasoning = reasoning(&mut settings, request, flavor);
     let reasons = reasons || reasoning.is_some();
-    // Models that do not reason refuse the reasoning of earlier answers.
+    // Models without reasoning reject the reasoning of earlier answers.
     body.insert(
         "input".to_owned(),
-        Value::Array(items(request, reasons.then_some(maker))),
+        Value::Array(items(request, reasons.then_some(origin))),
     );
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
@@ -69,26 +70,26 @@ pub(super) fn body(
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
     }
     body.extend(reasoning.map(|reasoning| ("reasoning".to_owned(), reasoning)));
-    settings.lay_onto(&mut body);
+    settings.merge_into(&mut body);
     Value::Object(body)
 }
 
-/// How much to reason: what the entry says under `reasoning`, completed by the effort.
+/// Returns the reasoning setting: `reasoning` of the entry, completed by the effort.
 fn reasoning(settings: &mut Settings, request: &ModelRequest, flavor: Flavor) -> Option<Value> {
-    // A switch in other providers' words, which the effort says here.
+    // The thinking switch of other providers; here the effort has this role.
     settings.take(&["thinking"]);
     let effort = settings.take(&["reasoning_effort"]);
     let mut reasoning = match settings.take(&["reasoning"]) {
-        Some(Value::Object(given)) => given,
+        Some(Value::Object(configured)) => configured,
         _ => Map::new(),
     };
     if flavor == Flavor::Codex {
-        let asked = effort
+        let requested = effort
             .as_ref()
             .and_then(Value::as_str)
             .filter(|effort| CODEX_EFFORTS.contains(effort));
         let effort = if request.thinking {
-            asked.unwrap_or("medium")
+            requested.unwrap_or("medium")
         } else {
             "none"
         };

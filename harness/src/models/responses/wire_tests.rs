@@ -1,11 +1,11 @@
-//! The request part by part, and the adapter against a real local server.
+//! The request part by part, and the adapter against a local server.
 
 use serde_json::json;
 
 use super::*;
 use crate::messages::{Content, Message, MessageBody, MessageKind, ToolCall, ToolStatus};
 use crate::models::ModelErrorKind;
-use crate::models::http::test_server::{Answer, TestServer};
+use crate::models::http::test_server::{TestResponse, TestServer};
 use crate::models::http::wire_kit::{ask, model, request, with_tool};
 
 fn sent(extra: Value, flavor: Flavor, supports: bool, request: &ModelRequest) -> Value {
@@ -34,7 +34,7 @@ fn sent(extra: Value, flavor: Flavor, supports: bool, request: &ModelRequest) ->
 }
 
 #[test]
-fn a_conversation_becomes_items_with_reasoning_in_place() {
+fn conversation_becomes_items_with_reasoning() {
     let (a, b) = (
         ToolCall::new("a", "ls", Map::new()),
         ToolCall::new("b", "sh", Map::new()),
@@ -82,13 +82,13 @@ fn a_conversation_becomes_items_with_reasoning_in_place() {
     );
 }
 
-/// Parts as the model named so keeps them.
+/// Returns parts as stored for this model.
 fn made_by(model: &str, parts: Value) -> Value {
     json!({"provider": "openai", "server": "chatgpt.com", "model": model, "parts": parts})
 }
 
 #[test]
-fn what_is_refused_is_left_out_of_the_items() {
+fn rejected_content_is_left_out_of_items() {
     let reasoning = json!({"type": "own", "value": {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "enc"}});
     let call = ToolCall::new(
         format!("call_{}", "x".repeat(70)),
@@ -153,8 +153,8 @@ fn what_is_refused_is_left_out_of_the_items() {
 }
 
 #[test]
-fn effort_is_asked_of_those_who_reason() {
-    let asked = |thinking: bool, effort: Option<&str>| ModelRequest {
+fn effort_is_sent_only_if_supported() {
+    let request_with = |thinking: bool, effort: Option<&str>| ModelRequest {
         thinking,
         reasoning_effort: effort.map(str::to_owned),
         ..request(vec![Message::human("hi")])
@@ -167,22 +167,37 @@ fn effort_is_asked_of_those_who_reason() {
         )
     };
     assert_eq!(
-        reasoning(json!({}), Flavor::OpenAi, false, asked(true, Some("low"))),
+        reasoning(
+            json!({}),
+            Flavor::OpenAi,
+            false,
+            request_with(true, Some("low"))
+        ),
         (None, false)
     );
     assert_eq!(
-        reasoning(json!({}), Flavor::OpenAi, true, asked(true, Some("low"))),
+        reasoning(
+            json!({}),
+            Flavor::OpenAi,
+            true,
+            request_with(true, Some("low"))
+        ),
         (Some(json!({"effort": "low"})), true)
     );
     let given = json!({"reasoning": {"effort": "high", "summary": "auto"}});
     assert_eq!(
-        reasoning(given, Flavor::OpenAi, false, asked(false, None)),
+        reasoning(given, Flavor::OpenAi, false, request_with(false, None)),
         (Some(json!({"effort": "high", "summary": "auto"})), true)
     );
     let codex = |thinking, effort| {
-        reasoning(json!({}), Flavor::Codex, true, asked(thinking, effort))
-            .0
-            .unwrap()
+        reasoning(
+            json!({}),
+            Flavor::Codex,
+            true,
+            request_with(thinking, effort),
+        )
+        .0
+        .unwrap()
     };
     assert_eq!(
         codex(true, None),
@@ -195,7 +210,12 @@ fn effort_is_asked_of_those_who_reason() {
     assert_eq!(codex(true, Some("minimal"))["effort"], "medium");
     assert_eq!(codex(false, Some("high")), json!({"effort": "none"}));
     let refused = json!({"max_tokens": 5, "temperature": 0, "top_p": 1});
-    let body = sent(refused.clone(), Flavor::Codex, true, &asked(false, None));
+    let body = sent(
+        refused.clone(),
+        Flavor::Codex,
+        true,
+        &request_with(false, None),
+    );
     assert!(
         refused
             .as_object()
@@ -215,12 +235,16 @@ const END: &str =
     "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n";
 
 #[tokio::test]
-async fn an_entry_that_wants_responses_gets_them() {
-    let server = TestServer::start([Answer::Bytewise(format!("{STREAM}{END}"))]).await;
+async fn use_responses_api_selects_the_wire() {
+    let server = TestServer::start([TestResponse::Bytewise(format!("{STREAM}{END}"))]).await;
     let keys = json!({"base_url": format!("{}/v1", server.address), "api_key": "sk-canary", "use_responses_api": true});
-    let (message, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
-    assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
-    let (head, body) = &server.heard()[0];
+    let (message, failure) =
+        ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
+    assert_eq!(
+        (message.content.text().as_str(), failure),
+        ("Grüße 🦌", None)
+    );
+    let (head, body) = &server.requests()[0];
     assert!(
         head.contains("post /v1/responses ") && head.contains("authorization: bearer sk-canary"),
         "{head}"
@@ -229,7 +253,7 @@ async fn an_entry_that_wants_responses_gets_them() {
 }
 
 #[tokio::test]
-async fn codex_signs_in_with_the_file_of_its_own_program() {
+async fn codex_uses_its_credentials_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("auth.json");
     std::fs::write(
@@ -241,19 +265,22 @@ async fn codex_signs_in_with_the_file_of_its_own_program() {
     let late =
         json!({"type": "error", "code": "server_error", "message": "token-canary broke something"});
     let answers = [
-        Answer::Stream(format!("{STREAM}{END}")),
-        Answer::Json(401, "", no),
-        Answer::Stream(format!("{STREAM}data: {late}\n\n")),
+        TestResponse::Stream(format!("{STREAM}{END}")),
+        TestResponse::Json(401, "", no),
+        TestResponse::Stream(format!("{STREAM}data: {late}\n\n")),
     ];
     let server = TestServer::start(answers).await;
     let model = model(
         "codex",
         json!({"base_url": server.address, "credentials_path": path.to_str().unwrap()}),
     );
-    let (message, fault) = ask(&*model, request(vec![Message::human("hi")])).await;
-    assert_eq!((message.content.text().as_str(), fault), ("Grüße 🦌", None));
+    let (message, failure) = ask(&*model, request(vec![Message::human("hi")])).await;
+    assert_eq!(
+        (message.content.text().as_str(), failure),
+        ("Grüße 🦌", None)
+    );
     assert_eq!(message.response_metadata["model_provider"], "codex");
-    let (head, body) = &server.heard()[0];
+    let (head, body) = &server.requests()[0];
     for part in [
         "post /responses ",
         "authorization: bearer token-canary",
@@ -266,17 +293,17 @@ async fn codex_signs_in_with_the_file_of_its_own_program() {
         (&body["instructions"], &body["store"], &body["stream"]),
         (&json!("Rules."), &json!(false), &json!(true))
     );
-    let fault = ask(&*model, request(vec![])).await.1.unwrap();
+    let failure = ask(&*model, request(vec![])).await.1.unwrap();
     assert!(
-        fault.kind == ModelErrorKind::Auth && !fault.message.contains("canary"),
-        "{fault}"
+        failure.kind == ModelErrorKind::Auth && !failure.message.contains("canary"),
+        "{failure}"
     );
-    let fault = ask(&*model, request(vec![])).await.1.unwrap();
-    assert_eq!(fault.message, "*** broke something");
+    let failure = ask(&*model, request(vec![])).await.1.unwrap();
+    assert_eq!(failure.message, "*** broke something");
 }
 
 #[test]
-fn a_key_that_codex_keeps_goes_to_the_open_api() {
+fn codex_api_key_is_sent_to_the_open_api() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("auth.json");
     let address = |file: Value, keys: Value| {
@@ -313,37 +340,37 @@ fn a_key_that_codex_keeps_goes_to_the_open_api() {
 }
 
 #[tokio::test]
-async fn broken_answers_have_a_class() {
+async fn broken_answers_have_an_error_kind() {
     let error =
         json!({"type": "error", "code": "server_error", "message": "The server had an error"});
     let table = [
         (
-            Answer::Broken(STREAM.to_owned()),
+            TestResponse::Broken(STREAM.to_owned()),
             ModelErrorKind::Transient,
             "Grüße 🦌",
         ),
         (
-            Answer::Stream(STREAM.to_owned()),
+            TestResponse::Stream(STREAM.to_owned()),
             ModelErrorKind::Transient,
             "Grüße 🦌",
         ),
         (
-            Answer::Stream(format!("{STREAM}data: [DONE]\n\n")),
+            TestResponse::Stream(format!("{STREAM}data: [DONE]\n\n")),
             ModelErrorKind::Transient,
             "Grüße 🦌",
         ),
         (
-            Answer::Stream(format!("{STREAM}data: {{nope\n\n")),
+            TestResponse::Stream(format!("{STREAM}data: {{nope\n\n")),
             ModelErrorKind::Transient,
             "Grüße 🦌",
         ),
         (
-            Answer::Stream(format!("{STREAM}data: {error}\n\n")),
+            TestResponse::Stream(format!("{STREAM}data: {error}\n\n")),
             ModelErrorKind::Transient,
             "Grüße 🦌",
         ),
         (
-            Answer::Json(
+            TestResponse::Json(
                 400,
                 "",
                 json!({"error": {"message": "bad input", "type": "invalid_request_error"}}),
@@ -355,9 +382,10 @@ async fn broken_answers_have_a_class() {
     for (answer, kind, text) in table {
         let server = TestServer::start([answer.clone()]).await;
         let keys = json!({"base_url": server.address, "use_responses_api": true});
-        let (said, fault) = ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
+        let (message, failure) =
+            ask(&*model("openai", keys), request(vec![Message::human("hi")])).await;
         assert_eq!(
-            (said.content.text().as_str(), fault.unwrap().kind),
+            (message.content.text().as_str(), failure.unwrap().kind),
             (text, kind),
             "{answer:?}"
         );

@@ -1,8 +1,9 @@
-//! The scripted model: deterministic, without account or network, told what to do by the user's message.
+//! Scripted model: deterministic, needs no account or network, and follows directives in the user's
+//! message.
 //!
-//! It is the default of a fresh installation and the model of tests and benchmarks. Directives stand in the newest human
-//! message, in double square brackets; the number of assistant turns since then says which step is due, so nothing has to be
-//! remembered between turns.
+//! It is the default of a fresh installation and the model of tests and benchmarks. Directives are
+//! in double square brackets in the newest human message. The number of assistant turns since that
+//! message selects the step, so the model stores no state between turns.
 //!
 //! | directive | effect |
 //! |---|---|
@@ -13,19 +14,19 @@
 //! | `[[slow 50x20ms]]` | the final text in 50 pieces, 20 ms apart |
 //! | `[[delay 300]]` | 300 ms before the first chunk of every turn |
 //! | `[[think some text]]` | reasoning before the final text |
-//! | `[[error 500]]`, `[[error 429 times=2]]` | the final turn fails, always or for the first 2 tries |
-//! | `[[cut 3]]`, `[[garbage]]` | the final text breaks off after 3 pieces, or in its middle |
-//! | `[[hang]]` | the final turn stays silent until the idle limit |
+//! | `[[error 500]]`, `[[error 429 times=2]]` | the final turn fails, always or for the first 2 attempts |
+//! | `[[cut 3]]`, `[[garbage]]` | the final text is truncated after 3 pieces, or in its middle |
+//! | `[[hang]]` | the final turn sends nothing until the idle timeout |
 //! | `[[stop length]]` | `finish_reason` of the final turn |
 //! | `[[usage 11,7]]` | prompt and completion token counts |
 //! | `... then say TEXT` | the final text |
 //!
-//! Tool directives count only when such a tool is offered.
+//! Tool directives are ignored if the tool is not offered.
 
-mod audience;
-mod copy;
 mod plan;
+mod prompt;
 mod script;
+mod texts;
 
 use std::collections::HashMap;
 
@@ -33,21 +34,22 @@ use async_trait::async_trait;
 use futures_util::stream;
 use parking_lot::Mutex;
 
-use self::plan::{Beat, FirstTries, plan};
+use self::plan::{FailFirstAttempts, StreamAction, plan};
 use super::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
 
-/// Conversations whose tries (`times=K`) are remembered; the oldest knowledge is dropped beyond that.
-const MOST_REMEMBERED: usize = 1024;
+/// Maximum number of prompts whose attempts (`times=K`) are counted. Beyond it all counters are
+/// cleared.
+const MAX_TRACKED_PROMPTS: usize = 1024;
 
-/// A model that follows the script in the user's message.
+/// Model that follows the script in the user's message.
 #[derive(Debug)]
 pub struct ScriptedModel {
     info: ModelInfo,
-    tries: Mutex<HashMap<[u8; 32], u32>>,
+    attempts: Mutex<HashMap<[u8; 32], u32>>,
 }
 
 impl ScriptedModel {
-    /// A scripted model for the entry `name`. Its provider word is `scripted`.
+    /// Creates a scripted model for the entry `name`. Its provider is `scripted`.
     pub fn new(name: impl Into<String>, model: impl Into<String>) -> Self {
         let info = ModelInfo {
             name: name.into(),
@@ -57,25 +59,25 @@ impl ScriptedModel {
         };
         Self {
             info,
-            tries: Mutex::default(),
+            attempts: Mutex::default(),
         }
     }
 
-    /// The same with other facts, as an entry gives them.
+    /// Creates a scripted model with these properties.
     pub fn with_info(info: ModelInfo) -> Self {
         Self {
             info,
-            tries: Mutex::default(),
+            attempts: Mutex::default(),
         }
     }
 
-    /// Counts this try and refuses it while its number is small enough.
-    fn refuse_first_tries(&self, rule: FirstTries) -> Result<(), ModelError> {
-        let mut tries = self.tries.lock();
-        if tries.len() >= MOST_REMEMBERED && !tries.contains_key(&rule.key) {
-            tries.clear();
+    /// Counts this attempt and fails it while the count is at most `times`.
+    fn fail_first_attempts(&self, rule: FailFirstAttempts) -> Result<(), ModelError> {
+        let mut attempts = self.attempts.lock();
+        if attempts.len() >= MAX_TRACKED_PROMPTS && !attempts.contains_key(&rule.key) {
+            attempts.clear();
         }
-        let count = tries.entry(rule.key).or_default();
+        let count = attempts.entry(rule.key).or_default();
         *count = count.saturating_add(1);
         if *count <= rule.times {
             Err(rule.error)
@@ -99,24 +101,24 @@ impl ChatModel for ScriptedModel {
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let turn = plan(&self.info, &request);
-        let mut beats = turn.beats.into_iter();
+        let mut actions = turn.actions.into_iter();
         let first = loop {
-            match beats.next() {
-                Some(Beat::Wait(time)) => tokio::time::sleep(time).await,
-                Some(Beat::Fail(error)) => return Err(error),
-                Some(Beat::Send(chunk)) => break Some(*chunk),
+            match actions.next() {
+                Some(StreamAction::Wait(time)) => tokio::time::sleep(time).await,
+                Some(StreamAction::Fail(error)) => return Err(error),
+                Some(StreamAction::Send(chunk)) => break Some(*chunk),
                 None => break None,
             }
         };
-        if let Some(rule) = turn.first_tries {
-            self.refuse_first_tries(rule)?;
+        if let Some(rule) = turn.fail_first {
+            self.fail_first_attempts(rule)?;
         }
-        let rest = stream::unfold(beats, |mut beats| async move {
+        let rest = stream::unfold(actions, |mut actions| async move {
             loop {
-                match beats.next()? {
-                    Beat::Wait(time) => tokio::time::sleep(time).await,
-                    Beat::Send(chunk) => return Some((Ok(*chunk), beats)),
-                    Beat::Fail(error) => return Some((Err(error), beats)),
+                match actions.next()? {
+                    StreamAction::Wait(time) => tokio::time::sleep(time).await,
+                    StreamAction::Send(chunk) => return Some((Ok(*chunk), actions)),
+                    StreamAction::Fail(error) => return Some((Err(error), actions)),
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! Decides one turn of the scripted model: from a request to the beats that the driver plays.
+//! Plans one turn of the scripted model: converts a request to a list of stream actions.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::script::{Script, ScriptedCall};
-use super::{audience, copy};
+use super::{prompt, texts};
 use crate::messages::{Message, MessageChunk, ToolCall, ToolCallChunk, UsageMetadata, kwargs};
-use crate::models::classify::{Refusal, classify};
+use crate::models::classify::{ErrorReport, classify};
 use crate::models::{ModelError, ModelErrorKind, ModelInfo, ModelRequest};
 
-/// How long a `[[hang]]` stays silent: what the OpenAI adapter would wait for a next chunk by default.
+/// Duration of a `[[hang]]`: the default idle timeout of the OpenAI adapter.
 const HANG: Duration = Duration::from_secs(240);
 
-/// One thing to do on the way through an answer.
+/// Action of an answer stream.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Beat {
-    /// Let time pass.
+pub(super) enum StreamAction {
+    /// Waits.
     Wait(Duration),
-    /// Give a chunk.
+    /// Sends a chunk.
     Send(Box<MessageChunk>),
-    /// Fail; nothing comes after it.
+    /// Fails. The last action of a turn.
     Fail(ModelError),
 }
 
-/// A refusal that only the first tries meet; the driver counts them.
+/// Failure of the first attempts only. The driver counts the attempts.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FirstTries {
-    /// What the tries have in common.
+pub(super) struct FailFirstAttempts {
+    /// Key that identifies attempts of the same request.
     pub(super) key: [u8; 32],
-    /// How many of them fail.
+    /// Number of attempts that fail.
     pub(super) times: u32,
-    /// How they fail.
+    /// Error of these attempts.
     pub(super) error: ModelError,
 }
 
-/// One planned turn.
+/// Planned turn.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Turn {
-    /// Checked by the driver before the beats.
-    pub(super) first_tries: Option<FirstTries>,
-    /// What to play.
-    pub(super) beats: Vec<Beat>,
+    /// Checked by the driver before it returns the first chunk.
+    pub(super) fail_first: Option<FailFirstAttempts>,
+    /// Actions in their order.
+    pub(super) actions: Vec<StreamAction>,
 }
 
 /// Plans the answer to `request`.
 pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
-    let cue = audience::cue(&request.messages);
+    let user_prompt = prompt::user_prompt(&request.messages);
     let fail = |kind, status, message: String| ModelError {
         model: info.name.clone(),
         kind,
@@ -55,11 +55,11 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
         status,
         retry_after: None,
     };
-    let script = match Script::parse(&cue.text) {
-        Ok(script) => rehearsed(script, request),
+    let script = match Script::parse(&user_prompt.text) {
+        Ok(script) => expand_demo(script, request),
         Err(error) => {
             return Turn {
-                beats: vec![Beat::Fail(fail(
+                actions: vec![StreamAction::Fail(fail(
                     ModelErrorKind::BadRequest,
                     None,
                     error.to_string(),
@@ -70,21 +70,21 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
     };
     let mut turn = Turn::default();
     if !script.delay.is_zero() {
-        turn.beats.push(Beat::Wait(script.delay));
+        turn.actions.push(StreamAction::Wait(script.delay));
     }
     let mut writer = Writer {
         info,
         request,
         script: &script,
-        beats: &mut turn.beats,
+        actions: &mut turn.actions,
     };
-    if let Some(calls) = due_calls(&script, request, cue.turns_since) {
+    if let Some(calls) = pending_calls(&script, request, user_prompt.turns_since) {
         writer.calls(&calls);
         return turn;
     }
     if let Some(failure) = script.failure {
         let message = format!("scripted error {}", failure.status);
-        let kind = classify(Refusal {
+        let kind = classify(ErrorReport {
             status: Some(failure.status),
             code: "",
             message: &message,
@@ -92,13 +92,17 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
         let error = fail(kind, Some(failure.status), message);
         match failure.times {
             None => {
-                turn.beats.push(Beat::Fail(error));
+                turn.actions.push(StreamAction::Fail(error));
                 return turn;
             }
             Some(times) => {
-                let key =
-                    Sha256::digest(format!("{}\u{0}{}", request.messages.len(), cue.text)).into();
-                turn.first_tries = Some(FirstTries { key, times, error });
+                let key = Sha256::digest(format!(
+                    "{}\u{0}{}",
+                    request.messages.len(),
+                    user_prompt.text
+                ))
+                .into();
+                turn.fail_first = Some(FailFirstAttempts { key, times, error });
             }
         }
     }
@@ -106,11 +110,11 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
         info,
         request,
         script: &script,
-        beats: &mut turn.beats,
+        actions: &mut turn.actions,
     };
     if script.hang {
-        writer.beats.push(Beat::Wait(HANG));
-        writer.beats.push(Beat::Fail(fail(
+        writer.actions.push(StreamAction::Wait(HANG));
+        writer.actions.push(StreamAction::Fail(fail(
             ModelErrorKind::Stalled,
             None,
             format!("no chunk for {} seconds", HANG.as_secs()),
@@ -121,21 +125,23 @@ pub(super) fn plan(info: &ModelInfo, request: &ModelRequest) -> Turn {
     turn
 }
 
-/// A message without directives that asks for a demonstration is given one, where tools are offered.
-fn rehearsed(script: Script, request: &ModelRequest) -> Script {
+/// Replaces a message without directives that requests a demonstration by the demo script, if tools
+/// are offered.
+fn expand_demo(script: Script, request: &ModelRequest) -> Script {
     if !script.directed
         && script.say.is_none()
         && !request.tools.is_empty()
-        && copy::asks_for_demo(&script.words)
+        && texts::requests_demo(&script.plain_text)
     {
-        return Script::parse(copy::DEMO).unwrap_or(script);
+        return Script::parse(texts::DEMO).unwrap_or(script);
     }
     script
 }
 
-/// The calls of the step that is due; none when only the final answer is left. Calls of tools that are not offered do not
-/// count, so that side prompts that quote the user get a text.
-fn due_calls(
+/// Returns the calls of the current step, or `None` if only the final answer remains. Ignores calls
+/// of tools that are not offered: an auxiliary prompt that quotes a user's directives then gets a
+/// text.
+fn pending_calls(
     script: &Script,
     request: &ModelRequest,
     turns_since: usize,
@@ -148,12 +154,12 @@ fn due_calls(
     steps.filter(|calls| !calls.is_empty()).nth(turns_since)
 }
 
-/// Writes the beats of one answer.
+/// Builds the actions of one answer.
 struct Writer<'a> {
     info: &'a ModelInfo,
     request: &'a ModelRequest,
     script: &'a Script,
-    beats: &'a mut Vec<Beat>,
+    actions: &'a mut Vec<StreamAction>,
 }
 
 impl Writer<'_> {
@@ -163,25 +169,25 @@ impl Writer<'_> {
             self.request.message_id,
             self.request.messages.len()
         )));
-        let mut words = 0;
+        let mut word_count = 0;
         for (call, index) in calls.iter().zip(0..) {
             let id = format!("call_{}_{index}", &turn_id[..8]);
-            words += count_words(&call.arguments) + 1;
+            word_count += count_words(&call.arguments) + 1;
             self.send(|chunk| {
                 chunk.tool_calls = vec![ToolCall::new(id.clone(), call.tool.clone(), Map::new())];
                 chunk.tool_call_chunks = vec![piece(index, Some(call.tool.clone()), Some(id), "")];
             });
-            let letters = call.arguments.chars().count();
+            let chars = call.arguments.chars().count();
             let size = if self.script.frag {
                 1
             } else {
-                letters.div_ceil(2).max(1)
+                chars.div_ceil(2).max(1)
             };
             for part in split_evenly(&call.arguments, size) {
                 self.send(|chunk| chunk.tool_call_chunks = vec![piece(index, None, None, part)]);
             }
         }
-        self.close("tool_calls", words);
+        self.close("tool_calls", word_count);
     }
 
     fn answer(&mut self) {
@@ -193,7 +199,7 @@ impl Writer<'_> {
                 );
             });
         }
-        let text = copy::final_text(self.script, self.info);
+        let text = texts::final_text(self.script, self.info);
         let pieces = match self.script.slow {
             Some(pace) if self.script.say.is_none() => {
                 (0..pace.pieces).map(|k| format!("tok{k} ")).collect()
@@ -214,7 +220,7 @@ impl Writer<'_> {
             }
             self.send(|chunk| chunk.content.clone_from(text));
             if let Some(pace) = self.script.slow.filter(|pace| !pace.gap.is_zero()) {
-                self.beats.push(Beat::Wait(pace.gap));
+                self.actions.push(StreamAction::Wait(pace.gap));
             }
         }
         self.close(
@@ -223,12 +229,12 @@ impl Writer<'_> {
         );
     }
 
-    /// Usage in a chunk of its own, then the closing chunk.
-    fn close(&mut self, finish_reason: &str, words: u64) {
+    /// Sends the usage in a separate chunk, then the closing chunk.
+    fn close(&mut self, finish_reason: &str, word_count: u64) {
         let (input, output) = self
             .script
             .usage
-            .unwrap_or_else(|| (count_request(self.request), words));
+            .unwrap_or_else(|| (count_request(self.request), word_count));
         let usage = UsageMetadata {
             input_tokens: input,
             output_tokens: output,
@@ -253,11 +259,11 @@ impl Writer<'_> {
     fn send(&mut self, fill: impl FnOnce(&mut MessageChunk)) {
         let mut chunk = MessageChunk::empty(self.request.message_id.clone());
         fill(&mut chunk);
-        self.beats.push(Beat::Send(Box::new(chunk)));
+        self.actions.push(StreamAction::Send(Box::new(chunk)));
     }
 
     fn break_off(&mut self, message: &str) {
-        self.beats.push(Beat::Fail(ModelError {
+        self.actions.push(StreamAction::Fail(ModelError {
             model: self.info.name.clone(),
             kind: ModelErrorKind::Transient,
             message: message.to_owned(),
@@ -277,7 +283,7 @@ fn piece(index: u32, name: Option<String>, id: Option<String>, args: &str) -> To
     }
 }
 
-/// The rule of the scripted model's usage: a word is a token.
+/// Returns the tokens of a text. The scripted model counts one token per word.
 fn count_words(text: &str) -> u64 {
     text.split_whitespace().count() as u64
 }
@@ -295,7 +301,7 @@ fn count_request(request: &ModelRequest) -> u64 {
         + request.messages.iter().map(message).sum::<u64>()
 }
 
-/// Words with the white space behind them; joined again they are the text.
+/// Splits a text into words, each with the white space after it.
 fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -309,7 +315,7 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Pieces of `size` characters.
+/// Splits a text into pieces of `size` characters.
 fn split_evenly(text: &str, size: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,34 +1,34 @@
-//! The directive language of the scripted model: what a user message tells it to do. Pure; knows neither tools nor time.
+//! Parses the directive language of the scripted model. Pure; depends on neither tools nor time.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// More pieces than this in one answer are a slip of the pen.
-const MOST_PIECES: usize = 100_000;
-/// Longer waits than this (ten minutes) are a slip of the pen too.
-const LONGEST_WAIT_MS: u64 = 600_000;
+/// Maximum number of pieces of an answer. A larger number is a mistake.
+const MAX_PIECES: usize = 100_000;
+/// Maximum wait (ten minutes). A longer one is a mistake.
+const MAX_WAIT_MS: u64 = 600_000;
 
-/// One tool call to make.
+/// Tool call of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScriptedCall {
-    /// The tool's name.
+    /// Name of the tool.
     pub(super) tool: String,
-    /// The argument text; JSON unless the directive was `rawtool`.
+    /// Argument text. JSON unless the directive was `rawtool`.
     pub(super) arguments: String,
 }
 
-/// `[[error 429 times=2]]`.
+/// Directive `[[error 429 times=2]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// The HTTP status to act out.
+    /// HTTP status of the error.
     pub(super) status: u16,
-    /// How many tries fail; `None` means all of them.
+    /// Number of attempts that fail. `None` means all.
     pub(super) times: Option<u32>,
 }
 
-/// `[[slow 50x20ms]]`.
+/// Directive `[[slow 50x20ms]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace {
     /// Number of text pieces.
@@ -37,16 +37,16 @@ pub(super) struct Pace {
     pub(super) gap: Duration,
 }
 
-/// A user message, understood.
+/// Parsed user message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Script {
-    /// Turns that call tools, in order; the final answer follows them.
+    /// Turns that call tools, in order. The final answer follows them.
     pub(super) steps: Vec<Vec<ScriptedCall>>,
     /// The text after `then say`.
     pub(super) say: Option<String>,
-    /// What the message says beside its directives.
-    pub(super) words: String,
-    /// Whether any directive was given.
+    /// Text of the message without its directives.
+    pub(super) plain_text: String,
+    /// `true` if the message contains a directive.
     pub(super) directed: bool,
     /// Reasoning before the final text.
     pub(super) think: Option<String>,
@@ -54,15 +54,15 @@ pub(super) struct Script {
     pub(super) slow: Option<Pace>,
     /// Wait before each turn.
     pub(super) delay: Duration,
-    /// A refusal instead of the final answer.
+    /// Error instead of the final answer.
     pub(super) failure: Option<Failure>,
-    /// The final text breaks off after this many pieces.
+    /// Number of pieces after which the final text is truncated.
     pub(super) cut: Option<usize>,
-    /// The final answer never comes.
+    /// `true` if the final answer never arrives.
     pub(super) hang: bool,
-    /// Something unreadable comes in the middle of the final text.
+    /// `true` if the stream becomes invalid in the middle of the final text.
     pub(super) garbage: bool,
-    /// Tool arguments come one character at a time.
+    /// `true` if tool arguments are sent one character at a time.
     pub(super) frag: bool,
     /// `finish_reason` of the final turn.
     pub(super) stop: Option<String>,
@@ -70,19 +70,19 @@ pub(super) struct Script {
     pub(super) usage: Option<(u64, u64)>,
 }
 
-/// A known directive whose argument makes no sense.
+/// Error: a known directive has an invalid argument.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the directive [[{directive}]] needs {expected}")]
 pub(super) struct ScriptError {
-    /// The directive as written, cut to a readable length.
+    /// Directive as written, truncated.
     directive: String,
-    /// What would have been understood.
+    /// Expected argument.
     expected: &'static str,
 }
 
 impl Script {
-    /// Reads `text`. Double brackets around anything but a known directive are ordinary text, and so are those that never
-    /// close: side prompts quote users cut short.
+    /// Parses `text`. Double brackets that contain no known directive or never close are ordinary
+    /// text, because auxiliary prompts may quote truncated user text.
     pub(super) fn parse(text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         let mut plain = String::new();
@@ -102,14 +102,15 @@ impl Script {
             }
         }
         plain.push_str(rest);
-        if let Some((_, told)) = split_words(&plain, "then say ") {
-            script.say = Some(told.trim().to_owned());
+        if let Some((_, text)) = split_at_phrase(&plain, "then say ") {
+            script.say = Some(text.trim().to_owned());
         }
-        script.words = plain.trim().to_owned();
+        script.plain_text = plain.trim().to_owned();
         Ok(script)
     }
 
-    /// Obeys the directive that `body` opens with and gives the length up to and with its `]]`; `None` when it is none.
+    /// Applies the directive at the start of `body`. Returns its length including `]]`, or `None`
+    /// if it is no directive.
     fn directive(&mut self, body: &str) -> Result<Option<usize>, ScriptError> {
         if let Some(tail) = body.strip_prefix("tools:") {
             return self.tool_directive(body, tail, |json| {
@@ -145,13 +146,14 @@ impl Script {
         let (word, argument) = body[..end]
             .split_once(char::is_whitespace)
             .unwrap_or((&body[..end], ""));
-        let known = self
+        let recognized = self
             .word_directive(word, argument.trim())
             .map_err(|expected| ScriptError::new(&body[..end], expected))?;
-        Ok(known.then_some(end + 2))
+        Ok(recognized.then_some(end + 2))
     }
 
-    /// Reads the JSON value at the start of `tail` (nothing at all counts as null) and the closing brackets behind it.
+    /// Parses the JSON value at the start of `tail` (an empty one counts as null) and the closing
+    /// brackets after it.
     fn tool_directive(
         &mut self,
         body: &str,
@@ -182,7 +184,8 @@ impl Script {
         Ok(Some(body.len() - behind.len()))
     }
 
-    /// Obeys a one-word directive; false when the word is none, an error naming what it needs when its argument is bad.
+    /// Applies a one-word directive. Returns `false` if the word is unknown. The error is the
+    /// expected argument.
     fn word_directive(&mut self, word: &str, argument: &str) -> Result<bool, &'static str> {
         match word {
             "slow" => {
@@ -234,9 +237,9 @@ impl From<NamedCall> for ScriptedCall {
     }
 }
 
-/// Splits at the first `words` that do not begin inside another word.
-fn split_words<'a>(text: &'a str, words: &str) -> Option<(&'a str, &'a str)> {
-    text.match_indices(words)
+/// Splits at the first occurrence of `phrase` that does not start inside another word.
+fn split_at_phrase<'a>(text: &'a str, phrase: &str) -> Option<(&'a str, &'a str)> {
+    text.match_indices(phrase)
         .find(|(at, _)| {
             !text[..*at]
                 .chars()
@@ -248,7 +251,7 @@ fn split_words<'a>(text: &'a str, words: &str) -> Option<(&'a str, &'a str)> {
 
 fn millis(text: &str) -> Option<Duration> {
     let millis: u64 = text.strip_suffix("ms").unwrap_or(text).parse().ok()?;
-    (millis <= LONGEST_WAIT_MS).then(|| Duration::from_millis(millis))
+    (millis <= MAX_WAIT_MS).then(|| Duration::from_millis(millis))
 }
 
 fn pace(text: &str) -> Option<Pace> {
@@ -256,7 +259,7 @@ fn pace(text: &str) -> Option<Pace> {
     let pieces = pieces
         .parse()
         .ok()
-        .filter(|pieces| (1..=MOST_PIECES).contains(pieces))?;
+        .filter(|pieces| (1..=MAX_PIECES).contains(pieces))?;
     Some(Pace {
         pieces,
         gap: millis(gap)?,

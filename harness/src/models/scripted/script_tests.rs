@@ -1,4 +1,4 @@
-//! The directive language, form by form.
+//! Each form of the directive language.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn tool_directives_become_steps_in_order() {
 }
 
 #[test]
-fn every_word_directive_is_read() {
+fn every_word_directive_is_parsed() {
     let script = parsed(
         "[[slow 50x20ms]][[delay 300]][[think deep, long]][[error 429 times=2]][[cut 3]][[stop length]][[usage 11, 7]][[hang]][[frag]][[garbage]]",
     );
@@ -58,11 +58,11 @@ fn every_word_directive_is_read() {
     assert_eq!(script.stop.as_deref(), Some("length"));
     assert_eq!(script.usage, Some((11, 7)));
     assert!(script.hang && script.frag && script.garbage);
-    assert_eq!((script.say, script.words.as_str()), (None, ""));
+    assert_eq!((script.say, script.plain_text.as_str()), (None, ""));
 }
 
 #[test]
-fn brackets_that_are_no_directive_stay_text() {
+fn unknown_brackets_remain_text() {
     for text in [
         "see [[wiki page]] there",
         "m = [[1,2],[3,4]]",
@@ -71,12 +71,12 @@ fn brackets_that_are_no_directive_stay_text() {
         "if [[ -f x ]]; then",
     ] {
         let script = parsed(text);
-        assert_eq!((script.words.as_str(), script.directed), (text, false));
+        assert_eq!((script.plain_text.as_str(), script.directed), (text, false));
     }
 }
 
 #[test]
-fn a_malformed_directive_is_named_with_what_it_needs() {
+fn malformed_directive_error_names_the_expected_form() {
     for (text, named) in [
         ("[[slow fast]]", "[[slow fast]]"),
         ("[[slow 0x1ms]]", "50x20ms"),
@@ -97,7 +97,7 @@ fn a_malformed_directive_is_named_with_what_it_needs() {
 }
 
 #[test]
-fn then_say_must_be_words_of_their_own() {
+fn then_say_must_be_separate_words() {
     assert_eq!(parsed("strengthen say no").say, None);
     assert_eq!(
         parsed("first look,then say yes\nand no").say.as_deref(),

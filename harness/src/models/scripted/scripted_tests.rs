@@ -1,4 +1,4 @@
-//! Whole turns of the scripted model, through the port.
+//! Complete turns of the scripted model, through the port.
 
 use std::sync::Arc;
 
@@ -51,13 +51,13 @@ async fn answer(messages: Vec<Message>, tools: &[&str]) -> Message {
         chunks.last().and_then(|chunk| chunk.chunk_position),
         Some("last")
     );
-    let mut sum = MessageAccumulator::new("m1");
-    chunks.iter().for_each(|chunk| sum.push(chunk));
-    sum.finish()
+    let mut accumulator = MessageAccumulator::new("m1");
+    chunks.iter().for_each(|chunk| accumulator.push(chunk));
+    accumulator.finish()
 }
 
 #[tokio::test]
-async fn an_ordinary_message_is_told_how_to_configure_a_real_model() {
+async fn plain_message_gets_configuration_help() {
     let (chunks, _) = played(
         &ScriptedModel::default(),
         request(vec![Message::human("hi")], &["ls"]),
@@ -77,7 +77,7 @@ async fn an_ordinary_message_is_told_how_to_configure_a_real_model() {
 }
 
 #[tokio::test]
-async fn a_demo_walks_through_the_offered_tools_and_ends() {
+async fn demo_calls_offered_tools_and_ends() {
     let mut messages = vec![Message::human("Show me a demo!")];
     let mut called = Vec::new();
     loop {
@@ -92,12 +92,12 @@ async fn a_demo_walks_through_the_offered_tools_and_ends() {
 }
 
 #[tokio::test]
-async fn steps_follow_the_assistant_turns_and_skip_tools_that_are_not_offered() {
-    let said = r#"[[tool:gone {}]] [[tools:[{"name":"a","args":{"x":1}},{"name":"gone"},{"name":"b"}]]] [[rawtool:a "{x"]] then say fin"#;
+async fn steps_follow_turns_and_skip_unoffered_tools() {
+    let prompt = r#"[[tool:gone {}]] [[tools:[{"name":"a","args":{"x":1}},{"name":"gone"},{"name":"b"}]]] [[rawtool:a "{x"]] then say fin"#;
     let mut messages = vec![
         Message::human("[[tool:a {}]]"),
         Message::ai("old turn"),
-        Message::human(said),
+        Message::human(prompt),
     ];
     let first = answer(messages.clone(), &["a", "b"]).await;
     let names: Vec<_> = first
@@ -115,16 +115,16 @@ async fn steps_follow_the_assistant_turns_and_skip_tools_that_are_not_offered() 
     );
     messages.push(second);
     assert_eq!(answer(messages, &["a", "b"]).await.content.text(), "fin");
-    let side_prompt = Message::human(format!("Summarize: {said}"));
+    let side_prompt = Message::human(format!("Summarize: {prompt}"));
     assert_eq!(answer(vec![side_prompt], &[]).await.content.text(), "fin");
 }
 
 #[tokio::test]
-async fn the_first_piece_of_a_call_carries_its_name_and_id_and_fragments_add_up() {
-    let said = r#"[[frag]][[tool:a {"text":"zwölf"}]]"#;
+async fn first_call_piece_has_name_and_id() {
+    let prompt = r#"[[frag]][[tool:a {"text":"zwölf"}]]"#;
     let (chunks, _) = played(
         &ScriptedModel::default(),
-        request(vec![Message::human(said)], &["a"]),
+        request(vec![Message::human(prompt)], &["a"]),
     )
     .await;
     let pieces: Vec<_> = chunks
@@ -175,7 +175,7 @@ async fn thinking_stop_reason_and_usage_are_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_and_delay_take_their_time_and_cut_text_evenly() {
+async fn slow_and_delay_wait_and_split_text_evenly() {
     let model = ScriptedModel::default();
     let start = tokio::time::Instant::now();
     let (chunks, _) = played(
@@ -204,7 +204,7 @@ async fn slow_and_delay_take_their_time_and_cut_text_evenly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_are_acted_out() {
+async fn failure_directives_fail_the_turn() {
     let model = ScriptedModel::default();
     let play = |text: &str| played(&model, request(vec![Message::human(text)], &[]));
     let (chunks, error) = play("[[error 401]]").await;
@@ -235,7 +235,7 @@ async fn failures_are_acted_out() {
 }
 
 #[tokio::test]
-async fn a_counted_failure_ends_after_its_tries_and_knows_conversations_apart() {
+async fn counted_failure_ends_and_is_per_conversation() {
     let model = Arc::new(ScriptedModel::default());
     let text = "[[error 429 times=2]] then say there";
     for expected in [Some(429), Some(429), None, None] {

@@ -1,4 +1,5 @@
-//! Where a driver writes down the calls it makes, so that an interrupted run does nothing twice.
+//! Durable record of the tool calls of a run, by which a resumed run knows the calls that it must
+//! not repeat.
 
 use std::sync::Arc;
 
@@ -7,39 +8,48 @@ use tokio::sync::{mpsc, oneshot};
 use crate::ids::RunId;
 use crate::runtime::runs::store::{CallEntry, CallProgress, StoreError, ToolLedger};
 
-/// The run's calls on their way to the store. By default nobody keeps them, as where an agent runs without a runtime.
+/// Log of a run's tool calls, which sends entries to the store. The default log discards them, for
+/// agents that run without a runtime.
 #[derive(Debug, Clone, Default)]
-pub struct CallLog(Option<Kept>);
+pub struct CallLog(Option<CallWriter>);
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct CallWriter {
     run: RunId,
-    /// What former attempts wrote; the first has none to ask.
+    /// Ledger of earlier attempts; `None` for the first attempt.
     former: Option<Arc<dyn ToolLedger>>,
-    lines: mpsc::UnboundedSender<CallLine>,
+    entries: mpsc::UnboundedSender<PendingCallEntry>,
 }
 
-/// One entry, and who waits until it is durable. Dropped unanswered, it could not be written.
+/// An entry and the channel that acknowledges it once it is durable. A dropped sender means that
+/// the entry could not be written.
 #[derive(Debug)]
-pub(crate) struct CallLine {
+pub(crate) struct PendingCallEntry {
     pub(crate) entry: CallEntry,
     pub(crate) written: oneshot::Sender<()>,
 }
 
 impl CallLog {
-    /// A log of `run`, and the end that its lines come out of.
+    /// Creates the log of `run` and the receiver of its entries.
     pub(crate) fn of(
         run: RunId,
         former: Option<Arc<dyn ToolLedger>>,
-    ) -> (Self, mpsc::UnboundedReceiver<CallLine>) {
-        let (lines, written) = mpsc::unbounded_channel();
-        (Self(Some(Kept { run, former, lines })), written)
+    ) -> (Self, mpsc::UnboundedReceiver<PendingCallEntry>) {
+        let (entries, written) = mpsc::unbounded_channel();
+        (
+            Self(Some(CallWriter {
+                run,
+                former,
+                entries,
+            })),
+            written,
+        )
     }
 
-    /// How far a former attempt came with the call.
+    /// Returns the progress that an earlier attempt recorded for the call.
     pub(crate) async fn former(&self, key: &str) -> Result<Option<CallProgress>, StoreError> {
         match &self.0 {
-            Some(Kept {
+            Some(CallWriter {
                 run,
                 former: Some(ledger),
                 ..
@@ -48,13 +58,14 @@ impl CallLog {
         }
     }
 
-    /// Returns once the entry is durable, together with every step that was told before.
+    /// Returns once the entry is durable, together with all steps that were emitted before it.
     pub(crate) async fn write(&self, key: &str, progress: CallProgress) -> Result<(), StoreError> {
-        let Some(kept) = &self.0 else { return Ok(()) };
+        let Some(writer) = &self.0 else { return Ok(()) };
         let (written, answer) = oneshot::channel();
-        let lost = || StoreError::Unavailable("the call could not be written down".to_owned());
-        kept.lines
-            .send(CallLine {
+        let lost = || StoreError::Unavailable("the call could not be recorded".to_owned());
+        writer
+            .entries
+            .send(PendingCallEntry {
                 entry: CallEntry {
                     key: key.to_owned(),
                     progress,

@@ -1,4 +1,4 @@
-//! What an agent says while it works.
+//! Events that an agent emits.
 
 use std::sync::Arc;
 
@@ -13,171 +13,173 @@ use crate::messages::{Message, MessageChunk, UsageMetadata};
 use crate::runtime::checkpoint::PendingTask;
 use crate::state::{StateUpdate, ThreadState};
 
-/// One thing an agent says.
+/// One event of an agent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// A super-step is finished: the state after it, and what is due next.
+    /// A super-step finished: the state after it, and the pending nodes.
     Step(StepEvent),
     /// A fragment of a model's answer.
     Token(Box<MessageChunk>, Arc<MessageMeta>),
-    /// A whole message that enters the state by other means than tokens.
+    /// A whole message that was added to the state without tokens.
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
     Custom(Value),
-    /// What a call prints while it is at work, for `custom` viewers.
+    /// Output that a tool call prints while it runs, for `custom` viewers.
     LiveOutput(Box<LiveOutput>),
-    /// News of an agent that a call sets to work.
+    /// An update of a subagent that a call started.
     Subagent(Box<SubagentEvent>),
-    /// A task (a node at work) begins.
+    /// A task started: one execution of a node.
     TaskStart(Arc<Task>, TaskInput),
     /// A task ended.
     TaskEnd(Arc<Task>, TaskEnd),
-    /// What an agent inside a call says, under the call's `node:task id`.
+    /// An event of an agent inside a call, with the call's `node:task id`.
     Nested(Arc<str>, Box<AgentEvent>),
-    /// A model was asked; for the journal.
+    /// A model was called; for the journal.
     ModelRequest {
-        /// Who asked: `lead_agent`, `subagent:x`, `middleware:x`.
+        /// Caller: `lead_agent`, `subagent:x`, `middleware:x`.
         caller: String,
-        /// The model entry's name.
+        /// Name of the model entry.
         model: String,
-        /// How many messages were sent.
+        /// Number of messages sent.
         message_count: usize,
-        /// The id that the answer will have.
+        /// Id that the answer will have.
         message_id: String,
     },
-    /// A model is shown what is remembered of the user; for the journal.
+    /// Memories of the user were added to a model request; for the journal.
     MemoryShown {
-        /// The SHA-256 of the text, in hex.
+        /// SHA-256 of the text, in hex.
         content_sha256: Arc<str>,
     },
-    /// A middleware refused a call, held it back or took it out of an answer; for the journal.
+    /// A middleware rejected a call, suspended it or removed it from an answer; for the journal.
     MiddlewareAction(Box<MiddlewareAction>),
-    /// A model answered; for the journal and the token count.
+    /// A model call completed; for the journal and the token count.
     ModelCall(ModelCallRecord),
-    /// A model call failed for good; for the journal.
+    /// A model call failed permanently; for the journal.
     ModelError {
-        /// Who asked.
+        /// Caller of the model.
         caller: String,
-        /// What went wrong.
+        /// Error text.
         error: String,
     },
-    /// A tool begins.
+    /// A tool call started.
     ToolStart {
-        /// The call.
+        /// Id of the call.
         call_id: String,
-        /// The tool.
+        /// Name of the tool.
         name: String,
     },
-    /// A tool ended.
+    /// A tool call ended.
     ToolEnd(ToolCallRecord),
-    /// The agent waits for a person without ending the run; limits on silence do not count until its next event.
+    /// The agent waits for user input without ending the run: idle limits are suspended until its
+    /// next event.
     AwaitingInput,
-    /// The agent is done; nothing follows.
+    /// The agent completed; no event follows.
     Done(AgentOutcome),
 }
 
 /// A finished super-step.
 #[derive(Debug, Clone)]
 pub struct StepEvent {
-    /// The node: `model`, `tools`, `TitleMiddleware.after_model`, ...
+    /// Node: `model`, `tools`, `TitleMiddleware.after_model`, ...
     pub node: String,
-    /// What it wrote; `None` when it wrote nothing.
+    /// Update that the node wrote; `None` if there is none.
     pub update: Option<StateUpdate>,
-    /// The state after it.
+    /// State after the step.
     pub state: Arc<ThreadState>,
-    /// What is due next.
+    /// Tasks that are pending after the step.
     pub next: Vec<PendingTask>,
-    /// Where the agent's machine stands, so that another process can go on from here.
+    /// State of the agent's state machine, from which another process can resume.
     pub machine: Value,
-    /// Super-steps of the run so far.
+    /// Number of super-steps of the run so far.
     pub steps: u64,
-    /// Whether the step is worth a checkpoint; steps that only lead to the next one are not.
+    /// `true` if the step needs a checkpoint; intermediate steps need none.
     pub checkpoint: bool,
 }
 
-/// What clients learn about where a message comes from. Only what they rely on: no configuration, no secrets.
+/// Origin of a message as clients see it, without configuration and secrets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MessageMeta {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: String,
-    /// The run.
+    /// Id of the run.
     pub run_id: String,
-    /// Counts super-steps.
+    /// Number of the super-step.
     pub langgraph_step: u64,
-    /// The node.
+    /// Name of the node.
     pub langgraph_node: String,
-    /// What made the node run.
+    /// Triggers of the node.
     pub langgraph_triggers: Vec<String>,
-    /// Where the node's work stands among that of its step.
+    /// Path of the task within its step.
     pub langgraph_path: Vec<Value>,
-    /// `node:task id`.
+    /// Namespace of the task, `node:task id`.
     pub langgraph_checkpoint_ns: String,
-    /// The same.
+    /// Same value as `langgraph_checkpoint_ns`.
     pub checkpoint_ns: String,
     /// Model and agent facts: `model_name`, `agent_name`, `ls_provider`, ...
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// A model call that ended well.
+/// A completed model call.
 #[derive(Debug, Clone)]
 pub struct ModelCallRecord {
-    /// Unique per call, so that it is counted once.
+    /// Unique per call, so that the call is counted once.
     pub call_id: String,
-    /// Who asked.
+    /// Caller of the model.
     pub caller: String,
-    /// The model entry's name.
+    /// Name of the model entry.
     pub model: String,
-    /// The answer.
+    /// Answer of the model.
     pub message: Message,
-    /// What it cost.
+    /// Token usage.
     pub usage: Option<UsageMetadata>,
-    /// How long it took.
+    /// Latency in milliseconds.
     pub latency_ms: u64,
 }
 
 impl ModelCallRecord {
-    /// Whether the framework asked, beside the conversation.
-    pub fn is_aside(&self) -> bool {
-        is_aside(&self.caller)
+    /// Reports whether this is an auxiliary call: made by the framework, outside of the
+    /// conversation.
+    pub fn is_auxiliary(&self) -> bool {
+        is_auxiliary(&self.caller)
     }
 }
 
-/// Whether this caller is the framework itself.
-pub(crate) fn is_aside(caller: &str) -> bool {
+/// Reports whether this caller is the framework itself.
+pub(crate) fn is_auxiliary(caller: &str) -> bool {
     caller.starts_with("middleware:")
 }
 
-/// A tool call that ended.
+/// A completed tool call.
 #[derive(Debug, Clone)]
 pub struct ToolCallRecord {
-    /// The call.
+    /// Id of the call.
     pub call_id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// Its result.
+    /// Result of the call.
     pub message: Message,
-    /// How long it took.
+    /// Latency in milliseconds.
     pub latency_ms: u64,
 }
 
-/// How an agent stopped.
+/// Outcome of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentOutcome {
-    /// Done, or stopped on the way.
+    /// Completed, or stopped before that.
     pub kind: StopKind,
-    /// A guard's reason for stopping early, such as `loop_capped`.
+    /// Reason of a guard for an early stop, such as `loop_capped`.
     pub stop_reason: Option<String>,
 }
 
-/// Whether anything is left to do.
+/// Kind of stop of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum StopKind {
-    /// Nothing is left to do.
+    /// No task is pending.
     Completed,
-    /// Stopped before or after a named node, as the run asked.
+    /// Stopped before or after a node, as the run requested.
     Breakpoint,
-    /// Waiting for answers: `[{"value": .., "id": ..}]`.
+    /// Interrupted until the questions `[{"value": .., "id": ..}]` are answered.
     Question(Vec<Value>),
 }

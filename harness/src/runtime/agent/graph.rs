@@ -1,27 +1,27 @@
-//! An agent as a drawing: its nodes and the ways between them.
+//! Graph of an agent: its nodes and edges.
 
-/// A node of a drawing.
+/// Node of a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphNode {
-    /// Its name; runs can be stopped at it.
+    /// Name of the node; runs can be interrupted at it.
     pub name: String,
-    /// The tools it can call.
+    /// Names of the tools that the node can call.
     pub tools: Vec<String>,
 }
 
-/// A way from one node to another.
+/// Edge between two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphEdge {
-    /// The node before, or [`AgentGraph::START`].
+    /// Source node, or [`AgentGraph::START`].
     pub source: String,
-    /// The node after, or [`AgentGraph::END`].
+    /// Target node, or [`AgentGraph::END`].
     pub target: String,
-    /// Whether the state decides if it is taken.
+    /// `true` if the state decides whether the edge is taken.
     pub conditional: bool,
 }
 
 impl GraphEdge {
-    /// The way that is always taken.
+    /// Creates an unconditional edge.
     pub fn always(source: impl Into<String>, target: impl Into<String>) -> Self {
         Self {
             source: source.into(),
@@ -30,7 +30,7 @@ impl GraphEdge {
         }
     }
 
-    /// A way that may be taken.
+    /// Creates a conditional edge.
     pub fn sometimes(source: impl Into<String>, target: impl Into<String>) -> Self {
         Self {
             conditional: true,
@@ -39,22 +39,22 @@ impl GraphEdge {
     }
 }
 
-/// A drawing.
+/// Graph of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentGraph {
-    /// The nodes, without those at the beginning and the end.
+    /// Nodes, without start and end.
     pub nodes: Vec<GraphNode>,
-    /// The ways between them.
+    /// Edges between the nodes.
     pub edges: Vec<GraphEdge>,
 }
 
 impl AgentGraph {
-    /// Where every run begins.
+    /// Start of every run.
     pub const START: &'static str = "__start__";
-    /// Where every run ends.
+    /// End of every run.
     pub const END: &'static str = "__end__";
 
-    /// Nodes that follow one another.
+    /// Creates a graph of nodes that follow one another.
     pub fn chain(names: Vec<String>) -> Self {
         let stops = std::iter::once(Self::START).chain(names.iter().map(String::as_str));
         let edges = stops

@@ -1,35 +1,35 @@
-//! What viewers are told of a call while it is at work: what its program prints.
+//! Live output of a tool call for viewers: what its process prints.
 
 use serde::Serialize;
 
-/// A piece of what a call prints. Viewers of `custom` get it as it is serialized here; the call's result has it too, so nobody else
-/// needs it and no journal keeps it.
+/// A piece of the output of a running call. The serialized form is sent to viewers of `custom`. The
+/// result of the call contains the output too, so the journal does not store the pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum LiveOutput {
-    /// The next of a stream. All of them in their order are what was printed on it.
+    /// The next piece of a stream. The pieces in order form the printed output.
     ToolOutput {
-        /// The call.
+        /// Id of the call.
         tool_call_id: String,
-        /// The tool's name.
+        /// Name of the tool.
         tool: String,
-        /// Which of its streams.
+        /// Stream of the process.
         stream: OutputStream,
-        /// Whole characters, never none.
+        /// Whole characters, never empty.
         data: String,
     },
-    /// There is more, and it is not told; nothing follows for this call.
+    /// The output was truncated; no more pieces follow for this call.
     ToolOutputTruncated {
-        /// The call.
+        /// Id of the call.
         tool_call_id: String,
-        /// The tool's name.
+        /// Name of the tool.
         tool: String,
-        /// How many characters were told, of all streams.
+        /// Number of characters sent, over all streams.
         shown_chars: usize,
     },
 }
 
-/// The streams that a program prints on.
+/// Output stream of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputStream {

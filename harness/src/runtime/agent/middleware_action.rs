@@ -1,18 +1,18 @@
-//! What a middleware did that an audit looks for.
+//! Actions of middlewares that are recorded for audits.
 
 use serde_json::Value;
 
-/// Something that a middleware did about calls that a model made; for the journal, where its row is `middleware:<tag>`.
+/// Action of a middleware on the calls of a model; stored in the journal as `middleware:<tag>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MiddlewareAction {
-    /// What kind of deed it is, such as `guardrail`; at most 21 characters.
+    /// Kind of the action, such as `guardrail`; at most 21 characters.
     pub tag: &'static str,
-    /// The middleware.
+    /// Name of the middleware.
     pub name: String,
-    /// The hook that it did it in, such as `wrap_tool_call`.
+    /// Hook that performed it, such as `wrap_tool_call`.
     pub hook: &'static str,
-    /// What it did, such as `deny_tool_call`.
+    /// Action, such as `deny_tool_call`.
     pub action: &'static str,
-    /// To what, and why.
+    /// Affected calls, and the reason.
     pub changes: Value,
 }

@@ -1,4 +1,5 @@
-//! What the runtime knows of an agent: it takes a state and an input, and gives events until it is done.
+//! Interface between the runtime and agents: an agent takes a state and an input, and emits events
+//! until it completes.
 
 mod call_log;
 mod event;
@@ -9,9 +10,9 @@ mod port;
 mod subagent;
 mod task;
 
-pub(crate) use call_log::CallLine;
 pub use call_log::CallLog;
-pub(crate) use event::is_aside;
+pub(crate) use call_log::PendingCallEntry;
+pub(crate) use event::is_auxiliary;
 pub use event::{
     AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord,
 };
@@ -22,5 +23,5 @@ pub use port::{
     Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo,
     EventSink, InputFacts, RunContext, UnknownAssistant,
 };
-pub use subagent::{SubagentEvent, SubagentNews, SubagentStatus, TokenCount};
+pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};

@@ -1,4 +1,4 @@
-//! The port of an agent, what it is given, and how an assistant's name leads to one.
+//! Port of an agent, its inputs, and the resolution of assistant names to agents.
 
 use std::fmt;
 use std::pin::Pin;
@@ -22,46 +22,46 @@ use crate::ids::{IdSource, RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::checkpoint::NestedStates;
-use crate::runtime::runs::{NodeSelector, Visit};
+use crate::runtime::runs::{GotoTarget, NodeSelector};
 use crate::state::{StateError, StateUpdate, ThreadState};
 
-/// Why an agent could not go on. The run fails with it.
+/// Error of an agent. The run fails with it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// More super-steps than allowed.
+    /// More super-steps than the limit allows.
     #[error("recursion limit of {0} reached without hitting a stop condition")]
     RecursionLimit(u64),
-    /// A step wrote what cannot be reduced.
+    /// The update of a step cannot be reduced into the state.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The model provider failed in a way that no answer can stand in for.
+    /// The model provider failed and no fallback answer is possible.
     #[error("{message}")]
     Model {
-        /// In the user's words.
+        /// Message for the user.
         message: String,
     },
     /// A tool or middleware ended the run on purpose.
     #[error("{message}")]
     Ended {
-        /// The class clients see as the error's name.
+        /// Class that clients see as the error's name.
         name: String,
-        /// Why.
+        /// Reason.
         message: String,
     },
-    /// There is no input and nothing is due.
-    #[error("the run has no input and the thread has nothing to continue")]
+    /// There is no input and no pending task.
+    #[error("the run has no input and the thread has no pending tasks")]
     EmptyInput,
     /// A command names a node that the agent does not have.
     #[error("cannot go to {0:?}: the agent has no such node")]
     UnknownNode(String),
-    /// A saved machine that this agent does not understand.
+    /// A stored state machine that this agent cannot resume.
     #[error("the thread cannot be resumed: {0}")]
     Resume(String),
 }
 
 impl AgentError {
-    /// The class name that clients see, as the recorded servers name it.
+    /// Returns the class name that clients see, as recorded servers name it.
     pub fn name(&self) -> &str {
         match self {
             Self::RecursionLimit(_) => "GraphRecursionError",
@@ -74,111 +74,114 @@ impl AgentError {
     }
 }
 
-/// How a run begins on the state it found.
+/// Starting mode of a run on the state it loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentStart {
-    /// With something new, which is in the state already; whatever was due is dropped.
+    /// With new input, already in the state; pending tasks are dropped.
     Fresh,
-    /// Where the thread stopped, with answers to its questions.
+    /// At the interrupt, with answers to its questions.
     Resume(Value),
-    /// Where the thread stopped.
+    /// At the pending tasks of the thread.
     Continue,
-    /// At these nodes, one after the other, then on from the last; answers to open questions are heeded before.
+    /// At these nodes, one after the other; then the run continues from the last one. Answers to
+    /// open questions are applied first.
     Goto {
-        /// Answers, if there are some.
+        /// Answers, if any.
         resume: Option<Value>,
-        /// The nodes.
-        visits: Vec<Visit>,
+        /// Nodes to execute.
+        visits: Vec<GotoTarget>,
     },
 }
 
-/// The state a run starts from, and how.
+/// State that a run starts from, and how it starts.
 #[derive(Debug, Clone)]
 pub struct AgentInput {
-    /// The thread's state with the run's input already reduced into it.
+    /// State of the thread with the run's input already reduced into it.
     pub state: ThreadState,
-    /// How to begin.
+    /// Starting mode.
     pub start: AgentStart,
-    /// Where the machine stood at the checkpoint, if it was not done.
+    /// State machine of the agent at the checkpoint, if the agent had not completed.
     pub machine: Option<Value>,
-    /// The thread's super-steps so far: the first task belongs to the next one.
+    /// Number of super-steps of the thread so far; the first task belongs to the next one.
     pub step: i64,
-    /// Agents that calls which are due have set to work.
+    /// States of agents inside pending calls.
     pub nested: NestedStates,
 }
 
-/// Facts of a run that an agent may write into the message the run begins with.
+/// Facts of a run that an agent may write into its input message.
 #[derive(Debug, Clone)]
 pub struct InputFacts {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// The time at which the run took its input.
+    /// Time at which the run took its input.
     pub now: DateTime<Utc>,
 }
 
-/// What an agent may know about its run and use while it works.
+/// Context of a run: what an agent may know about it and use.
 #[derive(Debug, Clone)]
 pub struct RunContext {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: ThreadId,
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// For whom.
+    /// Actor that the run acts for.
     pub actor: ActorContext,
-    /// `config.configurable` and `context`, merged; context wins.
+    /// `config.configurable` and `context` merged; `context` wins.
     pub options: Arc<Map<String, Value>>,
     /// `config.tags`.
     pub tags: Vec<String>,
-    /// The calls that the agent is inside of, as `node:task id` from outside in; empty for the run's own.
+    /// Calls that contain the agent, as `node:task id` from outside in; empty for the run's own
+    /// agent.
     pub namespace: Arc<str>,
-    /// Most super-steps.
+    /// Maximum number of super-steps.
     pub recursion_limit: u64,
-    /// Stop before these nodes.
+    /// Nodes to stop before.
     pub interrupt_before: NodeSelector,
-    /// Stop after these nodes.
+    /// Nodes to stop after.
     pub interrupt_after: NodeSelector,
-    /// Time.
+    /// Clock of the runtime.
     pub clock: Arc<dyn Clock>,
-    /// Ids.
+    /// Source of ids.
     pub ids: Arc<dyn IdSource>,
-    /// Where events go.
+    /// Sink of the agent's events.
     pub sink: EventSink,
-    /// Where calls are written down that must not be repeated blindly.
+    /// Log of calls that must not be repeated blindly.
     pub calls: CallLog,
-    /// Cancelled when the run is; children hang theirs below it.
+    /// Cancelled together with the run; nested work uses child tokens.
     pub token: CancellationToken,
 }
 
 impl RunContext {
-    /// An option as text.
+    /// Returns a text option.
     pub fn option_str(&self, key: &str) -> Option<&str> {
         self.options.get(key).and_then(Value::as_str)
     }
 
-    /// An option as a truth value.
+    /// Returns a boolean option.
     pub fn option_bool(&self, key: &str) -> Option<bool> {
         self.options.get(key).and_then(Value::as_bool)
     }
 }
 
-/// Takes events from the driver and from tools that run beside it. Cloning is cheap; sending never waits.
+/// Receives events of the driver and of tools that run concurrently with it. Clones are cheap;
+/// sending never waits.
 #[derive(Debug, Clone)]
 pub struct EventSink(mpsc::UnboundedSender<AgentEvent>);
 
 impl EventSink {
-    /// A sink and the end that reads from it.
+    /// Creates a sink and its receiver.
     pub fn channel() -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
         let (sender, receiver) = mpsc::unbounded_channel();
         (Self(sender), receiver)
     }
 
-    /// Says something. Silently dropped when nobody listens any more: the run is over then.
+    /// Emits an event. Dropped if the receiver no longer exists, because the run is over then.
     pub fn emit(&self, event: AgentEvent) {
-        let _gone = self.0.send(event);
+        let _receiver_dropped = self.0.send(event);
     }
 }
 
-/// The events of one run of an agent. Dropping it stops the agent at its current await.
+/// Events of one run of an agent. Dropping the stream stops the agent at its current await.
 pub struct AgentStream {
     events: mpsc::UnboundedReceiver<AgentEvent>,
     driver: Option<BoxFuture<'static, Result<AgentOutcome, AgentError>>>,
@@ -186,8 +189,8 @@ pub struct AgentStream {
 }
 
 impl AgentStream {
-    /// Joins a driver with the sink it and its tools write to. The driver is polled by whoever polls the stream: no task, no
-    /// lock, and no event is lost between them.
+    /// Joins a driver with the sink that it and its tools write to. The driver is polled by the
+    /// stream's consumer: no extra task, no lock, and no event is lost between the two.
     pub fn new(
         events: mpsc::UnboundedReceiver<AgentEvent>,
         driver: BoxFuture<'static, Result<AgentOutcome, AgentError>>,
@@ -209,7 +212,8 @@ impl Stream for AgentStream {
                 return Poll::Ready(Some(Ok(event)));
             }
             let Some(driver) = self.driver.as_mut() else {
-                // A task that has used up its turn hears from `poll_recv` that there is nothing; what is there must not be lost.
+                // `poll_recv` returns pending when the task's coop budget is used up; queued events
+                // must not be lost.
                 if let Ok(event) = self.events.try_recv() {
                     return Poll::Ready(Some(Ok(event)));
                 }
@@ -220,7 +224,7 @@ impl Stream for AgentStream {
                     self.driver = None;
                     self.ended = Some(ended);
                 }
-                // The driver may have emitted and then gone to sleep on something else.
+                // The driver may have emitted an event before it returned pending.
                 Poll::Pending => match self.events.poll_recv(cx) {
                     Poll::Ready(Some(event)) => return Poll::Ready(Some(Ok(event))),
                     _ => return Poll::Pending,
@@ -236,9 +240,10 @@ impl fmt::Debug for AgentStream {
     }
 }
 
-/// An agent. The runtime feeds it a state, streams what it says, saves what it reaches, and drops it to cancel it.
+/// An agent. The runtime passes it a state, streams its events, stores its checkpoints, and drops
+/// it to cancel it.
 pub trait Agent: Send + Sync + fmt::Debug {
-    /// Begins a run. `events` is the reading end of `ctx.sink`.
+    /// Starts a run. `events` is the receiver of `ctx.sink`.
     fn stream(
         &self,
         input: AgentInput,
@@ -246,78 +251,80 @@ pub trait Agent: Send + Sync + fmt::Debug {
         events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> AgentStream;
 
-    /// What a run that was cut off should still write: by default the partial answer. The state is the one last reached.
+    /// Returns the update that is written when a run is interrupted: by default the partial answer.
+    /// `state` is the last state of the run.
     fn settle(&self, _state: &ThreadState, partial: Option<Message>) -> StateUpdate {
         StateUpdate::messages(partial)
     }
 
-    /// Completes the user's message that a run begins with, before its first checkpoint, so that the thread's log holds it once.
-    /// `None` leaves the message as it is.
+    /// Returns the user's message with additions of the agent, or `None` if there are none. Called
+    /// before the first checkpoint, so that the thread's log contains the message once.
     fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
         None
     }
 
-    /// The nodes clients may set breakpoints on.
+    /// Returns the nodes on which clients may set breakpoints.
     fn nodes(&self) -> Vec<String>;
 
-    /// The position of a run that is to go to these nodes, one after the other, as a checkpoint keeps it. `seed` makes the ids of
-    /// its tasks its own. `None` where the state alone says what is due.
-    fn parked(&self, _visits: Vec<Visit>, _seed: Uuid) -> Option<Value> {
+    /// Returns the stored state machine of a run that will execute these nodes one after the other.
+    /// `seed` makes the ids of its tasks unique. `None` if the state alone determines the pending
+    /// tasks.
+    fn parked(&self, _visits: Vec<GotoTarget>, _seed: Uuid) -> Option<Value> {
         None
     }
 
-    /// The nodes and the ways between them, for clients that draw the agent.
+    /// Returns the nodes and edges, for clients that draw the agent.
     fn graph(&self) -> AgentGraph {
         AgentGraph::chain(self.nodes())
     }
 }
 
-/// No assistant of that name.
+/// Error of resolving an assistant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnknownAssistant {
-    /// Not a name or id of any assistant.
+    /// No assistant has this name or id.
     #[error("assistant {0:?} not found")]
     NotFound(String),
-    /// The text is no assistant name at all.
+    /// The text is not a valid assistant name.
     #[error("assistant name {0:?} must match [A-Za-z0-9_-]{{1,64}}")]
     InvalidName(String),
-    /// The run asks for a model that is not configured.
+    /// The run requests a model that is not configured.
     #[error("model {0:?} is not in the configured model allowlist")]
     UnknownModel(String),
-    /// The assistant exists but cannot work as it is configured.
+    /// The assistant exists but cannot run as configured.
     #[error("assistant {name:?} cannot start: {reason}")]
     Unusable {
-        /// The assistant.
+        /// Name of the assistant.
         name: String,
-        /// What to mend.
+        /// Problem to fix.
         reason: String,
     },
 }
 
-/// What clients may know about an assistant.
+/// Description of an assistant for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AssistantInfo {
-    /// Its name, which is also the graph's.
+    /// Name of the assistant, also the id of its graph.
     pub name: String,
-    /// One line about it.
+    /// One line of description.
     pub description: Option<String>,
 }
 
-/// Leads from an assistant's name and a run's options to an agent, assembled once and shared.
+/// Resolves an assistant's name and a run's options to an agent, built once and shared.
 #[async_trait]
 pub trait AgentResolver: Send + Sync + fmt::Debug {
-    /// The agent. `assistant` is a name; the gateway has turned ids into names before.
+    /// Returns the agent. `assistant` is a name; the gateway has resolved ids to names.
     async fn resolve(
         &self,
         assistant: &str,
         options: &Map<String, Value>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant>;
 
-    /// All assistants, in a stable order.
+    /// Returns all assistants in a stable order.
     async fn list(&self) -> Vec<AssistantInfo>;
 
-    /// Lets go of agents that were put together before, where any are kept; runs under way keep theirs.
+    /// Drops cached agents. Active runs keep theirs.
     fn forget(&self) {}
 }
 
@@ -330,7 +337,7 @@ mod tests {
     use crate::runtime::agent::StopKind;
 
     #[tokio::test]
-    async fn all_that_was_said_in_one_breath_comes_before_the_end() {
+    async fn buffered_events_are_delivered_before_the_end() {
         let (sink, events) = EventSink::channel();
         let driver = async move {
             (0..1_000).for_each(|at| sink.emit(AgentEvent::Custom(json!(at))));

@@ -1,77 +1,78 @@
-//! What a run tells of the agents that its agent sets to work: the shape that viewers and the journal know.
+//! Updates of subagents, in the form that viewers and the journal receive.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::messages::{Message, UsageMetadata};
 
-/// One piece of news of a subagent. Viewers of `custom` get it as `{"type": "task_..", "task_id": .., ..}`.
+/// One update of a subagent. Viewers of `custom` get it as `{"type": "task_..", "task_id": ..,
+/// ..}`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubagentEvent {
-    /// The call that set it to work.
+    /// Id of the call that started it.
     pub task_id: String,
-    /// The entry of its model.
+    /// Entry name of its model.
     pub model_name: String,
-    /// What its model calls have cost so far.
+    /// Token usage of its model calls so far.
     pub usage: TokenCount,
-    /// What happened.
-    pub news: SubagentNews,
+    /// The update.
+    pub news: SubagentUpdate,
 }
 
-/// What happened to a subagent.
+/// Kind of an update of a subagent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SubagentNews {
-    /// It was called. One that was interrupted is called again and goes on.
+pub enum SubagentUpdate {
+    /// The subagent was called. An interrupted subagent is called again and resumes.
     Started {
-        /// What it is to do, in a few words.
+        /// Short description of its task.
         description: String,
     },
-    /// An answer of its model or a result of its tools is there.
+    /// A new answer of its model or a result of its tools.
     Said {
         /// The message.
         message: Message,
-        /// Which of its messages, from 1.
+        /// Number of the message, from 1.
         index: usize,
-        /// How many there are by now.
+        /// Number of messages so far.
         total: usize,
     },
-    /// It ended.
+    /// The subagent ended.
     Ended {
-        /// How.
+        /// Final status.
         status: SubagentStatus,
-        /// Its result, or why there is none.
+        /// Result, or the reason why there is none.
         text: String,
     },
 }
 
-/// How a subagent ended.
+/// Final status of a subagent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubagentStatus {
-    /// With a result.
+    /// Completed with a result.
     Completed,
-    /// Without one.
+    /// Failed without a result.
     Failed,
-    /// Its run was stopped.
+    /// The run was cancelled.
     Cancelled,
-    /// It took too long.
+    /// The time limit was exceeded.
     TimedOut,
 }
 
-/// Tokens of several model calls.
+/// Token counts of several model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenCount {
-    /// Tokens read.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Tokens in all, as the providers count them.
+    /// Total tokens as the providers count them.
     pub total_tokens: u64,
 }
 
 impl TokenCount {
-    /// With one call more.
+    /// Adds the usage of one call.
     #[must_use]
     pub fn and(self, usage: &UsageMetadata) -> Self {
         self.plus(Self {
@@ -81,7 +82,7 @@ impl TokenCount {
         })
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -91,14 +92,14 @@ impl TokenCount {
         }
     }
 
-    /// Whether nothing was counted.
+    /// Reports whether all counts are zero.
     pub fn is_zero(self) -> bool {
         self == Self::default()
     }
 }
 
 impl SubagentStatus {
-    /// The word in messages and in the journal.
+    /// Returns the name used in messages and in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -117,7 +118,7 @@ impl SubagentStatus {
         }
     }
 
-    /// Under which key its text stands.
+    /// Returns the key of the result text in the payload.
     pub fn text_key(self) -> &'static str {
         if self == Self::Completed {
             "result"
@@ -131,17 +132,17 @@ impl Serialize for SubagentEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         let kind = match &self.news {
-            SubagentNews::Started { .. } => "task_started",
-            SubagentNews::Said { .. } => "task_running",
-            SubagentNews::Ended { status, .. } => status.event(),
+            SubagentUpdate::Started { .. } => "task_started",
+            SubagentUpdate::Said { .. } => "task_running",
+            SubagentUpdate::Ended { status, .. } => status.event(),
         };
         map.serialize_entry("type", kind)?;
         map.serialize_entry("task_id", &self.task_id)?;
         match &self.news {
-            SubagentNews::Started { description } => {
+            SubagentUpdate::Started { description } => {
                 map.serialize_entry("description", description)?
             }
-            SubagentNews::Said {
+            SubagentUpdate::Said {
                 message,
                 index,
                 total,
@@ -150,7 +151,9 @@ impl Serialize for SubagentEvent {
                 map.serialize_entry("message_index", index)?;
                 map.serialize_entry("total_messages", total)?;
             }
-            SubagentNews::Ended { status, text } => map.serialize_entry(status.text_key(), text)?,
+            SubagentUpdate::Ended { status, text } => {
+                map.serialize_entry(status.text_key(), text)?
+            }
         }
         if !self.usage.is_zero() {
             map.serialize_entry("usage", &self.usage)?;
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn news_have_the_shape_that_clients_know() {
+    fn subagent_updates_have_the_wire_shape() {
         let usage = TokenCount {
             input_tokens: 3,
             output_tokens: 1,
@@ -184,7 +187,7 @@ mod tests {
         assert_eq!(
             event(
                 TokenCount::default(),
-                SubagentNews::Started {
+                SubagentUpdate::Started {
                     description: "look".to_owned()
                 }
             ),
@@ -192,7 +195,7 @@ mod tests {
         );
         let said = event(
             usage,
-            SubagentNews::Said {
+            SubagentUpdate::Said {
                 message: Message::ai("hi"),
                 index: 2,
                 total: 3,
@@ -218,7 +221,7 @@ mod tests {
         ] {
             let ended = event(
                 usage,
-                SubagentNews::Ended {
+                SubagentUpdate::Ended {
                     status,
                     text: "t".to_owned(),
                 },

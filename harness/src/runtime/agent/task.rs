@@ -1,4 +1,4 @@
-//! A node at work: what tells one task from another, what it was given, and how it ended.
+//! Tasks of a super-step: identity, input and result of one execution of a node.
 
 use std::sync::Arc;
 
@@ -10,43 +10,44 @@ use crate::state::{StateUpdate, ThreadState};
 /// One task of a super-step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Stable while the task is due.
+    /// Id, stable while the task is pending.
     pub id: String,
-    /// Its node.
+    /// Name of the node.
     pub node: String,
-    /// The super-step, counted over the whole thread.
+    /// Number of the super-step, counted over the whole thread.
     pub step: u64,
-    /// For a task that makes one call of an answer: which, from 0.
+    /// Index of the tool call, from 0, for a task that makes one call of an answer.
     pub call: Option<usize>,
 }
 
-/// What a task was given. Shared, not copied: it is serialized for those who ask for tasks.
+/// Input of a task. Shared, not copied: it is serialized only for viewers of tasks.
 #[derive(Debug, Clone)]
 pub enum TaskInput {
     /// The whole state.
     State(Arc<ThreadState>),
-    /// One call.
+    /// One tool call.
     Call(Arc<ToolCall>),
 }
 
-/// How a task ended.
+/// Result of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskEnd {
-    /// What it wrote.
+    /// Update that the task wrote.
     pub update: Option<StateUpdate>,
-    /// Why it failed, if it did.
+    /// Error, if the task failed.
     pub error: Option<String>,
-    /// What it asked a person, as `{"value": .., "id": ..}`.
+    /// Questions to the user, as `{"value": .., "id": ..}`.
     pub interrupts: Vec<Value>,
 }
 
 impl Task {
-    /// `node:task id`.
+    /// Returns the namespace `node:task id`.
     pub fn namespace(&self) -> String {
         format!("{}:{}", self.node, self.id)
     }
 
-    /// What made it run, in the platform's words: an answer's calls are pushed, everything else follows its node's channel.
+    /// Returns the triggers as LangGraph Platform names them: calls of an answer are pushed, all
+    /// other tasks are triggered by the channel of their node.
     pub fn triggers(&self) -> Vec<String> {
         vec![if self.call.is_some() {
             "__pregel_push".to_owned()
@@ -55,13 +56,13 @@ impl Task {
         }]
     }
 
-    /// Where it stands among the tasks of its step, in the platform's words.
+    /// Returns the path of the task within its step, as LangGraph Platform defines it.
     pub fn path(&self) -> Vec<Value> {
         path_of(&self.node, self.call)
     }
 }
 
-/// The path of a task of `node`, or of its n-th call.
+/// Returns the path of a task of `node`, or of its n-th call.
 pub fn path_of(node: &str, call: Option<usize>) -> Vec<Value> {
     match call {
         Some(nth) => vec![json!("__pregel_push"), json!(nth), json!(false)],

@@ -1,43 +1,43 @@
-//! The port that keeps checkpoints.
+//! Port that stores checkpoints.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::{CheckpointMeta, CheckpointWrite, OutsideWrite, PutError, Snapshot};
+use super::{CheckpointMeta, CheckpointWrite, ExternalWrite, PutError, Snapshot};
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::runtime::runs::store::StoreError;
 
-/// Why a checkpoint could not be read or written.
+/// Reason why a checkpoint could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
-    /// The store failed, or is away for a while.
+    /// The store failed, or is temporarily unavailable.
     #[error("checkpoints: {0}")]
     Store(#[from] StoreError),
-    /// There is no room left to write.
-    #[error("no space is left for checkpoints")]
+    /// No storage space is left.
+    #[error("no storage space left for checkpoints")]
     StorageFull,
-    /// A stored checkpoint cannot be understood.
+    /// A stored checkpoint cannot be decoded.
     #[error("checkpoint {id} of thread {thread_id} is damaged: {reason}")]
     Damaged {
-        /// The thread.
+        /// Id of the thread.
         thread_id: ThreadId,
-        /// The checkpoint.
+        /// Id of the checkpoint.
         id: String,
-        /// What is wrong with it.
+        /// Description of the damage.
         reason: String,
     },
 }
 
-/// Which checkpoints of a thread to list.
+/// Filter of a thread's checkpoint history.
 #[derive(Debug, Clone)]
 pub struct HistoryQuery {
-    /// At most this many; a hundred when nobody says.
+    /// Maximum number of checkpoints; 100 by default.
     pub limit: usize,
-    /// Only those older than this one.
+    /// Only checkpoints older than this one.
     pub before: Option<CheckpointId>,
-    /// Only those whose metadata contains all of these entries.
+    /// Only checkpoints whose metadata contains all of these entries.
     pub metadata: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -51,71 +51,75 @@ impl Default for HistoryQuery {
     }
 }
 
-/// Which checkpoints of a thread stay, besides those that they follow.
+/// Selects the checkpoints of a thread to retain. Their parents are retained too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeptHistory {
-    /// So many of the newest. The newest always stays.
+pub struct HistoryRetention {
+    /// Number of newest checkpoints. The newest one is always retained.
     pub newest: u64,
-    /// Those that were made since then.
+    /// Checkpoints created since this time.
     pub since: Option<DateTime<Utc>>,
 }
 
-/// Keeps checkpoints. Writes within a run go through `RunCommitStore` instead, together with the run's status; this port writes
-/// only from outside a run, and reads.
+/// Stores checkpoints. Writes within a run go through `RunCommitStore`, together with the run's
+/// status; this port reads, and writes updates from outside a run.
 ///
-/// Promises: a write is durable when it returns; ids never repeat in a thread, but what is due at a checkpoint can be amended;
-/// reads see every returned write; the message log only grows, except when its thread is deleted; snapshots come newest first.
+/// Guarantees: a write is durable when it returns; checkpoint ids are unique in a thread, but the
+/// pending tasks of a checkpoint can be amended; reads see every completed write; the message log
+/// only grows, except when its thread is deleted; snapshots are returned newest first.
 #[async_trait]
 pub trait Checkpointer: Send + Sync + std::fmt::Debug {
-    /// Writes one checkpoint and the messages that are new with it, all or nothing.
+    /// Writes one checkpoint and its new messages atomically.
     async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError>;
 
-    /// Writes a checkpoint and its thread's row in one transaction with what allows it: no run holds the thread, and the thread's
-    /// newest checkpoint and log are those that the write was planned on.
-    async fn put_outside_run(&self, change: OutsideWrite) -> Result<(), PutError>;
+    /// Writes a checkpoint and its thread's row. The same transaction checks that the thread has no
+    /// unfinished run, and that its newest checkpoint and log have not changed since the write was
+    /// planned.
+    async fn put_outside_run(&self, change: ExternalWrite) -> Result<(), PutError>;
 
-    /// Merges entries into the metadata of the thread's newest checkpoint, one level deep, unless a run holds the thread.
-    /// `false` when there is no checkpoint.
+    /// Merges entries into the metadata of the thread's newest checkpoint, one level deep, unless
+    /// the thread has an unfinished run. Returns `false` if there is no checkpoint.
     async fn patch_metadata(
         &self,
         thread: &ThreadId,
         metadata: Map<String, Value>,
     ) -> Result<bool, PutError>;
 
-    /// The newest checkpoint, or the one asked for. `None` when there is none.
+    /// Returns the newest checkpoint, or the requested one. `None` if there is none.
     async fn get(
         &self,
         thread: &ThreadId,
         id: Option<&CheckpointId>,
     ) -> Result<Option<Snapshot>, CheckpointError>;
 
-    /// Snapshots, newest first.
+    /// Returns snapshots, newest first.
     async fn list(
         &self,
         thread: &ThreadId,
         query: &HistoryQuery,
     ) -> Result<Vec<Snapshot>, CheckpointError>;
 
-    /// Facts only, newest first: for lists that need no state.
+    /// Returns metadata only, newest first: for lists that need no state.
     async fn list_meta(
         &self,
         thread: &ThreadId,
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointMeta>, CheckpointError>;
 
-    /// The last place of the thread's log, 0 when it is empty. For who begins without a snapshot: a rolled-back run may have
-    /// left messages in the log although no checkpoint is left.
+    /// Returns the last position of the thread's log, 0 if it is empty. For callers that start
+    /// without a snapshot: after a rollback the log may have messages although no checkpoint
+    /// remains.
     async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError>;
 
-    /// Removes the checkpoints that one run wrote; the log stays. Idempotent.
+    /// Removes the checkpoints that one run wrote; the log remains. Idempotent.
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError>;
 
-    /// Removes up to `most` checkpoints of the thread, the oldest first, that neither stay by `keep` nor are followed by one that
-    /// does, and says how many those were. None goes while a run of the thread is not over; the log stays.
+    /// Removes up to `most` checkpoints of the thread, oldest first, that are neither retained by
+    /// `keep` nor followed by a retained one, and returns their number. Removes none while a run of
+    /// the thread is unfinished; the log remains.
     async fn forget_history(
         &self,
         thread: &ThreadId,
-        keep: &KeptHistory,
+        keep: &HistoryRetention,
         most: usize,
     ) -> Result<usize, CheckpointError>;
 

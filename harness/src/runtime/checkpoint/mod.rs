@@ -1,16 +1,16 @@
-//! Saved states of threads: what is written after a step, and the port that keeps it.
+//! Stored states of threads: the checkpoint written after a step, and the port that stores it.
 //!
-//! Messages are an append-only log per thread. A checkpoint holds ranges of that log and the channels, so storage grows with
-//! what is new and not with the square of the conversation.
+//! Messages form an append-only log per thread. A checkpoint contains ranges of that log and the
+//! channels, so storage grows with the new content and not with the square of the conversation.
 
 mod checkpointer;
+mod external_update;
 mod nested;
-mod outside;
 mod snapshot;
 
-pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery, KeptHistory};
-pub use nested::{CheckpointPlace, NestedState, NestedStates, nested_at, within};
-pub use outside::{OutsideChange, OutsideWrite, PutError};
+pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery, HistoryRetention};
+pub use external_update::{ExternalUpdate, ExternalWrite, PutError};
+pub use nested::{CheckpointPath, NestedState, NestedStates, nested_at, within};
 pub use snapshot::{
     CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask,
     Snapshot, expand, layout_of,

@@ -1,4 +1,5 @@
-//! The state of an agent inside a call: kept with the task that makes the call, in the checkpoint at which that task is due.
+//! State of an agent inside a call: stored with the task that makes the call, in the checkpoint at
+//! which that task is pending.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,35 +12,35 @@ use super::{CheckpointMeta, CheckpointSource, PendingTask, Snapshot};
 use crate::ids::{CheckpointId, ThreadId};
 use crate::state::ThreadState;
 
-/// Parts the namespaces of agents inside of each other.
-const PARTED: char = '|';
+/// Separates the namespaces of nested agents.
+const SEPARATOR: char = '|';
 
-/// The newest state of an agent inside a call. It has a history while it works, of which only this is kept.
+/// Newest state of an agent inside a call. Earlier states of such an agent are not stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NestedState {
-    /// Greater as text than all before it.
+    /// Id of the checkpoint; greater as text than all earlier ones.
     pub checkpoint_id: CheckpointId,
-    /// The checkpoint it followed.
+    /// Checkpoint that it follows.
     pub parent_id: Option<CheckpointId>,
-    /// What made it.
+    /// Source of the checkpoint.
     pub source: CheckpointSource,
-    /// -1 for the input, then counting.
+    /// Step: -1 for the input, then increasing by one.
     pub step: i64,
-    /// Nodes that are due, which may have agents inside in their turn; empty when the agent is done.
+    /// Pending nodes, which may contain nested agents; empty if the agent has completed.
     pub next: Vec<PendingTask>,
-    /// Where the agent's machine stands, and what the call keeps of it.
+    /// State machine of the agent, with the data of its call.
     pub machine: Option<Value>,
-    /// The state.
+    /// State of the agent.
     pub state: Arc<ThreadState>,
-    /// When.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
 }
 
-/// States of agents inside of calls, by the ids of the tasks that make the calls.
+/// States of nested agents by the ids of the tasks that make the calls.
 pub type NestedStates = HashMap<String, Arc<NestedState>>;
 
 impl NestedState {
-    /// The facts as they would be of a checkpoint of its own, inside of one with `outer` facts.
+    /// Converts this state to the metadata of a checkpoint nested in the one with `outer` metadata.
     pub fn meta(&self, outer: &CheckpointMeta) -> CheckpointMeta {
         CheckpointMeta {
             checkpoint_id: self.checkpoint_id.clone(),
@@ -55,7 +56,7 @@ impl NestedState {
         }
     }
 
-    /// The same with the state.
+    /// Converts this state to a snapshot nested in the checkpoint with `outer` metadata.
     pub fn snapshot(&self, outer: &CheckpointMeta) -> Snapshot {
         Snapshot {
             meta: self.meta(outer),
@@ -66,7 +67,7 @@ impl NestedState {
 }
 
 impl PendingTask {
-    /// A task that nobody has worked at.
+    /// Creates a task that has not started.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -77,24 +78,24 @@ impl PendingTask {
         }
     }
 
-    /// `node:task id`.
+    /// Returns the namespace `node:task id`.
     pub fn namespace(&self) -> String {
         format!("{}:{}", self.name, self.id)
     }
 
-    /// Lets tasks that are still due keep the agents inside of them.
+    /// Copies nested agents from `before` to the tasks of `next` that are still pending.
     pub fn carry_over(next: &mut [Self], before: &[Self]) {
-        for held in before.iter().filter(|held| held.nested.is_some()) {
+        for earlier in before.iter().filter(|earlier| earlier.nested.is_some()) {
             if let Some(task) = next
                 .iter_mut()
-                .find(|task| task.id == held.id && task.nested.is_none())
+                .find(|task| task.id == earlier.id && task.nested.is_none())
             {
-                task.nested.clone_from(&held.nested);
+                task.nested.clone_from(&earlier.nested);
             }
         }
     }
 
-    /// The agents inside of these tasks.
+    /// Returns the nested agents of these tasks.
     pub fn nested_states(next: &[Self]) -> NestedStates {
         next.iter()
             .filter_map(|task| Some((task.id.clone(), task.nested.clone()?)))
@@ -102,26 +103,27 @@ impl PendingTask {
     }
 }
 
-/// Where a checkpoint stands: at the thread itself, or inside of calls.
+/// Path of a checkpoint: directly in the thread, or inside nested calls.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CheckpointPlace {
-    /// Empty for the thread's own; else the namespaces of the calls, from outside in.
+pub struct CheckpointPath {
+    /// Namespaces of the calls from outermost to innermost; empty for a checkpoint of the thread
+    /// itself.
     pub namespace: String,
-    /// The checkpoints it is inside of, with their namespaces, from outside in.
+    /// Enclosing checkpoints with their namespaces, from outermost to innermost.
     pub above: Vec<(String, CheckpointId)>,
 }
 
-impl CheckpointPlace {
-    /// The place inside of a task that is due at the checkpoint `at` of this place.
+impl CheckpointPath {
+    /// Returns the path inside a task that is pending at the checkpoint `at` of this path.
     pub fn inside(&self, at: &CheckpointId, task: &str) -> Self {
-        let held = (self.namespace.clone(), at.clone());
+        let earlier = (self.namespace.clone(), at.clone());
         Self {
             namespace: within(&self.namespace, task),
-            above: self.above.iter().cloned().chain([held]).collect(),
+            above: self.above.iter().cloned().chain([earlier]).collect(),
         }
     }
 
-    /// The ids of the checkpoints it is inside of, by namespace.
+    /// Returns the ids of the enclosing checkpoints by namespace.
     pub fn parents(&self) -> Map<String, Value> {
         self.above
             .iter()
@@ -129,7 +131,8 @@ impl CheckpointPlace {
             .collect()
     }
 
-    /// How clients name a checkpoint here; without an id, whichever is the newest.
+    /// Returns the reference by which clients name a checkpoint at this path; without an id, the
+    /// newest one.
     pub fn reference(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("checkpoint_id".to_owned(), json!(id));
@@ -139,7 +142,8 @@ impl CheckpointPlace {
         fields
     }
 
-    /// The ids from outside in, down to the checkpoint's own; none for the thread's own, which is inside of nothing.
+    /// Returns the ids of the enclosing checkpoints from outermost to innermost, and `id` as the
+    /// last one. `None` for a path that is not nested.
     pub fn map(&self, id: Option<&CheckpointId>) -> Option<Value> {
         let id = id.filter(|_| !self.above.is_empty())?;
         let mut map = self.parents();
@@ -148,132 +152,33 @@ impl CheckpointPlace {
     }
 }
 
-/// A namespace inside of another.
+/// Joins a namespace with the one inside it.
 pub fn within(outer: &str, inner: &str) -> String {
     if outer.is_empty() {
         inner.to_owned()
     } else {
-        format!("{outer}{PARTED}{inner}")
+        format!("{outer}{SEPARATOR}{inner}")
     }
 }
 
-/// The agent that a namespace names, inside of a checkpoint with these facts, with its place.
-pub fn nested_at(outer: &CheckpointMeta, namespace: &str) -> Option<(Snapshot, CheckpointPlace)> {
-    let mut place = CheckpointPlace::default();
-    let mut found: Option<Arc<NestedState>> = None;
-    for part in namespace.split(PARTED) {
-        let (next, at) = found
+/// Finds the nested agent that a namespace names, inside a checkpoint with this metadata, and its
+/// path.
+pub fn nested_at(outer: &CheckpointMeta, namespace: &str) -> Option<(Snapshot, CheckpointPath)> {
+    let mut path = CheckpointPath::default();
+    let mut nested_state: Option<Arc<NestedState>> = None;
+    for part in namespace.split(SEPARATOR) {
+        let (next, at) = nested_state
             .as_ref()
-            .map_or((&outer.next, &outer.checkpoint_id), |held| {
-                (&held.next, &held.checkpoint_id)
+            .map_or((&outer.next, &outer.checkpoint_id), |nested| {
+                (&nested.next, &nested.checkpoint_id)
             });
         let task = next.iter().find(|task| task.namespace() == part)?;
-        place = place.inside(at, part);
-        found = Some(task.nested.clone()?);
+        path = path.inside(at, part);
+        nested_state = Some(task.nested.clone()?);
     }
-    found.map(|held| (held.snapshot(outer), place))
+    nested_state.map(|nested| (nested.snapshot(outer), path))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::messages::Message;
-
-    fn id(n: u8) -> CheckpointId {
-        CheckpointId::parse(format!("c{n}")).unwrap()
-    }
-
-    fn holding(name: &str, n: u8, next: Vec<PendingTask>) -> PendingTask {
-        let state = ThreadState::restored([(1, Message::human(name))], Default::default());
-        let nested = NestedState {
-            checkpoint_id: id(n),
-            parent_id: None,
-            source: CheckpointSource::Loop,
-            step: 1,
-            next,
-            machine: Some(json!({ "at": "tools" })),
-            state: Arc::new(state),
-            created_at: DateTime::UNIX_EPOCH,
-        };
-        PendingTask {
-            nested: Some(Arc::new(nested)),
-            ..PendingTask::new(name, "tools")
-        }
-    }
-
-    #[test]
-    fn an_agent_is_found_by_its_namespace_however_deep_it_is() {
-        let outer = CheckpointMeta {
-            checkpoint_id: id(1),
-            thread_id: ThreadId::parse("t").unwrap(),
-            parent_id: None,
-            run_id: None,
-            source: CheckpointSource::Loop,
-            step: 1,
-            next: vec![
-                PendingTask::new("x", "tools"),
-                holding("a", 2, vec![holding("b", 3, vec![])]),
-            ],
-            machine: None,
-            metadata: Map::new(),
-            created_at: DateTime::UNIX_EPOCH,
-        };
-        let (snapshot, place) = nested_at(&outer, "tools:a|tools:b").unwrap();
-        assert_eq!(
-            (
-                snapshot.meta.checkpoint_id,
-                snapshot.state.messages()[0].content.text()
-            ),
-            (id(3), "b".to_owned())
-        );
-        assert_eq!(
-            place.parents(),
-            Map::from_iter([
-                (String::new(), json!("c1")),
-                ("tools:a".to_owned(), json!("c2"))
-            ])
-        );
-        assert_eq!(
-            nested_at(&outer, "tools:a").unwrap().1.map(Some(&id(2))),
-            Some(json!({ "": "c1", "tools:a": "c2" }))
-        );
-        for stranger in [
-            "",
-            "tools:x",
-            "tools:b",
-            "tools:a|",
-            "tools:a|tools:a",
-            "|tools:a",
-        ] {
-            assert!(nested_at(&outer, stranger).is_none(), "{stranger}");
-        }
-    }
-
-    #[test]
-    fn a_task_comes_back_from_its_json_with_the_agent_inside() {
-        let task = holding("a", 2, vec![holding("b", 3, vec![])]);
-        let read: PendingTask = serde_json::from_value(json!(task)).unwrap();
-        assert_eq!(read, task);
-        assert!(
-            json!(PendingTask::new("x", "tools"))
-                .get("nested")
-                .is_none()
-        );
-    }
-
-    #[test]
-    fn only_tasks_that_stay_due_keep_the_agents_inside() {
-        let before = [holding("a", 2, vec![]), holding("b", 3, vec![])];
-        let mut next = vec![
-            PendingTask::new("b", "tools"),
-            PendingTask::new("c", "tools"),
-        ];
-        PendingTask::carry_over(&mut next, &before);
-        assert_eq!(
-            next.iter()
-                .map(|task| task.nested.is_some())
-                .collect::<Vec<_>>(),
-            [true, false]
-        );
-    }
-}
+#[path = "nested_tests.rs"]
+mod tests;

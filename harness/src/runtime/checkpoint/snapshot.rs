@@ -1,4 +1,5 @@
-//! What a checkpoint says, and the pure functions between a state and its place in the message log.
+//! Content of a checkpoint, and the pure functions between a state and its positions in the message
+//! log.
 
 use std::sync::Arc;
 
@@ -15,119 +16,122 @@ use crate::state::ThreadState;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRange(pub u64, pub u64);
 
-/// What made a checkpoint.
+/// Source of a checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckpointSource {
-    /// A run's input.
+    /// Input of a run.
     Input,
-    /// A step of a run.
+    /// Step of a run.
     Loop,
-    /// A change from outside a run.
+    /// Update from outside a run.
     Update,
-    /// A copy of an older checkpoint.
+    /// Copy of an older checkpoint.
     Fork,
 }
 
-/// A node that is due, and what it waits for.
+/// A pending node and the interrupts it waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingTask {
-    /// Stable while the task is due.
+    /// Id, stable while the task is pending.
     pub id: String,
-    /// The node.
+    /// Name of the node.
     pub name: String,
-    /// Questions to a person, as `[{"value": .., "id": ..}]`.
+    /// Questions to the user, as `[{"value": .., "id": ..}]`.
     #[serde(default)]
     pub interrupts: Vec<Value>,
-    /// Why the node did not finish, when it was tried.
+    /// Error of the last execution, if it failed.
     #[serde(default)]
     pub error: Option<String>,
-    /// The agent that its call has set to work.
+    /// Nested agent that the task's call started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nested: Option<Arc<NestedState>>,
 }
 
-/// The name of a node that is due.
+/// Name of a pending node.
 pub type PendingNode = String;
 
-/// Facts about a checkpoint besides the state.
+/// Metadata of a checkpoint, without the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointMeta {
-    /// Its id; greater as text than all before it.
+    /// Id of the checkpoint; greater as text than all earlier ones.
     pub checkpoint_id: CheckpointId,
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: ThreadId,
-    /// The checkpoint it follows.
+    /// Checkpoint that it follows.
     pub parent_id: Option<CheckpointId>,
-    /// The run that wrote it.
+    /// Run that wrote it.
     pub run_id: Option<RunId>,
-    /// What made it.
+    /// Source of the checkpoint.
     pub source: CheckpointSource,
-    /// -1 for an input, then counting.
+    /// Step: -1 for an input, then increasing by one.
     pub step: i64,
-    /// Nodes that are due; empty when the agent is done.
+    /// Pending tasks; empty if the agent has completed.
     pub next: Vec<PendingTask>,
-    /// Where the agent's own machine stands, for a later resume.
+    /// State machine of the agent, for a later resume.
     pub machine: Option<Value>,
-    /// Free metadata shown to clients.
+    /// Additional metadata, visible to clients.
     pub metadata: Map<String, Value>,
-    /// When.
+    /// Time of creation.
     pub created_at: DateTime<Utc>,
 }
 
-/// A checkpoint to be written: facts, channels, where the messages stand, and those that are new.
+/// A checkpoint to be written: metadata, channels, layout of the messages, and the new messages.
 #[derive(Debug, Clone)]
 pub struct CheckpointWrite {
-    /// Facts.
+    /// Metadata of the checkpoint.
     pub meta: CheckpointMeta,
-    /// Channel values, `messages` left out.
+    /// Channel values, without `messages`.
     pub channels: Map<String, Value>,
-    /// The message list as ranges of the log.
+    /// Message list as ranges of the log.
     pub layout: Vec<LogRange>,
-    /// Messages that join the log with this checkpoint, with their places.
+    /// Messages that are appended to the log with this checkpoint, with their positions.
     pub new_messages: Vec<(u64, Message)>,
-    /// Whether the checkpoint is there already: then only what is due there, and the machine, are written anew.
+    /// `true` if the checkpoint already exists: then only its pending tasks and state machine are
+    /// rewritten.
     pub amends: bool,
 }
 
-/// A checkpoint as it was read.
+/// A checkpoint read from the store.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Facts.
+    /// Metadata of the checkpoint.
     pub meta: CheckpointMeta,
-    /// The state, every message with its place.
+    /// State, every message with its position in the log.
     pub state: ThreadState,
-    /// The greatest place used in the thread's log so far, by any checkpoint.
+    /// Greatest position used in the thread's log so far, by any checkpoint.
     pub log_tail: u64,
 }
 
-/// The ranges that a layout may have besides one for each [`MESSAGES_PER_RANGE`] messages, before the log is compacted.
+/// Number of ranges that a layout may have in addition to one per [`MESSAGES_PER_RANGE`] messages
+/// before the log is compacted.
 const MAX_RANGES: usize = 64;
 /// Ranges grow in proportion to messages until the log is compacted, so compaction writes each message a bounded number of times.
 const MESSAGES_PER_RANGE: usize = 8;
 
 impl CheckpointWrite {
-    /// Plans the write of `state`: new messages get the places after `log_tail`, and the state learns them.
+    /// Plans the write of `state`: new messages get the positions after `log_tail`, and the state
+    /// is updated with them.
     ///
-    /// A fragmented list, of more ranges than 64 and one for each eight messages, is written to the end of the log as a whole.
-    /// Older checkpoints keep the places they name.
+    /// A fragmented list, of more than 64 ranges plus one per eight messages, is written to the end
+    /// of the log as a whole. Older checkpoints keep their positions.
     pub fn plan(meta: CheckpointMeta, state: &mut ThreadState, log_tail: &mut u64) -> Self {
         if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE
         {
             state.forget_log_places();
         }
         let mut new_messages = Vec::new();
-        let mut places = Vec::with_capacity(state.messages().len());
-        for (message, place) in state.messages().iter().zip(state.log_places()) {
-            let place = place.unwrap_or_else(|| {
+        let mut positions = Vec::with_capacity(state.messages().len());
+        for (message, position) in state.messages().iter().zip(state.log_places()) {
+            let position = position.unwrap_or_else(|| {
                 *log_tail += 1;
                 new_messages.push((*log_tail, message.clone()));
                 *log_tail
             });
-            places.push(place);
+            positions.push(position);
         }
-        let layout = layout_of(&places);
-        state.set_log_places(places);
+        let layout = layout_of(&positions);
+        state.set_log_places(positions);
         let channels = state
             .channels()
             .iter()
@@ -142,8 +146,9 @@ impl CheckpointWrite {
         }
     }
 
-    /// The write that makes `earlier` needless: it follows what that one followed, and brings its messages along. One of the
-    /// same id has the same place in the history already.
+    /// Merges this write with `earlier`, which was not written yet and is replaced: this write gets
+    /// the parent and the messages of `earlier`. A write with the same checkpoint id already has
+    /// the same parent.
     #[must_use]
     pub fn instead_of(mut self, earlier: Self) -> Self {
         self.meta.parent_id = earlier.meta.parent_id;
@@ -153,29 +158,29 @@ impl CheckpointWrite {
     }
 }
 
-/// Counts the runs of consecutive places among the messages that are stored.
-fn ranges_of(places: &[Option<u64>]) -> usize {
-    let mut stored = places.iter().flatten();
+/// Counts the runs of consecutive positions among the stored messages.
+fn ranges_of(positions: &[Option<u64>]) -> usize {
+    let mut stored = positions.iter().flatten();
     let Some(mut last) = stored.next() else {
         return 0;
     };
-    let breaks = stored.filter(|place| std::mem::replace(&mut last, place) + 1 != **place);
+    let breaks = stored.filter(|position| std::mem::replace(&mut last, position) + 1 != **position);
     1 + breaks.count()
 }
 
-/// Runs of consecutive places, in list order.
-pub fn layout_of(places: &[u64]) -> Vec<LogRange> {
+/// Groups positions into runs of consecutive ones, in list order.
+pub fn layout_of(positions: &[u64]) -> Vec<LogRange> {
     let mut ranges: Vec<LogRange> = Vec::new();
-    for &place in places {
+    for &position in positions {
         match ranges.last_mut() {
-            Some(LogRange(_, last)) if *last + 1 == place => *last = place,
-            _ => ranges.push(LogRange(place, place)),
+            Some(LogRange(_, last)) if *last + 1 == position => *last = position,
+            _ => ranges.push(LogRange(position, position)),
         }
     }
     ranges
 }
 
-/// The places that `layout` stands for.
+/// Returns the positions that `layout` represents.
 pub fn expand(layout: &[LogRange]) -> impl Iterator<Item = u64> + '_ {
     layout
         .iter()
@@ -189,8 +194,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_layout_expands_to_the_places_it_was_made_of(places in proptest::collection::vec(0_u64..50, 0..60)) {
-            prop_assert_eq!(expand(&layout_of(&places)).collect::<Vec<_>>(), places);
+        fn layout_expands_to_its_positions(positions in proptest::collection::vec(0_u64..50, 0..60)) {
+            prop_assert_eq!(expand(&layout_of(&positions)).collect::<Vec<_>>(), positions);
         }
     }
 
@@ -209,7 +214,7 @@ mod tests {
         }
     }
 
-    /// A list of messages at every `step`th place of the log.
+    /// Creates a state whose messages are at every `step`th position of the log.
     fn at_every(step: u64, count: u64) -> ThreadState {
         ThreadState::restored(
             (0..count).map(|n| (1 + step * n, Message::human(n.to_string()))),
@@ -234,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn few_fragments_stay_where_they_are() {
+    fn few_fragments_are_not_compacted() {
         let mut state = at_every(2, 70);
         let write = CheckpointWrite::plan(meta(), &mut state, &mut 140);
         assert_eq!((write.layout.len(), write.new_messages.len()), (70, 0));
@@ -242,7 +247,7 @@ mod tests {
 
     #[test]
     fn an_append_only_conversation_is_one_range() {
-        let places: Vec<u64> = (1..=4_000).collect();
-        assert_eq!(layout_of(&places), vec![LogRange(1, 4_000)]);
+        let positions: Vec<u64> = (1..=4_000).collect();
+        assert_eq!(layout_of(&positions), vec![LogRange(1, 4_000)]);
     }
 }

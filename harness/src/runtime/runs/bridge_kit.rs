@@ -1,4 +1,4 @@
-//! A stream bridge for tests: it writes down how streams are ended, and is out of order as it is told.
+//! Stream bridge for tests. It records how streams end, and fails on request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,38 +14,38 @@ use crate::runtime::stream_bridge::{
     TerminalKind,
 };
 
-/// Another bridge, watched.
+/// Wrapper that records calls to another bridge.
 #[derive(Debug)]
-pub(super) struct WatchedBridge {
+pub(super) struct RecordingBridge {
     bridge: Arc<dyn StreamBridge>,
-    /// How streams were ended, in order.
+    /// Ends of streams, in order.
     pub(super) ends: Mutex<Vec<String>>,
-    /// Ends reach nobody, for ever.
-    pub(super) hangs: AtomicBool,
-    /// As many viewers are sent away.
-    pub(super) sends_away: AtomicU32,
+    /// If set, calls that end a stream never return.
+    pub(super) blocks_terminal: AtomicBool,
+    /// Number of subscriptions that will be rejected.
+    pub(super) rejected_subscribes: AtomicU32,
 }
 
-impl WatchedBridge {
+impl RecordingBridge {
     pub(super) fn over(bridge: Arc<dyn StreamBridge>) -> Arc<Self> {
         Arc::new(Self {
             bridge,
             ends: Mutex::default(),
-            hangs: AtomicBool::new(false),
-            sends_away: AtomicU32::new(0),
+            blocks_terminal: AtomicBool::new(false),
+            rejected_subscribes: AtomicU32::new(0),
         })
     }
 
-    async fn note(&self, end: String) {
+    async fn record_end(&self, end: String) {
         self.ends.lock().push(end);
-        if self.hangs.load(Ordering::Relaxed) {
+        if self.blocks_terminal.load(Ordering::Relaxed) {
             std::future::pending().await
         }
     }
 }
 
 #[async_trait]
-impl StreamBridge for WatchedBridge {
+impl StreamBridge for RecordingBridge {
     async fn publish(
         &self,
         key: &StreamKey,
@@ -61,7 +61,7 @@ impl StreamBridge for WatchedBridge {
         kind: TerminalKind,
         data: Option<Bytes>,
     ) -> Result<(), BridgeError> {
-        self.note(format!("{kind:?} by attempt {}", key.attempt))
+        self.record_end(format!("{kind:?} by attempt {}", key.attempt))
             .await;
         self.bridge.publish_terminal(key, kind, data).await
     }
@@ -72,9 +72,10 @@ impl StreamBridge for WatchedBridge {
         from: ResumeFrom,
         heartbeat: Duration,
     ) -> Result<Subscription, BridgeError> {
-        let left = self.sends_away.load(Ordering::Relaxed);
-        if left > 0 {
-            self.sends_away.store(left - 1, Ordering::Relaxed);
+        let remaining = self.rejected_subscribes.load(Ordering::Relaxed);
+        if remaining > 0 {
+            self.rejected_subscribes
+                .store(remaining - 1, Ordering::Relaxed);
             return Err(BridgeError::Transport("away".to_owned()));
         }
         self.bridge.subscribe(run_id, from, heartbeat).await
@@ -85,7 +86,7 @@ impl StreamBridge for WatchedBridge {
     }
 
     async fn cancel(&self, run_id: &RunId) {
-        self.note("cancelled".to_owned()).await;
+        self.record_end("cancelled".to_owned()).await;
         self.bridge.cancel(run_id).await;
     }
 

@@ -1,4 +1,4 @@
-//! What callers of the facade are told when a verb does not work.
+//! Errors of the facade.
 
 use super::status::RunStatus;
 use super::store::{AdmitError, StoreError};
@@ -8,45 +8,45 @@ use crate::runtime::checkpoint::CheckpointError;
 use crate::runtime::stream_bridge::BridgeError;
 use crate::state::StateError;
 
-/// Why a verb was refused or failed. Nothing has changed unless the variant says so.
+/// Error of a facade call. The call had no effect unless the variant states otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The run was not admitted.
     #[error(transparent)]
     Admit(#[from] AdmitError),
-    /// The assistant cannot be had.
+    /// The assistant does not exist or cannot be assembled.
     #[error(transparent)]
     Assistant(#[from] UnknownAssistant),
-    /// No such run, or somebody else's.
+    /// The run does not exist or belongs to another user.
     #[error("run {0} not found")]
     NotFound(RunId),
-    /// The run is over.
+    /// The run has ended and cannot be cancelled.
     #[error("run {run_id} is not cancellable (status: {status})")]
     NotCancellable {
-        /// The run.
+        /// Id of the run.
         run_id: RunId,
-        /// How it ended.
+        /// Terminal status of the run.
         status: RunStatus,
     },
-    /// The run is still active, so it cannot be deleted.
+    /// The run is active and cannot be deleted.
     #[error("run {0} is still active")]
     StillActive(RunId),
-    /// No such checkpoint on the thread.
+    /// The thread has no such checkpoint.
     #[error("checkpoint {0} not found")]
     CheckpointNotFound(CheckpointId),
-    /// The input has more messages than one request may bring.
+    /// The input has more messages than one request may contain.
     #[error("the request has {count} messages; one request may bring {limit}")]
     TooManyMessages {
-        /// The number of messages in the request.
+        /// Number of messages in the request.
         count: usize,
-        /// The configured limit.
+        /// Configured limit.
         limit: usize,
     },
-    /// The input cannot become part of the thread's state.
+    /// The input cannot be merged into the thread's state.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The process is shutting down and takes no new runs.
+    /// The process shuts down and accepts no new runs.
     #[error("the runtime is shutting down")]
     ShuttingDown,
     /// A store failed.

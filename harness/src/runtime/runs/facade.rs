@@ -1,4 +1,4 @@
-//! The nine verbs of the runtime, and nothing else: each reads as the way of one request.
+//! Entry points of the runtime: creating, following, waiting for, cancelling and deleting runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,22 +7,23 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
+use super::active_run::StopSignal;
+use super::dispatcher;
 use super::error::RunError;
-use super::live::Stop;
-use super::membership::{self, LeaseView};
 use super::message_limits;
-use super::parts::{RunLimits, RuntimeParts};
+use super::node_lease::{self, LeaseStatus};
 use super::planner::plan;
-use super::queue;
+use super::ports::{RunLimits, RuntimePorts};
 use super::record::{RunCompletionData, RunRecord};
 use super::recovery;
 use super::registry::{Admission, RunRegistry, RunTicket};
 use super::spec::{CancelAction, RunSpec};
 use super::status::RunStatus;
-use super::store::{Recipe, RunListQuery, RunStanding, StoreError};
+use super::store::{RunListQuery, StoreError, StoredRunRequest, UnfinishedRun};
 use super::stream_service::{self, RunStream};
 use super::supervisor::{RunHandle, launch};
-use super::thread_service::{self, ThreadCursor, ThreadItem};
+use super::thread_cursor::ThreadCursor;
+use super::thread_service::{self, ThreadItem};
 use super::wait_service::{self, WaitOutcome};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::{self, ActorContext, Owner};
@@ -30,35 +31,37 @@ use crate::runtime::compute::continuing;
 use crate::runtime::stream_bridge::ResumeFrom;
 use crate::runtime::tasks::TaskKind;
 
-/// Creates, follows, cancels, reads and deletes runs.
+/// Facade of the runtime: creates, follows, cancels, reads and deletes runs.
 ///
-/// Every verb acts for the bound actor ([`actor_context`]); another user's run looks as if it did not exist. A created run is
-/// durable before the verb returns, and goes on when its caller goes away.
+/// Every method acts for the bound actor ([`actor_context`]); runs of other users are reported as
+/// not found. A created run is durable before the method returns, and continues if its caller
+/// disconnects.
 #[derive(Debug)]
 pub struct RunsFacade {
-    parts: RuntimeParts,
+    ports: RuntimePorts,
     registry: Arc<RunRegistry>,
 }
 
 impl RunsFacade {
-    /// A runtime of these parts.
-    pub fn new(parts: RuntimeParts, limits: RunLimits) -> Self {
-        let registry = Arc::new(RunRegistry::new(parts.ids.node_id(), limits));
-        Self { parts, registry }
+    /// Creates a runtime from its ports and limits.
+    pub fn new(ports: RuntimePorts, limits: RunLimits) -> Self {
+        let registry = Arc::new(RunRegistry::new(ports.ids.node_id(), limits));
+        Self { ports, registry }
     }
 
-    /// Bounds for runs created from now on.
+    /// Sets the limits for runs that are created from now on.
     pub fn set_limits(&self, limits: RunLimits) {
         *self.registry.limits.write() = limits;
     }
 
-    /// Creates a run that nobody waits for.
+    /// Creates a run without waiting for its end.
     #[tracing::instrument(name = "create_background", skip_all)]
     pub async fn create_background(&self, spec: RunSpec) -> Result<RunRecord, RunError> {
         Ok(self.create(spec).await?.record)
     }
 
-    /// Creates a run and follows it from its first event. `heartbeat` is the longest silence of the stream.
+    /// Creates a run and subscribes to it from its first event. `heartbeat` is the maximum interval
+    /// between two items of the stream.
     #[tracing::instrument(name = "create_and_stream", skip_all)]
     pub async fn create_and_stream(
         &self,
@@ -71,13 +74,13 @@ impl RunsFacade {
             ResumeFrom::Start,
             heartbeat,
             &self.registry,
-            &self.parts,
+            &self.ports,
         )
         .await?;
         Ok((handle.record, stream))
     }
 
-    /// Creates a run and waits for its end. The record is as it was admitted.
+    /// Creates a run and waits for its end. The returned record is that of the admission.
     #[tracing::instrument(name = "create_and_wait", skip_all)]
     pub async fn create_and_wait(
         &self,
@@ -87,21 +90,21 @@ impl RunsFacade {
         Ok((record, outcome.await))
     }
 
-    /// As [`RunsFacade::create_and_wait`] for callers that have something to say before the end: gives the record at once, and the
-    /// outcome when it is there, even of a run whose thread is gone by then.
+    /// Creates a run as [`RunsFacade::create_and_wait`] does, but returns the record at once, with
+    /// a future of the outcome. The future also resolves for a run whose thread was deleted.
     #[tracing::instrument(name = "create_for_waiting", skip_all)]
     pub async fn create_for_waiting(
         &self,
         spec: RunSpec,
     ) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
-        let RunHandle { record, live } = self.create(spec).await?;
-        let (registry, parts) = (self.registry.clone(), self.parts.clone());
+        let RunHandle { record, active } = self.create(spec).await?;
+        let (registry, ports) = (self.registry.clone(), self.ports.clone());
         let waiting = {
             let record = record.clone();
             async move {
-                match live.ended().await {
+                match active.ended().await {
                     Some(outcome) => outcome.into(),
-                    None => wait_service::wait(&record, &registry, &parts)
+                    None => wait_service::wait(&record, &registry, &ports)
                         .await
                         .unwrap_or_else(|error| WaitOutcome::unknown(&error)),
                 }
@@ -110,7 +113,7 @@ impl RunsFacade {
         Ok((record, waiting.boxed()))
     }
 
-    /// Follows a run that exists. Without a thread the run is found by its id alone.
+    /// Subscribes to an existing run. Without a thread, the run is looked up by its id alone.
     #[tracing::instrument(name = "join_stream", skip_all)]
     pub async fn join_stream(
         &self,
@@ -120,10 +123,10 @@ impl RunsFacade {
         heartbeat: Duration,
     ) -> Result<RunStream, RunError> {
         let record = self.find(thread, run).await?;
-        stream_service::subscribe(&record, from, heartbeat, &self.registry, &self.parts).await
+        stream_service::subscribe(&record, from, heartbeat, &self.registry, &self.ports).await
     }
 
-    /// Follows a thread from one run to the next, until the runtime ends.
+    /// Subscribes to all runs of a thread, one after the other. The stream ends at shutdown.
     pub async fn follow_thread(
         &self,
         thread: &ThreadId,
@@ -136,12 +139,12 @@ impl RunsFacade {
             from,
             heartbeat,
             &self.registry,
-            &self.parts,
+            &self.ports,
         )
         .await?)
     }
 
-    /// Waits for the end of a run that exists.
+    /// Waits for the end of an existing run.
     #[tracing::instrument(name = "join_wait", skip_all)]
     pub async fn join_wait(
         &self,
@@ -149,10 +152,11 @@ impl RunsFacade {
         run: &RunId,
     ) -> Result<WaitOutcome, RunError> {
         let record = self.find(thread, run).await?;
-        wait_service::wait(&record, &self.registry, &self.parts).await
+        wait_service::wait(&record, &self.registry, &self.ports).await
     }
 
-    /// Asks a run to stop, and with `wait` stays until it has. A run that is stopping already may be asked again.
+    /// Requests a run to stop and, with `wait`, waits until it has ended. May be called again for a
+    /// run that is already stopping.
     #[tracing::instrument(name = "cancel", skip_all)]
     pub async fn cancel(
         &self,
@@ -170,178 +174,185 @@ impl RunsFacade {
         }
         if !record.status.is_terminal() {
             self.registry
-                .request_cancel(run, action, &self.parts)
+                .request_cancel(run, action, &self.ports)
                 .await?;
             if wait {
-                wait_service::until_over(&record, &self.registry, &self.parts).await?;
+                wait_service::wait_until_ended(&record, &self.registry, &self.ports).await?;
             }
         }
         self.find(thread, run).await
     }
 
-    /// One run.
+    /// Returns one run.
     pub async fn get_run(
         &self,
         thread: Option<&ThreadId>,
         run: &RunId,
     ) -> Result<Option<RunRecord>, RunError> {
-        let found = self.parts.query.get(run, &owner()).await?;
-        Ok(found
+        let stored = self.ports.query.get(run, &owner()).await?;
+        Ok(stored
             .filter(|record| thread.is_none_or(|thread| record.thread_id == *thread))
             .map(|record| self.overlay(record)))
     }
 
-    /// A thread's runs, newest first.
+    /// Lists the runs of a thread, newest first.
     pub async fn list_runs(
         &self,
         thread: &ThreadId,
         query: &RunListQuery,
     ) -> Result<Vec<RunRecord>, RunError> {
-        let found = self.parts.query.list(thread, query, &owner()).await?;
-        Ok(found
+        let stored = self.ports.query.list(thread, query, &owner()).await?;
+        Ok(stored
             .into_iter()
             .map(|record| self.overlay(record))
             .collect())
     }
 
-    /// Where the actor's runs stand that are not over, of one thread or of all, in the order of their making.
+    /// Lists the actor's unfinished runs of one thread or of all threads, oldest first.
     pub async fn unfinished_runs(
         &self,
         thread: Option<&ThreadId>,
-    ) -> Result<Vec<RunStanding>, RunError> {
-        let mut found = self.parts.query.standing(thread, &owner()).await?;
-        for run in &mut found {
+    ) -> Result<Vec<UnfinishedRun>, RunError> {
+        let mut stored = self.ports.query.standing(thread, &owner()).await?;
+        for run in &mut stored {
             run.status = self
                 .registry
-                .live(&run.run_id)
-                .map_or(run.status, |live| live.status());
+                .active(&run.run_id)
+                .map_or(run.status, |active| active.status());
         }
-        Ok(found)
+        Ok(stored)
     }
 
-    /// Where all runs stand that are not over, whoever has them.
-    pub async fn load(&self) -> Result<Vec<RunStanding>, RunError> {
-        Ok(self.parts.query.standing(None, &Owner::None).await?)
+    /// Lists the unfinished runs of all users.
+    pub async fn load(&self) -> Result<Vec<UnfinishedRun>, RunError> {
+        Ok(self.ports.query.standing(None, &Owner::None).await?)
     }
 
-    /// Removes a finished run with its events and checkpoints.
+    /// Deletes an ended run with its events and checkpoints.
     pub async fn delete_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<(), RunError> {
         let record = self.find(thread, run).await?;
         if !record.status.is_terminal() {
             return Err(RunError::StillActive(record.run_id));
         }
-        self.parts.bridge.cleanup(run, Duration::ZERO).await;
-        if self.parts.delete.delete(run).await? {
+        self.ports.bridge.cleanup(run, Duration::ZERO).await;
+        if self.ports.delete.delete(run).await? {
             Ok(())
         } else {
             Err(RunError::NotFound(record.run_id))
         }
     }
 
-    /// Joins the processes that work on the store, goes on with what a former one left unfinished, and with what waited there.
-    /// Called once, before the first request. Gives the number of runs that were left.
+    /// Registers this process, resumes orphaned runs and starts the dispatcher of queued runs.
+    /// Called once, before the first request. Returns the number of orphaned runs.
     pub async fn recover(&self) -> Result<usize, RunError> {
         let lease = self.registry.limits.read().lease;
-        membership::join(&self.registry, lease, &self.parts).await?;
-        recovery::find_waiting(&self.registry, &self.parts).await?;
-        let left = queue::take_over(&self.registry, &self.parts).await?;
-        queue::open(&self.registry, &self.parts);
-        Ok(left)
+        node_lease::join(&self.registry, lease, &self.ports).await?;
+        recovery::register_queued(&self.registry, &self.ports).await?;
+        let orphaned = dispatcher::take_over(&self.registry, &self.ports).await?;
+        dispatcher::start(&self.registry, &self.ports);
+        Ok(orphaned)
     }
 
-    /// As [`RunsFacade::recover`], for a process that makes only runs of its own and leaves what waits to others. What a former one
-    /// left unfinished it goes on with only where it has the store for itself: nobody else would, and its thread would stay busy.
+    /// Registers this process as [`RunsFacade::recover`] does, for a process that executes only the
+    /// runs it creates. Queued runs are started by other processes. Orphaned runs are taken over
+    /// only in an exclusive store: no other process would resume them, and their threads would stay
+    /// busy.
     pub async fn join(&self) -> Result<usize, RunError> {
         let lease = self.registry.limits.read().lease;
-        membership::join(&self.registry, lease, &self.parts).await?;
-        if self.registry.membership.is_shared() {
+        node_lease::join(&self.registry, lease, &self.ports).await?;
+        if self.registry.node_lease.is_shared() {
             return Ok(0);
         }
-        queue::take_over(&self.registry, &self.parts).await
+        dispatcher::take_over(&self.registry, &self.ports).await
     }
 
-    /// Gives every run executed here back for another process, or the next one, to go on with, as shutdown does when its patience
-    /// ends. What a run has reached is durable first.
-    pub fn hand_over_all(&self) {
-        for (_, live) in self.registry.live.executed() {
-            live.stop(Stop::HandOver);
+    /// Releases every run that is executed here, so that another process or the next start resumes
+    /// it. Shutdown calls this when its grace period ends. The progress of each run is stored
+    /// before its release.
+    pub fn release_all(&self) {
+        for (_, active) in self.registry.active.executed() {
+            active.stop(StopSignal::Release);
         }
     }
 
-    /// How this process stands with its lease, where others may work on the same store.
-    pub fn lease(&self) -> Option<LeaseView> {
-        self.registry.membership.lease()
+    /// Returns the state of this process's lease, or `None` if the store is exclusive.
+    pub fn lease(&self) -> Option<LeaseStatus> {
+        self.registry.node_lease.lease()
     }
 
-    /// Whether another process has taken the store of this one, which it must not share with it: none is admitted here then.
+    /// Reports whether another process has taken the store lock of this one. This process admits no
+    /// runs then.
     pub fn is_displaced(&self) -> bool {
-        self.registry.membership.is_displaced()
+        self.registry.node_lease.is_displaced()
     }
 
-    /// How many runs are executed here.
+    /// Returns the number of runs that are executed here.
     pub fn live_runs(&self) -> usize {
-        self.registry.live.executed().len()
+        self.registry.active.executed().len()
     }
 
-    /// The ports, for callers that read beside runs.
-    pub fn parts(&self) -> &RuntimeParts {
-        &self.parts
+    /// Returns the ports, for callers that read other data than runs.
+    pub fn parts(&self) -> &RuntimePorts {
+        &self.ports
     }
 
-    /// The way every run goes: plan, admit, launch, or wait to be launched.
+    /// Creates a run: plans it, admits it, and launches or queues it.
     async fn create(&self, mut spec: RunSpec) -> Result<RunHandle, RunError> {
-        if self.parts.tasks.token().is_cancelled() {
+        if self.ports.tasks.token().is_cancelled() {
             return Err(RunError::ShuttingDown);
         }
         if self.is_displaced() {
             return Err(StoreError::Unavailable(
-                "another process has taken the store of this one".to_owned(),
+                "another process has taken the store lock".to_owned(),
             )
             .into());
         }
         let actor = actor_context::current()
             .unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
         let agent = self
-            .parts
+            .ports
             .agents
             .resolve(&spec.assistant, &spec.config.options)
             .await?;
-        let recipe = recipe_of(&mut spec, &actor);
+        let recipe = stored_request(&mut spec, &actor);
         let limits = *self.registry.limits.read();
-        message_limits::check(&spec, &limits, &self.parts).await?;
-        let plan = plan(spec, agent, actor, &limits, &*self.parts.ids);
-        if let Some(wanted) = &plan.checkpoint
+        message_limits::check(&spec, &limits, &self.ports).await?;
+        let plan = plan(spec, agent, actor, &limits, &*self.ports.ids);
+        if let Some(requested) = &plan.checkpoint
             && self
-                .parts
+                .ports
                 .checkpointer
-                .get(&plan.thread_id, Some(&wanted.checkpoint_id))
+                .get(&plan.thread_id, Some(&requested.checkpoint_id))
                 .await?
                 .is_none()
         {
-            return Err(RunError::CheckpointNotFound(wanted.checkpoint_id.clone()));
+            return Err(RunError::CheckpointNotFound(
+                requested.checkpoint_id.clone(),
+            ));
         }
-        // In a task of its own: a caller that goes away must not leave an admitted run that nobody launches.
-        let (registry, parts) = (self.registry.clone(), self.parts.clone());
+        // Admission runs in its own task: a caller that disconnects must not leave an admitted run
+        // that is never launched.
+        let (registry, ports) = (self.registry.clone(), self.ports.clone());
         let admission = async move {
-            Ok(match registry.admit(&plan, recipe, &parts).await? {
-                Admission::Now(ticket) => launch(ticket, plan, &registry, &parts),
-                Admission::Later(RunTicket { record, live }) => {
-                    queue::open(&registry, &parts);
-                    RunHandle { record, live }
+            Ok(match registry.admit(&plan, recipe, &ports).await? {
+                Admission::Ready(ticket) => launch(ticket, plan, &registry, &ports),
+                Admission::Queued(RunTicket { record, active }) => {
+                    dispatcher::start(&registry, &ports);
+                    RunHandle { record, active }
                 }
             })
         };
         let admitted = self
-            .parts
+            .ports
             .tasks
             .spawn(TaskKind::Finish, "admission", continuing(admission))
             .await;
         admitted
-            .map_err(|gone| StoreError::Unavailable(gone.to_string()))?
+            .map_err(|error| StoreError::Unavailable(error.to_string()))?
             .map_err(|panic| StoreError::Failed(panic.to_string()))?
     }
 
-    /// The bounds that hold for new runs.
+    /// Returns the limits of new runs.
     pub fn limits(&self) -> RunLimits {
         *self.registry.limits.read()
     }
@@ -352,10 +363,14 @@ impl RunsFacade {
             .ok_or_else(|| RunError::NotFound(run.clone()))
     }
 
-    /// The store may not have heard yet that a run of this process has begun to work.
+    /// Updates a record from the handle of the run in this process: the status `running` is stored
+    /// with a delay.
     fn overlay(&self, mut record: RunRecord) -> RunRecord {
-        let live = self.registry.live(&record.run_id).map(|live| live.status());
-        if record.status == RunStatus::Starting && live == Some(RunStatus::Running) {
+        let active = self
+            .registry
+            .active(&record.run_id)
+            .map(|active| active.status());
+        if record.status == RunStatus::Starting && active == Some(RunStatus::Running) {
             record.status = RunStatus::Running;
         }
         if !record.status.is_terminal() {
@@ -365,13 +380,13 @@ impl RunsFacade {
     }
 }
 
-/// The request without what the run's record has of it.
-fn recipe_of(spec: &mut RunSpec, actor: &ActorContext) -> Arc<Recipe> {
+/// Builds the stored request of a run, without the fields that are part of its record.
+fn stored_request(spec: &mut RunSpec, actor: &ActorContext) -> Arc<StoredRunRequest> {
     let (metadata, kwargs) = (
         std::mem::take(&mut spec.metadata),
         std::mem::take(&mut spec.kwargs),
     );
-    let recipe = Recipe {
+    let recipe = StoredRunRequest {
         spec: spec.clone(),
         actor: actor.clone(),
     };
@@ -379,7 +394,7 @@ fn recipe_of(spec: &mut RunSpec, actor: &ActorContext) -> Arc<Recipe> {
     Arc::new(recipe)
 }
 
-/// Whose runs are meant: the bound actor's, or the default user's where an embedding program binds none.
+/// Returns the bound actor's user id as owner, or the default user if no actor is bound.
 fn owner() -> Owner {
     Owner::User(actor_context::effective_user_id())
 }

@@ -1,19 +1,19 @@
-//! Bounds the messages that a request brings, before its run is admitted.
+//! Limits the number of messages in a request before its run is admitted.
 
 use super::error::RunError;
-use super::parts::{RunLimits, RuntimeParts};
-use super::spec::{RunInput, RunScope, RunSpec, Visit};
+use super::ports::{RunLimits, RuntimePorts};
+use super::spec::{GotoTarget, RunInput, RunScope, RunSpec};
 use crate::state::StateUpdate;
 
-/// The number of messages from which on the thread is read to check its length before the run is accepted. The run itself checks
-/// every input, so a shorter one does not cost a read.
+/// Minimum number of messages for which the length of the thread is checked before admission, which
+/// requires a read. The run itself checks every input.
 const CHECKED_BEFORE_ADMISSION: usize = 100;
 
-/// Refuses an input with more messages than one request may bring, or than the thread may hold with it.
+/// Rejects an input with more messages than one request may contain, or than fit into the thread.
 pub(super) async fn check(
     spec: &RunSpec,
     limits: &RunLimits,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> Result<(), RunError> {
     let count = message_count(&spec.input);
     if count > limits.max_input_messages {
@@ -29,14 +29,14 @@ pub(super) async fn check(
     if count < CHECKED_BEFORE_ADMISSION {
         return Ok(());
     }
-    // The thread holds at most as many messages as its log.
-    let log_tail = parts.checkpointer.log_tail(thread_id).await?;
+    // A thread has at most as many messages as its log.
+    let log_tail = ports.checkpointer.log_tail(thread_id).await?;
     if log_tail.saturating_add(count as u64) <= limits.max_thread_messages as u64 {
         return Ok(());
     }
-    let found = parts.checkpointer.get(thread_id, None).await?;
-    let mut state = found.map(|snapshot| snapshot.state).unwrap_or_default();
-    Ok(state.apply_within(update.clone(), limits.max_thread_messages, &*parts.ids)?)
+    let stored = ports.checkpointer.get(thread_id, None).await?;
+    let mut state = stored.map(|snapshot| snapshot.state).unwrap_or_default();
+    Ok(state.apply_within(update.clone(), limits.max_thread_messages, &*ports.ids)?)
 }
 
 fn update(input: &RunInput) -> Option<&StateUpdate> {
@@ -47,13 +47,13 @@ fn update(input: &RunInput) -> Option<&StateUpdate> {
     }
 }
 
-/// Counts the messages of an input, those included that it sends to nodes.
+/// Counts the messages of an input, including those that it sends to nodes.
 fn message_count(input: &RunInput) -> usize {
-    let visits: &[Visit] = match input {
+    let visits: &[GotoTarget] = match input {
         RunInput::Command(command) => &command.goto,
         _ => &[],
     };
-    let sent = |visit: &Visit| {
+    let sent = |visit: &GotoTarget| {
         visit
             .input
             .as_ref()

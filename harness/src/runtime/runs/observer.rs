@@ -1,4 +1,4 @@
-//! Lifecycle events, for those who act on a run's life besides its viewers.
+//! Lifecycle events of runs, and the port that receives them.
 
 use std::time::Duration;
 
@@ -7,52 +7,53 @@ use async_trait::async_trait;
 use super::record::{RunCompletionData, RunRecord, ThreadStatus};
 use crate::ids::{RunId, ThreadId};
 
-/// What happened to a run.
+/// Kind of a lifecycle event.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum LifecycleKind {
-    /// An owner began to work on it.
+    /// An attempt started to execute the run.
     RunStarted,
-    /// It ended well.
+    /// The run succeeded.
     RunCompleted {
-        /// What it added up to.
+        /// Usage and messages of the run.
         completion: RunCompletionData,
-        /// The thread's title, if the run saw one.
+        /// Title of the thread, if it has one.
         title: Option<String>,
     },
-    /// It failed, or ran out of time.
+    /// The run failed or timed out.
     RunFailed {
-        /// Why.
+        /// Error text.
         error: String,
-        /// What it added up to until then.
+        /// Usage and messages of the run until then.
         completion: RunCompletionData,
     },
-    /// It was cancelled.
+    /// The run was cancelled.
     RunCancelled {
-        /// What it added up to until then.
+        /// Usage and messages of the run until then.
         completion: RunCompletionData,
     },
-    /// Its execution here is over and has not ended it: it was given back, taken by another process, deleted, or broke off.
+    /// The execution in this process ended without ending the run: the run was released, taken
+    /// over, or deleted, or the execution was aborted.
     RunLeft,
-    /// The thread's status changed with it.
+    /// The status of the thread changed with the run.
     ThreadStatusUpdated(ThreadStatus),
 }
 
-/// One event of a run's life. Sent after the durable write and before the terminal stream event.
+/// Lifecycle event of a run. Sent after the durable write and before the terminal stream event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunLifecycleEvent {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// Which attempt at it.
+    /// Attempt that the event belongs to, from 1.
     pub attempt: u32,
-    /// What happened.
+    /// Kind and details of the event.
     pub kind: LifecycleKind,
 }
 
-/// The longest that an observer may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of an observer call.
+const OBSERVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl RunLifecycleEvent {
     pub(super) fn of(run: &RunRecord, kind: LifecycleKind) -> Self {
@@ -64,25 +65,26 @@ impl RunLifecycleEvent {
         }
     }
 
-    /// Tells the observer, who gets a bounded time.
-    pub(super) async fn tell(self, observer: &dyn RunObserver) {
-        if tokio::time::timeout(PATIENCE, observer.observe(&self))
+    /// Notifies the observer and waits for at most [`OBSERVE_TIMEOUT`].
+    pub(super) async fn notify(self, observer: &dyn RunObserver) {
+        if tokio::time::timeout(OBSERVE_TIMEOUT, observer.observe(&self))
             .await
             .is_err()
         {
-            tracing::warn!(event = ?self, "the run observer took too long");
+            tracing::warn!(event = ?self, "the run observer timed out");
         }
     }
 }
 
-/// Hears of lifecycle events. It must not fail the run: it deals with its own errors, and it is given a bounded time.
+/// Observer of lifecycle events. It must handle its own errors, so that it never fails a run. Each
+/// call has a timeout.
 #[async_trait]
 pub trait RunObserver: Send + Sync + std::fmt::Debug {
-    /// Hears of one event.
+    /// Handles one event.
     async fn observe(&self, event: &RunLifecycleEvent);
 }
 
-/// Hears nothing.
+/// Observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullObserver;
 

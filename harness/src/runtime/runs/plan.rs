@@ -1,21 +1,22 @@
-//! A run that has been thought through and may be admitted.
+//! Execution plan of a run: the resolved settings with which it is admitted and executed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::parts::RunLimits;
+use super::ports::RunLimits;
 use super::spec::{
-    CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, StreamModes,
+    CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput,
 };
 use super::store::RequestKey;
+use super::stream_modes::StreamModes;
 use super::ttl::ThreadTtl;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::Agent;
 
-/// Everything that execution needs, decided. Only the planner makes one.
+/// Validated and resolved settings of an execution. Only the planner builds one.
 #[derive(Debug, Clone)]
 pub struct ExecutionPlan {
     pub(super) run_id: RunId,
@@ -49,17 +50,17 @@ pub struct ExecutionPlan {
 }
 
 impl ExecutionPlan {
-    /// The run it is for.
+    /// Returns the id of the planned run.
     pub fn run_id(&self) -> &RunId {
         &self.run_id
     }
 
-    /// The thread it is on.
+    /// Returns the id of the run's thread.
     pub fn thread_id(&self) -> &ThreadId {
         &self.thread_id
     }
 
-    /// Most super-steps, clamped.
+    /// Returns the maximum number of super-steps, clamped to the configured limit.
     pub fn recursion_limit(&self) -> u64 {
         self.recursion_limit
     }

@@ -1,15 +1,15 @@
-//! Turns a spec into a plan without waiting for anything.
+//! Builds the execution plan of a request, without I/O.
 
 use std::sync::Arc;
 
-use super::parts::RunLimits;
 use super::plan::ExecutionPlan;
+use super::ports::RunLimits;
 use super::spec::{RunScope, RunSpec};
 use crate::ids::IdSource;
 use crate::runtime::actor_context::ActorContext;
 use crate::runtime::agent::Agent;
 
-/// Decides what a run will do: its ids, its limits, its agent. Pure but for the ids it draws.
+/// Resolves the ids, limits and agent of a run. Pure except for the ids that it generates.
 #[tracing::instrument(name = "plan", skip_all)]
 pub fn plan(
     spec: RunSpec,
@@ -59,9 +59,9 @@ pub fn plan(
     }
 }
 
-/// Nothing and zero mean the default; the configured maximum caps the rest.
-fn clamp_recursion(asked: Option<u64>, limits: &RunLimits) -> u64 {
-    asked
+/// Replaces a missing limit and zero by the default, and caps the result at the configured maximum.
+fn clamp_recursion(requested: Option<u64>, limits: &RunLimits) -> u64 {
+    requested
         .filter(|limit| *limit > 0)
         .unwrap_or(limits.default_recursion_limit)
         .min(limits.max_recursion_limit)
@@ -73,16 +73,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recursion_limit_is_defaulted_and_clamped() {
+    fn recursion_limit_is_defaulted_and_clamped() {
         let limits = RunLimits::default();
-        for (asked, given) in [
+        for (requested, expected) in [
             (None, 100),
             (Some(0), 100),
             (Some(7), 7),
             (Some(1_000), 1_000),
             (Some(u64::MAX), 1_000),
         ] {
-            assert_eq!(clamp_recursion(asked, &limits), given, "{asked:?}");
+            assert_eq!(
+                clamp_recursion(requested, &limits),
+                expected,
+                "{requested:?}"
+            );
         }
     }
 }

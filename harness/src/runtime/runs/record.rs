@@ -1,4 +1,4 @@
-//! What is known of a run, and what it adds up to when it is over.
+//! Record of a run, and its usage totals.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,96 +9,98 @@ use super::status::RunStatus;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::UsageMetadata;
 
-/// The class of an error that nobody who is left has seen.
+/// Error class of a run whose own error class is not known.
 pub const LOST_ERROR: &str = "RunError";
 
-/// A run as the store knows it.
+/// Stored state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// The assistant's name.
+    /// Name of the assistant.
     pub assistant: String,
-    /// Whose it is.
+    /// Id of the user who owns the run.
     pub user_id: Option<String>,
-    /// Where it is in its life.
+    /// Status of the run.
     pub status: RunStatus,
-    /// Which attempt at executing it this is, from 1. Writes of an older one are refused.
+    /// Number of the current attempt, from 1. Writes of earlier attempts are rejected.
     pub attempt: u32,
-    /// Client metadata.
+    /// Metadata set by the client.
     pub metadata: Map<String, Value>,
-    /// The request as clients see it.
+    /// Request as clients see it.
     pub kwargs: Value,
-    /// What it did about a busy thread.
+    /// Strategy of the run when its thread was busy.
     pub multitask: MultitaskStrategy,
-    /// The model entry asked for.
+    /// Requested entry of the model configuration.
     pub model_name: Option<String>,
-    /// Where its end is told.
+    /// URL that is called when the run ends.
     pub webhook: Option<String>,
-    /// A cancel that was asked for; the first one stands.
+    /// Requested cancel; later requests are ignored.
     pub cancel: Option<CancelAction>,
-    /// Why it failed.
+    /// Error text of a failed run.
     pub error: Option<String>,
-    /// The class of that error, such as `TimeoutError`; absent where nobody knew.
+    /// Class of that error, such as `TimeoutError`, if it is known.
     pub error_name: Option<String>,
-    /// Why it stopped early, such as `loop_capped` or `orphan_recovered`.
+    /// Reason of an early stop, such as `loop_capped` or `orphan_recovered`.
     pub stop_reason: Option<String>,
-    /// What it adds up to, as far as that is stored; viewers see it once it is over.
+    /// Usage and message totals stored so far. Hidden from clients until the run has ended.
     pub completion: RunCompletionData,
-    /// When it was accepted, or for a delayed run when it may begin. Runs of a thread begin in this order.
+    /// Time of acceptance or, for a delayed run, the earliest start. Runs of a thread start in this
+    /// order.
     pub created_at: DateTime<Utc>,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: DateTime<Utc>,
 }
 
 impl RunRecord {
-    /// Whether it was taken, was given back, and waits to go on where it stood.
-    pub fn was_given_back(&self) -> bool {
+    /// Reports whether the run was started, released, and is queued to be resumed.
+    pub fn was_released(&self) -> bool {
         self.status == RunStatus::Pending && self.attempt > 1
     }
 
-    /// Whether its thread is kept for it: no other run may begin there, for this one goes on from what it left.
+    /// Reports whether the run blocks its thread: no other run may start there, because this one
+    /// resumes from its last state.
     pub fn holds_thread(&self) -> bool {
-        self.status.is_owned() || self.was_given_back()
+        self.status.is_owned() || self.was_released()
     }
 
-    /// The class of the error it ended with.
+    /// Returns the class of the run's error.
     pub fn error_name(&self) -> &str {
         self.error_name.as_deref().unwrap_or(LOST_ERROR)
     }
 }
 
-/// What a run adds up to. Field names are the wire's.
+/// Usage and message totals of a run. Field names are those of the wire format.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunCompletionData {
     /// Prompt tokens of all calls.
     pub total_input_tokens: u64,
     /// Completion tokens of all calls.
     pub total_output_tokens: u64,
-    /// Their sum.
+    /// Sum of prompt and completion tokens.
     pub total_tokens: u64,
-    /// Model calls that reported usage, each counted once.
+    /// Number of model calls that reported usage. Each is counted once.
     pub llm_call_count: u64,
-    /// Tokens of the lead agent.
+    /// Tokens used by the lead agent.
     pub lead_agent_tokens: u64,
-    /// Tokens of subagents.
+    /// Tokens used by subagents.
     pub subagent_tokens: u64,
-    /// Tokens of middlewares (titles, summaries).
+    /// Tokens used by middlewares, such as titles and summaries.
     pub middleware_tokens: u64,
-    /// Messages journaled.
+    /// Number of messages in the journal.
     pub message_count: u64,
-    /// The last answer, at most 2,000 characters.
+    /// Last answer, truncated to 2,000 characters.
     pub last_ai_message: Option<String>,
-    /// The question, at most 2,000 characters.
+    /// First human message, truncated to 2,000 characters.
     pub first_human_message: Option<String>,
-    /// Tokens by provider model.
+    /// Tokens by model of the provider.
     pub token_usage_by_model: Map<String, Value>,
 }
 
 impl RunCompletionData {
-    /// The sum of this and what came later.
+    /// Adds the totals of a later attempt.
     #[must_use]
     pub fn and(mut self, later: Self) -> Self {
         self.total_input_tokens = self
@@ -120,23 +122,23 @@ impl RunCompletionData {
         self.last_ai_message = later.last_ai_message.or(self.last_ai_message);
         self.first_human_message = self.first_human_message.or(later.first_human_message);
         for (model, used) in later.token_usage_by_model {
-            let held = self
+            let total = self
                 .token_usage_by_model
                 .entry(model)
                 .or_insert_with(|| Value::Object(Map::new()));
-            add_up(held, used);
+            add_up(total, used);
         }
         self
     }
 
-    /// What each model was used for, by its entry's name.
+    /// Iterates over the usage by name of the model entry.
     pub fn by_model(&self) -> impl Iterator<Item = (&str, UsageMetadata)> {
         self.token_usage_by_model
             .iter()
             .map(|(model, row)| (model.as_str(), usage_of(row)))
     }
 
-    /// The same without what was said.
+    /// Returns the totals without message texts.
     #[must_use]
     pub fn without_text(self) -> Self {
         Self {
@@ -147,7 +149,7 @@ impl RunCompletionData {
     }
 }
 
-/// The counts of a model's row; older rows have a number alone.
+/// Parses the counts of one model. In an older format they are a single number.
 fn usage_of(row: &Value) -> UsageMetadata {
     let count = |key: &str| row.get(key).and_then(Value::as_u64);
     let cached = count("cache_read_tokens")
@@ -165,47 +167,49 @@ fn usage_of(row: &Value) -> UsageMetadata {
     }
 }
 
-/// Adds the counts of one object to those of another.
-fn add_up(held: &mut Value, more: Value) {
-    let (Value::Object(held), Value::Object(more)) = (held, more) else {
+/// Adds the counts of `added` to those of `total`.
+fn add_up(total: &mut Value, added: Value) {
+    let (Value::Object(total), Value::Object(added)) = (total, added) else {
         return;
     };
-    for (what, count) in more {
-        let sum = held
+    for (what, count) in added {
+        let sum = total
             .get(&what)
             .and_then(Value::as_u64)
             .unwrap_or(0)
             .saturating_add(count.as_u64().unwrap_or(0));
-        held.insert(what, sum.into());
+        total.insert(what, sum.into());
     }
 }
 
-/// What search and the sidebar show of a thread. Always derived together with the run's status.
+/// Status of a thread in search results and the sidebar. Always updated together with the run's
+/// status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadStatus {
-    /// Nothing runs and nothing is due.
+    /// No run is active and no node is pending.
     #[default]
     Idle,
-    /// A run is pending or running.
+    /// A run is queued or running.
     Busy,
-    /// Nodes are due: a question, a breakpoint, a cancelled step.
+    /// Nodes are pending after an interrupt, a breakpoint or a cancelled step.
     Interrupted,
     /// The last run failed.
     Error,
 }
 
 impl ThreadStatus {
-    /// The status of a thread on which nothing runs, by what its newest checkpoint says is due.
-    pub fn at_rest(anything_due: bool) -> Self {
-        if anything_due {
+    /// Returns the status of a thread without active runs. `has_pending_nodes` is `true` if its
+    /// newest checkpoint has pending nodes.
+    pub fn at_rest(has_pending_nodes: bool) -> Self {
+        if has_pending_nodes {
             Self::Interrupted
         } else {
             Self::Idle
         }
     }
 
-    /// The word on the wire and in the store.
+    /// Returns the name on the wire and in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -215,7 +219,7 @@ impl ThreadStatus {
         }
     }
 
-    /// Reads the word; `running` is DeerFlow's for busy, `timeout` its for a failed run.
+    /// Parses a status. DeerFlow uses `running` for busy and `timeout` for a failed run.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "idle" => Some(Self::Idle),
@@ -226,13 +230,14 @@ impl ThreadStatus {
         }
     }
 
-    /// The thread's status once a run ended in `run`, with or without nodes still due.
-    pub fn after(run: RunStatus, nodes_due: bool) -> Self {
+    /// Returns the status of a thread after a run has ended as `run`, with or without pending
+    /// nodes.
+    pub fn after(run: RunStatus, has_pending_nodes: bool) -> Self {
         match run {
             RunStatus::Pending | RunStatus::Starting | RunStatus::Running => Self::Busy,
             RunStatus::Error | RunStatus::Timeout => Self::Error,
             RunStatus::Interrupted => Self::Interrupted,
-            RunStatus::Success if nodes_due => Self::Interrupted,
+            RunStatus::Success if has_pending_nodes => Self::Interrupted,
             RunStatus::Success => Self::Idle,
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of runs whose process is gone: over memory stores that two processes see one after the other.
+//! Tests of orphaned runs, over in-memory stores that two processes use one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,9 +10,10 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::super::end_commit::LOST_TEXT;
+use super::super::takeover_decision::{TakeoverDecision, decide_takeover};
 use super::super::tests::{BEAT, as_user, over, spec, texts, thread};
 use super::super::*;
-use super::{Fate, LOST, fate};
 use crate::clock::ManualClock;
 use crate::messages::{Message, UsageMetadata};
 use crate::runtime::actor_context::Owner;
@@ -21,15 +22,16 @@ use crate::runtime::agent::{
     AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::runtime::checkpoint::{HistoryQuery, PendingTask};
-use crate::runtime::memory::{MemoryOptions, MemoryStreamBridge, runtime_in_memory};
+use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::store::{
-    CommitError, EventQuery, NewRun, Recipe, RunCommit, RunCommitStore, StoreError,
+    CommitError, EventQuery, NewRun, RunCommit, RunCommitStore, StoreError, StoredRunRequest,
 };
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, StreamKey};
 use crate::state::StateUpdate;
 use crate::testkit::{new_run, record};
 
-/// Says "first", with a checkpoint, and hangs. Where that was said already it says "second" and is done.
+/// Agent that answers "first", writes a checkpoint and hangs. From that checkpoint it answers
+/// "second" and ends.
 #[derive(Debug)]
 struct TwoSteps;
 
@@ -116,28 +118,28 @@ impl AgentResolver for OnlyTwoSteps {
     }
 }
 
-pub(in crate::runtime::runs) fn process() -> RunsFacade {
+pub(crate) fn process() -> RunsFacade {
     over(runtime_in_memory(Arc::new(OnlyTwoSteps)).unwrap())
 }
 
-/// The next process over the same stores; nothing else is left of `before`.
-pub(in crate::runtime::runs) fn after(before: &RunsFacade) -> RunsFacade {
+/// Starts the next process over the same stores, after `before` has died.
+pub(crate) fn after(before: &RunsFacade) -> RunsFacade {
     before.parts().tasks.token().cancel();
-    let bridge = Arc::new(MemoryStreamBridge::new(MemoryOptions::default()).unwrap());
-    over(RuntimeParts {
+    let bridge = Arc::new(InMemoryStreamBridge::new(InMemoryOptions::default()).unwrap());
+    over(RuntimePorts {
         bridge,
         ..before.parts().clone()
     })
 }
 
-/// A run whose first step is durable, and which goes no farther here.
-pub(in crate::runtime::runs) async fn stuck(process: &RunsFacade, spec: RunSpec) -> RunRecord {
+/// Creates a run whose first step is durable and that then hangs.
+pub(crate) async fn create_stuck(process: &RunsFacade, spec: RunSpec) -> RunRecord {
     let spec = RunSpec {
         durability: Durability::Sync,
         ..spec
     };
     let (run, mut stream) = process.create_and_stream(spec, BEAT).await.unwrap();
-    // With this durability a step is shown once it is stored.
+    // With this durability, a step is published once it is stored.
     while let Some(item) = stream.items.next().await {
         if matches!(&item, StreamItem::Event(event) if &*event.event == "updates") {
             break;
@@ -146,7 +148,7 @@ pub(in crate::runtime::runs) async fn stuck(process: &RunsFacade, spec: RunSpec)
     run
 }
 
-pub(in crate::runtime::runs) async fn stored(process: &RunsFacade, run: &RunRecord) -> RunRecord {
+pub(crate) async fn stored(process: &RunsFacade, run: &RunRecord) -> RunRecord {
     process
         .parts()
         .query
@@ -176,10 +178,10 @@ async fn human_rows(process: &RunsFacade) -> usize {
 }
 
 #[tokio::test]
-async fn a_run_goes_on_where_its_last_checkpoint_stands() {
+async fn orphaned_run_resumes_from_last_checkpoint() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, spec("any")).await;
+        let run = create_stuck(&before, spec("any")).await;
         let after = after(&before);
         assert_eq!(after.recover().await.unwrap(), 1);
         let mut stream = after
@@ -225,11 +227,11 @@ async fn a_run_goes_on_where_its_last_checkpoint_stands() {
 }
 
 #[tokio::test]
-async fn a_run_that_had_not_begun_begins_with_the_input_that_was_accepted() {
+async fn unstarted_orphan_starts_with_accepted_input() {
     as_user(async {
         let before = process();
         let spec = spec("any");
-        let recipe = Arc::new(Recipe {
+        let recipe = Arc::new(StoredRunRequest {
             spec: spec.clone(),
             actor: crate::runtime::actor_context::ActorContext::user("ann"),
         });
@@ -245,32 +247,32 @@ async fn a_run_that_had_not_begun_begins_with_the_input_that_was_accepted() {
             .unwrap();
         let after = after(&before);
         assert_eq!(after.recover().await.unwrap(), 1);
-        let left = after
+        let orphan = after
             .get_run(None, &crate::testkit::run("left"))
             .await
             .unwrap()
             .unwrap();
         let mut stream = after
-            .join_stream(None, &left.run_id, ResumeFrom::Start, BEAT)
+            .join_stream(None, &orphan.run_id, ResumeFrom::Start, BEAT)
             .await
             .unwrap();
-        let mut shown = None;
+        let mut published = None;
         while let Some(StreamItem::Event(event)) = stream.items.next().await {
             if &*event.event == "updates" {
-                shown = Some(event.data.into_bytes());
+                published = Some(event.data.into_bytes());
                 break;
             }
         }
-        assert!(String::from_utf8_lossy(&shown.unwrap()).contains("first"));
+        assert!(String::from_utf8_lossy(&published.unwrap()).contains("first"));
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_run_that_shall_not_go_on_ends_as_an_error_and_keeps_its_input() {
+async fn unrecoverable_run_fails_and_keeps_input() {
     as_user(async {
         let before = process();
-        let run = stuck(
+        let run = create_stuck(
             &before,
             RunSpec {
                 recovery: Some(Recovery::Fail),
@@ -298,11 +300,11 @@ async fn a_run_that_shall_not_go_on_ends_as_an_error_and_keeps_its_input() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_told_to_stop_before_its_process_died_is_interrupted() {
+async fn cancelled_orphan_ends_interrupted() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, spec("any")).await;
-        let told = before
+        let run = create_stuck(&before, spec("any")).await;
+        let cancelled = before
             .parts()
             .create
             .request_cancel(
@@ -311,7 +313,7 @@ async fn a_run_that_was_told_to_stop_before_its_process_died_is_interrupted() {
                 before.parts().clock.now(),
             )
             .await;
-        assert!(told.unwrap().is_some());
+        assert!(cancelled.unwrap().is_some());
         let after = after(&before);
         assert_eq!(after.recover().await.unwrap(), 1);
         assert_eq!(stored(&after, &run).await.status, RunStatus::Interrupted);
@@ -321,14 +323,14 @@ async fn a_run_that_was_told_to_stop_before_its_process_died_is_interrupted() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_handed_over_is_no_loss_and_goes_on() {
+async fn released_run_resumes_without_counting_a_loss() {
     as_user(async {
         let before = process();
         before.recover().await.unwrap();
-        let run = stuck(&before, spec("any")).await;
-        // As a process that ends does: it takes nothing any more.
+        let run = create_stuck(&before, spec("any")).await;
+        // A process that shuts down claims no more runs.
         before.parts().tasks.token().cancel();
-        before.hand_over_all();
+        before.release_all();
         while stored(&before, &run).await.status != RunStatus::Pending {
             tokio::task::yield_now().await;
         }
@@ -341,11 +343,11 @@ async fn a_run_that_is_handed_over_is_no_loss_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_handed_over_and_then_told_to_stop_keeps_what_it_has() {
+async fn cancelled_released_run_keeps_its_progress() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, spec("any")).await;
-        before.hand_over_all();
+        let run = create_stuck(&before, spec("any")).await;
+        before.release_all();
         while stored(&before, &run).await.status != RunStatus::Pending {
             tokio::task::yield_now().await;
         }
@@ -367,7 +369,7 @@ async fn a_run_that_is_handed_over_and_then_told_to_stop_keeps_what_it_has() {
 }
 
 #[test]
-fn what_becomes_of_a_run_follows_from_its_losses_and_what_was_asked_for() {
+fn takeover_decision_follows_losses_and_request() {
     let (run, limits) = (record("r1", "t1"), RunLimits::default());
     let with = |change: &dyn Fn(&mut RunSpec)| {
         let mut spec = spec("any");
@@ -377,57 +379,63 @@ fn what_becomes_of_a_run_follows_from_its_losses_and_what_was_asked_for() {
     let plain = with(&|_| {});
     let exit = with(&|spec| spec.durability = Durability::Exit);
     let fail = with(&|spec| spec.recovery = Some(Recovery::Fail));
-    assert_eq!(fate(&run, &exit, 0, false, &limits), Fate::Start);
+    assert_eq!(
+        decide_takeover(&run, &exit, 0, false, &limits),
+        TakeoverDecision::Start
+    );
     assert_eq!(
         (
-            fate(&run, &plain, 1, true, &limits),
-            fate(&run, &plain, 2, true, &limits)
+            decide_takeover(&run, &plain, 1, true, &limits),
+            decide_takeover(&run, &plain, 2, true, &limits)
         ),
-        (Fate::Start, Fate::Start)
+        (TakeoverDecision::Start, TakeoverDecision::Start)
     );
     assert!(matches!(
-        fate(&run, &plain, 3, true, &limits),
-        Fate::End(ATTEMPTS_EXHAUSTED, _)
+        decide_takeover(&run, &plain, 3, true, &limits),
+        TakeoverDecision::End(ATTEMPTS_EXHAUSTED, _)
     ));
     assert_eq!(
-        fate(&run, &exit, 1, true, &limits),
-        Fate::End(NODE_LOST, LOST)
+        decide_takeover(&run, &exit, 1, true, &limits),
+        TakeoverDecision::End(NODE_LOST, LOST_TEXT)
     );
     assert_eq!(
-        fate(&run, &fail, 1, true, &limits),
-        Fate::End(ORPHAN_RECOVERED, LOST)
+        decide_takeover(&run, &fail, 1, true, &limits),
+        TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
     );
     let stopped = RunRecord {
         cancel: Some(CancelAction::Interrupt),
         ..run.clone()
     };
     assert_eq!(
-        fate(&stopped, &plain, 1, true, &limits),
-        Fate::End(ORPHAN_RECOVERED, LOST)
+        decide_takeover(&stopped, &plain, 1, true, &limits),
+        TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
     );
     let unforgiving = RunLimits {
         recovery: Recovery::Fail,
         ..limits
     };
     assert_eq!(
-        fate(&run, &plain, 1, true, &unforgiving),
-        Fate::End(ORPHAN_RECOVERED, LOST)
+        decide_takeover(&run, &plain, 1, true, &unforgiving),
+        TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
     );
-    // What was accepted and never begun is begun by the next one.
+    // A run that was accepted but never started is started by the next process.
     for spec in [&exit, &plain] {
-        assert_eq!(fate(&run, spec, 2, false, &limits), Fate::Start);
+        assert_eq!(
+            decide_takeover(&run, spec, 2, false, &limits),
+            TakeoverDecision::Start
+        );
         assert!(matches!(
-            fate(&run, spec, 3, false, &limits),
-            Fate::End(ATTEMPTS_EXHAUSTED, _)
+            decide_takeover(&run, spec, 3, false, &limits),
+            TakeoverDecision::End(ATTEMPTS_EXHAUSTED, _)
         ));
     }
 }
 
 #[tokio::test]
-async fn what_a_run_cost_is_the_sum_over_its_attempts() {
+async fn usage_is_summed_over_attempts() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, spec("any")).await;
+        let run = create_stuck(&before, spec("any")).await;
         assert_eq!(
             before
                 .get_run(None, &run.run_id)
@@ -465,10 +473,10 @@ async fn what_a_run_cost_is_the_sum_over_its_attempts() {
 }
 
 #[tokio::test]
-async fn what_a_run_was_shown_and_what_it_presented_is_journaled_once_over_its_attempts() {
+async fn memory_and_delivery_are_journaled_once_over_attempts() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, spec("any")).await;
+        let run = create_stuck(&before, spec("any")).await;
         assert_eq!(rows(&before, "context:memory").await.len(), 1);
         let after = after(&before);
         after.recover().await.unwrap();
@@ -484,10 +492,10 @@ async fn what_a_run_was_shown_and_what_it_presented_is_journaled_once_over_its_a
 }
 
 #[tokio::test]
-async fn what_a_lost_run_cost_is_known_although_nobody_goes_on_with_it() {
+async fn usage_of_unrecovered_run_is_stored() {
     as_user(async {
         let before = process();
-        let run = stuck(
+        let run = create_stuck(
             &before,
             RunSpec {
                 recovery: Some(Recovery::Fail),
@@ -507,12 +515,12 @@ async fn what_a_lost_run_cost_is_known_although_nobody_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn the_time_limit_of_a_run_counts_from_its_first_start() {
+async fn wall_clock_limit_counts_from_first_attempt() {
     as_user(async {
         let before = process();
-        let run = stuck(&before, spec("any")).await;
+        let run = create_stuck(&before, spec("any")).await;
         let later = before.parts().clock.now() + TimeDelta::days(2);
-        let after = over(RuntimeParts {
+        let after = over(RuntimePorts {
             clock: Arc::new(ManualClock::starting_at(later)),
             ..after(&before).parts().clone()
         });
@@ -524,15 +532,15 @@ async fn the_time_limit_of_a_run_counts_from_its_first_start() {
     .await;
 }
 
-/// A store of commits that is away while it is told so.
+/// Store whose commits fail while `away` is set.
 #[derive(Debug)]
-struct Away {
+struct StoreUnavailable {
     store: Arc<dyn RunCommitStore>,
     away: AtomicBool,
 }
 
 #[async_trait]
-impl RunCommitStore for Away {
+impl RunCommitStore for StoreUnavailable {
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
         if self.away.load(Ordering::Relaxed) {
             return Err(StoreError::Unavailable("away".to_owned()).into());
@@ -542,10 +550,10 @@ impl RunCommitStore for Away {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_told_of_an_end_before_it_is_stored() {
+async fn end_is_not_published_before_commit() {
     as_user(async {
         let before = process();
-        let run = stuck(
+        let run = create_stuck(
             &before,
             RunSpec {
                 recovery: Some(Recovery::Fail),
@@ -554,11 +562,11 @@ async fn nobody_is_told_of_an_end_before_it_is_stored() {
         )
         .await;
         let after = after(&before);
-        let commit = Arc::new(Away {
+        let commit = Arc::new(StoreUnavailable {
             store: after.parts().commit.clone(),
             away: AtomicBool::new(true),
         });
-        let after = over(RuntimeParts {
+        let after = over(RuntimePorts {
             commit: commit.clone(),
             ..after.parts().clone()
         });
@@ -568,7 +576,7 @@ async fn nobody_is_told_of_an_end_before_it_is_stored() {
             tokio::time::timeout(Duration::from_secs(30), &mut outcome)
                 .await
                 .is_err(),
-            "it may not be over"
+            "the run may not end yet"
         );
         let key = StreamKey {
             run_id: run.run_id.clone(),
@@ -592,7 +600,7 @@ async fn nobody_is_told_of_an_end_before_it_is_stored() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_run_that_ended_elsewhere_with_its_thread_gets_its_last_state() {
+async fn wait_returns_last_state_after_remote_thread_deletion() {
     as_user(async {
         let here = process();
         let there = over(here.parts().clone());
@@ -623,7 +631,7 @@ async fn who_waits_for_a_run_that_ended_elsewhere_with_its_thread_gets_its_last_
             tokio::task::yield_now().await;
         }
         here.parts().tasks.token().cancel();
-        here.hand_over_all();
+        here.release_all();
         there.recover().await.unwrap();
         assert_eq!(texts(&outcome.await), ["hello", "first", "second"]);
         assert!(
@@ -640,7 +648,7 @@ async fn who_waits_for_a_run_that_ended_elsewhere_with_its_thread_gets_its_last_
     .await;
 }
 
-/// Writes every commit, and loses the reply to the first.
+/// Store that writes every commit, but loses the reply to the first.
 #[derive(Debug)]
 struct LosesFirstReply {
     store: Arc<dyn RunCommitStore>,
@@ -660,10 +668,10 @@ impl RunCommitStore for LosesFirstReply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_whose_reply_was_lost_is_told_all_the_same() {
+async fn end_with_lost_reply_is_published() {
     as_user(async {
         let before = process();
-        let run = stuck(
+        let run = create_stuck(
             &before,
             RunSpec {
                 recovery: Some(Recovery::Fail),
@@ -676,7 +684,7 @@ async fn an_end_whose_reply_was_lost_is_told_all_the_same() {
             store: after.parts().commit.clone(),
             lost: AtomicBool::new(false),
         });
-        let after = over(RuntimeParts {
+        let after = over(RuntimePorts {
             commit,
             ..after.parts().clone()
         });
@@ -686,7 +694,7 @@ async fn an_end_whose_reply_was_lost_is_told_all_the_same() {
             run_id: run.run_id.clone(),
             attempt: 2,
         };
-        let told = async {
+        let cancelled = async {
             while after
                 .parts()
                 .bridge
@@ -701,7 +709,7 @@ async fn an_end_whose_reply_was_lost_is_told_all_the_same() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), told)
+        tokio::time::timeout(Duration::from_secs(30), cancelled)
             .await
             .expect("the stream ends");
     })
@@ -709,7 +717,7 @@ async fn an_end_whose_reply_was_lost_is_told_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_joins_a_good_run_whose_checkpoints_were_pruned_gets_where_its_thread_stands() {
+async fn wait_returns_thread_state_after_pruning() {
     as_user(async {
         let process = super::super::tests::facade();
         process.create_and_wait(spec("finish")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Admission, and the handles of the runs that wait or are executed here.
+//! Admission of runs, and the handles of queued and executed runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,28 +7,31 @@ use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 use tokio::sync::{Notify, broadcast};
 
-use super::bell::Ring;
+use super::active_run::{ActiveRun, ActiveRuns, StopSignal};
+use super::dispatch_wake::DispatchWake;
+use super::end_commit::{self, LOST_TEXT};
 use super::error::RunError;
-use super::live::{LiveRun, LiveRuns, Stop};
-use super::looks::RunLooks;
-use super::membership::Membership;
-use super::parts::{RunLimits, RuntimeParts};
+use super::finalization_guard::FinalizationGuards;
+use super::node_lease::NodeLease;
+use super::node_notifier::WakeSignal;
 use super::plan::ExecutionPlan;
-use super::queue::{Doorbell, end_unstarted};
+use super::ports::{RunLimits, RuntimePorts};
 use super::record::RunRecord;
-use super::recovery::{self, ORPHAN_RECOVERED};
-use super::settling::SettlingRuns;
 use super::spec::CancelAction;
 use super::status::RunStatus;
-use super::store::{AdmitError, NewRun, Recipe, RunCommit};
+use super::status_poller::StatusPollers;
+use super::stop_reason::ORPHAN_RECOVERED;
+use super::store::{AdmitError, NewRun, RunCommit, StoredRunRequest};
+use super::terminate::end_queued;
 use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::fail_points;
 use crate::runtime::tasks::TaskKind;
 
-/// How long after one another to look for a run whose admission may or may not have been written. Together they outlast a write that
-/// is under way; a store that is short of connections is not asked more often than that.
-const ABANDON_PAUSES: [Duration; 5] = [
+/// Pauses between checks for a run whose admission may have been written although the store failed.
+/// Their sum exceeds the duration of a write in flight; short intervals would add load to an
+/// overloaded store.
+const ACKNOWLEDGE_CHECK_DELAYS: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(3),
     Duration::from_secs(8),
@@ -36,184 +39,194 @@ const ABANDON_PAUSES: [Duration; 5] = [
     Duration::from_secs(30),
 ];
 
-/// Proof that a run owns its thread's slot. Only admission and the queue make one, and launching consumes it.
+/// Proof that a run was started or queued by the store. Admission and the dispatcher create
+/// tickets, and launching consumes them.
 #[derive(Debug)]
 pub(super) struct RunTicket {
     pub(super) record: RunRecord,
-    pub(super) live: Arc<LiveRun>,
+    pub(super) active: Arc<ActiveRun>,
 }
 
-/// What admission gives.
+/// Result of an admission.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// The run may be launched.
-    Now(RunTicket),
-    /// The run waits for its turn or its time; the queue starts it.
-    Later(RunTicket),
+    /// The run owns its thread and may be launched.
+    Ready(RunTicket),
+    /// The run is queued; the dispatcher starts it.
+    Queued(RunTicket),
 }
 
-/// Admits runs and keeps the handles of those that wait or are executed here.
+/// Admits runs, and stores the handles of queued and executed runs.
 #[derive(Debug)]
 pub struct RunRegistry {
-    /// Bounds of the runs that begin from now on.
+    /// Limits of the runs that start from now on.
     pub(super) limits: RwLock<RunLimits>,
-    pub(super) live: LiveRuns,
-    pub(super) doorbell: Doorbell,
-    /// Has the membership look at what became of its runs.
-    pub(super) look: Notify,
-    pub(super) membership: Membership,
-    pub(super) settling: SettlingRuns,
-    pub(super) looks: RunLooks,
-    /// Says on which thread a run begins here.
+    pub(super) active: ActiveRuns,
+    pub(super) dispatch_wake: DispatchWake,
+    /// Makes the lease keeper read the runs of this node at once.
+    pub(super) lease_wake: Notify,
+    pub(super) node_lease: NodeLease,
+    pub(super) finalization: FinalizationGuards,
+    pub(super) pollers: StatusPollers,
+    /// Announces the threads on which a run starts here.
     pub(super) launches: broadcast::Sender<ThreadId>,
 }
 
-/// A viewer of a thread that is farther behind looks for itself.
-const LAUNCHES_KEPT: usize = 256;
+/// Capacity of the launch announcements. A thread subscriber that falls behind polls the store.
+const LAUNCH_CHANNEL_CAPACITY: usize = 256;
 
 impl RunRegistry {
-    /// Without runs, for the process `node`.
+    /// Creates an empty registry for the process `node`.
     pub(super) fn new(node: NodeId, limits: RunLimits) -> Self {
         Self {
             limits: RwLock::new(limits),
-            live: LiveRuns::default(),
-            doorbell: Doorbell::default(),
-            look: Notify::new(),
-            membership: Membership::new(node),
-            settling: SettlingRuns::default(),
-            looks: RunLooks::default(),
-            launches: broadcast::Sender::new(LAUNCHES_KEPT),
+            active: ActiveRuns::default(),
+            dispatch_wake: DispatchWake::default(),
+            lease_wake: Notify::new(),
+            node_lease: NodeLease::new(node),
+            finalization: FinalizationGuards::default(),
+            pollers: StatusPollers::default(),
+            launches: broadcast::Sender::new(LAUNCH_CHANNEL_CAPACITY),
         }
     }
 
-    /// Admits the plan, and tells those to stop that are in its way if its strategy says so. When it returns, the run is committed.
+    /// Admits the plan, and cancels the runs that its strategy displaces. The run is committed when
+    /// this returns.
     #[tracing::instrument(name = "admit", skip_all)]
     pub(super) async fn admit(
         self: &Arc<Self>,
         plan: &ExecutionPlan,
-        recipe: Arc<Recipe>,
-        parts: &RuntimeParts,
+        recipe: Arc<StoredRunRequest>,
+        ports: &RuntimePorts,
     ) -> Result<Admission, RunError> {
-        // Known before it is committed: a cancel that finds the row finds the handle, too.
-        let live = LiveRun::new();
-        if !self.live.insert_new(&plan.run_id, &live) {
-            // Its handle belongs to the run that is there.
+        // The handle exists before the row is committed, so that a cancel that reads the row can
+        // use it.
+        let active = ActiveRun::new();
+        if !self.active.insert_new(&plan.run_id, &active) {
+            // The handle belongs to the existing run.
             return Err(AdmitError::RunExists(plan.run_id.clone()).into());
         }
-        let owner = self.membership.node();
-        let new = new_run(plan, recipe, owner.clone(), parts);
-        let made_at = new.created_at;
-        let mut admitted = match parts.create.admit(new).await {
+        let owner = self.node_lease.node();
+        let new = new_run(plan, recipe, owner.clone(), ports);
+        let created_at = new.created_at;
+        let mut admitted = match ports.create.admit(new).await {
             Ok(admitted) => admitted,
             Err(error) => {
-                self.live.remove(&plan.run_id);
-                // Who can ask again under the same key gets the run, should it be there: nobody works on it, so it is given back.
+                self.active.remove(&plan.run_id);
+                // A retry under the same request key returns the run if it exists. No task executes
+                // it, so it is released and started.
                 if matches!(error, AdmitError::Store(_)) && plan.request.is_none() {
-                    abandon(plan.run_id.clone(), made_at, self, parts);
+                    end_unacknowledged(plan.run_id.clone(), created_at, self, ports);
                 }
                 return Err(error.into());
             }
         };
         fail_points::pass("run.admitted");
-        // Before anything else is waited for: its turn may come at once.
-        live.set_waiting(!admitted.run.status.is_owned());
+        // Set before the next await: the run may be started at any time.
+        active.set_waiting(!admitted.run.status.is_owned());
         for run in &admitted.displaced {
-            self.stop(run, parts).await;
+            self.stop(run, ports).await;
             fail_points::pass("run.displaced");
         }
-        if admitted.run.status.is_owned() && !self.membership.holds(&owner) {
-            self.give_back(&mut admitted.run, &live, parts).await;
-            return Ok(Admission::Later(RunTicket {
+        if admitted.run.status.is_owned() && !self.node_lease.holds(&owner) {
+            self.release(&mut admitted.run, &active, ports).await;
+            return Ok(Admission::Queued(RunTicket {
                 record: admitted.run,
-                live,
+                active,
             }));
         }
         let ticket = RunTicket {
             record: admitted.run,
-            live,
+            active,
         };
         if ticket.record.status.is_owned() {
-            return Ok(Admission::Now(ticket));
+            return Ok(Admission::Ready(ticket));
         }
-        parts.bell.ring(Ring::Waiting);
-        Ok(Admission::Later(ticket))
+        ports.bell.ring(WakeSignal::Waiting);
+        Ok(Admission::Queued(ticket))
     }
 
-    /// Has a run wait that was admitted under a lease which has lapsed since: for whoever lives.
-    async fn give_back(&self, run: &mut RunRecord, live: &LiveRun, parts: &RuntimeParts) {
+    /// Releases a run that was admitted under an expired lease, so that another process starts it.
+    async fn release(&self, run: &mut RunRecord, active: &ActiveRun, ports: &RuntimePorts) {
         let commit = RunCommit::new(
             run.run_id.clone(),
             run.thread_id.clone(),
             run.attempt,
-            parts.clock.now(),
+            ports.clock.now(),
         )
-        .giving_back();
-        match parts.commit.commit(commit).await {
+        .releasing();
+        match ports.commit.commit(commit).await {
             Ok(()) => {
                 (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
-                live.set_waiting(true);
-                self.doorbell.ring();
+                active.set_waiting(true);
+                self.dispatch_wake.wake();
             }
             Err(error) => {
-                tracing::warn!(run_id = %run.run_id, %error, "a run was admitted under a lease that has lapsed, and is taken over soon");
-                self.live.remove(&run.run_id);
-                live.left();
+                tracing::warn!(
+                    run_id = %run.run_id, %error,
+                    "the run was admitted under an expired lease; another process takes it over"
+                );
+                self.active.remove(&run.run_id);
+                active.detached();
             }
         }
     }
 
-    /// Writes the intent to cancel, then acts on it.
+    /// Records the cancel request, then applies it.
     pub(super) async fn request_cancel(
         self: &Arc<Self>,
         run_id: &RunId,
         action: CancelAction,
-        parts: &RuntimeParts,
+        ports: &RuntimePorts,
     ) -> Result<(), RunError> {
-        let Some(record) = parts
+        let Some(record) = ports
             .create
-            .request_cancel(run_id, action, parts.clock.now())
+            .request_cancel(run_id, action, ports.clock.now())
             .await?
         else {
             return Err(RunError::NotFound(run_id.clone()));
         };
         fail_points::pass("cancel.written");
-        self.stop(&record, parts).await;
+        self.stop(&record, ports).await;
         fail_points::pass("cancel.told");
         Ok(())
     }
 
-    /// Stops a run that is durably told to stop: ends it if it waits, tells it if it is executed here.
-    async fn stop(self: &Arc<Self>, record: &RunRecord, parts: &RuntimeParts) {
+    /// Applies a recorded cancel request: ends a queued run, and signals the owner of an executed
+    /// one.
+    async fn stop(self: &Arc<Self>, record: &RunRecord, ports: &RuntimePorts) {
         if record.status.is_terminal() {
             return;
         }
         if !record.status.is_owned() {
-            end_unstarted(record, self, parts).await;
-        } else if let Some(live) = self
-            .live
+            end_queued(record, self, ports).await;
+        } else if let Some(active) = self
+            .active
             .get(&record.run_id)
-            .filter(|live| !live.is_waiting())
+            .filter(|active| !active.is_waiting())
         {
-            live.stop(Stop::Cancel(
+            active.stop(StopSignal::Cancel(
                 record.cancel.unwrap_or(CancelAction::Interrupt),
             ));
         } else {
-            parts.bell.ring(Ring::Cancelled(record.run_id.clone()));
+            ports
+                .bell
+                .ring(WakeSignal::Cancelled(record.run_id.clone()));
         }
     }
 
-    pub(super) fn live(&self, run_id: &RunId) -> Option<Arc<LiveRun>> {
-        self.live.get(run_id)
+    pub(super) fn active(&self, run_id: &RunId) -> Option<Arc<ActiveRun>> {
+        self.active.get(run_id)
     }
 }
 
 fn new_run(
     plan: &ExecutionPlan,
-    recipe: Arc<Recipe>,
+    recipe: Arc<StoredRunRequest>,
     owner: NodeId,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> NewRun {
-    let now = parts.clock.now();
+    let now = ports.clock.now();
     let delay = chrono::TimeDelta::from_std(plan.delay).unwrap_or_default();
     NewRun {
         run_id: plan.run_id.clone(),
@@ -241,38 +254,57 @@ fn new_run(
     }
 }
 
-/// A store that failed may have admitted the run all the same. Nobody was told, so the run is ended should it appear.
-fn abandon(
+/// Ends a run that the store may have admitted although it reported a failure. The caller received
+/// an error, so the run must not execute.
+fn end_unacknowledged(
     run_id: RunId,
-    made_at: DateTime<Utc>,
+    created_at: DateTime<Utc>,
     registry: &Arc<RunRegistry>,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) {
-    let (registry, parts, stop) = (registry.clone(), parts.clone(), parts.tasks.token().clone());
-    let tasks = parts.tasks.clone();
-    tasks.spawn(TaskKind::Service, "abandoned admission", async move {
-        for pause in ABANDON_PAUSES {
+    let (registry, ports, stop) = (registry.clone(), ports.clone(), ports.tasks.token().clone());
+    let tasks = ports.tasks.clone();
+    tasks.spawn(TaskKind::Service, "unacknowledged admission", async move {
+        for pause in ACKNOWLEDGE_CHECK_DELAYS {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
-            let Ok(Some(run)) = parts.query.get(&run_id, &Owner::None).await else { continue };
-            // One of that id that was made at another time was admitted since, and acknowledged.
-            if run.status.is_terminal() || run.created_at.timestamp_micros() != made_at.timestamp_micros() {
+            let Ok(Some(run)) = ports.query.get(&run_id, &Owner::None).await else {
+                continue;
+            };
+            // A run of this id with another creation time was admitted by a later request, which
+            // was acknowledged.
+            if run.status.is_terminal()
+                || run.created_at.timestamp_micros() != created_at.timestamp_micros()
+            {
                 return;
             }
-            // Its owner ends it, who may be another process by now.
-            let is_told = registry.membership.is_shared() || !run.status.is_owned() || registry.live(&run_id).is_some();
-            if !is_told {
-                if recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, &parts).await.stored(&parts).await {
-                    recovery::tell_end(&run, run.cancel.is_none().then_some(recovery::LOST), &parts).await;
+            // The owner, which may be another process by now, ends the run.
+            let owner_ends_it = registry.node_lease.is_shared()
+                || !run.status.is_owned()
+                || registry.active(&run_id).is_some();
+            if !owner_ends_it {
+                if end_commit::end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports)
+                    .await
+                    .stored(&ports)
+                    .await
+                {
+                    end_commit::notify_end(&run, run.cancel.is_none().then_some(LOST_TEXT), &ports)
+                        .await;
                 }
                 return;
             }
-            match registry.request_cancel(&run_id, CancelAction::Interrupt, &parts).await {
+            match registry
+                .request_cancel(&run_id, CancelAction::Interrupt, &ports)
+                .await
+            {
                 Ok(()) => return,
-                Err(error) => tracing::warn!(%run_id, %error, "a run that was not acknowledged cannot be ended yet"),
+                Err(error) => tracing::warn!(
+                    %run_id, %error,
+                    "cannot end an unacknowledged run yet"
+                ),
             }
         }
     });

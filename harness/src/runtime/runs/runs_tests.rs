@@ -1,4 +1,4 @@
-//! The nine verbs over memory stores and the memory bridge, with agents that do exactly one thing.
+//! Tests of the facade over in-memory stores, with scripted agents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStream,
     AssistantInfo, MessageMeta, RunContext, StepEvent, StopKind, UnknownAssistant,
 };
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::store::{EventQuery, RunListQuery};
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem, TerminalKind};
 use crate::state::StateUpdate;
 
 pub(super) const BEAT: Duration = Duration::from_secs(15);
 
-/// What a test agent does after it has streamed "one " and "two".
+/// Action of a test agent after it has streamed "one " and "two".
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
     Finish,
-    /// A tool works for longer than an agent may be silent.
+    /// Runs a tool for longer than the idle limit.
     Work,
     Hang,
     Fail,
@@ -103,7 +103,7 @@ impl Agent for TestAgent {
     }
 }
 
-/// Resolves `once` only the first time.
+/// Resolver of which the assistant `once` exists only for the first call.
 #[derive(Debug, Default)]
 struct Agents(std::sync::atomic::AtomicBool);
 
@@ -136,12 +136,12 @@ pub(super) fn facade() -> RunsFacade {
     over(runtime_in_memory(Arc::new(Agents::default())).unwrap())
 }
 
-/// Another process over the same stores: its tasks are its own.
-pub(super) fn over(parts: RuntimeParts) -> RunsFacade {
+/// Creates another process over the same stores.
+pub(super) fn over(ports: RuntimePorts) -> RunsFacade {
     RunsFacade::new(
-        RuntimeParts {
+        RuntimePorts {
             tasks: Default::default(),
-            ..parts
+            ..ports
         },
         RunLimits::default(),
     )
@@ -192,7 +192,7 @@ pub(super) async fn as_user<F: Future>(work: F) -> F::Output {
     scope(ActorContext::user("ann"), work).await
 }
 
-/// Reads a stream to its end: the names of its events, and how it ended.
+/// Reads a stream to its end. Returns the names of its events, and its end.
 pub(super) async fn drain(stream: RunStream) -> (Vec<String>, Option<StreamItem>) {
     let mut names = Vec::new();
     let mut last = None;
@@ -238,7 +238,7 @@ pub(super) fn texts(outcome: &WaitOutcome) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_run_streams_its_events_in_order_and_everything_is_in_place_at_the_end() {
+async fn run_streams_events_in_order_and_stores_result() {
     as_user(async {
         let facade = facade();
         let (record, stream) = facade
@@ -297,7 +297,7 @@ async fn a_run_streams_its_events_in_order_and_everything_is_in_place_at_the_end
 }
 
 #[tokio::test]
-async fn a_late_viewer_gets_the_same_events_and_one_with_a_cursor_only_the_rest() {
+async fn late_subscriber_gets_all_events_or_rest_after_cursor() {
     as_user(async {
         let facade = facade();
         let (record, stream) = facade
@@ -325,7 +325,7 @@ async fn a_late_viewer_gets_the_same_events_and_one_with_a_cursor_only_the_rest(
 }
 
 #[tokio::test]
-async fn a_busy_thread_refuses_a_second_run_and_names_the_first() {
+async fn busy_thread_rejects_run_and_names_active_one() {
     as_user(async {
         let facade = facade();
         let first = facade.create_background(spec("hang")).await.unwrap();
@@ -336,7 +336,7 @@ async fn a_busy_thread_refuses_a_second_run_and_names_the_first() {
 }
 
 #[tokio::test]
-async fn interrupting_keeps_the_streamed_text_and_makes_room() {
+async fn interrupt_strategy_keeps_streamed_text() {
     as_user(async {
         let facade = facade();
         let first = facade.create_background(spec("hang")).await.unwrap();
@@ -364,7 +364,7 @@ async fn interrupting_keeps_the_streamed_text_and_makes_room() {
 }
 
 #[tokio::test]
-async fn rolling_back_leaves_the_thread_as_it_was() {
+async fn rollback_restores_thread() {
     as_user(async {
         let facade = facade();
         facade.create_and_wait(spec("finish")).await.unwrap();
@@ -402,7 +402,7 @@ async fn rolling_back_leaves_the_thread_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_cancel_ends_the_stream_and_a_second_one_is_accepted_but_not_of_a_finished_run() {
+async fn cancel_is_idempotent_but_rejected_after_success() {
     as_user(async {
         let facade = facade();
         let (record, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
@@ -440,7 +440,7 @@ async fn a_cancel_ends_the_stream_and_a_second_one_is_accepted_but_not_of_a_fini
 }
 
 #[tokio::test]
-async fn a_failing_and_a_panicking_agent_end_their_runs_and_free_the_thread() {
+async fn failing_or_panicking_agent_frees_thread() {
     as_user(async {
         let facade = facade();
         for (assistant, class) in [("fail", "GraphRecursionError"), ("panic", "InternalError")] {
@@ -476,7 +476,7 @@ async fn a_failing_and_a_panicking_agent_end_their_runs_and_free_the_thread() {
 }
 
 #[tokio::test]
-async fn a_question_ends_the_run_well_and_leaves_the_thread_interrupted() {
+async fn interrupt_ends_run_and_thread_is_interrupted() {
     as_user(async {
         let facade = facade();
         let (record, outcome) = facade.create_and_wait(spec("ask")).await.unwrap();
@@ -507,7 +507,7 @@ async fn a_question_ends_the_run_well_and_leaves_the_thread_interrupted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_agent_is_timed_out() {
+async fn silent_agent_times_out() {
     as_user(async {
         let facade = facade();
         let (record, outcome) = facade.create_and_wait(spec("hang")).await.unwrap();
@@ -529,7 +529,7 @@ async fn a_silent_agent_is_timed_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_whose_tool_takes_long_is_not() {
+async fn agent_with_slow_tool_does_not_time_out() {
     as_user(async {
         let (record, outcome) = facade().create_and_wait(spec("work")).await.unwrap();
         assert!(
@@ -541,7 +541,7 @@ async fn an_agent_whose_tool_takes_long_is_not() {
 }
 
 #[tokio::test]
-async fn another_user_finds_nothing() {
+async fn runs_of_other_users_are_not_found() {
     let facade = facade();
     let record = as_user(facade.create_and_wait(spec("finish")))
         .await
@@ -581,7 +581,7 @@ async fn another_user_finds_nothing() {
 }
 
 #[tokio::test]
-async fn a_deleted_run_is_gone_with_what_it_wrote_but_an_active_one_stays() {
+async fn delete_removes_ended_run_but_rejects_active_run() {
     as_user(async {
         let facade = facade();
         let (record, _) = facade.create_and_wait(spec("finish")).await.unwrap();
@@ -615,26 +615,26 @@ async fn a_deleted_run_is_gone_with_what_it_wrote_but_an_active_one_stays() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_begun_again_is_ended_and_its_accepted_input_joins_the_thread() {
+async fn run_without_agent_ends_and_input_joins_thread() {
     as_user(async {
         let facade = facade();
-        // Admitted by a process that died before it could do anything; no agent of its name is left.
-        let parts = facade.parts().clone();
-        let left = crate::testkit::new_run("left", "t1");
+        // Admitted by a process that died at once. Its assistant no longer exists.
+        let ports = facade.parts().clone();
+        let orphan = crate::testkit::new_run("left", "t1");
         let kwargs = spec("finish").kwargs;
-        let left = parts
+        let orphan = ports
             .create
-            .admit(store::NewRun { kwargs, ..left })
+            .admit(store::NewRun { kwargs, ..orphan })
             .await
             .unwrap()
             .run;
         assert_eq!(facade.recover().await.unwrap(), 1);
-        let ended = facade.get_run(None, &left.run_id).await.unwrap().unwrap();
+        let ended = facade.get_run(None, &orphan.run_id).await.unwrap().unwrap();
         assert_eq!(
             (ended.status, ended.stop_reason.as_deref()),
             (RunStatus::Error, Some(ORPHAN_RECOVERED))
         );
-        let head = parts
+        let head = ports
             .checkpointer
             .get(&thread(), None)
             .await
@@ -657,10 +657,10 @@ async fn a_run_that_cannot_be_begun_again_is_ended_and_its_accepted_input_joins_
     .await;
 }
 
-/// Writes every commit, and loses the reply to every other one.
+/// Store that writes every commit, but loses the reply to every second one.
 #[derive(Debug)]
 struct LosesReplies(
-    crate::runtime::memory::MemoryStores,
+    crate::runtime::in_memory::InMemoryStores,
     std::sync::atomic::AtomicU32,
 );
 
@@ -681,17 +681,17 @@ impl store::RunCommitStore for LosesReplies {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well() {
+async fn commit_with_lost_reply_is_written_once() {
     as_user(async {
-        let mut parts = runtime_in_memory(Arc::new(Agents::default())).unwrap();
-        let stores = crate::runtime::memory::MemoryStores::new();
+        let mut ports = runtime_in_memory(Arc::new(Agents::default())).unwrap();
+        let stores = crate::runtime::in_memory::InMemoryStores::new();
         let shared = Arc::new(stores.clone());
-        parts.commit = Arc::new(LosesReplies(stores, std::sync::atomic::AtomicU32::new(0)));
-        parts.checkpointer = shared.clone();
-        parts.create = shared.clone();
-        parts.query = shared.clone();
-        parts.events = shared;
-        let facade = RunsFacade::new(parts, RunLimits::default());
+        ports.commit = Arc::new(LosesReplies(stores, std::sync::atomic::AtomicU32::new(0)));
+        ports.checkpointer = shared.clone();
+        ports.create = shared.clone();
+        ports.query = shared.clone();
+        ports.events = shared;
+        let facade = RunsFacade::new(ports, RunLimits::default());
         let (record, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two"]);
         assert_eq!(
@@ -730,7 +730,7 @@ async fn a_commit_whose_reply_is_lost_is_not_written_twice_and_the_run_ends_well
 }
 
 #[tokio::test]
-async fn who_waits_for_a_run_that_was_undone_gets_the_state_before_it_while_it_ends_and_later() {
+async fn wait_returns_previous_state_after_rollback() {
     as_user(async {
         let facade = facade();
         let (record, outcome) = facade.create_for_waiting(spec("hang")).await.unwrap();

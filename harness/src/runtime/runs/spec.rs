@@ -1,4 +1,4 @@
-//! What a caller asks for. Every compatibility rule of the wire has been applied before a spec exists.
+//! Request of a run. The compatibility rules of the API are applied before a spec is built.
 
 use std::time::Duration;
 
@@ -6,72 +6,77 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::store::RequestKey;
+use super::stream_modes::{StreamMode, StreamModes};
 use super::ttl::ThreadTtl;
 use crate::ids::{CheckpointId, RunId, ThreadId};
 use crate::messages::Message;
 use crate::state::StateUpdate;
 
-/// A request to advance a thread. Written down, it is what a run that waits is started from.
+/// Request to run an agent on a thread. Its serialized form is stored, and queued or orphaned runs
+/// are started from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// On which thread, and what becomes of it.
+    /// Thread of the run and its lifetime.
     pub scope: RunScope,
-    /// How long the thread stays, if it is made for this run and is not temporary; for ever when absent. A run that waits has its
-    /// thread already.
+    /// Lifetime of the thread if it is created for this run and is not temporary; unlimited if
+    /// absent. Not stored: a queued run already has its thread.
     #[serde(skip)]
     pub thread_ttl: Option<ThreadTtl>,
-    /// The run's id, when the caller chose one.
+    /// Id of the run, if the caller chose one.
     pub run_id: Option<RunId>,
-    /// The assistant's name.
+    /// Name of the assistant.
     pub assistant: String,
-    /// What is new.
+    /// Input of the run.
     pub input: RunInput,
-    /// Limits and options.
+    /// Limits and options of the run.
     pub config: RunConfig,
-    /// Stored with the run and shown to clients; the run's record has it.
+    /// Metadata that clients see. Stored in the run's record, not in the spec.
     #[serde(skip)]
     pub metadata: Map<String, Value>,
-    /// Which events are wanted.
+    /// Kinds of events to stream.
     pub stream_modes: StreamModes,
-    /// Whether events of nested graphs are wanted.
+    /// `true` to stream events of nested graphs too.
     pub stream_subgraphs: bool,
-    /// Whether `messages` viewers get the human input back, as DeerFlow's web UI expects and the platform does not.
+    /// `true` to send the human input to `messages` subscribers, as DeerFlow's web UI expects and
+    /// LangGraph Platform does not.
     pub echo_input: bool,
-    /// Whether `messages` viewers get the run's metadata with every message, as the platform's do.
+    /// `true` to send the run's metadata with each message to `messages` subscribers, as LangGraph
+    /// Platform does.
     #[serde(default)]
     pub describe_messages: bool,
-    /// Whether the text of an answer that was cut off stays in the thread, as DeerFlow's users expect and the platform's do not.
+    /// `true` to retain the text of an interrupted answer in the thread, as DeerFlow does and
+    /// LangGraph Platform does not.
     pub keep_partial: bool,
-    /// When checkpoints become durable.
+    /// Durability of checkpoints.
     pub durability: Durability,
-    /// Stop before these nodes.
+    /// Nodes to stop before.
     pub interrupt_before: NodeSelector,
-    /// Stop after these nodes.
+    /// Nodes to stop after.
     pub interrupt_after: NodeSelector,
-    /// What happens when the thread is busy.
+    /// Strategy if the thread is busy.
     pub multitask: MultitaskStrategy,
-    /// How long the run waits before it may begin.
+    /// Delay before the run may start.
     pub delay: Duration,
-    /// What becomes of it when its process dies, if not what the installation says.
+    /// Recovery if the process of the run dies; the configured one if absent.
     #[serde(default)]
     pub recovery: Option<Recovery>,
-    /// Where the run's end is told.
+    /// URL that is called when the run ends.
     pub webhook: Option<String>,
-    /// What the request is known by when it comes again.
+    /// Idempotency key of the request.
     #[serde(default)]
     pub request: Option<RequestKey>,
-    /// What happens when the creating client goes away.
+    /// Behaviour if the creating client disconnects.
     pub on_disconnect: DisconnectMode,
-    /// Start from this checkpoint instead of the newest.
+    /// Checkpoint to start from, if not the newest.
     pub checkpoint: Option<CheckpointRef>,
-    /// The request as clients see it again, without secrets; the run's record has it.
+    /// Request as clients see it, without secrets. Stored in the run's record, not in the spec.
     #[serde(skip)]
     pub kwargs: Value,
 }
 
 impl RunSpec {
-    /// A message to an assistant on a thread that is made when it is new, followed by tokens and states. Everything else is as
-    /// callers get it who ask for nothing.
+    /// Request to send a message to an assistant. The thread is created if it does not exist;
+    /// tokens and states are streamed; all other settings have their defaults.
     pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
         let scope = RunScope::Stateful {
             thread_id,
@@ -84,7 +89,8 @@ impl RunSpec {
         )
     }
 
-    /// Answers to the open questions of a thread, which has to be there; everything else as [`RunSpec::ask`] has it.
+    /// Request to answer the open interrupts of an existing thread; all other settings are as for
+    /// [`RunSpec::ask`].
     pub fn answer(assistant: impl Into<String>, thread_id: ThreadId, answers: Value) -> Self {
         let scope = RunScope::Stateful {
             thread_id,
@@ -124,107 +130,107 @@ impl RunSpec {
     }
 }
 
-/// Stateful or stateless, and what becomes of the thread.
+/// Thread of a run and its lifetime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunScope {
-    /// On a thread that stays.
+    /// A thread that remains after the run.
     Stateful {
-        /// The thread.
+        /// Id of the thread.
         thread_id: ThreadId,
-        /// What happens when there is no such thread.
+        /// Behaviour if the thread does not exist.
         if_not_exists: IfNotExists,
     },
-    /// On a thread made for this run.
+    /// A thread created for this run.
     Stateless {
-        /// Whether the thread is deleted when the run ends.
+        /// `true` to delete the thread when the run ends.
         temporary: bool,
     },
 }
 
-/// What happens when the thread does not exist.
+/// Behaviour if the thread does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IfNotExists {
-    /// The run is refused.
+    /// The run is rejected.
     #[default]
     Reject,
-    /// The thread is made.
+    /// The thread is created.
     Create,
 }
 
-/// What is new to the thread.
+/// Input of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum RunInput {
-    /// An update to the state; an empty one runs the agent with nothing new.
+    /// An update of the state. An empty update runs the agent without new input.
     Update(StateUpdate),
-    /// Answers to open questions.
+    /// Answers to open interrupts.
     Resume(Value),
-    /// Nothing: go on where the thread stopped.
+    /// No input: the thread resumes where it stopped.
     Continue,
-    /// Changes of where the thread stands, and then on.
-    Command(RunCommand),
+    /// A command that changes the state or the next nodes before the thread resumes.
+    Command(ThreadCommand),
 }
 
-/// What a client wants of a thread besides answers alone: reduced, answered and visited, in this order.
+/// Command of a client. It is applied in this order: update, answers, nodes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunCommand {
-    /// Answers to open questions; null is an answer.
+pub struct ThreadCommand {
+    /// Answers to open interrupts. A JSON null is an answer.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
+        deserialize_with = "deserialize_some"
     )]
     pub resume: Option<Value>,
-    /// Changes to the state.
+    /// Update of the state.
     pub update: StateUpdate,
-    /// Nodes to go to, one after the other.
-    pub goto: Vec<Visit>,
+    /// Nodes to execute, in order.
+    pub goto: Vec<GotoTarget>,
 }
 
-/// A value that is there, null or not.
-fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+/// Deserializes a present value, including JSON null, as `Some`.
+fn deserialize_some<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(value).map(Some)
 }
 
-/// A node to go to.
+/// Node to execute next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Visit {
-    /// The node.
+pub struct GotoTarget {
+    /// Name of the node.
     pub node: String,
-    /// What it works on instead of the state: messages for the model, calls for the tools.
+    /// Input that replaces the state for this node: messages for the model, calls for the tools.
     #[serde(default)]
     pub input: Option<Value>,
 }
 
-/// What becomes of a run whose process died.
+/// Recovery of a run whose process died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recovery {
-    /// It goes on where its last checkpoint stands.
+    /// The run resumes from its last checkpoint.
     #[default]
     Resume,
-    /// It ends as an error.
+    /// The run ends as failed.
     Fail,
 }
 
-/// When a run's checkpoints become durable.
+/// Durability of a run's checkpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Each before the next step begins.
+    /// Each checkpoint is durable before the next step starts.
     Sync,
-    /// Each while the next step is under way.
+    /// Each checkpoint is written while the next step runs.
     #[default]
     Async,
-    /// Only the last, at the end of the run.
+    /// Only the last checkpoint is written, at the end of the run.
     Exit,
 }
 
 impl RunInput {
-    /// The first human message of the input.
+    /// Returns the first human message of the input.
     pub fn first_human(&self) -> Option<&Message> {
         match self {
-            Self::Update(update) | Self::Command(RunCommand { update, .. }) => {
+            Self::Update(update) | Self::Command(ThreadCommand { update, .. }) => {
                 update.messages.iter().find(|message| message.is_human())
             }
             Self::Resume(_) | Self::Continue => None,
@@ -235,35 +241,36 @@ impl RunInput {
 /// Limits and options of a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunConfig {
-    /// Most super-steps; the planner clamps it.
+    /// Requested maximum number of super-steps; the planner clamps it.
     pub recursion_limit: Option<u64>,
-    /// `config.configurable` and `context` merged, context winning; server-owned keys already stripped.
+    /// `config.configurable` merged with `context`, which takes precedence. Keys that the server
+    /// owns are removed.
     pub options: Map<String, Value>,
     /// `config.tags`.
     pub tags: Vec<String>,
 }
 
-/// A checkpoint to start from.
+/// Reference to a checkpoint to start from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointRef {
-    /// The checkpoint.
+    /// Id of the checkpoint.
     pub checkpoint_id: CheckpointId,
 }
 
 /// A set of node names.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum NodeSelector {
-    /// None.
+    /// No node.
     #[default]
     None,
     /// Every node.
     All,
-    /// These.
+    /// The nodes of these names.
     Named(Vec<String>),
 }
 
 impl NodeSelector {
-    /// Whether `node` is meant.
+    /// Reports whether the selector contains `node`.
     pub fn selects(&self, node: &str) -> bool {
         match self {
             Self::None => false,
@@ -273,23 +280,23 @@ impl NodeSelector {
     }
 }
 
-/// What happens to a second run on a busy thread.
+/// Strategy for a new run on a busy thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MultitaskStrategy {
-    /// It is refused.
+    /// The new run is rejected.
     #[default]
     Reject,
-    /// The first is interrupted; what it finished stays.
+    /// The earlier run is interrupted; its progress is retained.
     Interrupt,
-    /// The first is undone.
+    /// The earlier run is rolled back.
     Rollback,
-    /// It waits until all before it are over.
+    /// The new run is queued behind the earlier ones.
     Enqueue,
 }
 
 impl MultitaskStrategy {
-    /// The word on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reject => "reject",
@@ -300,110 +307,23 @@ impl MultitaskStrategy {
     }
 }
 
-/// What a cancel leaves behind.
+/// Effect of a cancel on the progress of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CancelAction {
-    /// What was finished stays, with the text streamed so far.
+    /// The progress is retained, including the text streamed so far.
     Interrupt,
-    /// The thread returns to where it was before the run.
+    /// The thread is restored to its state before the run.
     Rollback,
 }
 
-/// What the creating client's going away means.
+/// Behaviour if the creating client disconnects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DisconnectMode {
     /// The run is cancelled.
     Cancel,
-    /// The run goes on.
+    /// The run continues.
     #[default]
     Continue,
-}
-
-/// One granularity of streaming.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StreamMode {
-    /// The whole state after each step.
-    Values,
-    /// What each node wrote.
-    Updates,
-    /// Accumulated messages.
-    Messages,
-    /// Message fragments with metadata.
-    MessagesTuple,
-    /// Payloads of tools and middlewares.
-    Custom,
-    /// Callback-style events.
-    Events,
-    /// Starts and ends of tasks.
-    Tasks,
-    /// Each checkpoint.
-    Checkpoints,
-    /// Tasks and checkpoints in one envelope.
-    Debug,
-}
-
-impl StreamMode {
-    /// All modes.
-    pub const ALL: [Self; 9] = [
-        Self::Values,
-        Self::Updates,
-        Self::Messages,
-        Self::MessagesTuple,
-        Self::Custom,
-        Self::Events,
-        Self::Tasks,
-        Self::Checkpoints,
-        Self::Debug,
-    ];
-
-    /// The word clients ask for it with.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Values => "values",
-            Self::Updates => "updates",
-            Self::Messages => "messages",
-            Self::MessagesTuple => "messages-tuple",
-            Self::Custom => "custom",
-            Self::Events => "events",
-            Self::Tasks => "tasks",
-            Self::Checkpoints => "checkpoints",
-            Self::Debug => "debug",
-        }
-    }
-
-    /// Reads the word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == word)
-    }
-}
-
-/// A set of modes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct StreamModes(u16);
-
-impl StreamModes {
-    /// Whether `mode` is in the set.
-    pub fn has(self, mode: StreamMode) -> bool {
-        self.0 & (1 << mode as u16) != 0
-    }
-
-    /// The modes of the set.
-    pub fn iter(self) -> impl Iterator<Item = StreamMode> {
-        StreamMode::ALL
-            .into_iter()
-            .filter(move |mode| self.has(*mode))
-    }
-}
-
-impl FromIterator<StreamMode> for StreamModes {
-    fn from_iter<I: IntoIterator<Item = StreamMode>>(modes: I) -> Self {
-        Self(
-            modes
-                .into_iter()
-                .fold(0, |set, mode| set | (1 << mode as u16)),
-        )
-    }
 }

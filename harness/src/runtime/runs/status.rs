@@ -1,39 +1,39 @@
-//! The status of a run and its legal transitions.
+//! Status of a run and its valid transitions.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run is in its life.
+/// Status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// Accepted and durable; it waits for its turn or its time, and nobody owns it.
+    /// Queued: accepted and durable, but owned by no process.
     Pending,
-    /// An owner has taken it, and with it the thread's only slot. Clients see `pending`.
+    /// Claimed: a process owns the run, and the run occupies its thread. Clients see `pending`.
     Starting,
-    /// The agent works.
+    /// The agent executes.
     Running,
-    /// The agent finished, or stopped at a question or breakpoint.
+    /// The agent finished, or stopped at an interrupt or breakpoint.
     Success,
-    /// It failed.
+    /// The run failed.
     Error,
-    /// Somebody cancelled it.
+    /// The run was cancelled.
     Interrupted,
-    /// It ran into its time limit.
+    /// The run reached its time limit.
     Timeout,
 }
 
-/// A change of status that may not happen.
+/// Error of a status transition that is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a run cannot go from {from} to {to}")]
 pub struct InvalidTransition {
-    /// Where it is.
+    /// Current status.
     pub from: RunStatus,
-    /// Where it cannot go.
+    /// Requested status.
     pub to: RunStatus,
 }
 
 impl RunStatus {
-    /// All statuses, in the order of a run's life.
+    /// All statuses, in the order of a run's lifecycle.
     pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Starting,
@@ -44,12 +44,12 @@ impl RunStatus {
         Self::Timeout,
     ];
 
-    /// Whether somebody owns the run, and so holds its thread's slot.
+    /// Reports whether a process owns the run, so that the run occupies its thread.
     pub fn is_owned(self) -> bool {
         matches!(self, Self::Starting | Self::Running)
     }
 
-    /// Whether the run is over. Terminal states have no way out.
+    /// Reports whether the run has ended. A terminal status never changes.
     pub fn is_terminal(self) -> bool {
         matches!(
             self,
@@ -57,7 +57,7 @@ impl RunStatus {
         )
     }
 
-    /// The next status, if the run may take it.
+    /// Returns `to` if the transition is valid.
     pub fn advance(self, to: Self) -> Result<Self, InvalidTransition> {
         let legal = match self {
             Self::Pending => matches!(to, Self::Starting | Self::Interrupted | Self::Error),
@@ -65,7 +65,8 @@ impl RunStatus {
                 to,
                 Self::Running | Self::Pending | Self::Interrupted | Self::Error | Self::Timeout
             ),
-            // Back to pending only by recovery, under a new attempt.
+            // The status returns to pending only when the run is released, which starts a new
+            // attempt.
             Self::Running => to == Self::Pending || to.is_terminal(),
             Self::Success | Self::Error | Self::Interrupted | Self::Timeout => false,
         };
@@ -76,7 +77,7 @@ impl RunStatus {
         }
     }
 
-    /// The word in the store.
+    /// Returns the name in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -89,7 +90,7 @@ impl RunStatus {
         }
     }
 
-    /// The word clients see: those of the platform only.
+    /// Returns the name that clients see, as defined by LangGraph Platform.
     pub fn wire(self) -> &'static str {
         match self {
             Self::Starting => "pending",
@@ -97,7 +98,7 @@ impl RunStatus {
         }
     }
 
-    /// Reads the word in the store.
+    /// Parses the name in the store.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terminal_states_have_no_way_out() {
+    fn terminal_status_has_no_transition() {
         for from in RunStatus::ALL
             .into_iter()
             .filter(|status| status.is_terminal())
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn success_is_reached_only_by_running() {
+    fn success_is_reachable_only_from_running() {
         assert!(RunStatus::Pending.advance(RunStatus::Success).is_err());
         assert!(RunStatus::Starting.advance(RunStatus::Success).is_err());
         assert_eq!(
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_reads_back() {
+    fn status_names_roundtrip() {
         for status in RunStatus::ALL {
             assert_eq!(RunStatus::parse(status.as_str()), Some(status));
         }

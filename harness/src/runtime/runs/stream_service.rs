@@ -1,4 +1,4 @@
-//! Follows runs: live ones through the bridge, finished ones from what is left of them.
+//! Subscriptions to runs: to active ones through the bridge, to ended ones from their stored data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::Instant;
 
 use super::error::RunError;
-use super::looks::RunLook;
-use super::parts::RuntimeParts;
-use super::patience::subscribe_to;
+use super::ports::RuntimePorts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
+use super::resubscribe::subscribe_with_retry;
 use super::status::RunStatus;
-use super::stored_end::{
-    last_seen, leftover, terminal_of, until_stored_end, until_stored_end_after,
+use super::status_poller::StatusPoller;
+use super::terminal_fallback::{
+    last_seen, synthesized_tail, terminal_of, with_store_fallback, with_store_fallback_after,
 };
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
@@ -24,19 +24,21 @@ use crate::runtime::stream_bridge::{
     BridgeError, ResumeFrom, ResumeResult, StreamItem, Subscription,
 };
 
-/// How long a viewer of a run that is being started hears nothing at all.
-const OPENING_PATIENCE: Duration = Duration::from_secs(1);
-/// How long, and how often, a run that is at work somewhere is looked for. Within the time that taking it over may need.
-const OPENING_LIMIT: Duration = Duration::from_secs(20);
-const OPENING_LOOK: Duration = Duration::from_millis(250);
+/// Timeout for the start of a run in this process. After it, the subscriber receives heartbeats
+/// until the run starts.
+const LOCAL_OPEN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout and interval of lookups of a stream that another process is about to open. Covers the
+/// time of a takeover.
+const REMOTE_OPEN_TIMEOUT: Duration = Duration::from_secs(20);
+const REMOTE_OPEN_POLL: Duration = Duration::from_millis(250);
 
-/// A run's events as one viewer gets them.
+/// Stream of a run's events for one subscriber.
 pub struct RunStream {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// What it begins with.
+    /// Position at which the stream starts.
     pub resume: ResumeResult,
     /// Events; the last item is an end, a gap or an abort.
     pub items: BoxStream<'static, StreamItem>,
@@ -51,52 +53,53 @@ impl std::fmt::Debug for RunStream {
     }
 }
 
-/// Follows `record`'s run from a cursor on.
+/// Subscribes to `record`'s run from a cursor.
 #[tracing::instrument(name = "subscribe", skip_all)]
 pub(super) async fn subscribe(
     record: &RunRecord,
     from: ResumeFrom,
     heartbeat: Duration,
     registry: &RunRegistry,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> Result<RunStream, RunError> {
-    match registry.live(&record.run_id) {
-        Some(live) => {
-            let opens_soon = live.status() != RunStatus::Pending
-                && tokio::time::timeout(OPENING_PATIENCE, live.opened.cancelled())
+    match registry.active(&record.run_id) {
+        Some(active) => {
+            let is_open = active.status() != RunStatus::Pending
+                && tokio::time::timeout(LOCAL_OPEN_TIMEOUT, active.opened.cancelled())
                     .await
                     .is_ok();
-            if !opens_soon {
-                let opened = async move { live.opened.cancelled().await };
-                return Ok(from_its_beginning(
+            if !is_open {
+                let opened = async move { active.opened.cancelled().await };
+                return Ok(from_start(
                     record,
                     opened.boxed(),
                     from,
                     heartbeat,
                     registry,
-                    parts,
+                    ports,
                 ));
             }
         }
         None if record.status == RunStatus::Pending => {
-            return Ok(from_its_beginning(
+            return Ok(from_start(
                 record,
-                begun_elsewhere(registry.looks.at(&record.run_id, parts)).boxed(),
+                started_elsewhere(registry.pollers.for_run(&record.run_id, ports)).boxed(),
                 from,
                 heartbeat,
                 registry,
-                parts,
+                ports,
             ));
         }
         None => {}
     }
-    let (resume, items) = match found(record, from, heartbeat, registry, parts).await {
+    let (resume, items) = match subscribe_when_open(record, from, heartbeat, registry, ports).await
+    {
         Ok(Subscription {
             resume: ResumeResult::Unknown,
             ..
         }) => {
-            // The bridge has forgotten the run, or never knew it. What the store says of it is still an answer.
-            let record = parts
+            // The bridge does not have the run, but the store has its status.
+            let record = ports
                 .query
                 .get(&record.run_id, &Owner::None)
                 .await?
@@ -105,16 +108,16 @@ pub(super) async fn subscribe(
             let last = last_seen(from);
             (
                 resume,
-                stream::iter(leftover(&record, last, last.is_some())).boxed(),
+                stream::iter(synthesized_tail(&record, last, last.is_some())).boxed(),
             )
         }
         Ok(subscription) => (
             subscription.resume,
-            watched(subscription.items, from, &record.run_id, registry, parts),
+            with_fallback(subscription.items, from, &record.run_id, registry, ports),
         ),
         Err(RunError::Bridge(BridgeError::Transport(why))) => {
-            // Its events cannot be had; how it ended can, if it did.
-            let stored = parts.query.get(&record.run_id, &Owner::None).await?;
+            // The events are unavailable, but the end of the run may be stored.
+            let stored = ports.query.get(&record.run_id, &Owner::None).await?;
             let Some((record, kind)) =
                 stored.and_then(|record| terminal_of(&record).map(|kind| (record, kind)))
             else {
@@ -122,7 +125,7 @@ pub(super) async fn subscribe(
             };
             (
                 ResumeResult::Ended(kind),
-                stream::iter(leftover(&record, last_seen(from), true)).boxed(),
+                stream::iter(synthesized_tail(&record, last_seen(from), true)).boxed(),
             )
         }
         Err(error) => return Err(error),
@@ -135,84 +138,90 @@ pub(super) async fn subscribe(
     })
 }
 
-/// The bridge's stream of a run. With several processes it may open a moment from now: the run is being taken by one of them.
-async fn found(
+/// Subscribes to the bridge's stream of a run. In a shared store, another process may be taking the
+/// run; then the lookup is repeated.
+async fn subscribe_when_open(
     record: &RunRecord,
     from: ResumeFrom,
     heartbeat: Duration,
     registry: &RunRegistry,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> Result<Subscription, RunError> {
-    let until = Instant::now() + OPENING_LIMIT;
-    let look = registry.looks.at(&record.run_id, parts);
+    let until = Instant::now() + REMOTE_OPEN_TIMEOUT;
+    let poller = registry.pollers.for_run(&record.run_id, ports);
     loop {
-        let subscription = subscribe_to(&look, from, heartbeat, &*parts.bridge).await?;
+        let subscription = subscribe_with_retry(&poller, from, heartbeat, &*ports.bridge).await?;
         let missing = subscription.resume == ResumeResult::Unknown
-            && registry.membership.is_shared()
+            && registry.node_lease.is_shared()
             && Instant::now() < until;
         if !missing {
             return Ok(subscription);
         }
-        let over = look
-            .within(OPENING_LOOK)
+        let has_ended = poller
+            .cached_within(REMOTE_OPEN_POLL)
             .await?
             .is_none_or(|now| now.status.is_terminal());
-        if over {
-            // All of it may have happened since the bridge was asked.
-            return subscribe_to(&look, from, heartbeat, &*parts.bridge).await;
+        if has_ended {
+            // The stream may have been opened and ended since the last lookup.
+            return subscribe_with_retry(&poller, from, heartbeat, &*ports.bridge).await;
         }
-        tokio::time::sleep(OPENING_LOOK).await;
+        tokio::time::sleep(REMOTE_OPEN_POLL).await;
     }
 }
 
-/// The items of a run, whose end the store knows too once another process executes it.
-pub(super) fn watched(
+/// Adds the store fallback to the items of a run: a stream without events ends as the store
+/// reports. Not used while this process executes the run.
+pub(super) fn with_fallback(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
     run_id: &RunId,
     registry: &RunRegistry,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> BoxStream<'static, StreamItem> {
-    let look = registry.looks.at(run_id, parts);
-    match registry.live(run_id) {
-        // One whose lease lapses here leaves: its viewers ask the store from then on.
-        Some(live) => {
-            let left = async move {
-                // Whose end is told here needs no other.
-                if live.ended().await.is_some() {
+    let poller = registry.pollers.for_run(run_id, ports);
+    match registry.active(run_id) {
+        // A run that is detached here, for example at the end of the lease, is followed by the
+        // store fallback.
+        Some(active) => {
+            let detached = async move {
+                // The end of the run was published here; no fallback is needed.
+                if active.ended().await.is_some() {
                     std::future::pending::<()>().await;
                 }
             };
-            until_stored_end_after(left.boxed(), items, from, look, parts.bridge.clone())
+            with_store_fallback_after(detached.boxed(), items, from, poller, ports.bridge.clone())
         }
-        _ => until_stored_end(items, from, look, parts.bridge.clone()),
+        _ => with_store_fallback(items, from, poller, ports.bridge.clone()),
     }
 }
 
-/// Waits until another process has taken a run that waits, or has ended it.
-async fn begun_elsewhere(look: Arc<RunLook>) {
+/// Waits until another process has started or ended a queued run.
+async fn started_elsewhere(poller: Arc<StatusPoller>) {
     loop {
-        match look.within(OPENING_LOOK).await {
+        match poller.cached_within(REMOTE_OPEN_POLL).await {
             Ok(Some(run)) if run.status == RunStatus::Pending => {}
-            // The row says `starting` a moment before the stream opens.
+            // The status is `starting` shortly before the stream opens.
             Ok(Some(run)) if run.status == RunStatus::Starting => {}
             Ok(_) => return,
             Err(error) => {
-                tracing::warn!(run_id = %look.run_id(), %error, "a run that waits cannot be looked up")
+                tracing::warn!(
+                    run_id = %poller.run_id(), %error,
+                    "cannot read the status of a queued run"
+                )
             }
         }
-        tokio::time::sleep(OPENING_LOOK).await;
+        tokio::time::sleep(REMOTE_OPEN_POLL).await;
     }
 }
 
-/// Follows a run that waits: heartbeats until it begins, then all of it.
-fn from_its_beginning(
+/// Subscribes to a queued run: heartbeats until it starts, then all of its events.
+fn from_start(
     record: &RunRecord,
     opened: BoxFuture<'static, ()>,
     from: ResumeFrom,
     heartbeat: Duration,
     registry: &RunRegistry,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> RunStream {
     let beats = stream::unfold(heartbeat, |heartbeat| async move {
         match heartbeat.is_zero() {
@@ -221,16 +230,19 @@ fn from_its_beginning(
         }
         Some((StreamItem::Heartbeat, heartbeat))
     });
-    let bridge = parts.bridge.clone();
-    let look = registry.looks.at(&record.run_id, parts);
+    let bridge = ports.bridge.clone();
+    let poller = registry.pollers.for_run(&record.run_id, ports);
     let events = stream::once(async move {
-        match subscribe_to(&look, from, heartbeat, &*bridge).await {
+        match subscribe_with_retry(&poller, from, heartbeat, &*bridge).await {
             Ok(subscription) if subscription.resume != ResumeResult::Unknown => {
-                until_stored_end(subscription.items, from, look, bridge)
+                with_store_fallback(subscription.items, from, poller, bridge)
             }
             Ok(_) => stream::iter([StreamItem::Aborted]).boxed(),
             Err(error) => {
-                tracing::warn!(run_id = %look.run_id(), %error, "a run that waited cannot be followed");
+                tracing::warn!(
+                    run_id = %poller.run_id(), %error,
+                    "cannot subscribe to a run that was queued"
+                );
                 stream::iter([StreamItem::Aborted]).boxed()
             }
         }

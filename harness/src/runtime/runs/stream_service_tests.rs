@@ -1,28 +1,28 @@
-//! Viewers of runs whose events cannot be had, for a moment or for good.
+//! Tests of subscriptions while events are unavailable, temporarily or permanently.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::super::bridge_kit::WatchedBridge;
+use super::super::bridge_kit::RecordingBridge;
 use super::super::tests::{BEAT, as_user, drain, facade, over, spec};
 use super::super::*;
 use super::*;
 use crate::runtime::stream_bridge::{EventId, TerminalKind};
 
-/// A run that is over, and the bridge with its events.
-async fn ended() -> (RunsFacade, Arc<WatchedBridge>, RunRecord) {
-    let parts = facade().parts().clone();
-    let bridge = WatchedBridge::over(parts.bridge.clone());
-    let facade = over(RuntimeParts {
+/// Returns an ended run, and the bridge with its events.
+async fn ended() -> (RunsFacade, Arc<RecordingBridge>, RunRecord) {
+    let ports = facade().parts().clone();
+    let bridge = RecordingBridge::over(ports.bridge.clone());
+    let facade = over(RuntimePorts {
         bridge: bridge.clone(),
-        ..parts
+        ..ports
     });
     let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
     (facade, bridge, run)
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_back_while_the_bridge_is_away_for_a_moment_misses_nothing() {
+async fn resubscription_during_bridge_outage_misses_nothing() {
     as_user(async {
         let (facade, bridge, run) = ended().await;
         for (from, expected) in [
@@ -37,7 +37,7 @@ async fn who_comes_back_while_the_bridge_is_away_for_a_moment_misses_nothing() {
                 ],
             ),
         ] {
-            bridge.sends_away.store(3, Ordering::Relaxed);
+            bridge.rejected_subscribes.store(3, Ordering::Relaxed);
             let stream = facade
                 .join_stream(None, &run.run_id, from, BEAT)
                 .await
@@ -59,15 +59,15 @@ async fn who_comes_back_while_the_bridge_is_away_for_a_moment_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_ends_while_the_bridge_is_away_is_waited_for_as_one_that_was_over() {
+async fn run_ending_during_bridge_outage_is_retried() {
     as_user(async {
         let (facade, bridge, run) = ended().await;
-        // As it was read a moment before.
+        // The record as it was read just before.
         let running = RunRecord {
             status: RunStatus::Running,
             ..run
         };
-        bridge.sends_away.store(3, Ordering::Relaxed);
+        bridge.rejected_subscribes.store(3, Ordering::Relaxed);
         let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
         let stream = subscribe(&running, ResumeFrom::Start, BEAT, &registry, facade.parts())
             .await
@@ -83,11 +83,13 @@ async fn a_run_that_ends_while_the_bridge_is_away_is_waited_for_as_one_that_was_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bridge_that_stays_away_hides_no_end() {
+async fn permanent_bridge_outage_still_reports_end() {
     as_user(async {
         let (facade, bridge, run) = ended().await;
-        bridge.sends_away.store(u32::MAX, Ordering::Relaxed);
-        let asked = Instant::now();
+        bridge
+            .rejected_subscribes
+            .store(u32::MAX, Ordering::Relaxed);
+        let started = Instant::now();
         let seen = ResumeFrom::After(EventId { seq: 4, attempt: 1 });
         let items: Vec<_> = facade
             .join_stream(None, &run.run_id, seen, BEAT)
@@ -104,17 +106,17 @@ async fn a_bridge_that_stays_away_hides_no_end() {
             "{items:?}"
         );
         assert!(
-            asked.elapsed() < Duration::from_secs(15),
+            started.elapsed() < Duration::from_secs(15),
             "{:?}",
-            asked.elapsed()
+            started.elapsed()
         );
-        // Whoever wants nothing from before misses nothing.
-        let asked = Instant::now();
+        // A subscriber without a cursor has no missing events.
+        let started = Instant::now();
         facade
             .join_stream(None, &run.run_id, ResumeFrom::Tail, BEAT)
             .await
             .unwrap();
-        assert!(asked.elapsed().is_zero(), "{:?}", asked.elapsed());
+        assert!(started.elapsed().is_zero(), "{:?}", started.elapsed());
     })
     .await;
 }

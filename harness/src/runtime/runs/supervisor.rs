@@ -1,124 +1,127 @@
-//! Starts the task of a run and sees that it ends.
+//! Spawns the task of a run and ensures that the run ends.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::bell::Ring;
+use super::active_run::{ActiveRun, RunOutcome, StopSignal};
+use super::end_commit::{self, LOST_TEXT};
 use super::execution;
-use super::live::{LiveRun, RunOutcome, Stop};
+use super::node_notifier::WakeSignal;
 use super::observer::{LifecycleKind, RunLifecycleEvent};
-use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
+use super::ports::RuntimePorts;
 use super::record::RunRecord;
-use super::recovery::{self, ORPHAN_RECOVERED};
 use super::registry::{RunRegistry, RunTicket};
 use super::status::RunStatus;
+use super::stop_reason::ORPHAN_RECOVERED;
 use crate::runtime::actor_context::{self, Owner};
 use crate::runtime::compute::offloading;
-use crate::runtime::serialization::error_frame;
+use crate::runtime::encoding::error_frame;
 use crate::runtime::stream_bridge::{StreamKey, TerminalKind};
 use crate::runtime::tasks::{TaskKind, panic_text};
 
-/// A run under way in this process.
+/// Handle of an admitted run in this process.
 #[derive(Debug, Clone)]
 pub struct RunHandle {
-    /// The run as it was admitted.
+    /// Record of the run at admission.
     pub record: RunRecord,
-    pub(super) live: Arc<LiveRun>,
+    pub(super) active: Arc<ActiveRun>,
 }
 
-/// Spawns the run's task. It lives on when the caller goes away.
+/// Spawns the task of the run. It continues if the caller disconnects.
 #[tracing::instrument(name = "launch", skip_all)]
 pub(super) fn launch(
     ticket: RunTicket,
     plan: ExecutionPlan,
     registry: &Arc<RunRegistry>,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> RunHandle {
-    let RunTicket { record, live } = ticket;
-    live.set_waiting(false);
-    live.set_status(RunStatus::Starting);
-    if parts.tasks.token().is_cancelled() {
-        // Taken a moment before the process began to end.
-        live.stop(Stop::HandOver);
+    let RunTicket { record, active } = ticket;
+    active.set_waiting(false);
+    active.set_status(RunStatus::Starting);
+    if ports.tasks.token().is_cancelled() {
+        // The run was claimed just before shutdown began.
+        active.stop(StopSignal::Release);
     }
     let work = {
-        let (record, live, registry, parts) = (
+        let (record, active, registry, ports) = (
             record.clone(),
-            live.clone(),
+            active.clone(),
             registry.clone(),
-            parts.clone(),
+            ports.clone(),
         );
         let actor = plan.actor.clone();
         actor_context::scope(actor, async move {
-            let left = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
+            let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
             let run_id = record.run_id.clone();
             let execution = AssertUnwindSafe(offloading(execution::run(
                 plan,
                 record,
-                parts.clone(),
-                live.clone(),
+                ports.clone(),
+                active.clone(),
             )));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
-                Err(panic) => end_panicked(left, &panic_text(panic.as_ref()), &parts).await,
+                Err(panic) => {
+                    end_panicked(departure_event, &panic_text(panic.as_ref()), &ports).await
+                }
             };
-            registry.live.remove_exactly(&run_id, &live);
+            registry.active.remove_exactly(&run_id, &active);
             match outcome {
                 Some(outcome) => {
-                    parts.bell.ring(Ring::Ended(run_id));
-                    live.finished(outcome);
+                    ports.bell.ring(WakeSignal::Ended(run_id));
+                    active.finished(outcome);
                 }
-                None => live.left(),
+                None => active.detached(),
             }
-            if registry.live.any_waiting() {
-                registry.doorbell.ring();
+            if registry.active.any_waiting() {
+                registry.dispatch_wake.wake();
             }
         })
     };
     let thread = record.thread_id.clone();
-    parts.tasks.spawn(TaskKind::Run, "run", work);
-    // Nobody may be listening.
-    let _heard = registry.launches.send(thread);
-    RunHandle { record, live }
+    ports.tasks.spawn(TaskKind::Run, "run", work);
+    // There may be no subscriber.
+    let _no_subscriber = registry.launches.send(thread);
+    RunHandle { record, active }
 }
 
-/// What an agent does wrong is caught within the execution. This is for the rest: the run ends all the same, as if its process
-/// had died. Nobody is told before that is durable.
+/// Ends a run whose execution panicked outside of the agent, in the same way as if its process had
+/// died. Its end is reported after it is durable.
 async fn end_panicked(
-    left: RunLifecycleEvent,
+    departure_event: RunLifecycleEvent,
     panic: &str,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> Option<RunOutcome> {
     tracing::error!(panic, "the execution of a run panicked");
-    let (run_id, attempt) = (left.run_id.clone(), left.attempt);
-    left.tell(&*parts.observer).await;
-    match parts.query.get(&run_id, &Owner::None).await {
+    let (run_id, attempt) = (departure_event.run_id.clone(), departure_event.attempt);
+    departure_event.notify(&*ports.observer).await;
+    match ports.query.get(&run_id, &Owner::None).await {
         Ok(Some(run)) if !run.status.is_terminal() && run.attempt == attempt => {
-            let ending = recovery::end_orphan(&run, ORPHAN_RECOVERED, recovery::LOST, parts).await;
-            if !ending.stored(parts).await {
+            let end = end_commit::end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, ports).await;
+            if !end.stored(ports).await {
                 return None;
             }
-            recovery::tell_end(&run, run.cancel.is_none().then_some(recovery::LOST), parts).await;
+            end_commit::notify_end(&run, run.cancel.is_none().then_some(LOST_TEXT), ports).await;
         }
         Ok(Some(run)) if run.attempt == attempt => {}
         Ok(_) => return None,
         Err(error) => {
-            tracing::error!(%error, "the run cannot be read; it is recovered at the next start");
+            tracing::error!(%error, "cannot read the run; it is recovered at the next start");
             return None;
         }
     }
     let (name, text) = ("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id, attempt };
     let data = error_frame(name, text).data.into_bytes();
-    if let Err(error) = parts
+    if let Err(error) = ports
         .bridge
         .publish_terminal(&key, TerminalKind::Error, Some(data))
         .await
     {
-        tracing::warn!(%error, "the end did not reach the stream");
+        tracing::warn!(%error, "cannot publish the end of the run to its stream");
     }
     Some(RunOutcome {
         status: RunStatus::Error,

@@ -1,7 +1,5 @@
-//! Follows a thread: the events of its runs one after the other, for as long as somebody reads.
+//! Subscriptions to threads: the events of a thread's runs, one run after the other.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,163 +8,52 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::parts::RuntimeParts;
+use super::ports::RuntimePorts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
 use super::status::RunStatus;
 use super::store::{RunListQuery, StoreError};
-use super::stream_service::watched;
+use super::stream_service::with_fallback;
+use super::thread_cursor::{ThreadCursor, ThreadEventId};
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::stream_bridge::{
-    BridgeError, EventId, Gap, MalformedCursor, ResumeFrom, ResumeResult, StreamEvent, StreamItem,
+    BridgeError, EventId, Gap, ResumeFrom, ResumeResult, StreamEvent, StreamItem,
 };
 
-/// The longest that a run goes unnoticed which another process executes.
-const LOOK: Duration = Duration::from_secs(2);
-/// The place of a run's end: after all of its events.
-const DONE: u32 = u32::MAX;
-/// How many runs are read at a time, and how many pages are looked through for the first one to show.
-const PAGE: usize = 50;
-const MOST_PAGES: usize = 20;
+/// Poll interval. Bounds the delay of a run that another process executes.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Identity of an event within its thread, written `{begun}-{place}` with the attempt in the upper half of the place's 64 bits: they
-/// rise, for a thread's runs begin in the order of `begun`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ThreadEventId {
-    /// When the run was made, in microseconds since 1970.
-    pub begun: i64,
-    /// The attempt that published the event; 0 where that is not known.
-    pub attempt: u32,
-    /// The event's place in the run.
-    pub seq: u32,
-}
+/// Number of runs per query, and maximum number of queries to find the next run.
+const PAGE_SIZE: usize = 50;
+const MAX_PAGES: usize = 20;
 
-impl ThreadEventId {
-    const BEFORE_ALL: Self = Self {
-        begun: i64::MIN,
-        attempt: 0,
-        seq: 0,
-    };
-
-    fn of(begun: i64, event: EventId) -> Self {
-        Self {
-            begun,
-            attempt: event.attempt,
-            seq: u32::try_from(event.seq).unwrap_or(DONE).min(DONE - 1),
-        }
-    }
-
-    /// The end of the run that began then.
-    fn done(begun: i64) -> Self {
-        Self {
-            begun,
-            attempt: u32::MAX,
-            seq: DONE,
-        }
-    }
-
-    /// Where the run that began then goes on for who has seen this.
-    fn resume(self, begun: i64) -> ResumeFrom {
-        if self.begun != begun || self.seq == 0 {
-            return ResumeFrom::Start;
-        }
-        // An attempt that is not known may have been the first: then what a later one published is shown from its beginning.
-        ResumeFrom::After(EventId {
-            seq: self.seq.into(),
-            attempt: self.attempt.max(1),
-        })
-    }
-
-    /// Whether the run that began then has something to show to who has seen this.
-    fn is_before_end_of(self, begun: i64) -> bool {
-        begun > self.begun || (begun == self.begun && self.seq < DONE)
-    }
-}
-
-impl fmt::Display for ThreadEventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}-{}",
-            self.begun,
-            (u64::from(self.attempt) << 32) | u64::from(self.seq)
-        )
-    }
-}
-
-/// Where a viewer of a thread begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ThreadCursor {
-    /// With whatever comes next.
-    #[default]
-    Tail,
-    /// With the first event that follows this one.
-    After(ThreadEventId),
-}
-
-impl ThreadCursor {
-    /// Everything that is kept.
-    pub const START: Self = Self::After(ThreadEventId::BEFORE_ALL);
-}
-
-/// Reads a `Last-Event-ID`: `123-4`, `123`, or `-` for the start.
-impl FromStr for ThreadCursor {
-    type Err = MalformedCursor;
-
-    fn from_str(text: &str) -> Result<Self, MalformedCursor> {
-        if text == "-" {
-            return Ok(Self::START);
-        }
-        let (begun, place) = text.split_once('-').unwrap_or((text, "0"));
-        let digits =
-            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let read = || {
-            let place: u64 = place.parse().ok()?;
-            let (attempt, seq) = (
-                u32::try_from(place >> 32).ok()?,
-                u32::try_from(place & u64::from(u32::MAX)).ok()?,
-            );
-            Some(ThreadEventId {
-                begun: begun.parse().ok()?,
-                attempt,
-                seq,
-            })
-        };
-        let id = Some(())
-            .filter(|()| digits(begun) && digits(place))
-            .and_then(|()| read());
-        id.map(Self::After)
-            .ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
-    }
-}
-
-/// What a viewer of a thread receives.
+/// Item of a thread subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ThreadItem {
-    /// An event of a run.
+    /// Event of a run.
     Event(ThreadEventId, StreamEvent),
-    /// A run is over.
+    /// End of a run.
     RunDone(ThreadEventId, RunId),
-    /// Nothing happened for a while.
+    /// Sent after an interval without events.
     Heartbeat,
 }
 
-/// The events of a thread. It ends only when the runtime does.
+/// Subscribes to the events of a thread. The stream ends only at shutdown.
 pub(super) async fn follow(
     thread: ThreadId,
     owner: Owner,
     cursor: ThreadCursor,
     heartbeat: Duration,
     registry: &Arc<RunRegistry>,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> Result<BoxStream<'static, ThreadItem>, StoreError> {
     let launches = registry.launches.subscribe();
     let after = match cursor {
         ThreadCursor::After(id) => id,
         ThreadCursor::Tail => ThreadEventId::BEFORE_ALL,
     };
-    let mut viewer = Viewer {
+    let mut viewer = ThreadViewer {
         thread,
         owner,
         after,
@@ -175,10 +62,10 @@ pub(super) async fn follow(
         heartbeat,
         launches,
         registry: registry.clone(),
-        parts: parts.clone(),
+        ports: ports.clone(),
     };
     if cursor == ThreadCursor::Tail {
-        viewer.skip_what_is_over().await?;
+        viewer.skip_ended_runs().await?;
     }
     Ok(stream::unfold(viewer, |mut viewer| async move {
         viewer.next().await.map(|item| (item, viewer))
@@ -186,44 +73,46 @@ pub(super) async fn follow(
     .boxed())
 }
 
-struct Viewer {
+struct ThreadViewer {
     thread: ThreadId,
     owner: Owner,
-    /// The last event shown; later runs and events of the same run follow.
+    /// Last event that was sent; later runs, and later events of the same run, follow.
     after: ThreadEventId,
-    /// The run at work when a viewer came that wants nothing from before.
+    /// Run that was active when a subscriber without a cursor subscribed. Only its new events are
+    /// sent.
     tail: Option<RunId>,
-    current: Option<Current>,
+    current: Option<CurrentRun>,
     heartbeat: Duration,
     launches: Receiver<ThreadId>,
     registry: Arc<RunRegistry>,
-    parts: RuntimeParts,
+    ports: RuntimePorts,
 }
 
-/// The run that is shown.
-struct Current {
+/// Run whose events are being sent.
+struct CurrentRun {
     run: RunRecord,
     items: BoxStream<'static, StreamItem>,
-    /// The gap that came last.
+    /// Last gap of the stream.
     gap: Option<Gap>,
 }
 
-impl Viewer {
-    async fn skip_what_is_over(&mut self) -> Result<(), StoreError> {
+impl ThreadViewer {
+    async fn skip_ended_runs(&mut self) -> Result<(), StoreError> {
         let query = RunListQuery {
-            limit: PAGE,
+            limit: PAGE_SIZE,
             ..RunListQuery::default()
         };
         let runs = self
-            .parts
+            .ports
             .query
             .list(&self.thread, &query, &self.owner)
             .await?;
-        // The newest that is over and has nothing unfinished before it: one that was cancelled while it waited is over before its turn.
-        let now = self.parts.clock.now();
+        // Selects the newest ended run that no unfinished run precedes: a cancelled queued run ends
+        // before its turn.
+        let now = self.ports.clock.now();
         let begun = runs.iter().rev().filter(|run| run.created_at <= now);
-        if let Some(over) = begun.take_while(|run| run.status.is_terminal()).last() {
-            self.after = ThreadEventId::done(over.created_at.timestamp_micros());
+        if let Some(ended_run) = begun.take_while(|run| run.status.is_terminal()).last() {
+            self.after = ThreadEventId::end_of_run(ended_run.created_at.timestamp_micros());
         }
         self.tail = runs
             .into_iter()
@@ -241,13 +130,16 @@ impl Viewer {
                     Ok(false) => {}
                     Err(BridgeError::Closed) => return None,
                     Err(error) => {
-                        tracing::warn!(thread_id = %self.thread, %error, "the next run of a thread cannot be followed yet")
+                        tracing::warn!(
+                            thread_id = %self.thread, %error,
+                            "cannot subscribe to the next run of a thread yet"
+                        )
                     }
                 }
                 if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
                     return Some(ThreadItem::Heartbeat);
                 }
-                self.wait_for_a_launch(quiet_since).await?;
+                self.wait_for_launch(quiet_since).await?;
                 continue;
             };
             let begun = current.run.created_at.timestamp_micros();
@@ -259,28 +151,29 @@ impl Viewer {
                 Some(StreamItem::Heartbeat) => return Some(ThreadItem::Heartbeat),
                 Some(StreamItem::End(_)) => {
                     let run = current.run.run_id.clone();
-                    self.pass_over(begun);
+                    self.mark_ended(begun);
                     return Some(ThreadItem::RunDone(self.after, run));
                 }
                 Some(StreamItem::Gap(gap)) => current.gap = Some(gap),
                 Some(StreamItem::Aborted) => return None,
                 None => {
-                    let over = self.current.take()?;
-                    self.go_on_behind(over)?;
+                    let ended_run = self.current.take()?;
+                    self.resume_after_gap(ended_run)?;
                 }
             }
             quiet_since = Instant::now();
         }
     }
 
-    /// The run that began then is done with.
-    fn pass_over(&mut self, begun: i64) {
-        self.after = ThreadEventId::done(begun);
+    /// Skips the run created at `begun`.
+    fn mark_ended(&mut self, begun: i64) {
+        self.after = ThreadEventId::end_of_run(begun);
         self.current = None;
     }
 
-    /// What is gone is gone: what is left of the run is shown from its oldest event on. `None` if it broke off without a gap.
-    fn go_on_behind(&mut self, Current { run, gap, .. }: Current) -> Option<()> {
+    /// Continues after a gap, from the oldest event that is retained. Returns `None` if the stream
+    /// ended without a gap.
+    fn resume_after_gap(&mut self, CurrentRun { run, gap, .. }: CurrentRun) -> Option<()> {
         let oldest = gap?
             .earliest_available_event_id
             .parse::<EventId>()
@@ -298,7 +191,7 @@ impl Viewer {
         });
         match before.filter(|before| *before != self.after) {
             Some(before) => (self.after, self.tail) = (before, None),
-            // Nothing is left, or that is gone by now, too.
+            // No events are retained, or they were evicted in the meantime.
             None => {
                 self.after = ThreadEventId {
                     begun,
@@ -311,7 +204,7 @@ impl Viewer {
         Some(())
     }
 
-    /// Begins to show the next run, if it has begun.
+    /// Opens the stream of the next run. Returns `false` if no run has started.
     async fn open_next(&mut self) -> Result<bool, BridgeError> {
         loop {
             let next = self
@@ -319,22 +212,28 @@ impl Viewer {
                 .await
                 .map_err(|error| BridgeError::Transport(error.to_string()))?;
             let Some(run) = next else { return Ok(false) };
-            if let Some(live) = self.registry.live(&run.run_id) {
-                live.opened.cancelled().await;
+            if let Some(active) = self.registry.active(&run.run_id) {
+                active.opened.cancelled().await;
             }
             let begun = run.created_at.timestamp_micros();
             let from = match self.after {
                 _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
                 after => after.resume(begun),
             };
-            let found = self
-                .parts
+            let subscription = self
+                .ports
                 .bridge
                 .subscribe(&run.run_id, from, self.heartbeat)
                 .await?;
-            if found.resume != ResumeResult::Unknown {
-                let items = watched(found.items, from, &run.run_id, &self.registry, &self.parts);
-                self.current = Some(Current {
+            if subscription.resume != ResumeResult::Unknown {
+                let items = with_fallback(
+                    subscription.items,
+                    from,
+                    &run.run_id,
+                    &self.registry,
+                    &self.ports,
+                );
+                self.current = Some(CurrentRun {
                     run,
                     items,
                     gap: None,
@@ -342,29 +241,30 @@ impl Viewer {
                 return Ok(true);
             }
             if !run.status.is_terminal() {
-                // Executed elsewhere, or about to publish: it is looked for again.
+                // The run is executed by another process, or has not published yet: it is looked up
+                // again later.
                 return Ok(false);
             }
-            self.pass_over(begun);
+            self.mark_ended(begun);
         }
     }
 
-    /// The first run that has begun and is not done with.
+    /// Returns the first run that has started and has unsent events.
     async fn next_run(&mut self) -> Result<Option<RunRecord>, StoreError> {
-        let now = self.parts.clock.now();
+        let now = self.ports.clock.now();
         let mut first: Option<RunRecord> = None;
-        for page in 0..MOST_PAGES {
+        for page in 0..MAX_PAGES {
             let query = RunListQuery {
-                limit: PAGE,
-                offset: page * PAGE,
+                limit: PAGE_SIZE,
+                offset: page * PAGE_SIZE,
                 status: None,
             };
             let runs = self
-                .parts
+                .ports
                 .query
                 .list(&self.thread, &query, &self.owner)
                 .await?;
-            let full = runs.len() == PAGE;
+            let full = runs.len() == PAGE_SIZE;
             let is_new = |run: &RunRecord| {
                 self.after
                     .is_before_end_of(run.created_at.timestamp_micros())
@@ -380,18 +280,19 @@ impl Viewer {
                 break;
             }
         }
-        // While the oldest has not begun, nothing behind it is shown.
+        // Later runs wait until the oldest one has started.
         Ok(first.filter(|run| run.status != RunStatus::Pending))
     }
 
-    /// Waits until a run of the thread begins here, or it is time to look or to say something. `None` when the runtime is gone.
-    async fn wait_for_a_launch(&mut self, quiet_since: Instant) -> Option<()> {
+    /// Waits until a run of the thread starts here, or until the next poll or heartbeat. Returns
+    /// `None` at shutdown.
+    async fn wait_for_launch(&mut self, quiet_since: Instant) -> Option<()> {
         let beat = if self.heartbeat.is_zero() {
-            LOOK
+            POLL_INTERVAL
         } else {
             self.heartbeat
         };
-        let until = (quiet_since + beat).min(Instant::now() + LOOK);
+        let until = (quiet_since + beat).min(Instant::now() + POLL_INTERVAL);
         loop {
             match tokio::time::timeout_at(until, self.launches.recv()).await {
                 Ok(Ok(thread)) if thread != self.thread => {}

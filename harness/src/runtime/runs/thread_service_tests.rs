@@ -1,22 +1,24 @@
-//! A thread as its viewers see it: over several runs, from now on or from a cursor.
+//! Tests of thread subscriptions: over several runs, without and with a cursor.
 
 use super::super::tests::{as_user, facade, spec, thread, wait_for_tokens};
+use super::super::thread_cursor::END_SEQ;
 use super::super::*;
 use super::*;
 use crate::ids::NodeId;
 use crate::runtime::actor_context::{ActorContext, scope};
-use crate::runtime::memory::{MemoryOptions, MemoryStreamBridge};
+use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge};
 use crate::runtime::stream_bridge::StreamKey;
 use crate::testkit::{new_run, node};
 
-/// Reads until `runs` runs are done: the names of the events, `done` for the end of a run, and all ids.
+/// Reads until `runs` runs have ended. Returns the names of the events, with `done` for the end of
+/// a run, and all ids.
 async fn read(
     items: &mut BoxStream<'static, ThreadItem>,
     runs: usize,
 ) -> (Vec<String>, Vec<ThreadEventId>) {
     let (mut names, mut ids, mut done) = (Vec::new(), Vec::new(), 0);
     while done < runs {
-        match items.next().await.expect("it goes on") {
+        match items.next().await.expect("the stream continues") {
             ThreadItem::Event(id, event) => {
                 names.push(event.event.into_owned());
                 ids.push(id);
@@ -37,7 +39,7 @@ const RUN: [&str; 7] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn a_viewer_sees_run_after_run_and_can_come_back_anywhere() {
+async fn thread_stream_follows_runs_and_resumes_anywhere() {
     as_user(async {
         let facade = facade();
         facade.create_and_wait(spec("finish")).await.unwrap();
@@ -74,7 +76,7 @@ async fn a_viewer_sees_run_after_run_and_can_come_back_anywhere() {
 }
 
 #[tokio::test]
-async fn a_viewer_from_now_on_sees_only_the_rest_of_the_run_at_work() {
+async fn tail_subscriber_gets_rest_of_active_run() {
     as_user(async {
         let facade = facade();
         let run = facade.create_background(spec("hang")).await.unwrap();
@@ -91,7 +93,7 @@ async fn a_viewer_from_now_on_sees_only_the_rest_of_the_run_at_work() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_over_before_its_turn_hides_none_that_waits_before_it() {
+async fn cancelled_queued_run_does_not_hide_earlier_run() {
     as_user(async {
         let facade = facade();
         let waiting = |prompt| RunSpec {
@@ -116,7 +118,7 @@ async fn a_run_that_is_over_before_its_turn_hides_none_that_waits_before_it() {
             .unwrap();
         let mut done = Vec::new();
         while done.len() < 2 {
-            if let ThreadItem::RunDone(_, run) = items.next().await.expect("it goes on") {
+            if let ThreadItem::RunDone(_, run) = items.next().await.expect("the stream continues") {
                 done.push(run);
             }
         }
@@ -126,7 +128,7 @@ async fn a_run_that_is_over_before_its_turn_hides_none_that_waits_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_user_sees_nothing_and_shutdown_ends_it() {
+async fn thread_stream_hides_other_users_and_ends_at_shutdown() {
     let (facade, thread) = (facade(), thread());
     as_user(facade.create_and_wait(spec("finish")))
         .await
@@ -146,7 +148,7 @@ async fn another_user_sees_nothing_and_shutdown_ends_it() {
 }
 
 #[test]
-fn cursors_are_digits_or_the_start() {
+fn cursor_parses_digits_or_start() {
     let after = |begun, attempt, seq| {
         Ok(ThreadCursor::After(ThreadEventId {
             begun,
@@ -157,7 +159,7 @@ fn cursors_are_digits_or_the_start() {
     for (text, expected) in [
         ("123-8589934596", after(123, 2, 4)),
         ("123-4", after(123, 0, 4)),
-        ("123-4294967295", after(123, 0, DONE)),
+        ("123-4294967295", after(123, 0, END_SEQ)),
         ("123", after(123, 0, 0)),
         ("-", Ok(ThreadCursor::START)),
     ] {
@@ -186,8 +188,8 @@ fn cursors_are_digits_or_the_start() {
     }
 }
 
-/// Publishes `words` in the name of an attempt, each as an event of its own.
-async fn say(facade: &RunsFacade, run: &RunRecord, words: &[&'static str]) {
+/// Publishes each of `words` as an event of an attempt.
+async fn publish(facade: &RunsFacade, run: &RunRecord, words: &[&'static str]) {
     let key = StreamKey {
         run_id: run.run_id.clone(),
         attempt: run.attempt,
@@ -206,13 +208,14 @@ async fn say(facade: &RunsFacade, run: &RunRecord, words: &[&'static str]) {
     }
 }
 
-/// A run of two attempts, three events of the first and one of the second; both belong to other processes.
+/// Creates a run with two attempts in other processes: three events of the first, one of the
+/// second.
 async fn taken_over(facade: &RunsFacade) -> RunRecord {
-    let parts = facade.parts();
+    let ports = facade.parts();
     let lives = Duration::from_secs(600);
     let (first, second): (NodeId, NodeId) = (node("n1"), node("n2"));
-    parts.nodes.register(&second, lives).await.unwrap();
-    let run = parts
+    ports.nodes.register(&second, lives).await.unwrap();
+    let run = ports
         .create
         .admit(store::NewRun {
             user_id: Some("ann".to_owned()),
@@ -222,20 +225,20 @@ async fn taken_over(facade: &RunsFacade) -> RunRecord {
         .await
         .unwrap()
         .run;
-    say(facade, &run, &["one", "two", "three"]).await;
-    let taken = parts
+    publish(facade, &run, &["one", "two", "three"]).await;
+    let claimed = ports
         .create
-        .take_over(&second, parts.clock.now())
+        .take_over(&second, ports.clock.now())
         .await
         .unwrap()
         .unwrap()
         .run;
-    assert_eq!((&taken.run_id, taken.attempt), (&run.run_id, 2));
-    say(facade, &taken, &["again"]).await;
-    taken
+    assert_eq!((&claimed.run_id, claimed.attempt), (&run.run_id, 2));
+    publish(facade, &claimed, &["again"]).await;
+    claimed
 }
 
-/// The next `count` events after `cursor`.
+/// Reads the next `count` events after `cursor`.
 async fn events_after(
     facade: &RunsFacade,
     cursor: &str,
@@ -252,13 +255,13 @@ async fn events_after(
     let read = events.take(count).collect::<Vec<_>>();
     tokio::time::timeout(Duration::from_secs(60), read)
         .await
-        .expect("they come")
+        .expect("the events arrive")
         .into_iter()
         .unzip()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_viewer_of_a_lost_attempt_gets_what_it_missed_of_it_and_the_next_one() {
+async fn subscriber_gets_missed_events_of_both_attempts() {
     as_user(async {
         let facade = facade();
         let run = taken_over(&facade).await;
@@ -272,7 +275,7 @@ async fn a_viewer_of_a_lost_attempt_gets_what_it_missed_of_it_and_the_next_one()
                 ids[seen - 1]
             );
         }
-        // Identities that were given before they named the attempt.
+        // Ids of an older format, without the attempt.
         let begun = run.created_at.timestamp_micros();
         for (seq, expected) in [
             (1, &["two", "three", "again"][..]),
@@ -292,16 +295,16 @@ async fn a_viewer_of_a_lost_attempt_gets_what_it_missed_of_it_and_the_next_one()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_viewer_whose_place_is_gone_goes_on_with_the_oldest_event_there_is() {
+async fn evicted_cursor_resumes_at_oldest_event() {
     as_user(async {
         let bridge = Arc::new(
-            MemoryStreamBridge::new(MemoryOptions {
+            InMemoryStreamBridge::new(InMemoryOptions {
                 max_events: 2,
-                ..MemoryOptions::default()
+                ..InMemoryOptions::default()
             })
             .unwrap(),
         );
-        let facade = super::super::tests::over(RuntimeParts {
+        let facade = super::super::tests::over(RuntimePorts {
             bridge,
             ..facade().parts().clone()
         });

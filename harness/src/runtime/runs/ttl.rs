@@ -1,32 +1,32 @@
-//! How long threads stay, and what becomes of them then.
+//! Lifetime of threads.
 
 use chrono::TimeDelta;
 
-/// How long a thread stays as it is after its last change.
+/// Lifetime of a thread, and the action at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadTtl {
-    /// The time after its last change.
+    /// Time since the thread's last change.
     pub after: TimeDelta,
-    /// What becomes of it then.
+    /// Action at the end of the lifetime.
     pub then: Expiry,
 }
 
-/// What becomes of a thread whose time is over.
+/// Action on an expired thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expiry {
-    /// It goes, with all it holds.
+    /// Deletes the thread with all of its data.
     #[default]
     Delete,
-    /// It stays with its newest state; the older ones go.
+    /// Deletes all checkpoints but the newest.
     KeepLatest,
 }
 
 impl Expiry {
-    /// All of them by their names.
+    /// All actions with their names.
     pub const WORDS: &'static [(&'static str, Self)] =
         &[("delete", Self::Delete), ("keep_latest", Self::KeepLatest)];
 
-    /// Its name.
+    /// Returns the name of the action.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delete => "delete",

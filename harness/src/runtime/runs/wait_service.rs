@@ -1,4 +1,4 @@
-//! Waits for a run's end and tells what became of the state.
+//! Waits for the end of a run and returns its final state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt;
 
+use super::active_run::RunOutcome;
 use super::error::RunError;
-use super::live::RunOutcome;
-use super::looks::RunLook;
-use super::parts::RuntimeParts;
-use super::patience::subscribe_to;
+use super::ports::RuntimePorts;
 use super::record::{LOST_ERROR, RunRecord};
-use super::recovery::ROLLED_BACK;
 use super::registry::RunRegistry;
+use super::resubscribe::subscribe_with_retry;
 use super::status::RunStatus;
+use super::status_poller::StatusPoller;
+use super::stop_reason::ROLLED_BACK;
 use super::store::StoreError;
 use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
-use crate::runtime::serialization::values_json;
+use crate::runtime::encoding::values_json;
 use crate::runtime::stream_bridge::{ResumeFrom, StreamItem};
 
-/// How often the store is asked for the end of a run that is executed elsewhere.
+/// Poll interval for a run that another process executes.
 const REMOTE_POLL: Duration = Duration::from_millis(100);
-/// The same while the store does not answer.
+/// Poll interval while the store is unavailable.
 const UNAVAILABLE_POLL: Duration = Duration::from_secs(1);
 
-/// How long the events of a run that ended elsewhere are read.
-const SHOWN_LIMIT: Duration = Duration::from_secs(10);
+/// Timeout for reading the events of a run that ended in another process.
+const READ_EVENTS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a waiting caller gets.
+/// Outcome of a run for a waiting caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WaitOutcome {
-    /// The last state as JSON, with open questions under `__interrupt__`.
+    /// Final state as JSON, with open interrupts under `__interrupt__`.
     Values(Bytes),
     /// The run failed.
     Failed {
-        /// The error's class.
+        /// Class of the error.
         name: String,
-        /// The error's text.
+        /// Text of the error.
         message: String,
-        /// The last state, if there is one.
+        /// Final state, if it is known.
         values: Option<Bytes>,
     },
 }
@@ -55,7 +55,7 @@ impl From<RunOutcome> for WaitOutcome {
             },
             None if outcome.status == RunStatus::Timeout => Self::Failed {
                 name: "TimeoutError".to_owned(),
-                message: "the run took too long".to_owned(),
+                message: "the run reached its time limit".to_owned(),
                 values,
             },
             None => Self::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}"))),
@@ -64,7 +64,7 @@ impl From<RunOutcome> for WaitOutcome {
 }
 
 impl WaitOutcome {
-    /// What a caller gets whose run was accepted and cannot be found out about.
+    /// Builds the outcome of an accepted run whose end cannot be read.
     pub(super) fn unknown(error: &RunError) -> Self {
         Self::Failed {
             name: "RunError".to_owned(),
@@ -74,70 +74,72 @@ impl WaitOutcome {
     }
 }
 
-/// How a run ended: as this process saw it, or as the store has it.
-pub(super) enum Over {
+/// End of a run, from this process or from the store.
+pub(super) enum EndedRun {
     Here(RunOutcome),
     Stored(Arc<RunRecord>),
 }
 
-/// Waits until `record`'s run is over, wherever it is executed. Its own limits end every run.
-pub(super) async fn until_over(
+/// Waits until `record`'s run has ended in any process. The run's own time limits bound the wait.
+pub(super) async fn wait_until_ended(
     record: &RunRecord,
     registry: &RunRegistry,
-    parts: &RuntimeParts,
-) -> Result<Over, RunError> {
-    let look = registry.looks.at(&record.run_id, parts);
+    ports: &RuntimePorts,
+) -> Result<EndedRun, RunError> {
+    let poller = registry.pollers.for_run(&record.run_id, ports);
     loop {
-        if let Some(live) = registry.live(&record.run_id)
-            && let Some(outcome) = live.ended().await
+        if let Some(active) = registry.active(&record.run_id)
+            && let Some(outcome) = active.ended().await
         {
-            return Ok(Over::Here(outcome));
+            return Ok(EndedRun::Here(outcome));
         }
-        let now = match look.within(REMOTE_POLL).await {
-            // The run goes on, wherever; a store that is away for a moment says nothing about it.
+        let now = match poller.cached_within(REMOTE_POLL).await {
+            // A short outage of the store does not stop the run.
             Err(StoreError::Unavailable(_)) => {
                 tokio::time::sleep(UNAVAILABLE_POLL).await;
                 continue;
             }
-            found => found?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?,
+            result => result?.ok_or_else(|| RunError::NotFound(record.run_id.clone()))?,
         };
         if now.status.is_terminal() {
-            return Ok(Over::Stored(now));
+            return Ok(EndedRun::Stored(now));
         }
-        // Executed elsewhere, or between two processes: the store will tell.
+        // Another process executes the run, or the run is between two owners.
         tokio::time::sleep(REMOTE_POLL).await;
     }
 }
 
-/// Waits for the end of `record`'s run and tells what came of it.
+/// Waits for the end of `record`'s run and returns its outcome.
 pub(super) async fn wait(
     record: &RunRecord,
     registry: &RunRegistry,
-    parts: &RuntimeParts,
+    ports: &RuntimePorts,
 ) -> Result<WaitOutcome, RunError> {
-    let record = match until_over(record, registry, parts).await? {
-        Over::Here(outcome) => return Ok(outcome.into()),
-        Over::Stored(record) => record,
+    let record = match wait_until_ended(record, registry, ports).await? {
+        EndedRun::Here(outcome) => return Ok(outcome.into()),
+        EndedRun::Stored(record) => record,
     };
-    let values = match last_values(&record, parts).await? {
-        // What it wrote was pruned: its thread stands where it or a later run left it.
-        None if record.status == RunStatus::Success => parts
+    let values = match last_values(&record, ports).await? {
+        // The run's checkpoints were pruned: the thread has the last state of this or a later run.
+        None if record.status == RunStatus::Success => ports
             .checkpointer
             .get(&record.thread_id, None)
             .await?
-            .map(|head| shown(&head)),
+            .map(|head| encode_values(&head)),
         values => values,
     };
     let values = match values {
-        // A temporary thread went with the run.
-        None => match parts.query.kept_values(&record.run_id).await? {
-            None => last_shown(&registry.looks.at(&record.run_id, parts), parts).await,
-            kept => kept,
+        // A temporary thread was deleted with the run.
+        None => match ports.query.kept_values(&record.run_id).await? {
+            None => {
+                last_published_values(&registry.pollers.for_run(&record.run_id, ports), ports).await
+            }
+            stored => stored,
         },
         values => values,
     };
     Ok(match record.status {
-        // As it was asked for, it is no failure.
+        // A rollback was requested, so it is not a failure.
         RunStatus::Error if record.stop_reason.as_deref() == Some(ROLLED_BACK) => {
             WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}")))
         }
@@ -152,7 +154,7 @@ pub(super) async fn wait(
         RunStatus::Success if values.is_none() => WaitOutcome::Failed {
             name: LOST_ERROR.to_owned(),
             message:
-                "the run ended well in another process, and its last state is gone with its thread"
+                "the run succeeded in another process, but its final state was deleted with its thread"
                     .to_owned(),
             values: None,
         },
@@ -160,11 +162,11 @@ pub(super) async fn wait(
     })
 }
 
-/// The last state that the run's viewers were shown, as far as its events are left.
-async fn last_shown(look: &RunLook, parts: &RuntimeParts) -> Option<Bytes> {
+/// Returns the last state that the run published, if its events are retained.
+async fn last_published_values(poller: &StatusPoller, ports: &RuntimePorts) -> Option<Bytes> {
     let read = async {
         let mut subscription =
-            subscribe_to(look, ResumeFrom::Start, Duration::ZERO, &*parts.bridge)
+            subscribe_with_retry(poller, ResumeFrom::Start, Duration::ZERO, &*ports.bridge)
                 .await
                 .ok()?;
         let mut last = None;
@@ -175,22 +177,25 @@ async fn last_shown(look: &RunLook, parts: &RuntimeParts) -> Option<Bytes> {
                 }
                 StreamItem::Event(_) | StreamItem::Heartbeat => {}
                 StreamItem::End(_) => return last,
-                // What is behind a hole may be newer.
+                // A newer state may be missing after a gap.
                 StreamItem::Gap(_) | StreamItem::Aborted => return None,
             }
         }
         None
     };
-    tokio::time::timeout(SHOWN_LIMIT, read).await.ok().flatten()
+    tokio::time::timeout(READ_EVENTS_TIMEOUT, read)
+        .await
+        .ok()
+        .flatten()
 }
 
-/// The state at the last checkpoint that the run wrote.
-async fn last_values(record: &RunRecord, parts: &RuntimeParts) -> Result<Option<Bytes>, RunError> {
+/// Returns the state at the last checkpoint of the run.
+async fn last_values(record: &RunRecord, ports: &RuntimePorts) -> Result<Option<Bytes>, RunError> {
     let query = HistoryQuery {
         limit: 1_000,
         ..HistoryQuery::default()
     };
-    let metas = parts
+    let metas = ports
         .checkpointer
         .list_meta(&record.thread_id, &query)
         .await?;
@@ -200,20 +205,20 @@ async fn last_values(record: &RunRecord, parts: &RuntimeParts) -> Result<Option<
     else {
         return Ok(None);
     };
-    let snapshot = parts
+    let snapshot = ports
         .checkpointer
         .get(&record.thread_id, Some(&meta.checkpoint_id))
         .await?;
-    Ok(snapshot.map(|snapshot| shown(&snapshot)))
+    Ok(snapshot.map(|snapshot| encode_values(&snapshot)))
 }
 
-/// A state as a waiting caller gets it.
-fn shown(snapshot: &Snapshot) -> Bytes {
-    let questions: Vec<_> = snapshot
+/// Encodes a state for waiting callers.
+fn encode_values(snapshot: &Snapshot) -> Bytes {
+    let interrupts: Vec<_> = snapshot
         .meta
         .next
         .iter()
         .flat_map(|task| task.interrupts.clone())
         .collect();
-    values_json(&snapshot.state, &questions)
+    values_json(&snapshot.state, &interrupts)
 }

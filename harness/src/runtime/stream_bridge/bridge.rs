@@ -1,4 +1,4 @@
-//! The contract of a stream bridge.
+//! Contract of a stream bridge.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,9 +15,10 @@ use crate::ids::RunId;
 
 /// A subscriber's view of a run.
 pub struct Subscription {
-    /// What the subscription begins with.
+    /// Position at which the subscription starts, or the reason why it has no events.
     pub resume: ResumeResult,
-    /// Replay, then live events, heartbeats between them; ends after `End`, `Gap` or `Aborted`.
+    /// Replayed events, then live events with heartbeats in between. The stream ends after `End`,
+    /// `Gap` or `Aborted`.
     pub items: BoxStream<'static, StreamItem>,
 }
 
@@ -29,17 +30,23 @@ impl fmt::Debug for Subscription {
     }
 }
 
-/// Carries a run's events to any number of viewers. What an implementation promises (S1 to S15 of the reliability contract):
+/// Carries the events of runs to any number of viewers. Guarantees of every implementation (S1 to
+/// S15 of the reliability contract):
 ///
-/// - Order and no holes: sequence numbers rise by exactly one; a viewer that would miss some gets a gap, then nothing.
-/// - Replay: after cursor x comes x+1, whenever the viewer arrives, while the run lives and for the retention after it.
-/// - A publish is in the log before any viewer sees it, and is refused from an attempt that was superseded.
-/// - Exactly one terminal item, always last; after it, publishing is refused.
-/// - A viewer never slows the producer: it is cut ([`StreamItem::Aborted`]) when it makes no progress, and may resume.
+/// - Order without holes: sequence numbers increase by exactly one. A viewer that would miss events
+///   gets a gap as its last item.
+/// - Replay: a viewer with cursor x gets x+1 next, whenever it subscribes, while the run is active
+///   and during the retention after it.
+/// - A published event is stored before any viewer receives it. A publish of a superseded attempt
+///   is rejected.
+/// - Exactly one terminal item, always last. Publishing after it is rejected.
+/// - A viewer never slows the producer. A viewer that makes no progress is disconnected
+///   ([`StreamItem::Aborted`]) and may resume.
 /// - [`StreamBridge::close`] is not an end: live streams are aborted.
 #[async_trait]
 pub trait StreamBridge: Send + Sync + fmt::Debug {
-    /// Appends an event and returns its id. The first publish of a higher attempt fences off the lower ones.
+    /// Appends an event and returns its id. The first publish of a higher attempt fences off all
+    /// lower attempts.
     async fn publish(
         &self,
         key: &StreamKey,
@@ -47,12 +54,14 @@ pub trait StreamBridge: Send + Sync + fmt::Debug {
         data: EventData,
     ) -> Result<EventId, BridgeError>;
 
-    /// Ends the stream normally. The same as [`StreamBridge::publish_terminal`] with [`TerminalKind::End`] and no data.
+    /// Ends the stream normally. Same as [`StreamBridge::publish_terminal`] with
+    /// [`TerminalKind::End`] and no data.
     async fn publish_end(&self, key: &StreamKey) -> Result<(), BridgeError> {
         self.publish_terminal(key, TerminalKind::End, None).await
     }
 
-    /// Ends the stream. With data, an `error` event goes before the end. The second call is [`BridgeError::Ended`].
+    /// Ends the stream. With data, an `error` event precedes the end. A second call returns
+    /// [`BridgeError::Ended`].
     async fn publish_terminal(
         &self,
         key: &StreamKey,
@@ -60,9 +69,10 @@ pub trait StreamBridge: Send + Sync + fmt::Debug {
         data: Option<Bytes>,
     ) -> Result<(), BridgeError>;
 
-    /// Follows a run. Never waits for the producer; an unknown run gives [`ResumeResult::Unknown`] and an empty stream. A cursor
-    /// outside what is kept gives a gap; a cursor of an attempt that lost its place there resumes where the newer one began.
-    /// A heartbeat of zero means none.
+    /// Subscribes to a run. Never waits for the producer; an unknown run yields
+    /// [`ResumeResult::Unknown`] and an empty stream. A cursor outside the retained events yields a
+    /// gap. A cursor of a superseded attempt resumes where the newer attempt began. A heartbeat of
+    /// zero disables heartbeats.
     async fn subscribe(
         &self,
         run_id: &RunId,
@@ -70,24 +80,25 @@ pub trait StreamBridge: Send + Sync + fmt::Debug {
         heartbeat: Duration,
     ) -> Result<Subscription, BridgeError>;
 
-    /// Forgets the run's events after `delay`, but not before its end. Viewers under way keep what they have. Idempotent.
+    /// Removes the events of the run after `delay`, but not before the run has ended. Existing
+    /// subscriptions are not affected. Idempotent.
     async fn cleanup(&self, run_id: &RunId, delay: Duration);
 
-    /// Ends the stream as cancelled if it has not ended, even if nothing was ever published: for runs that never started.
-    /// Idempotent.
+    /// Ends the stream as cancelled unless it has ended, even if no event was published, for runs
+    /// that never started. Idempotent.
     async fn cancel(&self, run_id: &RunId);
 
-    /// The run waits for a person: limits on silence do not count until the next publish.
+    /// Marks the run as waiting for user input: the idle limit is suspended until the next publish.
     async fn mark_awaiting_input(&self, run_id: &RunId);
 
-    /// Whether events reach other processes now; nothing to ask where there are none.
+    /// Checks that events reach other processes. Always succeeds for a bridge of a single process.
     async fn ping(&self) -> Result<(), BridgeError> {
         Ok(())
     }
 
-    /// Begins background work.
+    /// Starts background work.
     async fn start(&self) -> Result<(), BridgeError>;
 
-    /// Aborts every viewer and refuses all else from now on.
+    /// Aborts every viewer and rejects all later calls.
     async fn close(&self);
 }

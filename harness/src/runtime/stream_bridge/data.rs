@@ -1,10 +1,10 @@
-//! The JSON of an event, in two pieces so that what many events end with is kept in memory once.
+//! JSON of an event in two pieces, so that a tail shared by many events is stored once.
 
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
 
-/// The data of an event: the bytes of `head`, then those of `tail`. Cloning shares both.
+/// Data of an event: the bytes of `head` followed by those of `tail`. Clones share both.
 #[derive(Clone, Default)]
 pub struct EventData {
     head: Bytes,
@@ -12,32 +12,32 @@ pub struct EventData {
 }
 
 impl EventData {
-    /// Data whose end is shared with other events.
+    /// Creates data whose tail is shared with other events.
     pub fn with_tail(head: Bytes, tail: Bytes) -> Self {
         Self { head, tail }
     }
 
-    /// The pieces in order; the second is often empty.
+    /// Returns the pieces in order; the second is often empty.
     pub fn pieces(&self) -> [&Bytes; 2] {
         [&self.head, &self.tail]
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.head.len() + self.tail.len()
     }
 
-    /// Whether there are no bytes.
+    /// Reports whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What this event adds to memory that is held anyway.
+    /// Returns the bytes that this event adds to memory, without the shared tail.
     pub fn own_len(&self) -> usize {
         self.head.len()
     }
 
-    /// All bytes as one piece; copies only if there are two.
+    /// Returns all bytes as one piece; copies only if there are two.
     pub fn into_bytes(self) -> Bytes {
         if self.tail.is_empty() {
             return self.head;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_data_is_cut_makes_no_difference() {
+    fn split_position_does_not_affect_data() {
         let whole = EventData::from(Bytes::from_static(b"[1,{}]"));
         let cut = EventData::with_tail(Bytes::from_static(b"[1"), Bytes::from_static(b",{}]"));
         assert_eq!((&whole, whole.len()), (&cut, cut.len()));

@@ -1,22 +1,22 @@
-//! What can go wrong with a bridge.
+//! Errors of a stream bridge.
 
 use crate::ids::RunId;
 
-/// Why a bridge refused or failed.
+/// Reason why a bridge rejected a call or failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
     /// A newer attempt owns the stream.
     #[error("run {run_id}: attempt {attempt} may not publish, attempt {current} owns the stream")]
     Fenced {
-        /// The run.
+        /// Id of the run.
         run_id: RunId,
-        /// Who tried.
+        /// Attempt that tried to publish.
         attempt: u32,
-        /// Who may.
+        /// Attempt that owns the stream.
         current: u32,
     },
-    /// The stream has its terminal event; nothing comes after it.
+    /// The stream has its terminal event, and accepts no more events.
     #[error("run {0}: the stream has ended")]
     Ended(RunId),
     /// The bridge is shut down.

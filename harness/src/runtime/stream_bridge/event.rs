@@ -1,4 +1,4 @@
-//! Events, their identities, and what a subscriber can receive.
+//! Events, their ids, and the items that a subscriber receives.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,21 +10,21 @@ use super::data::EventData;
 use super::resume::{Gap, MalformedCursor};
 use crate::ids::RunId;
 
-/// The stream of one attempt at a run. An attempt older than the newest known one is refused.
+/// Stream of one attempt of a run. Attempts older than the newest known one are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamKey {
-    /// Whose events.
+    /// Run that the events belong to.
     pub run_id: RunId,
-    /// Which attempt publishes, from 1.
+    /// Attempt that publishes, from 1.
     pub attempt: u32,
 }
 
 /// Identity of an event within its run, written `{seq}-{attempt}`. Sequence numbers start at 1 and have no holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EventId {
-    /// 1, 2, 3, ...
+    /// Sequence number: 1, 2, 3, ...
     pub seq: u64,
-    /// The attempt that published it.
+    /// Attempt that published the event.
     pub attempt: u32,
 }
 
@@ -51,60 +51,61 @@ impl FromStr for EventId {
     }
 }
 
-/// The event's name on the wire, such as `values` or `messages|tools:1`.
+/// Name of an event on the wire, such as `values` or `messages|tools:1`.
 pub type EventName = Cow<'static, str>;
 
-/// One event. The data is JSON, serialized once; every subscriber shares it.
+/// One event. The data is JSON, serialized once and shared by all subscribers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamEvent {
-    /// Where it stands in the run.
+    /// Position of the event in the run.
     pub id: EventId,
-    /// Its name.
+    /// Name of the event.
     pub event: EventName,
     /// JSON without line breaks.
     pub data: EventData,
 }
 
-/// How a run's stream ended.
+/// Kind of end of a run's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TerminalKind {
-    /// The run ended by itself.
+    /// The run ended normally.
     End,
-    /// The run failed; an `error` event went before.
+    /// The run failed; an `error` event precedes the end.
     Error,
     /// The run was cancelled.
     Cancel,
 }
 
-/// What state a run's stream is in.
+/// State of a run's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamStatus {
-    /// Open; events may come.
+    /// Open; more events may follow.
     Active,
-    /// Open, and waiting for a person: no event may come for a long time.
+    /// Open and waiting for user input: no event may follow for a long time.
     AwaitingInput,
-    /// Ended in this way; nothing more comes.
+    /// Ended with this kind; no event follows.
     Ended(TerminalKind),
 }
 
-/// What a subscriber receives.
+/// Item that a subscriber receives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
     /// An event.
     Event(StreamEvent),
-    /// Nothing happened for the asked time; shows that the stream lives.
+    /// No event for the requested time; shows that the stream is alive.
     Heartbeat,
-    /// Events between the cursor and what is kept are gone. The stream closes after it, with an end
-    /// only if none of the run's events is left to come back for.
+    /// The events between the cursor and the oldest retained one are no longer available. The
+    /// stream closes after this item; an end follows only if the run has no event to resume from.
     Gap(Gap),
-    /// The run's real end, exactly once and last.
+    /// The end of the run: exactly one, and the last item.
     End(TerminalKind),
-    /// The bridge shut down or cut a reader that was too slow. Not an end: the client should come back.
+    /// The bridge shut down, or disconnected a reader that was too slow. Not an end: the client
+    /// should reconnect.
     Aborted,
 }
 
-/// The stream lives but has nothing new.
+/// The stream is alive without new events.
 pub const HEARTBEAT_SENTINEL: StreamItem = StreamItem::Heartbeat;
 /// The run ended.
 pub const END_SENTINEL: StreamItem = StreamItem::End(TerminalKind::End);

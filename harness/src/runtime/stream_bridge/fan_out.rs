@@ -1,4 +1,4 @@
-//! Wakes all who follow a stream: at once where they are few, in groups where they are many.
+//! Notifies all listeners of a stream: directly if they are few, in groups if they are many.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,14 +12,15 @@ use tokio::sync::futures::OwnedNotified;
 
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// So many are woken before others get their turn: what the first of them do takes some hundred microseconds.
+/// Number of listeners that are woken before other tasks may run; their first polls take a few
+/// hundred microseconds.
 const GROUP: usize = 32;
 
-/// Tells the viewers of one stream that it changed.
+/// Notifies the viewers of one stream of changes.
 ///
-/// Waking thousands in one go would fill the queues of the process with them, and the run that they watch would wait behind them
-/// all for its own next step. So each group follows when the one before has had its turn; changes that come meanwhile are told
-/// with the next round, so that a viewer who is late gets them together.
+/// Waking thousands of viewers at once would fill the scheduler's queues, and the producing run
+/// would be scheduled after all of them. Groups are therefore woken one after the other, with a
+/// yield in between. Changes during a round are notified together in the next round.
 #[derive(Debug, Clone)]
 pub struct FanOut(Arc<Inner>);
 
@@ -32,20 +33,20 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     groups: Vec<Arc<Group>>,
-    /// Somebody goes from group to group.
-    going: bool,
-    /// There was a change since the last round began.
+    /// `true` while a task notifies group after group.
+    running: bool,
+    /// `true` if a change happened since the last round began.
     changed: bool,
 }
 
 #[derive(Debug, Default)]
 struct Group {
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
     members: AtomicUsize,
 }
 
 impl FanOut {
-    /// Nobody listens yet. Rounds through many groups are among `tasks`.
+    /// Creates a fan-out without listeners. Rounds over several groups run in `tasks`.
     pub fn new(tasks: Tasks) -> Self {
         Self(Arc::new(Inner {
             tasks,
@@ -53,66 +54,66 @@ impl FanOut {
         }))
     }
 
-    /// Hears of every change after this call.
+    /// Registers a listener for every change after this call.
     pub fn listen(&self) -> Listener {
         let mut state = self.0.state.lock();
-        let with_room = state
+        let open_group = state
             .groups
             .iter()
             .find(|group| group.members.load(Ordering::Relaxed) < GROUP)
             .cloned();
-        let group = with_room.unwrap_or_else(|| {
+        let group = open_group.unwrap_or_else(|| {
             let group = Arc::<Group>::default();
             state.groups.push(group.clone());
             group
         });
-        // Members come under the lock only, so a group is never overfilled.
+        // Members are added under the lock only, so a group never exceeds its size.
         group.members.fetch_add(1, Ordering::Relaxed);
         Listener {
-            change: Box::pin(group.bell.clone().notified_owned()),
+            change: Box::pin(group.notify.clone().notified_owned()),
             group,
         }
     }
 
-    /// There was a change. No lock that a listener takes is to be held.
-    pub fn tell(&self) {
+    /// Notifies all listeners of a change. The caller must not hold a lock that a listener takes.
+    pub fn notify(&self) {
         let mut state = self.0.state.lock();
         match &*state.groups {
             [] => {}
             [only] => {
-                let bell = only.bell.clone();
+                let notify = only.notify.clone();
                 drop(state);
-                bell.notify_waiters();
+                notify.notify_waiters();
             }
             _ => {
                 state.changed = true;
-                if !std::mem::replace(&mut state.going, true) {
+                if !std::mem::replace(&mut state.running, true) {
                     drop(state);
                     self.0
                         .tasks
-                        .spawn(TaskKind::Finish, "fan-out", self.clone().go_round());
+                        .spawn(TaskKind::Finish, "fan-out", self.clone().run_rounds());
                 }
             }
         }
     }
 
-    async fn go_round(self) {
+    async fn run_rounds(self) {
         while let Some(groups) = self.next_round() {
             for group in groups {
-                group.bell.notify_waiters();
+                group.notify.notify_waiters();
                 tokio::task::yield_now().await;
             }
         }
     }
 
-    /// Whom to tell; nobody when all know.
+    /// Returns the groups to notify; `None` if no change is pending.
     fn next_round(&self) -> Option<Vec<Arc<Group>>> {
         let mut state = self.0.state.lock();
-        state.going = std::mem::take(&mut state.changed);
-        if !state.going {
+        state.running = std::mem::take(&mut state.changed);
+        if !state.running {
             return None;
         }
-        // A group that all have left is filled again, unless there are many of them.
+        // Groups without members are removed.
         state
             .groups
             .retain(|group| group.members.load(Ordering::Relaxed) > 0);
@@ -120,7 +121,7 @@ impl FanOut {
     }
 }
 
-/// One who is told of changes.
+/// Receiver of change notifications.
 #[derive(Debug)]
 pub struct Listener {
     change: Pin<Box<OwnedNotified>>,
@@ -128,7 +129,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Waits for the next change that was not heard of.
+    /// Waits for the next change.
     pub async fn next(&mut self) {
         poll_fn(|cx| self.poll_change(cx)).await;
     }
@@ -136,7 +137,7 @@ impl Listener {
     /// Ready once after one or more changes.
     pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.change.as_mut().poll(cx));
-        self.change.set(self.group.bell.clone().notified_owned());
+        self.change.set(self.group.notify.clone().notified_owned());
         Poll::Ready(())
     }
 }
@@ -151,62 +152,65 @@ impl Drop for Listener {
 mod tests {
     use super::*;
 
-    /// So many listeners, each of which counts the first change that it hears of.
+    /// Starts `count` listeners, each of which counts its first notification.
     fn listening(fan_out: &FanOut, tasks: &Tasks, count: usize) -> Arc<AtomicUsize> {
-        let heard = Arc::<AtomicUsize>::default();
+        let notified = Arc::<AtomicUsize>::default();
         for _ in 0..count {
-            let (mut listener, heard) = (fan_out.listen(), heard.clone());
+            let (mut listener, notified) = (fan_out.listen(), notified.clone());
             tasks.spawn(TaskKind::Finish, "listener", async move {
                 listener.next().await;
-                heard.fetch_add(1, Ordering::Relaxed);
+                notified.fetch_add(1, Ordering::Relaxed);
             });
         }
-        heard
+        notified
     }
 
     #[tokio::test]
-    async fn everybody_hears_of_a_change() {
+    async fn every_listener_is_notified_of_a_change() {
         for count in [1, GROUP, GROUP + 1, 1_000] {
             let tasks = Tasks::new();
             let fan_out = FanOut::new(tasks.clone());
-            let heard = listening(&fan_out, &tasks, count);
-            fan_out.tell();
+            let notified = listening(&fan_out, &tasks, count);
+            fan_out.notify();
             tasks.shut_down().await;
-            assert_eq!(heard.load(Ordering::Relaxed), count);
+            assert_eq!(notified.load(Ordering::Relaxed), count);
         }
     }
 
     #[tokio::test]
-    async fn others_get_their_turn_while_many_are_woken() {
+    async fn other_tasks_run_while_many_listeners_wake() {
         let tasks = Tasks::new();
         let fan_out = FanOut::new(tasks.clone());
-        let heard = listening(&fan_out, &tasks, 1_000);
+        let notified = listening(&fan_out, &tasks, 1_000);
         tokio::task::yield_now().await;
-        fan_out.tell();
+        fan_out.notify();
         for _ in 0..2 {
             tokio::task::yield_now().await;
         }
-        let when_it_is_my_turn = heard.load(Ordering::Relaxed);
-        assert!(when_it_is_my_turn <= 2 * GROUP, "{when_it_is_my_turn}");
+        let notified_at_first_poll = notified.load(Ordering::Relaxed);
+        assert!(
+            notified_at_first_poll <= 2 * GROUP,
+            "{notified_at_first_poll}"
+        );
         tasks.shut_down().await;
-        assert_eq!(heard.load(Ordering::Relaxed), 1_000);
+        assert_eq!(notified.load(Ordering::Relaxed), 1_000);
     }
 
     #[tokio::test]
-    async fn a_change_during_a_round_is_told_in_another() {
+    async fn change_during_round_is_notified_in_next_round() {
         let tasks = Tasks::new();
         let fan_out = FanOut::new(tasks.clone());
         let mut first = fan_out.listen();
         let _others = listening(&fan_out, &tasks, 3 * GROUP);
-        fan_out.tell();
+        fan_out.notify();
         first.next().await;
-        fan_out.tell();
+        fan_out.notify();
         first.next().await;
         tasks.shut_down().await;
     }
 
     #[tokio::test]
-    async fn places_of_those_who_left_are_taken_again() {
+    async fn slots_of_dropped_listeners_are_reused() {
         let fan_out = FanOut::new(Tasks::new());
         for _ in 0..100 {
             drop((0..GROUP).map(|_| fan_out.listen()).collect::<Vec<_>>());

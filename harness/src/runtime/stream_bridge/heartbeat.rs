@@ -1,4 +1,4 @@
-//! Shows that a silent stream lives: for viewers that adapters make.
+//! Heartbeats of silent streams, for viewers implemented by adapters.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Keeps the arithmetic of moments from overflowing.
-const LONGEST_PERIOD: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// Upper bound of the period, so that the addition of instants cannot overflow.
+const MAX_PERIOD: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Fires after silence. The timer is moved only when it rings, so an event costs no timer.
+/// Timer that fires after silence. The timer is re-armed only when it fires, because a reset per
+/// event is expensive.
 #[derive(Debug)]
 pub struct Heartbeat {
     period: Duration,
@@ -19,9 +20,9 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Beats after each `period` of silence from now on; a period of zero means never.
+    /// Creates a heartbeat that fires after each `period` of silence; a period of zero means never.
     pub fn every(period: Duration) -> Option<Self> {
-        let (period, now) = (period.min(LONGEST_PERIOD), Instant::now());
+        let (period, now) = (period.min(MAX_PERIOD), Instant::now());
         (!period.is_zero()).then(|| Self {
             period,
             quiet_since: now,
@@ -29,12 +30,12 @@ impl Heartbeat {
         })
     }
 
-    /// Something was shown at `now`.
+    /// Records activity at `now`, which postpones the next heartbeat.
     pub fn put_off(&mut self, now: Instant) {
         self.quiet_since = now;
     }
 
-    /// Ready when it is time to show that the stream lives.
+    /// Ready after a period without activity.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();

@@ -1,4 +1,4 @@
-//! The durable log of a stream: what its bridge cannot keep for now, or no longer.
+//! Durable log of a stream: events that the bridge cannot retain.
 
 use std::fmt;
 
@@ -9,59 +9,59 @@ use super::resume::ResumeFrom;
 use crate::ids::RunId;
 use crate::runtime::runs::store::StoreError;
 
-/// Consecutive events of one run, and its end if that follows them.
+/// Consecutive events of one run, and the end of the stream if it follows them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogBatch {
-    /// Whose events.
+    /// Run that the events belong to.
     pub run_id: RunId,
-    /// The attempt that appends; some of the events may be of earlier ones.
+    /// Attempt that appends; some of the events may be of earlier attempts.
     pub attempt: u32,
-    /// The event before the first of these.
+    /// Sequence number before the first event of the batch.
     pub before: u64,
-    /// In order, without holes.
+    /// Events in order, without holes.
     pub events: Vec<StreamEvent>,
-    /// How the stream ended, if it ended with the last of these.
+    /// End of the stream, if it directly follows these events.
     pub end: Option<TerminalKind>,
 }
 
 impl LogBatch {
-    /// The last event of these, or the one before if there are none.
+    /// Returns the sequence number of the last event, or `before` if the batch has none.
     pub fn tail(&self) -> u64 {
         self.before + self.events.len() as u64
     }
 }
 
-/// What a log has from a place on.
+/// Events of a log from a position on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogPage {
-    /// Consecutive, beginning with the event that was asked for; empty where the log does not have it.
+    /// Consecutive events from the requested one on; empty if the log does not have it.
     pub events: Vec<StreamEvent>,
-    /// How the stream ended, if it ended with the last of these, or before the event that was asked for.
+    /// End of the stream, if it directly follows these events or precedes the requested one.
     pub end: Option<TerminalKind>,
 }
 
 /// Consecutive events of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRange {
-    /// The first of them.
+    /// Sequence number of the first event.
     pub first: u64,
-    /// The last of them.
+    /// Sequence number of the last event.
     pub last: u64,
-    /// Who published them.
+    /// Attempt that published the events.
     pub attempt: u32,
 }
 
-/// What a log has of a run.
+/// Summary of the events that a log has of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogOutline {
-    /// In order; one ends where the attempt changes, or where events are missing.
+    /// Ranges in order; a range ends where the attempt changes or events are missing.
     pub ranges: Vec<LogRange>,
-    /// How the stream ended, and after which event.
+    /// Last sequence number of the stream and the kind of its end.
     pub end: Option<(u64, TerminalKind)>,
 }
 
 impl LogOutline {
-    /// Takes in what comes next in the log.
+    /// Appends the next range of the log.
     pub fn push(&mut self, range: LogRange) {
         match self.ranges.last_mut() {
             Some(last) if last.attempt == range.attempt && last.last + 1 >= range.first => {
@@ -71,7 +71,7 @@ impl LogOutline {
         }
     }
 
-    /// The ranges that follow each other without a hole up to event `last`, which is in the newest of them.
+    /// Returns the contiguous ranges up to event `last`, which is in the newest of them.
     pub fn up_to(&self, last: u64) -> &[LogRange] {
         let Some(end) = self
             .ranges
@@ -86,19 +86,20 @@ impl LogOutline {
         &self.ranges[holes.map_or(0, |hole| hole + 1)..=end]
     }
 
-    /// The newest event; 0 when there is none.
+    /// Returns the sequence number of the newest event; 0 if there is none.
     pub fn tail(&self) -> u64 {
         self.ranges.last().map_or(0, |range| range.last)
     }
 
-    /// Whether nothing is known of the run.
+    /// Reports whether the log has neither events nor an end of the run.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty() && self.end.is_none()
     }
 }
 
-/// The first sequence number that `from` means in events without holes. What a viewer saw of an attempt that lost its place is void:
-/// it begins again with the newer one.
+/// Returns the first sequence number that `from` refers to, given contiguous ranges. Events of a
+/// superseded attempt are invalid: a viewer that saw some of them resumes at the beginning of the
+/// newer attempt.
 pub fn locate_in(ranges: &[LogRange], from: ResumeFrom) -> Option<u64> {
     let (first, tail) = (ranges.first()?.first, ranges.last()?.last);
     let id = match from {
@@ -124,18 +125,18 @@ pub fn locate_in(ranges: &[LogRange], from: ResumeFrom) -> Option<u64> {
     }
 }
 
-/// Why a batch was not appended.
+/// Reason why a batch was not appended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamLogError {
     /// A newer attempt owns the run.
     #[error("attempt {attempt} of run {run_id} may not append, attempt {current} owns the run")]
     Fenced {
-        /// The run.
+        /// Id of the run.
         run_id: RunId,
-        /// Who tried.
+        /// Attempt that tried to append.
         attempt: u32,
-        /// Who may.
+        /// Attempt that owns the run.
         current: u32,
     },
     /// The run was deleted.
@@ -146,25 +147,28 @@ pub enum StreamLogError {
     Store(#[from] StoreError),
 }
 
-/// Where a bridge puts events that it cannot keep: those beyond its limits, and those that its server does not take. It may hold any
-/// parts of a run. What an implementation promises:
+/// Durable storage for events that a bridge cannot retain: those beyond its limits, and those that
+/// its server rejects. It may store any ranges of a run. Guarantees of every implementation:
 ///
-/// - What was appended is durable when the call returns, and reads anywhere see it.
-/// - An event that the log has is not written again, so a batch may be sent twice, and batches may overlap.
-/// - An attempt older than the run's is refused in the transaction that would write; a run that is deleted takes its log along.
-/// - A stream that begins anew with a later attempt replaces what earlier ones had in the same places, and after them.
+/// - Appended events are durable when the call returns, and visible to all readers.
+/// - An event that the log already has is not written again: a batch may be sent twice, and batches
+///   may overlap.
+/// - An append of an attempt older than the run's is rejected in the same transaction. Deleting a
+///   run deletes its log.
+/// - A stream that restarts with a later attempt replaces the events of earlier attempts at the
+///   same and later positions.
 #[async_trait]
 pub trait StreamLog: Send + Sync + fmt::Debug {
-    /// Appends a batch: all of it or nothing.
+    /// Appends a batch atomically.
     async fn append(&self, batch: LogBatch) -> Result<(), StreamLogError>;
 
-    /// About `most` events from `next` on, or as many as there are before the first that is missing.
+    /// Returns about `most` events from `next` on, and stops before the first missing one.
     async fn read(&self, run_id: &RunId, next: u64, most: usize) -> Result<LogPage, StoreError>;
 
-    /// What there is of a run.
+    /// Returns the summary of a run.
     async fn outline(&self, run_id: &RunId) -> Result<LogOutline, StoreError>;
 
-    /// Forgets a run. Idempotent.
+    /// Deletes the log of a run. Idempotent.
     async fn forget(&self, run_id: &RunId) -> Result<(), StoreError>;
 }
 
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_stands_where_its_attempt_says() {
+    fn cursor_is_located_by_its_attempt() {
         let ranges = [(2, 6, 1), (7, 9, 3)].map(|(first, last, attempt)| LogRange {
             first,
             last,
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_up_to_an_event_begins_after_the_last_hole() {
+    fn range_before_event_starts_after_last_hole() {
         let firsts = |last| {
             outline()
                 .up_to(last)

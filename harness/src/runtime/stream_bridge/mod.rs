@@ -1,7 +1,9 @@
-//! The channel between a run and its viewers: replayable, resumable, aware of its end. Contract only; adapters live in the app.
+//! Channel between a run and its viewers: replayable, resumable, with an explicit end. This module
+//! contains the contract; adapters are in `runtime::in_memory` and in app crates.
 //!
-//! To add an adapter: implement [`StreamBridge`] in a crate of its own, name it `{Technology}StreamBridge`, run every function
-//! of `testkit::stream_bridge` against it, and add one arm to the factory that reads the configuration.
+//! To add an adapter: implement [`StreamBridge`] in a separate crate, name it
+//! `{Technology}StreamBridge`, run every function of `testkit::stream_bridge` against it, and add
+//! one arm to the factory that reads the configuration.
 
 mod bridge;
 mod data;

@@ -1,28 +1,29 @@
-//! Cursors: where a subscriber wants to begin, and where it did.
+//! Cursors: the position that a subscriber requests, and the position at which its stream starts.
 
 use serde::{Deserialize, Serialize};
 
 use super::event::{EventId, TerminalKind};
 
-/// A cursor that is neither an event id nor one of the words for "from the start".
+/// Cursor that is neither an event id nor one of the values that mean the start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed event id {0:?}: expected digits-digits, or -1 for the start")]
 pub struct MalformedCursor(pub String);
 
-/// Where a subscriber wants to begin.
+/// Position at which a subscriber wants to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResumeFrom {
-    /// With the first event of the run.
+    /// At the first event of the run.
     #[default]
     Start,
-    /// With the first event after this one.
+    /// After this event.
     After(EventId),
-    /// With whatever comes next; nothing is replayed.
+    /// At the next published event, without a replay.
     Tail,
 }
 
 impl ResumeFrom {
-    /// Reads a `Last-Event-ID`. `-1` (sent by `useStream` when it rejoins), `-`, `0` and `0-0` mean the start.
+    /// Parses a `Last-Event-ID`. `-1` (sent by `useStream` when it rejoins), `-`, `0` and `0-0`
+    /// mean the start.
     pub fn parse(cursor: &str) -> Result<Self, MalformedCursor> {
         match cursor.trim() {
             "-1" | "-" | "0" | "0-0" => Ok(Self::Start),
@@ -31,25 +32,25 @@ impl ResumeFrom {
     }
 }
 
-/// A hole in a replay. Field names are the wire's; the web UI checks all of them.
+/// Hole in a replay. Field names are those of the wire; the web UI checks all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Always `stream_replay_gap`.
     pub code: String,
-    /// The run.
+    /// Id of the run.
     pub run_id: String,
-    /// The cursor asked for; null when the beginning was asked for.
+    /// Requested cursor; null if the start was requested.
     pub requested_event_id: Option<String>,
-    /// The oldest event kept.
+    /// Oldest retained event.
     pub earliest_available_event_id: String,
-    /// The newest event kept: rejoin after it once the durable state is loaded.
+    /// Newest retained event: the client rejoins after it once it has loaded the durable state.
     pub latest_available_event_id: String,
     /// Always `reload_durable_state`.
     pub recovery: String,
 }
 
 impl Gap {
-    /// The gap that `run_id` has between `requested` and what is kept.
+    /// Creates the gap of `run_id` between `requested` and the retained events.
     pub fn new(
         run_id: &crate::ids::RunId,
         requested: Option<EventId>,
@@ -67,15 +68,15 @@ impl Gap {
     }
 }
 
-/// What a subscription begins with.
+/// Result of resolving a requested position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumeResult {
-    /// Events from this sequence number on, then live.
+    /// Events from this sequence number on, then live events.
     From(u64),
-    /// A gap, and nothing else.
+    /// A gap only.
     Gap,
-    /// The run has ended; what is left is replayed, then the end.
+    /// The run has ended; the retained events are replayed, then the end.
     Ended(TerminalKind),
-    /// No such stream here: never opened, or cleaned up.
+    /// No such stream in this bridge: never opened, or removed.
     Unknown,
 }

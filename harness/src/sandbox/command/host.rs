@@ -1,8 +1,10 @@
-//! Commands on the bare host, as this process' own user. There is no isolation here: this is for administrators who say so by name.
+//! Runs commands on the host as the server's own user, without isolation. An administrator must
+//! enable this explicitly.
 //!
-//! Virtual paths in a command are rewritten to where the thread's folders lie. That is a convenience, not a fence. Those in files are
-//! not: what a script says may be meant for others, and a rewritten file would not be what was written. Scripts find the folders by
-//! variables.
+//! Virtual paths in a command are rewritten to the host folders of the thread. This is a
+//! convenience, not a protection. Paths inside files are not rewritten: a script may be meant for
+//! another system, and the file would differ from what was written. Scripts find the folders by
+//! environment variables.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,17 +19,17 @@ use super::{
     Isolation,
 };
 use crate::sandbox::masking::to_host;
-use crate::sandbox::shelf::Shelf;
+use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::virtual_paths::Root;
 
-/// The variables by which a program finds the thread's folders.
-const FOLDERS: [(&str, Root); 3] = [
+/// Environment variables that tell a program where the thread's folders are.
+const FOLDER_VARIABLES: [(&str, Root); 3] = [
     ("DEER_FLOW_WORKSPACE", Root::Workspace),
     ("DEER_FLOW_UPLOADS", Root::Uploads),
     ("DEER_FLOW_OUTPUTS", Root::Outputs),
 ];
 
-/// Runs commands as this process' user.
+/// Runs commands as the user of this process.
 #[derive(Debug)]
 pub struct HostCommandSandbox {
     shell: PathBuf,
@@ -36,17 +38,17 @@ pub struct HostCommandSandbox {
 }
 
 impl HostCommandSandbox {
-    /// Commands get `environment` and nothing else.
+    /// Creates the sandbox. Commands get `environment` and no other variables.
     ///
     /// # Errors
-    /// When there is no shell.
+    /// If no shell is found.
     pub fn new(environment: Vec<(String, String)>, limits: CommandLimits) -> io::Result<Self> {
         let shell = ["/bin/bash", "/usr/bin/bash", "/bin/sh"]
             .into_iter()
             .map(PathBuf::from)
             .find(|path| path.is_file());
         let shell =
-            shell.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no shell"))?;
+            shell.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no shell found"))?;
         Ok(Self {
             shell,
             environment,
@@ -71,10 +73,11 @@ impl CommandSandbox for HostCommandSandbox {
             request.dirs.create(root)?;
         }
         let workspace = request.dirs.host_path(Root::Workspace);
-        // They become part of the command, where anything else would mean something to the shell.
+        // The path becomes part of the command, where other characters have a meaning for the
+        // shell.
         if !is_plain(&workspace) {
             let why = format!(
-                "{} has characters that a shell would read; choose a folder without them",
+                "{} has characters with a meaning for the shell; choose a folder without them",
                 workspace.display()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why).into());
@@ -89,7 +92,7 @@ impl CommandSandbox for HostCommandSandbox {
             ))
             .env_clear();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.envs(FOLDERS.map(|(name, root)| (name, request.dirs.host_path(root))));
+        command.envs(FOLDER_VARIABLES.map(|(name, root)| (name, request.dirs.host_path(root))));
         command
             .current_dir(workspace)
             .process_group(0)
@@ -105,24 +108,24 @@ impl CommandSandbox for HostCommandSandbox {
     }
 }
 
-/// The shelf without folders that cannot be part of a command: commands do without those.
-fn plain(shelf: &Shelf) -> Shelf {
-    let (plain, odd): (Vec<_>, Vec<_>) = shelf
+/// Drops skill folders with a path that cannot be part of a command.
+fn plain(skills: &SkillMounts) -> SkillMounts {
+    let (plain, skipped): (Vec<_>, Vec<_>) = skills
         .folders()
         .iter()
         .cloned()
         .partition(|folder| is_plain(&folder.host));
-    if !odd.is_empty() {
-        let odd: Vec<_> = odd.iter().map(|folder| folder.path.as_str()).collect();
+    if !skipped.is_empty() {
+        let skipped: Vec<_> = skipped.iter().map(|folder| folder.path.as_str()).collect();
         tracing::warn!(
-            ?odd,
-            "commands on the host cannot see skills whose folders have characters that a shell would read"
+            ?skipped,
+            "skills hidden from host commands: their folders have characters with a meaning for the shell"
         );
     }
-    Shelf::new(plain)
+    SkillMounts::new(plain)
 }
 
-/// Whether a shell takes the path for one word, and reads nothing into it.
+/// Reports whether a shell reads the path as one literal word.
 fn is_plain(path: &std::path::Path) -> bool {
     path.to_str().is_some_and(|path| {
         path.bytes()
@@ -139,12 +142,12 @@ mod tests {
     use crate::ids::ThreadId;
     use crate::sandbox::command::Transcript;
     use crate::sandbox::safe_fs::Resolver;
-    use crate::sandbox::shelf::ShelvedFolder;
+    use crate::sandbox::skill_mounts::MountedSkill;
     use crate::sandbox::thread_dirs::ThreadDirs;
     use crate::sandbox::virtual_paths::RelativePath;
     use crate::testkit::command_sandbox;
 
-    fn place(home: &std::path::Path) -> (HostCommandSandbox, ThreadDirs) {
+    fn fixture(home: &std::path::Path) -> (HostCommandSandbox, ThreadDirs) {
         let environment = vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
         let sandbox = HostCommandSandbox::new(environment, CommandLimits::default()).unwrap();
         let home: Arc<std::path::Path> = home.into();
@@ -160,14 +163,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_port_keeps_its_promises() {
+    async fn adapter_fulfils_port_contract() {
         let base = tempfile::tempdir().unwrap();
-        let (sandbox, dirs) = place(base.path());
-        command_sandbox::keeps_every_promise(&sandbox, &dirs).await;
+        let (sandbox, dirs) = fixture(base.path());
+        command_sandbox::satisfies_sandbox_contract(&sandbox, &dirs).await;
         let script = "printf 'echo x > $DEER_FLOW_OUTPUTS/by-script' > s.sh; bash s.sh; cat /mnt/user-data/outputs/by-script";
         let request = CommandRequest {
             dirs: &dirs,
-            shelf: &Shelf::default(),
+            shelf: &SkillMounts::default(),
             command: script,
             time_limit: Duration::from_secs(20),
         };
@@ -180,19 +183,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_skill_with_an_odd_name_does_not_keep_commands_from_the_others() {
+    async fn skill_with_unsafe_path_hides_no_other_skill() {
         let base = tempfile::tempdir().unwrap();
-        let (sandbox, dirs) = place(base.path());
+        let (sandbox, dirs) = fixture(base.path());
         let folders = ["plain", "my skill", "$(touch x)", "übung"].map(|name| {
             let host = base.path().join(name);
             std::fs::create_dir(&host).unwrap();
             std::fs::write(host.join("a"), name).unwrap();
-            ShelvedFolder {
+            MountedSkill {
                 path: RelativePath::of_plain_names(&["public", name]),
                 host,
             }
         });
-        let shelf = Shelf::new(folders.to_vec());
+        let skills = SkillMounts::new(folders.to_vec());
         let command = "cat /mnt/skills/public/plain/a; cat '/mnt/skills/public/my skill/a'; ls";
         let mut transcript = Transcript::keeping(1_024);
         let time_limit = std::time::Duration::from_secs(30);
@@ -200,7 +203,7 @@ mod tests {
             .run(
                 CommandRequest {
                     dirs: &dirs,
-                    shelf: &shelf,
+                    shelf: &skills,
                     command,
                     time_limit,
                 },

@@ -1,4 +1,4 @@
-//! A limit of commands that run on this node at the same time.
+//! Limit of concurrent commands per node.
 
 use std::time::Duration;
 
@@ -9,21 +9,22 @@ use super::{
     CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Reach,
 };
 
-/// Runs commands in another sandbox, so many at a time. Those that come too many wait, and not for ever.
+/// Runs commands in another sandbox, limited to a number of concurrent commands. Further commands
+/// wait, up to a timeout.
 #[derive(Debug)]
 pub struct LimitedCommandSandbox<S> {
     sandbox: S,
-    places: Semaphore,
-    patience: Duration,
+    permits: Semaphore,
+    wait_timeout: Duration,
 }
 
 impl<S> LimitedCommandSandbox<S> {
-    /// At most `most` at a time; the next waits for a place as long as `patience`.
-    pub fn new(sandbox: S, most: usize, patience: Duration) -> Self {
+    /// Allows `max` concurrent commands; the next one waits up to `wait_timeout` for a permit.
+    pub fn new(sandbox: S, max: usize, wait_timeout: Duration) -> Self {
         Self {
             sandbox,
-            places: Semaphore::new(most.min(Semaphore::MAX_PERMITS)),
-            patience,
+            permits: Semaphore::new(max.min(Semaphore::MAX_PERMITS)),
+            wait_timeout,
         }
     }
 }
@@ -47,10 +48,10 @@ impl<S: CommandSandbox> CommandSandbox for LimitedCommandSandbox<S> {
         request: CommandRequest<'_>,
         output: &mut dyn CommandOutput,
     ) -> Result<CommandEnd, CommandError> {
-        let place = tokio::time::timeout(self.patience, self.places.acquire()).await;
-        let Ok(Ok(_place)) = place else {
+        let permit = tokio::time::timeout(self.wait_timeout, self.permits.acquire()).await;
+        let Ok(Ok(_permit)) = permit else {
             return Err(CommandError::Busy {
-                seconds: self.patience.as_secs(),
+                seconds: self.wait_timeout.as_secs(),
             });
         };
         self.sandbox.run(request, output).await
@@ -64,9 +65,9 @@ mod tests {
     use super::*;
     use crate::ids::ThreadId;
     use crate::sandbox::safe_fs::Resolver;
-    use crate::sandbox::{Shelf, ThreadDirs, Transcript};
+    use crate::sandbox::{SkillMounts, ThreadDirs, Transcript};
 
-    /// Begins when asked and never ends.
+    /// A sandbox whose commands start and never end.
     #[derive(Debug)]
     struct Endless;
 
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_too_many_waits_for_a_place_and_not_for_ever() {
+    async fn excess_command_waits_for_permit_until_timeout() {
         let sandbox = Arc::new(LimitedCommandSandbox::new(
             Endless,
             1,
@@ -100,10 +101,10 @@ mod tests {
             "ann",
             &ThreadId::parse("t1").unwrap(),
         );
-        let shelf = Shelf::default();
+        let skills = SkillMounts::default();
         let request = CommandRequest {
             dirs: &dirs,
-            shelf: &shelf,
+            shelf: &skills,
             command: "true",
             time_limit: Duration::from_secs(600),
         };
@@ -115,7 +116,7 @@ mod tests {
                 tokio::time::timeout(Duration::from_secs(1), running.as_mut())
                     .await
                     .is_err(),
-                "it goes on"
+                "still running"
             );
             let refused = sandbox.run(request, &mut second).await;
             assert!(
@@ -126,7 +127,7 @@ mod tests {
         let mut third = Transcript::keeping(9);
         let begun =
             tokio::time::timeout(Duration::from_secs(1), sandbox.run(request, &mut third)).await;
-        assert!(begun.is_err(), "it goes on");
+        assert!(begun.is_err(), "still running");
         assert_eq!(
             (first.out(), second.out(), third.out()),
             ("begun".to_owned(), String::new(), "begun".to_owned())

@@ -1,23 +1,23 @@
-//! How much of the machine one command may take.
+//! Resource limits of one command.
 
 use crate::config::SandboxLimitsConfig;
 
-/// What a command may use. Time is limited per request.
+/// Resources that one command may use. The time limit is set per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandLimits {
-    /// Processes and threads at once.
+    /// Maximum number of processes and threads.
     pub processes: u64,
-    /// Data that one process may hold, in bytes; with control groups also what all of them hold together.
+    /// Memory of one process, in bytes; with control groups also the sum over all processes.
     pub memory_bytes: u64,
-    /// The longest file that it may write, in bytes.
+    /// Maximum size of a written file, in bytes.
     pub file_bytes: u64,
-    /// Files that one process may have open.
+    /// Maximum number of open files per process.
     pub open_files: u64,
     /// Processor time of one process, in seconds.
     pub cpu_seconds: u64,
-    /// What fits into its private `/tmp`, in bytes. It lies in memory.
+    /// Size of the private `/tmp`, in bytes. It resides in memory.
     pub scratch_bytes: u64,
-    /// What it may print before it is ended, in bytes.
+    /// Maximum output in bytes; a command that exceeds it is killed.
     pub output_bytes: u64,
 }
 

@@ -1,8 +1,9 @@
-//! Running a shell command for a thread: the port, and its adapters for a kernel sandbox, for containers and for the bare host.
+//! Runs shell commands of a thread: the port, and its adapters for a kernel sandbox, for containers
+//! and for the bare host.
 //!
-//! [`bubblewrap`] is the way for commands that nobody vouches for, `container` the one for whoever has an engine or a cluster for them,
-//! and [`host`] the one that an administrator has to ask for by name.
-//! What an adapter may count on and what it has to keep is written at [`CommandSandbox`] and tried by `testkit::command_sandbox`.
+//! [`bubblewrap`] is meant for untrusted commands, `container` for deployments with a container
+//! engine or a cluster; [`host`] must be enabled explicitly by an administrator. The contract of an
+//! adapter is documented at [`CommandSandbox`] and tested by `testkit::command_sandbox`.
 
 pub mod bubblewrap;
 #[cfg(feature = "containers")]
@@ -23,8 +24,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use super::fault::Fault;
-use super::shelf::Shelf;
+use super::file_error::FileFailure;
+use super::skill_mounts::SkillMounts;
 use super::thread_dirs::ThreadDirs;
 
 pub use super::mounts::Mount;
@@ -32,35 +33,39 @@ pub use limited::LimitedCommandSandbox;
 pub use limits::CommandLimits;
 pub use redaction::{Redacting, Secrets};
 #[cfg(feature = "mcp")]
-pub(crate) use running::{Below, ended, kill_tree};
+pub(crate) use running::{Descendants, kill_tree, wait_exited};
 pub use transcript::Transcript;
 
-/// The longest command in bytes: a little less than what one argument of a program may have.
-pub const LONGEST_COMMAND: usize = 120 * 1024;
+/// Maximum length of a command in bytes: slightly less than the kernel's limit for one program
+/// argument.
+pub const MAX_COMMAND_BYTES: usize = 120 * 1024;
 
 /// Runs shell commands for threads.
 ///
-/// A command sees the thread's folders and skills, and begins in the workspace. It reads nothing from its input. Dropping the future ends it
-/// with everything that it started; so does the time limit.
+/// A command sees the thread's folders and skills, and starts in the workspace. Its standard input
+/// is empty. When the future is dropped or the time limit expires, the command is killed with all
+/// processes that it started.
 #[async_trait]
 pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
-    /// What stands between a command and this machine.
+    /// Isolation between a command and this machine.
     fn isolation(&self) -> Isolation;
 
-    /// Whether it gives what a command prints while the command runs, and not at its end alone: viewers are told then.
+    /// `true` if output is delivered while the command runs, so that viewers can follow it; `false`
+    /// if it is delivered at the end only.
     fn prints_live(&self) -> bool {
         true
     }
 
-    /// What a command reaches of networks.
+    /// Networks that a command can reach.
     fn reach(&self) -> Reach {
         Reach::Everything
     }
 
-    /// Runs a command to its end and gives what it prints to `output` as it comes.
+    /// Runs a command to its end and passes its output to `output` as it arrives.
     ///
     /// # Errors
-    /// When the command could not be started, or nobody knows how it ended. What becomes of one otherwise is a [`CommandEnd`].
+    /// If the command could not be started, or its end is unknown. Every known end is a
+    /// [`CommandEnd`].
     async fn run(
         &self,
         request: CommandRequest<'_>,
@@ -68,47 +73,48 @@ pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
     ) -> Result<CommandEnd, CommandError>;
 }
 
-/// What stands between a command and the machine it runs on.
+/// Isolation between a command and the machine that it runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// Namespaces, a system call filter and limits: it sees the thread's folders and a read-only system.
+    /// Namespaces, a system call filter and resource limits: the command sees the thread's folders
+    /// and a read-only system.
     Kernel,
-    /// A container of the thread's own, with a network.
+    /// A container per thread, with network access.
     Container,
-    /// Nothing: it may do what this process may.
+    /// No isolation: the command has the rights of this process.
     None,
 }
 
-/// What a command reaches of networks.
+/// Networks that a command can reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// Nothing.
+    /// No network.
     Nothing,
-    /// These hosts, through a proxy that the usual variables name.
+    /// The listed hosts, through a proxy set in the usual environment variables.
     Proxied(String),
-    /// Whatever the machine or the container reaches.
+    /// All networks that the machine or the container can reach.
     Everything,
 }
 
 /// A command of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandRequest<'a> {
-    /// The thread's folders.
+    /// Folders of the thread.
     pub dirs: &'a ThreadDirs,
-    /// What it reads besides.
-    pub shelf: &'a Shelf,
-    /// What the shell reads.
+    /// Mounted skills that the command can read.
+    pub shelf: &'a SkillMounts,
+    /// Shell command.
     pub command: &'a str,
-    /// How long it may take.
+    /// Time limit.
     pub time_limit: Duration,
 }
 
 impl CommandRequest<'_> {
-    /// Refuses what no program can be given as an argument.
+    /// Rejects a command that cannot be passed as a program argument.
     fn check(&self) -> Result<(), CommandError> {
         match self.command {
             command if command.contains('\0') => Err(CommandError::Unspeakable),
-            command if command.len() > LONGEST_COMMAND => Err(CommandError::TooLong {
+            command if command.len() > MAX_COMMAND_BYTES => Err(CommandError::TooLong {
                 bytes: command.len(),
             }),
             _ => Ok(()),
@@ -116,13 +122,13 @@ impl CommandRequest<'_> {
     }
 }
 
-/// Where the bytes that a command prints go.
+/// Receiver of a command's output.
 pub trait CommandOutput: Send {
-    /// Takes the next bytes.
+    /// Receives the next bytes.
     fn take(&mut self, from: Pipe, bytes: &[u8]);
 }
 
-/// The two ways on which a command prints.
+/// Output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipe {
     /// Standard output.
@@ -131,49 +137,49 @@ pub enum Pipe {
     Err,
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// By itself, with this code; 128 and the signal's number when a signal ended it.
+    /// It exited with this code; 128 plus the signal number if a signal killed it.
     Exited(i32),
-    /// It took too long.
+    /// It exceeded its time limit.
     TimedOut,
-    /// It printed too much.
+    /// It exceeded its output limit.
     TooMuchOutput,
 }
 
-/// Why a command was not started, or what became of it is not known.
+/// Reason why a command was not started, or why its end is unknown.
 #[derive(Debug, Error)]
 pub enum CommandError {
-    /// It has a NUL in it.
+    /// It contains a NUL character.
     #[error("a command cannot contain a NUL character")]
     Unspeakable,
-    /// It is longer than [`LONGEST_COMMAND`].
+    /// It is longer than [`MAX_COMMAND_BYTES`].
     #[error(
-        "the command has {bytes} bytes, the limit is {LONGEST_COMMAND}; write a script with write_file and run that"
+        "the command has {bytes} bytes, the limit is {MAX_COMMAND_BYTES}; write a script with write_file and run that"
     )]
     TooLong {
-        /// Its length.
+        /// Length in bytes.
         bytes: usize,
     },
-    /// Too many run already.
+    /// Too many commands are running.
     #[error(
         "too many commands run at the moment, and none ended within {seconds} seconds; try again later"
     )]
     Busy {
-        /// How long a place was waited for.
+        /// Time spent waiting for a permit.
         seconds: u64,
     },
-    /// The thread's folders cannot be had.
+    /// The thread's folders cannot be opened.
     #[error("the folders of this conversation cannot be used: {0}")]
-    Folders(#[from] Fault),
+    Folders(#[from] FileFailure),
     /// The sandbox did not start.
     #[error("the sandbox did not start: {0}")]
     Start(#[from] io::Error),
-    /// Where it should run is not to be had.
+    /// No sandbox is available.
     #[error("there is no sandbox for the command: {0}")]
     NoPlace(#[source] Box<dyn Error + Send + Sync>),
-    /// Where it ran was lost, and it was ended as far as that could be done.
+    /// The sandbox was lost while the command ran; the command was killed as far as possible.
     #[error("the sandbox was lost while the command ran, and what it has done is not known: {0}")]
     Lost(#[source] Box<dyn Error + Send + Sync>),
 }

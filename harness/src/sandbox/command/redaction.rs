@@ -1,34 +1,36 @@
-//! Keeping values that are secret out of what a command prints, also where they arrive in pieces.
+//! Redacts secret values from a command's output, even if they arrive in several chunks.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{CommandOutput, Pipe};
 
-/// What stands for a value.
+/// Replacement of a secret value.
 const REDACTED: &[u8] = b"[redacted]";
-/// Shorter values are as likely to be words: without them much would become unreadable, and little be kept.
-const SHORTEST: usize = 8;
+/// Minimum length of a redacted value. A shorter value may be a common word: redacting it would
+/// make much output unreadable and protect little.
+const MIN_SECRET_BYTES: usize = 8;
 
-/// Values that nobody is shown.
+/// Secret values that must not appear in output.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[Vec<u8>]>);
 
 impl Secrets {
-    /// Those of at least 8 bytes.
+    /// Collects the values of at least 8 bytes.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let mut values: Vec<Vec<u8>> = values
             .into_iter()
-            .filter(|value| value.len() >= SHORTEST)
+            .filter(|value| value.len() >= MIN_SECRET_BYTES)
             .map(|value| value.into())
             .collect();
-        // Of two that begin alike the longer one is meant.
+        // If one value is a prefix of another, the longer one must match first.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self(values.into())
     }
 
-    /// Moves what can be shown of `pending` to `shown`. What may be the beginning of a value stays, unless nothing more comes.
-    fn pass(&self, pending: &mut Vec<u8>, is_end: bool, shown: &mut Vec<u8>) {
+    /// Moves the safe part of `pending` to `redacted`. A possible beginning of a value stays in
+    /// `pending`, unless `is_end` is set.
+    fn pass(&self, pending: &mut Vec<u8>, is_end: bool, redacted: &mut Vec<u8>) {
         let mut at = 0;
         while at < pending.len() {
             let rest = &pending[at..];
@@ -39,11 +41,11 @@ impl Secrets {
             match possible {
                 Some(value) if rest.len() < value.len() => break,
                 Some(value) => {
-                    shown.extend_from_slice(REDACTED);
+                    redacted.extend_from_slice(REDACTED);
                     at += value.len();
                 }
                 None => {
-                    shown.push(rest[0]);
+                    redacted.push(rest[0]);
                     at += 1;
                 }
             }
@@ -58,7 +60,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Hands on what a command prints, without the values.
+/// Passes a command's output on without the secret values.
 #[derive(Debug)]
 pub struct Redacting<'a, O: CommandOutput> {
     output: &'a mut O,
@@ -68,7 +70,7 @@ pub struct Redacting<'a, O: CommandOutput> {
 }
 
 impl<'a, O: CommandOutput> Redacting<'a, O> {
-    /// Before an output.
+    /// Wraps an output.
     pub fn new(output: &'a mut O, secrets: &'a Secrets) -> Self {
         Self {
             output,
@@ -78,7 +80,7 @@ impl<'a, O: CommandOutput> Redacting<'a, O> {
         }
     }
 
-    /// Hands on what might have become a value: nothing more comes.
+    /// Flushes the buffered bytes that could have been the beginning of a value.
     pub fn finish(mut self) {
         self.pass(Pipe::Out, &[], true);
         self.pass(Pipe::Err, &[], true);
@@ -90,9 +92,9 @@ impl<'a, O: CommandOutput> Redacting<'a, O> {
             Pipe::Err => &mut self.err,
         };
         pending.extend_from_slice(bytes);
-        let mut shown = Vec::with_capacity(pending.len());
-        self.secrets.pass(pending, is_end, &mut shown);
-        self.output.take(from, &shown);
+        let mut redacted = Vec::with_capacity(pending.len());
+        self.secrets.pass(pending, is_end, &mut redacted);
+        self.output.take(from, &redacted);
     }
 }
 
@@ -111,7 +113,7 @@ mod tests {
     use super::*;
     use crate::sandbox::Transcript;
 
-    fn shown(secrets: &Secrets, pieces: &[&str]) -> String {
+    fn redacted(secrets: &Secrets, pieces: &[&str]) -> String {
         let mut transcript = Transcript::keeping(1 << 20);
         let mut redacting = Redacting::new(&mut transcript, secrets);
         for piece in pieces {
@@ -123,26 +125,30 @@ mod tests {
     }
 
     #[test]
-    fn values_are_left_out_wherever_the_pieces_end() {
+    fn secrets_are_redacted_for_any_chunking() {
         let secrets = Secrets::new(["abcabcabd", "abcabcabd-longer", "short", "läng\nlich"]);
         let text = "x abcabcabcabd abcabcabd-longer, abcabcabd-long short läng\nlich abcabca";
-        let wanted = "x abc[redacted] [redacted], [redacted]-long short [redacted] abcabca";
-        assert_eq!(shown(&secrets, &[text]), wanted);
+        let expected = "x abc[redacted] [redacted], [redacted]-long short [redacted] abcabca";
+        assert_eq!(redacted(&secrets, &[text]), expected);
         let letters: Vec<String> = text.chars().map(String::from).collect();
         assert_eq!(
-            shown(
+            redacted(
                 &secrets,
                 &letters.iter().map(String::as_str).collect::<Vec<_>>()
             ),
-            wanted
+            expected
         );
         for at in text.char_indices().map(|(at, _)| at) {
-            assert_eq!(shown(&secrets, &[&text[..at], &text[at..]]), wanted, "{at}");
+            assert_eq!(
+                redacted(&secrets, &[&text[..at], &text[at..]]),
+                expected,
+                "{at}"
+            );
         }
     }
 
     #[test]
-    fn a_value_that_the_middle_of_an_output_is_cut_at_shows_no_half() {
+    fn truncation_reveals_no_part_of_a_secret() {
         let secrets = Secrets::new(["0123456789"]);
         let mut transcript = Transcript::keeping(4);
         let mut redacting = Redacting::new(&mut transcript, &secrets);

@@ -1,4 +1,4 @@
-//! Looking after a started command: passing on what it prints, and ending it in time.
+//! Supervises a started command: forwards its output and kills it on timeout.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -18,28 +18,31 @@ use tokio::time::sleep;
 use tokio::time::{Instant, sleep_until};
 
 use super::{CommandEnd, CommandOutput, Pipe};
-use crate::sandbox::egress::Way;
+use crate::sandbox::egress::EgressEndpoint;
 
-/// How long the pipes of an ended command are listened to: something it left behind may hold them open.
-const AFTERMATH: Duration = Duration::from_millis(200);
-/// How many pieces are taken of what its pipes hold when they are no longer listened to: several times as many as fit into both.
-const LAST_PIECES: usize = 64;
-/// How long a killed command may take to be gone.
-const DYING: Duration = Duration::from_secs(2);
-/// How often a process is looked at that is waited for.
+/// Time for draining the pipes of an ended command: a remaining process may keep them open.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
+/// Number of final reads from the pipes, several times what both pipes can hold.
+const MAX_FINAL_READS: usize = 64;
+/// Time for a killed command to exit.
+const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+/// Poll interval of a process that is waited for.
 #[cfg(feature = "mcp")]
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-/// How many processes are asked for those below them: a tree that grows faster than it is read must not hold anybody up.
-const MOST_PROCESSES: usize = 10_000;
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of processes whose children are read, in case the tree grows faster than it is
+/// read.
+const MAX_PROCESSES: usize = 10_000;
 
-/// A started command that leads a process group. Dropped, it is killed with its group; so is what it left in the group when it ended.
+/// A started command that leads a process group. On drop, the whole group is killed, including
+/// processes that still run after the command ended.
 pub(super) struct Running {
     child: Child,
     group: Option<Pid>,
-    /// Our end of the socket at which it asks whether this process lives.
+    /// Our end of the socket on which the command checks, before it starts, that this process is
+    /// alive.
     lifeline: Option<UnixStream>,
-    /// Closed with it.
-    _way: Option<Box<dyn Way>>,
+    /// Closed together with the command.
+    _egress: Option<Box<dyn EgressEndpoint>>,
 }
 
 impl Running {
@@ -49,23 +52,24 @@ impl Running {
             child,
             group,
             lifeline: None,
-            _way: None,
+            _egress: None,
         }
     }
 
-    /// One that does not begin before it is told at this socket, where it asks, that it is still followed.
-    pub(super) fn asking_at(mut self, lifeline: UnixStream) -> Self {
+    /// Sets the lifeline: the socket on which the command checks, before it starts, that it is
+    /// still supervised.
+    pub(super) fn with_lifeline(mut self, lifeline: UnixStream) -> Self {
         self.lifeline = Some(lifeline);
         self
     }
 
-    /// One that has this way out.
-    pub(super) fn with(mut self, way: Option<Box<dyn Way>>) -> Self {
-        self._way = way;
+    /// Sets the command's connection to the egress proxy.
+    pub(super) fn with_egress(mut self, egress: Option<Box<dyn EgressEndpoint>>) -> Self {
+        self._egress = egress;
         self
     }
 
-    /// Follows it to its end.
+    /// Forwards output until the command ends, times out or exceeds the output limit.
     pub(super) async fn follow(
         mut self,
         time_limit: Duration,
@@ -75,7 +79,7 @@ impl Running {
         let mut pipes = Pipes {
             out: self.child.stdout.take(),
             err: self.child.stderr.take(),
-            left: output_limit,
+            budget: output_limit,
         };
         let mut deadline = Instant::now() + time_limit;
         let mut forced = None;
@@ -83,29 +87,29 @@ impl Running {
         let mut lifeline = self.lifeline.take();
         while exited.is_none() || pipes.are_open() {
             tokio::select! {
-                // It asks once, or has ended before it could.
-                _answered = answer(lifeline.as_mut()), if lifeline.is_some() => lifeline = None,
-                within_limit = pipes.pass_on(output), if pipes.are_open() => {
+                // The command sends at most one liveness request.
+                _answered = answer_lifeline(lifeline.as_mut()), if lifeline.is_some() => lifeline = None,
+                within_limit = pipes.forward(output), if pipes.are_open() => {
                     if !within_limit && forced.is_none() {
                         forced = Some(CommandEnd::TooMuchOutput);
                         kill_tree(&mut self.child);
-                        deadline = Instant::now() + DYING;
+                        deadline = Instant::now() + KILL_TIMEOUT;
                     }
                 }
                 status = self.child.wait(), if exited.is_none() => {
                     exited = Some(status?);
-                    deadline = deadline.min(Instant::now() + AFTERMATH);
+                    deadline = deadline.min(Instant::now() + DRAIN_TIMEOUT);
                 }
                 () = sleep_until(deadline) => {
                     if exited.is_some() || forced.is_some() {
-                        if !pipes.pass_on_what_is_there(output) {
+                        if !pipes.forward_available(output) {
                             forced = forced.or(Some(CommandEnd::TooMuchOutput));
                         }
                         break;
                     }
                     forced = Some(CommandEnd::TimedOut);
                     kill_tree(&mut self.child);
-                    deadline = Instant::now() + DYING;
+                    deadline = Instant::now() + KILL_TIMEOUT;
                 }
             }
         }
@@ -113,8 +117,8 @@ impl Running {
     }
 }
 
-/// Waits for the question whether this process lives, and answers it.
-async fn answer(lifeline: Option<&mut UnixStream>) -> io::Result<()> {
+/// Waits for the liveness request of the command and answers it.
+async fn answer_lifeline(lifeline: Option<&mut UnixStream>) -> io::Result<()> {
     let Some(lifeline) = lifeline else {
         return Ok(());
     };
@@ -125,18 +129,18 @@ async fn answer(lifeline: Option<&mut UnixStream>) -> io::Result<()> {
 impl Drop for Running {
     fn drop(&mut self) {
         kill_tree(&mut self.child);
-        // A group keeps its number as long as somebody is in it, and an empty one's is not given anew so soon.
+        // A group id is in use as long as the group has a member, and is not reused soon after.
         if let Some(group) = self.group {
             let _gone = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-/// Kills a process that leads a group of its own, with its group and whatever it started that has left the group since.
+/// Kills the leader of a process group, its group, and its descendants outside of the group.
 pub(crate) fn kill_tree(child: &mut Child) {
-    // An id is there until the end was waited for, so it is nobody else's yet.
+    // The id is present until the process is reaped, so it cannot be reused yet.
     if let Some(leader) = child.id().and_then(pid) {
-        // Each may have ended meanwhile.
+        // Each process may have ended in the meantime.
         for process in descendants_of(leader) {
             let _gone = kill_process(process, Signal::KILL);
         }
@@ -145,29 +149,30 @@ pub(crate) fn kill_tree(child: &mut Child) {
     let _gone = child.start_kill();
 }
 
-/// Waits until a process has ended, without burying it: until then its id and its group's are nobody else's.
+/// Waits until a process has ended, without reaping it: until then its process id and group id are
+/// not reused.
 #[cfg(feature = "mcp")]
-pub(crate) async fn ended(child: &Child) {
+pub(crate) async fn wait_exited(child: &Child) {
     let Some(process) = child.id().and_then(pid) else {
         return;
     };
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     while let Ok(None) = waitid(WaitId::Pid(process), options) {
-        sleep(BETWEEN_LOOKS).await;
+        sleep(EXIT_POLL_INTERVAL).await;
     }
 }
 
-/// Processes below another, as they were noted while it was there to tell.
+/// Known descendants of a process, recorded while it was alive.
 #[cfg(feature = "mcp")]
 #[derive(Debug, Default)]
-pub(crate) struct Below(Vec<(Pid, String)>);
+pub(crate) struct Descendants(Vec<(Pid, String)>);
 
 #[cfg(feature = "mcp")]
-impl Below {
-    /// Adds those below this one now, and forgets those that have ended.
+impl Descendants {
+    /// Adds the current descendants and removes those that have ended.
     pub(crate) fn note(&mut self, child: &Child) {
         self.0
-            .retain(|(process, birth)| birth_of(*process).as_ref() == Some(birth));
+            .retain(|(process, start_time)| start_time_of(*process).as_ref() == Some(start_time));
         let below = child
             .id()
             .and_then(pid)
@@ -175,18 +180,18 @@ impl Below {
             .unwrap_or_default();
         let below: Vec<_> = below
             .into_iter()
-            .filter_map(|process| Some((process, birth_of(process)?)))
+            .filter_map(|process| Some((process, start_time_of(process)?)))
             .collect();
         self.0.retain(|known| !below.contains(known));
         self.0.extend(below);
     }
 
-    /// Kills those that are still there, with what they have started since.
+    /// Kills the recorded processes that are still alive, and their descendants.
     pub(crate) fn kill(&self) {
-        for (process, birth) in &self.0 {
+        for (process, start_time) in &self.0 {
             let further = descendants_of(*process);
-            // Its id may be another's by now.
-            if birth_of(*process).as_ref() == Some(birth) {
+            // The id may belong to another process by now.
+            if start_time_of(*process).as_ref() == Some(start_time) {
                 for process in further.into_iter().chain([*process]) {
                     let _gone = kill_process(process, Signal::KILL);
                 }
@@ -195,11 +200,11 @@ impl Below {
     }
 }
 
-/// When a process began, in words of the kernel; nothing where that one does not tell.
+/// Start time of a process as reported by the kernel; `None` if unavailable.
 #[cfg(feature = "mcp")]
-fn birth_of(process: Pid) -> Option<String> {
+fn start_time_of(process: Pid) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
-    // Behind the name, which may hold anything, it is the twentieth.
+    // The 20th field after the process name; the name itself may contain any character.
     stat.rsplit_once(") ")?
         .1
         .split(' ')
@@ -210,7 +215,7 @@ fn birth_of(process: Pid) -> Option<String> {
 struct Pipes<Out, Err> {
     out: Option<Out>,
     err: Option<Err>,
-    left: u64,
+    budget: u64,
 }
 
 impl<Out: AsyncRead + Unpin, Err: AsyncRead + Unpin> Pipes<Out, Err> {
@@ -218,15 +223,15 @@ impl<Out: AsyncRead + Unpin, Err: AsyncRead + Unpin> Pipes<Out, Err> {
         self.out.is_some() || self.err.is_some()
     }
 
-    /// Passes on what comes next; `false` when the limit is passed.
-    async fn pass_on(&mut self, output: &mut dyn CommandOutput) -> bool {
+    /// Forwards the next chunk; returns `false` when the limit is exceeded.
+    async fn forward(&mut self, output: &mut dyn CommandOutput) -> bool {
         let mut out = [0; 8 * 1024];
         let mut err = [0; 8 * 1024];
         let (pipe, read) = tokio::select! {
             read = read(&mut self.out, &mut out) => (Pipe::Out, read),
             read = read(&mut self.err, &mut err) => (Pipe::Err, read),
         };
-        // A pipe that fails has nothing more to give.
+        // A read error ends the pipe.
         match (pipe, read.unwrap_or(0)) {
             (Pipe::Out, 0) => self.out = None,
             (Pipe::Err, 0) => self.err = None,
@@ -236,24 +241,26 @@ impl<Out: AsyncRead + Unpin, Err: AsyncRead + Unpin> Pipes<Out, Err> {
                 } else {
                     &err[..length]
                 };
-                let kept = usize::try_from(self.left).map_or(length, |left| left.min(length));
-                output.take(pipe, &bytes[..kept]);
-                self.left -= kept as u64;
-                return kept == length;
+                let accepted =
+                    usize::try_from(self.budget).map_or(length, |budget| budget.min(length));
+                output.take(pipe, &bytes[..accepted]);
+                self.budget -= accepted as u64;
+                return accepted == length;
             }
         }
         true
     }
 
-    /// Passes on what is there already and waits for nothing; `false` when the limit is passed. Who goes on printing is not listened to
-    /// for ever.
-    fn pass_on_what_is_there(&mut self, output: &mut dyn CommandOutput) -> bool {
-        for _ in 0..LAST_PIECES {
+    /// Forwards available output without waiting; returns `false` when the limit is exceeded. The
+    /// number of reads is bounded, for commands that never stop printing.
+    fn forward_available(&mut self, output: &mut dyn CommandOutput) -> bool {
+        for _ in 0..MAX_FINAL_READS {
             if !self.are_open() {
                 break;
             }
-            // Whatever else this task has done in its turn, a pipe that has something gives it.
-            match unconstrained(self.pass_on(output)).now_or_never() {
+            // Without the cooperative budget: a pipe with data must be read even if this task
+            // should yield.
+            match unconstrained(self.forward(output)).now_or_never() {
                 Some(true) => {}
                 Some(false) => return false,
                 None => break,
@@ -270,7 +277,7 @@ async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> i
     }
 }
 
-/// As a shell tells how a program ended.
+/// Exit code as a shell reports it.
 pub(super) fn code_of(status: ExitStatus) -> i32 {
     status
         .code()
@@ -278,18 +285,18 @@ pub(super) fn code_of(status: ExitStatus) -> i32 {
         .unwrap_or(-1)
 }
 
-/// The processes below a process, those that may start others first; none where the kernel does not tell.
+/// Descendants of a process, parents before children; empty if the kernel does not report them.
 fn descendants_of(leader: Pid) -> Vec<Pid> {
     let mut found = children_of(leader);
-    let mut looked = 0;
-    while let Some(&next) = found.get(looked).filter(|_| looked < MOST_PROCESSES) {
+    let mut visited = 0;
+    while let Some(&next) = found.get(visited).filter(|_| visited < MAX_PROCESSES) {
         found.extend(children_of(next));
-        looked += 1;
+        visited += 1;
     }
     found
 }
 
-/// The processes that a process started and that are there; none where the kernel does not tell.
+/// Live children of a process; empty if the kernel does not report them.
 fn children_of(parent: Pid) -> Vec<Pid> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()))
         .into_iter()
@@ -320,49 +327,49 @@ mod tests {
     use crate::sandbox::command::Transcript;
 
     #[tokio::test]
-    async fn last_words_are_passed_on_by_a_task_that_should_yield_and_nothing_is_waited_for() {
+    async fn final_output_is_forwarded_without_waiting() {
         let (mut printing, out) = duplex(1_024);
         printing.write_all(b"last words").await.unwrap();
         let mut pipes = Pipes {
             out: Some(out),
             err: Some(&b"a complaint"[..]),
-            left: 100,
+            budget: 100,
         };
         for _ in 0..1_000 {
             let _used_up = consume_budget().now_or_never();
         }
         let mut transcript = Transcript::keeping(100);
-        assert!(pipes.pass_on_what_is_there(&mut transcript));
+        assert!(pipes.forward_available(&mut transcript));
         assert_eq!(
             (transcript.out().as_str(), transcript.err().as_str()),
             ("last words", "a complaint")
         );
         assert!(
             pipes.out.is_some() && pipes.err.is_none(),
-            "one may still print, the other has ended"
+            "standard output is still open, standard error has ended"
         );
     }
 
     #[test]
-    fn who_never_stops_printing_is_not_listened_to_for_ever() {
+    fn final_reads_are_bounded() {
         let mut pipes = Pipes {
             out: Some(repeat(b'x')),
             err: None::<&[u8]>,
-            left: u64::MAX,
+            budget: u64::MAX,
         };
-        assert!(pipes.pass_on_what_is_there(&mut Transcript::keeping(1)));
+        assert!(pipes.forward_available(&mut Transcript::keeping(1)));
         assert!(pipes.are_open());
     }
 
     #[test]
-    fn last_words_count_towards_the_limit() {
+    fn final_output_counts_towards_limit() {
         let mut pipes = Pipes {
             out: Some(&b"too much"[..]),
             err: None::<&[u8]>,
-            left: 3,
+            budget: 3,
         };
         let mut transcript = Transcript::keeping(100);
-        assert!(!pipes.pass_on_what_is_there(&mut transcript));
+        assert!(!pipes.forward_available(&mut transcript));
         assert_eq!(transcript.out(), "too");
     }
 }

@@ -1,7 +1,8 @@
-//! The thread that starts commands.
+//! Thread that spawns commands.
 //!
-//! The kernel ends a sandbox with the *thread* that started it (`PR_SET_PDEATHSIG`), and threads of an async runtime come and go. So
-//! one thread starts them all and lives as long as the sandbox's adapter.
+//! The kernel kills a sandbox when the *thread* that started it ends (`PR_SET_PDEATHSIG`), and
+//! threads of an async runtime may end at any time. So one thread spawns all commands; it lives as
+//! long as the adapter.
 
 use std::io;
 use std::sync::mpsc::{Sender, channel};
@@ -18,7 +19,7 @@ pub(super) struct Spawner {
 struct Job {
     command: Command,
     runtime: Handle,
-    answer: oneshot::Sender<io::Result<Child>>,
+    reply: oneshot::Sender<io::Result<Child>>,
 }
 
 impl Spawner {
@@ -30,28 +31,28 @@ impl Spawner {
                 for Job {
                     mut command,
                     runtime,
-                    answer,
+                    reply,
                 } in received
                 {
                     let _within = runtime.enter();
-                    // Nobody waits any more: the child is dropped here, and that kills it.
-                    let _unwanted = answer.send(command.spawn());
+                    // If the receiver was dropped, the child is dropped here, which kills it.
+                    let _dropped = reply.send(command.spawn());
                 }
             })?;
         Ok(Self { jobs })
     }
 
-    /// Starts a command, which is killed when the child is dropped.
+    /// Spawns a command that is killed when the child is dropped.
     pub(super) async fn spawn(&self, mut command: Command) -> io::Result<Child> {
         command.kill_on_drop(true);
-        let (answer, started) = oneshot::channel();
+        let (reply, started) = oneshot::channel();
         let job = Job {
             command,
             runtime: Handle::current(),
-            answer,
+            reply,
         };
-        let gone = || io::Error::other("the thread that starts commands has ended");
-        self.jobs.send(job).map_err(|_| gone())?;
-        started.await.map_err(|_| gone())?
+        let thread_ended = || io::Error::other("the thread that spawns commands has ended");
+        self.jobs.send(job).map_err(|_| thread_ended())?;
+        started.await.map_err(|_| thread_ended())?
     }
 }

@@ -1,10 +1,10 @@
-//! What a command printed, in bounded memory: its beginning and its end.
+//! Output of a command in bounded memory: its beginning and its end.
 
 use std::collections::VecDeque;
 
 use super::{CommandOutput, Pipe};
 
-/// The two outputs of a command, each with its first and its last bytes.
+/// Both output streams of a command, each with its first and last bytes.
 #[derive(Debug)]
 pub struct Transcript {
     out: Excerpt,
@@ -12,7 +12,8 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// One that keeps up to `bytes` of the beginning and of the end of each output.
+    /// Creates a transcript that retains up to `bytes` of the beginning and of the end of each
+    /// stream.
     pub fn keeping(bytes: usize) -> Self {
         Self {
             out: Excerpt::keeping(bytes),
@@ -20,12 +21,12 @@ impl Transcript {
         }
     }
 
-    /// What was printed on standard output.
+    /// Standard output.
     pub fn out(&self) -> String {
         self.out.text()
     }
 
-    /// What was printed on standard error.
+    /// Standard error.
     pub fn err(&self) -> String {
         self.err.text()
     }
@@ -67,7 +68,7 @@ impl Excerpt {
         self.lost += surplus as u64;
     }
 
-    /// Bytes that are no text become `U+FFFD`.
+    /// Invalid UTF-8 becomes `U+FFFD`.
     fn text(&self) -> String {
         let (front, back) = self.tail.as_slices();
         if self.lost == 0 {
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_and_the_end_are_kept_and_the_rest_is_counted() {
+    fn transcript_retains_both_ends_and_counts_the_rest() {
         let mut transcript = Transcript::keeping(4);
         transcript.take(Pipe::Out, b"abc");
         transcript.take(Pipe::Out, b"defg");

@@ -1,4 +1,4 @@
-//! The proxy at the other end of a sandbox' socket.
+//! The proxy at the outer end of a sandbox's socket.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,30 +17,30 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::head::{self, Asked, BadHead};
-use super::tunnel::carry;
-use super::{Way, WayOut};
-use crate::config::{hold_folder, try_hold_folder};
+use super::head::{self, BadHead, ProxyRequest};
+use super::tunnel::copy_both_ways;
+use super::{EgressEndpoint, EgressProvider};
+use crate::config::{lock_folder, try_lock_folder};
 use crate::net::{Denied, HostRules, Lookup, Target, is_own};
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// What the names of folders with sockets begin with.
+/// Prefix of folders with sockets.
 const PREFIX: &str = "egress-";
-/// How many hosts that were refused are told of for each command.
-const MOST_TOLD: usize = 20;
+/// Maximum number of denied hosts that are logged per command.
+const MAX_LOGGED_DENIALS: usize = 20;
 
-/// What one command is given.
+/// Limits per command.
 #[derive(Debug, Clone, Copy)]
 pub struct ProxyLimits {
-    /// Connections at once; others wait.
+    /// Concurrent connections; further ones wait.
     pub connections: usize,
-    /// Bytes of a request's head.
+    /// Maximum size of a request head, in bytes.
     pub head_bytes: usize,
-    /// How long a client may take for it.
+    /// Timeout for receiving the head.
     pub head: Duration,
-    /// How long a host may take to accept a connection, at each of its addresses.
+    /// Timeout for connecting to one address of a host.
     pub connect: Duration,
-    /// How long all of that may take.
+    /// Timeout for connecting to all addresses of a host.
     pub connect_at_all: Duration,
 }
 
@@ -61,13 +61,13 @@ impl Default for ProxyLimits {
     }
 }
 
-/// Connects commands with the hosts that its rules allow.
+/// Connects commands to the hosts that its rules allow.
 #[derive(Debug)]
 pub struct EgressProxy {
     folder: tempfile::TempDir,
-    /// Says that the folder is in use.
-    _held: File,
-    ways: AtomicU64,
+    /// Lock that marks the folder as in use.
+    _folder_lock: File,
+    next_socket: AtomicU64,
     proxy: Arc<Proxy>,
 }
 
@@ -78,51 +78,51 @@ struct Proxy {
     limits: ProxyLimits,
 }
 
-/// The way of one command, until it is dropped.
+/// Endpoint of one command, until it is dropped.
 #[derive(Debug)]
-struct OpenWay {
+struct CommandEgress {
     socket: PathBuf,
     tasks: Tasks,
 }
 
 /// A connection of a command.
 #[derive(Debug, Clone)]
-struct Serving {
+struct Connection {
     proxy: Arc<Proxy>,
-    /// The hosts that the command was kept from, as far as they were told.
-    told: Arc<Mutex<HashSet<String>>>,
+    /// Denied hosts of the command that have been logged.
+    logged: Arc<Mutex<HashSet<String>>>,
 }
 
-/// What a client is answered instead of a connection.
+/// Reason why a client gets no connection.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error(transparent)]
     Head(#[from] BadHead),
-    #[error("the request's head is too long")]
+    #[error("the request head is too long")]
     TooLong,
     #[error("sandbox.network: {0}")]
     Denied(#[from] Denied),
-    #[error("{0} does not answer: {1}")]
+    #[error("{0} is unreachable: {1}")]
     Unreachable(Target, io::Error),
 }
 
 impl EgressProxy {
-    /// A proxy whose sockets lie beneath `folder`.
+    /// Creates a proxy whose sockets lie beneath `folder`.
     pub fn new(
         folder: &Path,
         rules: HostRules,
         lookup: Arc<dyn Lookup>,
         limits: ProxyLimits,
     ) -> io::Result<Self> {
-        let _turn = hold_folder(folder)?;
-        remove_left(folder)?;
-        // Another process may have the same folder.
+        let _lock = lock_folder(folder)?;
+        remove_stale(folder)?;
+        // Another process may use the same folder.
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(folder)?;
-        let held = hold_folder(folder.path())?;
+        let folder_lock = lock_folder(folder.path())?;
         Ok(Self {
             folder,
-            _held: held,
-            ways: AtomicU64::new(0),
+            _folder_lock: folder_lock,
+            next_socket: AtomicU64::new(0),
             proxy: Arc::new(Proxy {
                 rules,
                 lookup,
@@ -132,26 +132,26 @@ impl EgressProxy {
     }
 }
 
-impl WayOut for EgressProxy {
-    /// Needs a runtime.
-    fn open(&self) -> io::Result<Box<dyn Way>> {
-        let name = self.ways.fetch_add(1, Ordering::Relaxed).to_string();
+impl EgressProvider for EgressProxy {
+    /// Must be called within a runtime.
+    fn open(&self) -> io::Result<Box<dyn EgressEndpoint>> {
+        let name = self.next_socket.fetch_add(1, Ordering::Relaxed).to_string();
         let listener = bind(self.folder.path(), &name)?;
         let tasks = Tasks::new();
         let (spawner, serving) = (
             tasks.clone(),
-            Serving {
+            Connection {
                 proxy: self.proxy.clone(),
-                told: Arc::default(),
+                logged: Arc::default(),
             },
         );
-        tasks.spawn(TaskKind::Service, "egress-way", async move {
+        tasks.spawn(TaskKind::Service, "egress-endpoint", async move {
             let stopped = spawner.token().clone();
             stopped
                 .run_until_cancelled(accept(listener, &serving, &spawner))
                 .await;
         });
-        Ok(Box::new(OpenWay {
+        Ok(Box::new(CommandEgress {
             socket: self.folder.path().join(name),
             tasks,
         }))
@@ -162,47 +162,47 @@ impl WayOut for EgressProxy {
     }
 }
 
-impl Way for OpenWay {
+impl EgressEndpoint for CommandEgress {
     fn socket(&self) -> &Path {
         &self.socket
     }
 }
 
-impl Drop for OpenWay {
+impl Drop for CommandEgress {
     fn drop(&mut self) {
         self.tasks.token().cancel();
-        // The whole folder may be gone already.
+        // The whole folder may already be removed.
         let _gone = std::fs::remove_file(&self.socket);
     }
 }
 
-/// Serves all who come, so many at a time.
-async fn accept(listener: UnixListener, serving: &Serving, tasks: &Tasks) {
-    let places = Arc::new(Semaphore::new(serving.proxy.limits.connections));
-    while let Ok(place) = places.clone().acquire_owned().await {
+/// Serves clients, with a limited number of concurrent connections.
+async fn accept(listener: UnixListener, serving: &Connection, tasks: &Tasks) {
+    let permits = Arc::new(Semaphore::new(serving.proxy.limits.connections));
+    while let Ok(permit) = permits.clone().acquire_owned().await {
         let Ok((client, _)) = listener.accept().await else {
-            // Without descriptors for the moment: clients wait.
+            // Out of file descriptors: clients wait.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
         let (serving, stopped) = (serving.clone(), tasks.token().clone());
         tasks.spawn(TaskKind::Service, "egress-connection", async move {
-            let _place = place;
-            // Broken connections are their ends' affair.
+            let _permit = permit;
+            // The failure of a connection affects only its client and its server.
             let _ended = stopped.run_until_cancelled(serving.serve(client)).await;
         });
     }
 }
 
-/// Removes the folders of proxies that ended without doing so. The caller holds `folder`.
-fn remove_left(folder: &Path) -> io::Result<()> {
+/// Removes the folders of dead proxies. The caller holds the lock of `folder`.
+fn remove_stale(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         if entry
             .file_name()
             .as_encoded_bytes()
             .starts_with(PREFIX.as_bytes())
-            && try_hold_folder(&entry.path())?.is_some()
+            && try_lock_folder(&entry.path())?.is_some()
         {
             std::fs::remove_dir_all(entry.path())?;
         }
@@ -210,7 +210,8 @@ fn remove_left(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// By way of the folder's descriptor: the address of a socket is shorter than a path may be.
+/// Binds through the folder's descriptor, because a socket address is limited to about 100 bytes,
+/// less than a path may have.
 fn bind(folder: &Path, name: &str) -> io::Result<UnixListener> {
     let opened = std::fs::File::open(folder)?;
     let listener = StdListener::bind(format!("/proc/self/fd/{}/{name}", opened.as_raw_fd()))?;
@@ -218,24 +219,27 @@ fn bind(folder: &Path, name: &str) -> io::Result<UnixListener> {
     UnixListener::from_std(listener)
 }
 
-impl Serving {
+impl Connection {
     async fn serve(&self, mut client: UnixStream) -> io::Result<()> {
         let mut bytes = Vec::new();
-        let connected =
-            match timeout(self.proxy.limits.head, self.head(&mut client, &mut bytes)).await {
-                Err(_late) => return Ok(()),
-                Ok(Err(error)) => return Err(error),
-                Ok(Ok(None)) => return Ok(()),
-                Ok(Ok(Some(Err(refusal)))) => Err(refusal),
-                Ok(Ok(Some(Ok(asked)))) => self.connect(&asked).await.map(|host| (asked, host)),
-            };
+        let connected = match timeout(self.proxy.limits.head, self.head(&mut client, &mut bytes))
+            .await
+        {
+            Err(_late) => return Ok(()),
+            Ok(Err(error)) => return Err(error),
+            Ok(Ok(None)) => return Ok(()),
+            Ok(Ok(Some(Err(refusal)))) => Err(refusal),
+            Ok(Ok(Some(Ok(request)))) => self.connect(&request).await.map(|host| (request, host)),
+        };
         match connected {
             Err(refusal) => {
-                client.write_all(answer(&refusal).as_bytes()).await?;
+                client
+                    .write_all(refusal_response(&refusal).as_bytes())
+                    .await?;
                 client.shutdown().await
             }
-            Ok((asked, mut host)) => {
-                match &asked.passed_on {
+            Ok((request, mut host)) => {
+                match &request.forwarded_head {
                     Some(head) => host.write_all(head).await?,
                     None => {
                         client
@@ -243,18 +247,19 @@ impl Serving {
                             .await?
                     }
                 }
-                host.write_all(&bytes[asked.length..]).await?;
-                carry(client, host).await
+                host.write_all(&bytes[request.length..]).await?;
+                copy_both_ways(client, host).await
             }
         }
     }
 
-    /// Reads until the head is whole; `None` when the client leaves before. Afterwards `bytes` may hold more than the head.
+    /// Reads until the head is complete; `None` if the client disconnects before. `bytes` may then
+    /// contain more than the head.
     async fn head(
         &self,
         client: &mut UnixStream,
         bytes: &mut Vec<u8>,
-    ) -> io::Result<Option<Result<Asked, Refusal>>> {
+    ) -> io::Result<Option<Result<ProxyRequest, Refusal>>> {
         loop {
             let mut piece = [0; 4096];
             let read = client.read(&mut piece).await?;
@@ -263,7 +268,7 @@ impl Serving {
             }
             bytes.extend_from_slice(&piece[..read]);
             match head::read(bytes) {
-                Ok(Some(asked)) => return Ok(Some(Ok(asked))),
+                Ok(Some(request)) => return Ok(Some(Ok(request))),
                 Ok(None) if bytes.len() >= self.proxy.limits.head_bytes => {
                     return Ok(Some(Err(Refusal::TooLong)));
                 }
@@ -273,16 +278,16 @@ impl Serving {
         }
     }
 
-    async fn connect(&self, asked: &Asked) -> Result<TcpStream, Refusal> {
-        let usual = asked.passed_on.is_some().then_some(80);
+    async fn connect(&self, request: &ProxyRequest) -> Result<TcpStream, Refusal> {
+        let default_port = request.forwarded_head.is_some().then_some(80);
         let (target, addresses) = self
             .proxy
-            .judged(asked, usual)
+            .resolve_allowed(request, default_port)
             .await
-            .inspect_err(|denied| self.tell(denied))?;
+            .inspect_err(|denied| self.log_denied(denied))?;
         let connected = timeout(
             self.proxy.limits.connect_at_all,
-            self.proxy.first_of(&addresses, target.port),
+            self.proxy.connect_first(&addresses, target.port),
         )
         .await;
         connected
@@ -290,17 +295,17 @@ impl Serving {
             .map_err(|error| Refusal::Unreachable(target, error))
     }
 
-    fn tell(&self, denied: &Denied) {
-        let mut told = self.told.lock();
-        if told.len() < MOST_TOLD && told.insert(denied.to_string()) {
-            tracing::warn!(%denied, "a sandboxed command was kept from a host");
+    fn log_denied(&self, denied: &Denied) {
+        let mut logged = self.logged.lock();
+        if logged.len() < MAX_LOGGED_DENIALS && logged.insert(denied.to_string()) {
+            tracing::warn!(%denied, "denied a host to a sandboxed command");
         }
     }
 }
 
 impl Proxy {
     /// Connects to the first address that accepts.
-    async fn first_of(&self, addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
+    async fn connect_first(&self, addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in addresses {
             match timeout(
@@ -317,18 +322,18 @@ impl Proxy {
         Err(last)
     }
 
-    async fn judged(
+    async fn resolve_allowed(
         &self,
-        asked: &Asked,
-        usual: Option<u16>,
+        request: &ProxyRequest,
+        default_port: Option<u16>,
     ) -> Result<(Target, Vec<IpAddr>), Denied> {
-        let target = self.rules.target(&asked.named, usual)?;
+        let target = self.rules.target(&request.authority, default_port)?;
         let found = match target.address {
             Some(address) => vec![address],
             None => self.lookup.lookup(&target.host).await,
         };
-        let addresses = self.rules.judge(&target, found)?;
-        // A machine's own public address leads to all that it serves to itself.
+        let addresses = self.rules.check_resolved(&target, found)?;
+        // A public address of this machine reaches all its local services.
         if addresses
             .iter()
             .any(|address| is_own(*address) && !self.rules.lists(*address, target.port))
@@ -339,8 +344,9 @@ impl Proxy {
     }
 }
 
-/// The setting stands in the first line: that is all that programs show of a connection that is refused.
-fn answer(refusal: &Refusal) -> String {
+/// The status line names the setting: programs show no more than this line of a rejected
+/// connection.
+fn refusal_response(refusal: &Refusal) -> String {
     let status = match refusal {
         Refusal::Head(_) | Refusal::Denied(Denied::Malformed) => "400 Bad Request",
         Refusal::TooLong => "431 Request Header Fields Too Large",

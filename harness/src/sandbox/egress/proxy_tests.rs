@@ -1,4 +1,4 @@
-//! Who gets through the proxy and who does not, over real sockets.
+//! Allowed and denied connections through the proxy, over real sockets.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,22 +8,22 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A name that means another address at each look, and counts them.
+/// A resolver that returns another address on each lookup, and counts the lookups.
 #[derive(Debug)]
 struct Rebinding {
     answers: Vec<Vec<IpAddr>>,
-    looks: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
 #[async_trait]
 impl Lookup for Rebinding {
     async fn lookup(&self, _host: &str) -> Vec<IpAddr> {
-        let look = self.looks.fetch_add(1, Ordering::Relaxed);
+        let look = self.lookups.fetch_add(1, Ordering::Relaxed);
         self.answers[look.min(self.answers.len() - 1)].clone()
     }
 }
 
-fn meaning(answers: &[&[&str]]) -> Arc<Rebinding> {
+fn resolving_to(answers: &[&[&str]]) -> Arc<Rebinding> {
     let answers = answers
         .iter()
         .map(|found| {
@@ -35,11 +35,11 @@ fn meaning(answers: &[&[&str]]) -> Arc<Rebinding> {
         .collect();
     Arc::new(Rebinding {
         answers,
-        looks: AtomicUsize::new(0),
+        lookups: AtomicUsize::new(0),
     })
 }
 
-/// A host that tells each caller what it said, up to the end of its head.
+/// A host that echoes the head of each request.
 struct Host {
     port: u16,
     callers: Arc<AtomicUsize>,
@@ -58,15 +58,15 @@ async fn host(tasks: &Tasks) -> Host {
             let (mut caller, _) = listener.accept().await.unwrap();
             seen.fetch_add(1, Ordering::SeqCst);
             spawner.spawn(TaskKind::Service, "caller", async move {
-                let mut said = Vec::new();
-                while !said.ends_with(b"\r\n\r\n") && caller.read_buf(&mut said).await.unwrap() > 0
+                let mut sent = Vec::new();
+                while !sent.ends_with(b"\r\n\r\n") && caller.read_buf(&mut sent).await.unwrap() > 0
                 {
                 }
                 let text = format!(
                     "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nyou said: {}",
-                    String::from_utf8_lossy(&said)
+                    String::from_utf8_lossy(&sent)
                 );
-                // Who went away does not hear it.
+                // The client may have disconnected.
                 let _heard = caller.write_all(text.as_bytes()).await;
             });
         }
@@ -78,7 +78,7 @@ async fn host(tasks: &Tasks) -> Host {
 struct Scene {
     _folder: tempfile::TempDir,
     proxy: EgressProxy,
-    way: Box<dyn Way>,
+    endpoint: Box<dyn EgressEndpoint>,
     host: Host,
     _tasks: Tasks,
 }
@@ -92,24 +92,24 @@ async fn scene(
     let host = host(&tasks).await;
     let rules = HostRules::only(rules(host.port)).unwrap();
     let proxy = EgressProxy::new(folder.path(), rules, lookup, limits).unwrap();
-    let way = proxy.open().unwrap();
+    let endpoint = proxy.open().unwrap();
     Scene {
         _folder: folder,
         proxy,
-        way,
+        endpoint,
         host,
         _tasks: tasks,
     }
 }
 
 impl Scene {
-    /// All that the proxy answers to this.
-    async fn say(&self, text: &str) -> String {
-        let mut client = UnixStream::connect(self.way.socket()).await.unwrap();
+    /// Returns the full response of the proxy to a request.
+    async fn send(&self, text: &str) -> String {
+        let mut client = UnixStream::connect(self.endpoint.socket()).await.unwrap();
         client.write_all(text.as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        client.read_to_end(&mut answer).await.unwrap();
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = Vec::new();
+        client.read_to_end(&mut response).await.unwrap();
+        String::from_utf8_lossy(&response).into_owned()
     }
 
     fn callers(&self) -> usize {
@@ -117,48 +117,48 @@ impl Scene {
     }
 }
 
-async fn simple() -> Scene {
+async fn scene_with_host() -> Scene {
     scene(
         |port| vec![format!("127.0.0.1:{port}")],
-        meaning(&[&[]]),
+        resolving_to(&[&[]]),
         ProxyLimits::default(),
     )
     .await
 }
 
 #[tokio::test]
-async fn a_listed_address_is_reached_by_request_and_by_connection() {
-    let scene = simple().await;
+async fn listed_address_is_reached_by_request_and_connect() {
+    let scene = scene_with_host().await;
     let port = scene.host.port;
-    let answer = scene
-        .say(&format!(
+    let response = scene
+        .send(&format!(
             "GET http://127.0.0.1:{port}/x HTTP/1.1\r\nHost: evil.example\r\n\r\n"
         ))
         .await;
     assert!(
-        answer.ends_with(&format!(
+        response.ends_with(&format!(
             "you said: GET /x HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
         )),
-        "{answer}"
+        "{response}"
     );
-    // What follows the head in the same piece goes through as well.
-    let answer = scene
-        .say(&format!(
+    // Bytes after the head in the same chunk are forwarded too.
+    let response = scene
+        .send(&format!(
             "CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nhello\r\n\r\n"
         ))
         .await;
     assert!(
-        answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("you said: hello\r\n\r\n"),
-        "{answer}"
+        response.starts_with("HTTP/1.1 200 ") && response.ends_with("you said: hello\r\n\r\n"),
+        "{response}"
     );
     assert_eq!(scene.callers(), 2);
 }
 
 #[tokio::test]
-async fn nobody_else_is_reached_and_the_answer_names_the_setting() {
-    let scene = simple().await;
+async fn unlisted_host_is_denied_and_setting_named() {
+    let scene = scene_with_host().await;
     let port = scene.host.port;
-    for (text, wanted) in [
+    for (text, expected) in [
         (
             format!("CONNECT localhost:{port} HTTP/1.1\r\n\r\n"),
             "HTTP/1.1 403 Forbidden by sandbox.network\r\n",
@@ -193,24 +193,24 @@ async fn nobody_else_is_reached_and_the_answer_names_the_setting() {
         ),
         ("\u{5}\u{1}\0".to_owned(), "HTTP/1.1 400 "),
     ] {
-        let answer = scene.say(&text).await;
-        assert!(answer.starts_with(wanted), "{text:?}: {answer}");
+        let response = scene.send(&text).await;
+        assert!(response.starts_with(expected), "{text:?}: {response}");
         assert!(
-            !wanted.contains("403") || answer.contains("sandbox.network: "),
-            "{answer}"
+            !expected.contains("403") || response.contains("sandbox.network: "),
+            "{response}"
         );
     }
     assert_eq!(scene.callers(), 0);
 }
 
 #[tokio::test]
-async fn a_second_request_on_a_connection_reaches_no_other_host() {
-    let scene = simple().await;
+async fn second_request_on_connection_reaches_no_other_host() {
+    let scene = scene_with_host().await;
     let port = scene.host.port;
     let other = host(&scene._tasks).await;
     let first = format!("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n");
     scene
-        .say(&format!(
+        .send(&format!(
             "{first}GET http://127.0.0.1:{}/ HTTP/1.1\r\n\r\n",
             other.port
         ))
@@ -222,9 +222,9 @@ async fn a_second_request_on_a_connection_reaches_no_other_host() {
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up_once_and_what_it_means_afterwards_does_not_count() {
-    // The second look, if there were one, would lead to the host here.
-    let lookup = meaning(&[&["127.0.0.3"], &["127.0.0.1"]]);
+async fn name_is_resolved_once_per_connection() {
+    // A second lookup would return the address of this host.
+    let lookup = resolving_to(&[&["127.0.0.3"], &["127.0.0.1"]]);
     let limits = ProxyLimits {
         connect: Duration::from_millis(500),
         ..ProxyLimits::default()
@@ -235,21 +235,21 @@ async fn a_name_is_looked_up_once_and_what_it_means_afterwards_does_not_count() 
         limits,
     )
     .await;
-    let answer = scene
-        .say(&format!(
+    let response = scene
+        .send(&format!(
             "CONNECT name.example:{} HTTP/1.1\r\n\r\n",
             scene.host.port
         ))
         .await;
-    assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 502 "), "{response}");
     assert_eq!(
-        (lookup.looks.load(Ordering::Relaxed), scene.callers()),
+        (lookup.lookups.load(Ordering::Relaxed), scene.callers()),
         (1, 0)
     );
 }
 
 #[tokio::test]
-async fn a_listed_name_that_leads_inside_in_part_or_whole_is_not_called() {
+async fn listed_name_with_private_address_is_denied() {
     for inside in [
         &["127.0.0.1"][..],
         &["93.184.216.34", "127.0.0.1"],
@@ -259,26 +259,27 @@ async fn a_listed_name_that_leads_inside_in_part_or_whole_is_not_called() {
     ] {
         let scene = scene(
             |port| vec![format!("name.example:{port}")],
-            meaning(&[inside]),
+            resolving_to(&[inside]),
             ProxyLimits::default(),
         )
         .await;
-        let answer = scene
-            .say(&format!(
+        let response = scene
+            .send(&format!(
                 "CONNECT name.example:{} HTTP/1.1\r\n\r\n",
                 scene.host.port
             ))
             .await;
         assert!(
-            answer.starts_with("HTTP/1.1 403 ") && answer.contains("loopback, private or reserved"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 403 ")
+                && response.contains("loopback, private or reserved"),
+            "{response}"
         );
         assert_eq!(scene.callers(), 0);
     }
 }
 
 #[tokio::test]
-async fn a_head_without_end_and_a_client_that_says_nothing_are_let_go() {
+async fn endless_head_and_silent_client_are_disconnected() {
     let limits = ProxyLimits {
         head: Duration::from_millis(50),
         head_bytes: 2_000,
@@ -287,33 +288,33 @@ async fn a_head_without_end_and_a_client_that_says_nothing_are_let_go() {
     };
     let scene = scene(
         |port| vec![format!("127.0.0.1:{port}")],
-        meaning(&[&[]]),
+        resolving_to(&[&[]]),
         limits,
     )
     .await;
     assert_eq!(
-        scene.say("CONNECT 127").await,
+        scene.send("CONNECT 127").await,
         "",
-        "it said too little for too long"
+        "the head was sent too slowly"
     );
-    let answer = scene
-        .say(&format!(
+    let response = scene
+        .send(&format!(
             "GET http://127.0.0.1/ HTTP/1.1\r\nA: {}",
             "a".repeat(3_000)
         ))
         .await;
-    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
-    let answer = scene
-        .say(&format!(
+    assert!(response.starts_with("HTTP/1.1 431 "), "{response}");
+    let response = scene
+        .send(&format!(
             "GET http://127.0.0.1/ HTTP/1.1\r\n{}",
             "A: b\r\n".repeat(200)
         ))
         .await;
-    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
-    // The one place is free again.
+    assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
+    // The only permit is free again.
     assert!(
         scene
-            .say(&format!(
+            .send(&format!(
                 "CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n\r\n\r\n",
                 scene.host.port
             ))
@@ -323,14 +324,14 @@ async fn a_head_without_end_and_a_client_that_says_nothing_are_let_go() {
 }
 
 #[tokio::test]
-async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_them() {
+async fn connection_limit_is_per_command_and_closes_with_it() {
     let limits = ProxyLimits {
         connections: 2,
         ..ProxyLimits::default()
     };
     let scene = scene(
         |port| vec![format!("127.0.0.1:{port}")],
-        meaning(&[&[]]),
+        resolving_to(&[&[]]),
         limits,
     )
     .await;
@@ -345,7 +346,7 @@ async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_
     }
     assert!(
         scene
-            .say(&format!("{connect}hello\r\n\r\n"))
+            .send(&format!("{connect}hello\r\n\r\n"))
             .await
             .ends_with("you said: hello\r\n\r\n")
     );
@@ -358,37 +359,40 @@ async fn who_holds_all_places_of_a_command_holds_up_no_other_and_its_end_closes_
 }
 
 #[tokio::test]
-async fn its_sockets_are_gone_with_it_wherever_they_lay() {
+async fn sockets_are_removed_with_proxy() {
     let deep = tempfile::tempdir().unwrap();
     let folder = deep.path().join("a".repeat(200));
     let proxy = EgressProxy::new(
         &folder,
         HostRules::any_public(),
-        meaning(&[&[]]),
+        resolving_to(&[&[]]),
         ProxyLimits::default(),
     )
     .unwrap();
-    let ways = [proxy.open().unwrap(), proxy.open().unwrap()];
-    assert!(ways[0].socket() != ways[1].socket() && ways.iter().all(|way| way.socket().exists()));
+    let endpoints = [proxy.open().unwrap(), proxy.open().unwrap()];
+    assert!(
+        endpoints[0].socket() != endpoints[1].socket()
+            && endpoints.iter().all(|endpoint| endpoint.socket().exists())
+    );
     assert_eq!(proxy.hosts(), "public hosts");
-    drop((proxy, ways));
+    drop((proxy, endpoints));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }
 
 #[tokio::test]
-async fn a_folder_that_a_killed_gateway_left_is_removed_by_the_next_and_none_that_is_in_use() {
+async fn stale_folders_are_removed_but_none_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let start = || {
         EgressProxy::new(
             folder.path(),
             HostRules::any_public(),
-            meaning(&[&[]]),
+            resolving_to(&[&[]]),
             ProxyLimits::default(),
         )
         .unwrap()
     };
-    let beside = start();
-    let way = beside.open().unwrap();
+    let other = start();
+    let endpoint = other.open().unwrap();
     let left = folder.path().join("egress-left");
     std::fs::create_dir(&left).unwrap();
     std::fs::write(left.join("0"), "").unwrap();
@@ -396,7 +400,7 @@ async fn a_folder_that_a_killed_gateway_left_is_removed_by_the_next_and_none_tha
     let next = start();
     assert!(
         !left.exists()
-            && way.socket().exists()
+            && endpoint.socket().exists()
             && next.open().unwrap().socket().exists()
             && folder.path().join("other").exists()
     );

@@ -1,4 +1,4 @@
-//! Bytes both ways between two ends, until one has nothing more to say.
+//! Bidirectional copy between a client and a server.
 
 use std::io;
 use std::time::Duration;
@@ -6,31 +6,31 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, split};
 use tokio::time::timeout;
 
-/// How long the rest of an answer is waited for once the asking end has closed its side.
-const HALF_OPEN: Duration = Duration::from_secs(60);
+/// Time in which the server may finish its response after the client has closed its side.
+const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Carries bytes between the end that asks and the one that answers. Over once the answering end has closed, or some time after the
-/// asking one has.
-pub(super) async fn carry(
-    asking: impl AsyncRead + AsyncWrite,
-    answering: impl AsyncRead + AsyncWrite,
+/// Copies bytes in both directions. Ends when the server has closed its side, or at most
+/// [`HALF_OPEN_TIMEOUT`] after the client has closed its own.
+pub(super) async fn copy_both_ways(
+    client: impl AsyncRead + AsyncWrite,
+    server: impl AsyncRead + AsyncWrite,
 ) -> io::Result<()> {
-    let (mut from_asking, mut to_asking) = split(asking);
-    let (mut from_answering, mut to_answering) = split(answering);
+    let (mut from_client, mut to_client) = split(client);
+    let (mut from_server, mut to_server) = split(server);
     let up = async {
-        copy(&mut from_asking, &mut to_answering).await?;
-        to_answering.shutdown().await
+        copy(&mut from_client, &mut to_server).await?;
+        to_server.shutdown().await
     };
     let down = async {
-        copy(&mut from_answering, &mut to_asking).await?;
-        to_asking.shutdown().await
+        copy(&mut from_server, &mut to_client).await?;
+        to_client.shutdown().await
     };
     tokio::pin!(up, down);
     tokio::select! {
-        answered = &mut down => answered,
-        asked = &mut up => {
-            asked?;
-            timeout(HALF_OPEN, down).await.unwrap_or(Ok(()))
+        downloaded = &mut down => downloaded,
+        uploaded = &mut up => {
+            uploaded?;
+            timeout(HALF_OPEN_TIMEOUT, down).await.unwrap_or(Ok(()))
         }
     }
 }

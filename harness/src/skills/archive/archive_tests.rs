@@ -1,4 +1,4 @@
-//! Real archives, good and hostile.
+//! Real archives, valid and hostile.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -15,13 +15,13 @@ fn install(bytes: Vec<u8>, folder: &std::path::Path) -> Result<String, ArchiveEr
     Ok(name)
 }
 
-/// How long this thread has been at work: what else the machine does meanwhile does not count.
-fn time_at_work() -> Duration {
+/// Processor time used by this thread, independent of the machine's load.
+fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
 #[test]
-fn a_good_archive_is_unpacked_as_it_was_packed() {
+fn valid_archive_is_unpacked_unchanged() {
     let text = skill_text("web-reader");
     let large = "some text\n".repeat(10_000);
     for bytes in [
@@ -48,7 +48,7 @@ fn a_good_archive_is_unpacked_as_it_was_packed() {
 }
 
 #[test]
-fn links_are_left_out_and_never_made() {
+fn links_are_skipped() {
     let link = Entry::file("etc", "/etc").mode(0o120_777);
     let folder = tempfile::tempdir().unwrap();
     install(
@@ -60,15 +60,15 @@ fn links_are_left_out_and_never_made() {
 }
 
 #[test]
-fn every_hostile_archive_is_refused_soon_and_leaves_nothing_outside() {
+fn hostile_archives_are_rejected_quickly() {
     let base = tempfile::tempdir().unwrap();
     for (what, bytes) in hostile() {
         let folder = base.path().join("inside");
         std::fs::create_dir(&folder).unwrap();
-        let begun = time_at_work();
+        let begun = cpu_time();
         let refused = install(bytes, &folder);
-        let took = time_at_work() - begun;
-        assert!(refused.is_err(), "{what} was taken");
+        let took = cpu_time() - begun;
+        assert!(refused.is_err(), "{what} was accepted");
         assert!(took < Duration::from_secs(2), "{what} took {took:?}");
         let text = refused.unwrap_err().to_string();
         assert!(
@@ -79,13 +79,13 @@ fn every_hostile_archive_is_refused_soon_and_leaves_nothing_outside() {
         assert_eq!(
             std::fs::read_dir(base.path()).unwrap().count(),
             0,
-            "{what} wrote beside its folder"
+            "{what} wrote outside of its folder"
         );
     }
 }
 
 #[test]
-fn archives_with_a_byte_changed_or_cut_off_never_panic() {
+fn corrupt_archives_never_panic() {
     let good = compressed(&[
         ("a/SKILL.md", skill_text("a").as_bytes()),
         ("a/b.txt", b"hello hello hello"),
@@ -112,7 +112,7 @@ fn archives_with_a_byte_changed_or_cut_off_never_panic() {
 }
 
 #[test]
-fn one_file_is_read_by_its_name_or_the_end_of_it() {
+fn member_matches_full_name_or_suffix() {
     let bytes = archive(&[
         Entry::file("web/docs/SKILL.txt", "docs"),
         Entry::file("web/SKILL.md", skill_text("web")),
@@ -122,7 +122,7 @@ fn one_file_is_read_by_its_name_or_the_end_of_it() {
         Entry::file("web/run", &b"\x7fELF"[..]),
         Entry::file(
             "web/large",
-            vec![b'x'; usize::try_from(LARGEST_SHOWN).unwrap() + 1],
+            vec![b'x'; usize::try_from(MAX_MEMBER_BYTES).unwrap() + 1],
         ),
     ]);
     let read = |name: &str| unpack::member(Cursor::new(&bytes), name);
@@ -135,9 +135,13 @@ fn one_file_is_read_by_its_name_or_the_end_of_it() {
     assert_eq!(
         text("web/note.md").as_deref(),
         Some("top"),
-        "the whole name wins"
+        "the full name is preferred"
     );
-    assert_eq!(text("note.md").as_deref(), Some("a"), "else the first");
+    assert_eq!(
+        text("note.md").as_deref(),
+        Some("a"),
+        "otherwise the first match"
+    );
     for none in ["", "ILL.md", ".hidden", "../SKILL.md", "web", "web/"] {
         assert_eq!(text(none), None, "{none:?}");
     }
@@ -156,7 +160,7 @@ fn one_file_is_read_by_its_name_or_the_end_of_it() {
         })
     ));
     for (what, bytes) in hostile() {
-        // What is wrong with one entry's bytes is found when that entry is read.
+        // Corrupt bytes of an entry are detected when that entry is read.
         let shown = unpack::member(Cursor::new(bytes), "etc/passwd");
         assert!(!matches!(shown, Ok(Some(_))), "{what}");
     }

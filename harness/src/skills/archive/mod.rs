@@ -1,77 +1,81 @@
-//! A `.skill` file: a ZIP archive with one skill in it, from somebody who may mean harm.
+//! A `.skill` file: an untrusted ZIP archive with one skill.
 //!
-//! `plan` decides from the table of contents alone whether the archive is taken, and what of it. Only then something is read, and
-//! nothing is written to but a fresh folder, in which no entry can name what is outside of it.
+//! `plan` decides from the central directory alone whether the archive is accepted, and which files
+//! are unpacked. Contents are read only after that, and written to a new folder only; no entry can
+//! name a path outside of it.
 
 mod plan;
 mod unpack;
 
 use std::fs::File;
 
-use crate::sandbox::Fault;
+use crate::sandbox::FileFailure;
 use crate::skills::frontmatter::FrontmatterError;
 
 pub use plan::EntryProblem;
-pub(crate) use unpack::LONGEST_SKILL_FILE;
+pub(crate) use unpack::MAX_SKILL_FILE_BYTES;
 pub use unpack::SkillArchive;
 
-/// The most entries of an archive.
-pub const MOST_ENTRIES: usize = 4_096;
-/// The largest file of an archive that is shown by itself, in bytes.
-pub const LARGEST_SHOWN: u64 = 16 << 20;
-/// The longest table of contents, in bytes: it is read whole before anything is decided.
-pub const LONGEST_CONTENTS: u64 = 4 << 20;
-/// The largest archive and the most that may come out of one, in bytes.
-pub const LARGEST_ARCHIVE: u64 = 256 << 20;
-/// See [`LARGEST_ARCHIVE`].
-pub const MOST_BYTES: u64 = 512 << 20;
+/// Maximum number of entries of an archive.
+pub const MAX_ENTRIES: usize = 4_096;
+/// Maximum size of a single file that is read from an archive for display, in bytes.
+pub const MAX_MEMBER_BYTES: u64 = 16 << 20;
+/// Maximum size of the central directory, in bytes: it is read completely before any decision.
+pub const MAX_DIRECTORY_BYTES: u64 = 4 << 20;
+/// Maximum size of an archive, in bytes.
+pub const MAX_ARCHIVE_BYTES: u64 = 256 << 20;
+/// Maximum unpacked size of an archive, in bytes.
+pub const MAX_UNPACKED_BYTES: u64 = 512 << 20;
 
-/// Why an archive is refused.
+/// Reason why an archive is rejected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// It is no ZIP archive, or one that contradicts itself.
-    #[error("it cannot be read as a ZIP archive: {0}")]
+    /// It is not a ZIP archive, or it is inconsistent.
+    #[error("it is not a readable ZIP archive: {0}")]
     Unreadable(String),
-    /// The file itself is too large.
-    #[error("it is larger than {LARGEST_ARCHIVE} bytes")]
+    /// The file is too large.
+    #[error("it is larger than {MAX_ARCHIVE_BYTES} bytes")]
     TooLarge,
     /// It has too many entries.
-    #[error("it has {entries} entries, the limit is {MOST_ENTRIES}")]
+    #[error("it has {entries} entries, the limit is {MAX_ENTRIES}")]
     TooMany {
-        /// How many it says it has.
+        /// Stated number of entries.
         entries: usize,
     },
-    /// It says too much of its entries.
-    #[error("its table of contents is longer than {LONGEST_CONTENTS} bytes")]
+    /// Its central directory is too large.
+    #[error("its table of contents is longer than {MAX_DIRECTORY_BYTES} bytes")]
     Wordy,
-    /// Too much would come out of it.
-    #[error("what is in it is larger than {MOST_BYTES} bytes, or far larger than the archive")]
+    /// Its unpacked size is too large.
+    #[error(
+        "its unpacked size is larger than {MAX_UNPACKED_BYTES} bytes, or far larger than the archive"
+    )]
     Bomb,
-    /// Something is wrong with an entry.
+    /// An entry is invalid.
     #[error("the entry {name:?} {problem}")]
     Entry {
-        /// Which; cut when it is long.
+        /// Name of the entry, truncated.
         name: String,
-        /// What.
+        /// Description of the problem.
         problem: EntryProblem,
     },
-    /// No skill is in it.
-    #[error("there is no SKILL.md at its top, or in its only folder")]
+    /// It contains no skill.
+    #[error("there is no SKILL.md at its top or in its only folder")]
     NoSkill,
-    /// The skill's file is not right.
+    /// The skill's file is invalid.
     #[error("its SKILL.md is invalid: {0}")]
     Frontmatter(#[from] FrontmatterError),
-    /// It cannot be written down.
+    /// It cannot be written to the disk.
     #[error("it cannot be unpacked: {0}")]
-    Disk(#[from] Fault),
+    Disk(#[from] FileFailure),
 }
 
-/// The bytes of one file of an archive, which is judged as if it were installed: the file of this name, or the first whose name ends
-/// in `/{name}`. `None` when there is no such file. Blocks, and takes as long as the archive has it take.
+/// Returns the bytes of one file of an archive, which is validated as for an installation: the file
+/// with this name, or else the first one with a name that ends in `/{name}`. `None` if there is no
+/// such file. Blocks for a time that depends on the archive.
 ///
 /// # Errors
-/// Why the archive, or the file, is refused.
+/// The reason why the archive or the file is rejected.
 pub fn member(archive: File, name: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
     unpack::member(archive, name)
 }

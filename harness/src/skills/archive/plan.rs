@@ -1,116 +1,114 @@
-//! What of an archive is taken, decided from what it says of itself. Pure.
+//! Selects the files of an archive that are unpacked, from its central directory. Pure.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::{ArchiveError, LARGEST_SHOWN, MOST_BYTES};
-use crate::sandbox::virtual_paths::{MAX_COMPONENT_BYTES, RelativePath, misleads_a_reader};
+use super::{ArchiveError, MAX_MEMBER_BYTES, MAX_UNPACKED_BYTES};
+use crate::sandbox::virtual_paths::{MAX_COMPONENT_BYTES, RelativePath, is_misleading_char};
 use crate::skills::skill::SKILL_FILE;
 
-/// The longest name with its folders, in bytes, and the most folders of one.
-pub(super) const LONGEST_NAME: usize = 1_024;
-const DEEPEST: usize = 16;
-/// An entry of more bytes than this may not be so many times as large as what it is packed into.
-const BYTES_WITHOUT_SUSPICION: u64 = 1 << 20;
-const MOST_TIMES: u64 = 200;
-/// Kinds of files as the mode of an entry tells them.
-const KIND: u32 = 0o170_000;
+/// Maximum length of a full entry name in bytes, and maximum number of its folders.
+pub(super) const MAX_NAME_BYTES: usize = 1_024;
+const MAX_DEPTH: usize = 16;
+/// The compression ratio of entries above this size is limited.
+const RATIO_CHECK_BYTES: u64 = 1 << 20;
+const MAX_RATIO: u64 = 200;
+/// File type bits of an entry's mode.
+const TYPE_MASK: u32 = 0o170_000;
 const FILE: u32 = 0o100_000;
 const FOLDER: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
-/// What archives are called that are packed into archives.
+/// Suffixes of archives, which are rejected inside an archive.
 const ARCHIVES: &[&str] = &[
     "zip", "skill", "tar", "tgz", "gz", "bz2", "xz", "zst", "7z", "rar", "jar", "war", "whl",
     "cab", "iso",
 ];
 
-/// What is wrong with an entry.
+/// Problem of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntryProblem {
-    /// `/etc/passwd`.
+    /// Absolute path, such as `/etc/passwd`.
     #[error("has an absolute path")]
     Absolute,
-    /// `../x`.
-    #[error("has a \"..\" or \".\" in its path, or nothing between slashes")]
+    /// Path with dot segments, such as `../x`.
+    #[error("has an empty, \".\" or \"..\" segment in its path")]
     Climbs,
-    /// A backslash, a colon, a control character, or one that cannot be seen.
+    /// Name with a backslash, a colon, a control character, or an invisible character.
     #[error(
-        "has a character in its name that is not allowed, or a blank or dot at the end of a name"
+        "has an invalid character in its name, or a name that begins with a space or ends with a space or dot"
     )]
     OddName,
-    /// Its name is too long or has too many folders.
-    #[error("has a name that is too long or too deep")]
+    /// Name that is too long or has too many folders.
+    #[error("has a path that is too long or too deep")]
     LongName,
-    /// Another entry has the same name, perhaps in other letters.
-    #[error(
-        "has the same name as another one, or differs from it in nothing but case or the form of its letters"
-    )]
+    /// Name of another entry, possibly with different case or Unicode form.
+    #[error("has the name of another entry, or differs from it only in case or Unicode form")]
     Twice,
-    /// It is a file, and another entry lies in it.
-    #[error("is a file and a folder at once")]
+    /// File that is also a folder of another entry.
+    #[error("is both a file and a folder")]
     FileAndFolder,
-    /// It has a password.
+    /// Encrypted entry.
     #[error("is encrypted")]
     Encrypted,
-    /// It is packed in a way that skills are not.
+    /// Unsupported compression method.
     #[error("is compressed by a method other than deflate")]
     Method,
-    /// A device, FIFO or socket.
-    #[error("is no file and no folder")]
+    /// Device, FIFO or socket.
+    #[error("is neither a file nor a folder")]
     NotAFile,
-    /// It unpacks to far more than there is.
-    #[error("unpacks to suspiciously much")]
+    /// Suspicious compression ratio.
+    #[error("has a suspicious compression ratio")]
     Bomb,
-    /// It is too large to be shown by itself.
-    #[error("is larger than {LARGEST_SHOWN} bytes and cannot be shown")]
+    /// Too large for display.
+    #[error("is larger than {MAX_MEMBER_BYTES} bytes and cannot be displayed")]
     Large,
-    /// It is not as large as it says.
-    #[error("is not as large as the archive says")]
+    /// Size differs from the stated size.
+    #[error("differs from the size stated in the archive")]
     Lies,
-    /// Its bytes do not fit its checksum.
+    /// Checksum mismatch.
     #[error("is damaged")]
     Damaged,
-    /// It is an archive itself.
-    #[error("is an archive in the archive")]
+    /// Nested archive.
+    #[error("is a nested archive")]
     Archive,
-    /// It is a program for a machine.
+    /// Compiled program.
     #[error("is a compiled program")]
     Program,
-    /// A second skill.
+    /// Second `SKILL.md`.
     #[error("is a second SKILL.md")]
     NestedSkill,
 }
 
-/// What an archive says of one entry.
+/// Central directory data of an entry.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EntryFacts {
     pub(super) name: String,
     pub(super) bytes: u64,
     pub(super) packed: u64,
-    /// Type and permissions, where it has some.
+    /// Type and permissions, if present.
     pub(super) mode: Option<u32>,
     pub(super) is_folder: bool,
     pub(super) is_encrypted: bool,
     pub(super) has_known_method: bool,
 }
 
-/// A file that is taken.
+/// A file to unpack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlannedFile {
-    /// Which entry it is.
+    /// Index of the entry.
     pub(super) entry: usize,
-    /// Where it goes, from the skill's folder on.
+    /// Target path relative to the skill's folder.
     pub(super) path: RelativePath,
-    /// How large it has to be.
+    /// Exact size in bytes.
     pub(super) bytes: u64,
-    /// Whether it may be run.
+    /// `true` if it gets the executable permission.
     pub(super) is_executable: bool,
 }
 
-/// What is taken: the files, and which of them is the skill's own.
+/// Files to unpack, and the index of the skill's own file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) files: Vec<PlannedFile>,
@@ -118,7 +116,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Decides on an archive of so many bytes.
+    /// Plans an archive of the given size.
     pub(super) fn of(entries: &[EntryFacts], archive_bytes: u64) -> Result<Self, ArchiveError> {
         let mut names = Names::default();
         let mut taken = Vec::new();
@@ -129,8 +127,8 @@ impl Plan {
             let kind = kind_of(entry).map_err(refused)?;
             names.add(&path, kind == FOLDER).map_err(refused)?;
             total = total.saturating_add(entry.bytes);
-            // Links are left out, and so is what systems put beside files.
-            if kind == FILE && !is_aside(&path) {
+            // Links and metadata files of operating systems are skipped.
+            if kind == FILE && !is_skipped(&path) {
                 check_content(entry, &path).map_err(refused)?;
                 let is_executable = entry.mode.is_some_and(|mode| mode & 0o111 != 0);
                 taken.push(PlannedFile {
@@ -142,14 +140,14 @@ impl Plan {
             }
         }
         let is_suspicious =
-            total > 16 * BYTES_WITHOUT_SUSPICION && total / archive_bytes.max(1) > MOST_TIMES / 2;
-        if total > MOST_BYTES || is_suspicious {
+            total > 16 * RATIO_CHECK_BYTES && total / archive_bytes.max(1) > MAX_RATIO / 2;
+        if total > MAX_UNPACKED_BYTES || is_suspicious {
             return Err(ArchiveError::Bomb);
         }
         Self::in_folder(taken)
     }
 
-    /// Takes the only folder at the top for the skill's own, where there is such a one.
+    /// Strips the single top-level folder, if there is one.
     fn in_folder(mut files: Vec<PlannedFile>) -> Result<Self, ArchiveError> {
         let top = |file: &PlannedFile| {
             let mut names = file.path.components();
@@ -186,13 +184,13 @@ impl Plan {
     }
 }
 
-/// The names that are taken, as file systems compare them that are less exact than ours: by the folder that one lies in and its folded
-/// form. Each name is folded once: some letters become many.
+/// Names in use, compared as on case-insensitive and normalising file systems: by parent folder and
+/// folded form. Each name is folded once, because folding may lengthen it.
 #[derive(Debug, Default)]
-struct Names(HashMap<(usize, String), Known>);
+struct Names(HashMap<(usize, String), UsedName>);
 
 #[derive(Debug)]
-struct Known {
+struct UsedName {
     number: usize,
     name: String,
     is_folder: bool,
@@ -207,7 +205,7 @@ impl Names {
             let number = self.0.len() + 1;
             let known = self.0.entry((folder, folded(name)));
             let is_new = matches!(known, Entry::Vacant(_));
-            let known = known.or_insert_with(|| Known {
+            let known = known.or_insert_with(|| UsedName {
                 number,
                 name: name.to_owned(),
                 is_folder,
@@ -233,7 +231,7 @@ fn folded(name: &str) -> String {
     }
 }
 
-/// Reads an entry's name, which names a place within and nothing else.
+/// Parses an entry name, which must be a plain relative path.
 fn path_of(name: &str) -> Result<RelativePath, EntryProblem> {
     if name.starts_with('/') {
         return Err(EntryProblem::Absolute);
@@ -241,7 +239,7 @@ fn path_of(name: &str) -> Result<RelativePath, EntryProblem> {
     if name.contains(['\\', ':'])
         || name
             .chars()
-            .any(|c| misleads_a_reader(c) || is_invisible(c))
+            .any(|c| is_misleading_char(c) || is_invisible(c))
     {
         return Err(EntryProblem::OddName);
     }
@@ -256,8 +254,8 @@ fn path_of(name: &str) -> Result<RelativePath, EntryProblem> {
     {
         return Err(EntryProblem::OddName);
     }
-    if name.len() > LONGEST_NAME
-        || parts.len() > DEEPEST
+    if name.len() > MAX_NAME_BYTES
+        || parts.len() > MAX_DEPTH
         || parts.iter().any(|part| part.len() > MAX_COMPONENT_BYTES)
     {
         return Err(EntryProblem::LongName);
@@ -265,21 +263,21 @@ fn path_of(name: &str) -> Result<RelativePath, EntryProblem> {
     RelativePath::parse(name).map_err(|_| EntryProblem::OddName)
 }
 
-/// Characters that leave no trace where they stand.
+/// Reports whether a character is invisible.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}')
         || matches!(c, '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Files of no skill: hidden ones, and those in which a desktop keeps what its file system has besides.
-fn is_aside(path: &RelativePath) -> bool {
+/// Reports whether a file is hidden or desktop metadata.
+fn is_skipped(path: &RelativePath) -> bool {
     path.components().any(|name| name.starts_with('.'))
         || path.components().next() == Some("__MACOSX")
 }
 
-/// `FILE`, `FOLDER` or `LINK`.
+/// Returns `FILE`, `FOLDER` or `LINK`.
 fn kind_of(entry: &EntryFacts) -> Result<u32, EntryProblem> {
-    match entry.mode.map_or(0, |mode| mode & KIND) {
+    match entry.mode.map_or(0, |mode| mode & TYPE_MASK) {
         LINK => Ok(LINK),
         FOLDER => Ok(FOLDER),
         0 | FILE if entry.is_folder => Ok(FOLDER),
@@ -297,9 +295,7 @@ fn check_content(entry: &EntryFacts, path: &RelativePath) -> Result<(), EntryPro
         Err(EntryProblem::Encrypted)
     } else if !entry.has_known_method {
         Err(EntryProblem::Method)
-    } else if entry.bytes > BYTES_WITHOUT_SUSPICION
-        && entry.bytes / entry.packed.max(1) > MOST_TIMES
-    {
+    } else if entry.bytes > RATIO_CHECK_BYTES && entry.bytes / entry.packed.max(1) > MAX_RATIO {
         Err(EntryProblem::Bomb)
     } else if ending.is_some_and(|ending| ARCHIVES.contains(&ending.as_str())) {
         Err(EntryProblem::Archive)

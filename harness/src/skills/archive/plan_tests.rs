@@ -1,4 +1,4 @@
-//! What is decided from a table of contents.
+//! Decisions from a central directory.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn problem(entries: &[EntryFacts]) -> EntryProblem {
 }
 
 #[test]
-fn the_only_folder_at_the_top_is_the_skills_own() {
+fn single_top_folder_is_stripped() {
     assert_eq!(
         paths(&[file("SKILL.md"), file("a/b.txt")]),
         ["SKILL.md", "a/b.txt"]
@@ -65,7 +65,7 @@ fn the_only_folder_at_the_top_is_the_skills_own() {
 }
 
 #[test]
-fn what_systems_put_beside_files_and_links_are_left_out() {
+fn metadata_files_and_links_are_skipped() {
     let link = EntryFacts {
         mode: Some(0o120_777),
         ..file("web/link")
@@ -82,7 +82,7 @@ fn what_systems_put_beside_files_and_links_are_left_out() {
 }
 
 #[test]
-fn scripts_keep_their_right_to_be_run_and_archives_of_other_systems_have_no_modes() {
+fn executable_bit_is_retained_and_missing_modes_accepted() {
     let script = EntryFacts {
         mode: Some(0o100_755),
         ..file("run.sh")
@@ -102,8 +102,8 @@ fn scripts_keep_their_right_to_be_run_and_archives_of_other_systems_have_no_mode
 }
 
 #[test]
-fn each_trick_with_names_has_its_answer() {
-    for (name, wanted) in [
+fn each_malicious_name_is_rejected() {
+    for (name, expected) in [
         ("/etc/passwd", EntryProblem::Absolute),
         ("//x", EntryProblem::Absolute),
         ("..", EntryProblem::Climbs),
@@ -128,7 +128,11 @@ fn each_trick_with_names_has_its_answer() {
         ("a/skill.md", EntryProblem::NestedSkill),
         ("x.7z", EntryProblem::Archive),
     ] {
-        assert_eq!(problem(&[file("SKILL.md"), file(name)]), wanted, "{name:?}");
+        assert_eq!(
+            problem(&[file("SKILL.md"), file(name)]),
+            expected,
+            "{name:?}"
+        );
     }
     assert_eq!(
         problem(&[file("SKILL.md"), folder("A/"), file("a/b")]),
@@ -141,7 +145,7 @@ fn each_trick_with_names_has_its_answer() {
 }
 
 #[test]
-fn sizes_are_held_against_what_they_are_packed_into() {
+fn compression_ratio_is_limited() {
     let large = |bytes, packed| EntryFacts {
         bytes,
         packed,

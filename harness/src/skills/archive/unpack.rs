@@ -1,4 +1,4 @@
-//! Reading an archive that is taken, and writing what is in it to a fresh folder.
+//! Reads an accepted archive and writes its content to a new folder.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -10,15 +10,15 @@ use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::plan::{EntryFacts, EntryProblem, LONGEST_NAME, Plan, PlannedFile};
-use super::{ArchiveError, LARGEST_ARCHIVE, LARGEST_SHOWN, LONGEST_CONTENTS, MOST_ENTRIES};
-use crate::sandbox::Fault;
+use super::plan::{EntryFacts, EntryProblem, MAX_NAME_BYTES, Plan, PlannedFile};
+use super::{ArchiveError, MAX_ARCHIVE_BYTES, MAX_DIRECTORY_BYTES, MAX_ENTRIES, MAX_MEMBER_BYTES};
+use crate::sandbox::FileFailure;
 use crate::skills::frontmatter::{self, Frontmatter};
 
-/// The longest skill file, in bytes.
-pub(crate) const LONGEST_SKILL_FILE: u64 = 1 << 20;
-/// How compiled programs begin: of Linux, of Windows, of macOS in its forms.
-const PROGRAMS: &[&[u8]] = &[
+/// Maximum size of a skill file, in bytes.
+pub(crate) const MAX_SKILL_FILE_BYTES: u64 = 1 << 20;
+/// Magic bytes of compiled programs: Linux, Windows, and the macOS variants.
+const EXECUTABLE_MAGIC: &[&[u8]] = &[
     b"\x7fELF",
     b"MZ",
     b"\xfe\xed\xfa\xce",
@@ -28,10 +28,10 @@ const PROGRAMS: &[&[u8]] = &[
     b"\xca\xfe\xba\xbe",
 ];
 
-/// The bytes of a file that tell whether it is a program.
-const TELLING: usize = 4;
+/// Number of bytes that identify a program.
+const MAGIC_BYTES: usize = 4;
 
-/// An archive that holds a skill as it should.
+/// A validated archive with a skill.
 #[derive(Debug)]
 pub struct SkillArchive<R> {
     zip: ZipArchive<R>,
@@ -40,30 +40,31 @@ pub struct SkillArchive<R> {
 }
 
 impl<R: Read + Seek> SkillArchive<R> {
-    /// Looks through the table of contents and reads the skill's own file. Nothing is written.
+    /// Validates the central directory and reads the skill's file. Writes nothing.
     ///
     /// # Errors
-    /// Why the archive is refused.
+    /// The reason why the archive is rejected.
     pub fn open(reader: R) -> Result<Self, ArchiveError> {
-        let (mut zip, _, plan) = judged(reader)?;
+        let (mut zip, _, plan) = open_validated(reader)?;
         let head = frontmatter::check(&skill_text(&mut zip, &plan)?)?;
         Ok(Self { zip, plan, head })
     }
 
-    /// What the skill says of itself.
+    /// Frontmatter of the skill.
     pub fn head(&self) -> &Frontmatter {
         &self.head
     }
 
-    /// Writes the files to a folder that is empty and nobody else's. When it fails, part of them may be there.
+    /// Writes the files to an empty folder that is not shared. On an error, some of them may have
+    /// been written.
     ///
     /// # Errors
-    /// When an entry is not what it said it was, or the disk is full.
+    /// If an entry differs from the central directory, or the disk is full.
     pub fn unpack(mut self, folder: &Path) -> Result<(), ArchiveError> {
         for file in &self.plan.files {
             let target = folder.join(file.path.as_str());
             if let Some(parent) = target.parent() {
-                fs::create_dir_all(parent).map_err(Fault::from)?;
+                fs::create_dir_all(parent).map_err(FileFailure::from)?;
             }
             let mode = if file.is_executable { 0o755 } else { 0o644 };
             let mut target = OpenOptions::new()
@@ -71,25 +72,25 @@ impl<R: Read + Seek> SkillArchive<R> {
                 .create_new(true)
                 .mode(mode)
                 .open(target)
-                .map_err(Fault::from)?;
+                .map_err(FileFailure::from)?;
             copy(&mut self.zip, file, &mut target)?;
         }
         Ok(())
     }
 }
 
-/// The bytes of one file: the one of this name in the archive, or the first whose name ends in it. `None` when there is no such file
-/// among those that would be installed.
+/// Returns the bytes of one file: the one with this name, or else the first one with a name that
+/// ends in `/{name}`. `None` if no such file would be installed.
 ///
 /// # Errors
-/// Why the archive, or the file, is refused.
+/// The reason why the archive or the file is rejected.
 pub(super) fn member(
     reader: impl Read + Seek,
     name: &str,
 ) -> Result<Option<Vec<u8>>, ArchiveError> {
-    let (mut zip, facts, plan) = judged(reader)?;
-    let called = |file: &&PlannedFile| facts[file.entry].name == name;
-    let ends_so = |file: &&PlannedFile| {
+    let (mut zip, facts, plan) = open_validated(reader)?;
+    let has_name = |file: &&PlannedFile| facts[file.entry].name == name;
+    let has_suffix = |file: &&PlannedFile| {
         facts[file.entry]
             .name
             .strip_suffix(name)
@@ -98,12 +99,12 @@ pub(super) fn member(
     let Some(file) = plan
         .files
         .iter()
-        .find(called)
-        .or_else(|| plan.files.iter().find(ends_so))
+        .find(has_name)
+        .or_else(|| plan.files.iter().find(has_suffix))
     else {
         return Ok(None);
     };
-    if file.bytes > LARGEST_SHOWN {
+    if file.bytes > MAX_MEMBER_BYTES {
         return Err(ArchiveError::entry(name, EntryProblem::Large));
     }
     let mut bytes = Vec::new();
@@ -111,19 +112,19 @@ pub(super) fn member(
     Ok(Some(bytes))
 }
 
-/// Decides from the table of contents whether the archive is taken, and what of it.
-fn judged<R: Read + Seek>(
+/// Validates the central directory and plans the files to unpack.
+fn open_validated<R: Read + Seek>(
     mut reader: R,
 ) -> Result<(ZipArchive<R>, Vec<EntryFacts>, Plan), ArchiveError> {
-    let bytes = reader.seek(SeekFrom::End(0)).map_err(Fault::from)?;
-    if bytes > LARGEST_ARCHIVE {
+    let bytes = reader.seek(SeekFrom::End(0)).map_err(FileFailure::from)?;
+    if bytes > MAX_ARCHIVE_BYTES {
         return Err(ArchiveError::TooLarge);
     }
     check_entries(&mut reader)?;
     let mut zip = ZipArchive::new(reader).map_err(unreadable)?;
     if zip.has_duplicate_names() {
         return Err(ArchiveError::Unreadable(
-            "two entries have one name".to_owned(),
+            "two entries have the same name".to_owned(),
         ));
     }
     let facts = (0..zip.len())
@@ -134,10 +135,11 @@ fn judged<R: Read + Seek>(
     Ok((zip, facts, plan))
 }
 
-/// Reads the heads in the table of contents one by one, without keeping them: there may be a million, and each may be long.
+/// Checks the central directory entry by entry without storing it: there may be a million long
+/// entries.
 fn check_entries(reader: &mut (impl Read + Seek)) -> Result<(), ArchiveError> {
     let mut entries = ZipIterable::try_new(reader, Config::default()).map_err(unreadable)?;
-    if entries.len() > MOST_ENTRIES {
+    if entries.len() > MAX_ENTRIES {
         return Err(ArchiveError::TooMany {
             entries: entries.len(),
         });
@@ -145,15 +147,15 @@ fn check_entries(reader: &mut (impl Read + Seek)) -> Result<(), ArchiveError> {
     let mut begin = None;
     for entry in entries.files().map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
-        if entry.name_raw().len() > LONGEST_NAME {
+        if entry.name_raw().len() > MAX_NAME_BYTES {
             return Err(ArchiveError::entry(
                 &String::from_utf8_lossy(entry.name_raw()),
                 EntryProblem::LongName,
             ));
         }
-        // One stands behind the other, with its name, its comment and whatever else it says.
-        let place = entry.central_header_start();
-        if place - *begin.get_or_insert(place) > LONGEST_CONTENTS {
+        // Entries are consecutive, each with its name, comment and extra fields.
+        let position = entry.central_header_start();
+        if position - *begin.get_or_insert(position) > MAX_DIRECTORY_BYTES {
             return Err(ArchiveError::Wordy);
         }
     }
@@ -182,7 +184,7 @@ fn skill_text<R: Read + Seek>(
 ) -> Result<String, ArchiveError> {
     let file = &plan.files[plan.skill_file];
     let refused = |problem| ArchiveError::entry(file.path.as_str(), problem);
-    if file.bytes > LONGEST_SKILL_FILE {
+    if file.bytes > MAX_SKILL_FILE_BYTES {
         return Err(refused(EntryProblem::Bomb));
     }
     let mut text = Vec::new();
@@ -190,7 +192,7 @@ fn skill_text<R: Read + Seek>(
     String::from_utf8(text).map_err(|_| refused(EntryProblem::Damaged))
 }
 
-/// Copies an entry that has to be as large as it was said to be.
+/// Copies an entry, whose size must match the stated size.
 fn copy<R: Read + Seek>(
     zip: &mut ZipArchive<R>,
     file: &PlannedFile,
@@ -203,8 +205,8 @@ fn copy<R: Read + Seek>(
         .take(file.bytes + 1);
     let mut buffer = [0; 16 * 1024];
     let mut copied: u64 = 0;
-    // The first bytes may come one by one.
-    let mut start: Vec<u8> = Vec::with_capacity(TELLING);
+    // The first bytes may arrive one by one.
+    let mut start: Vec<u8> = Vec::with_capacity(MAGIC_BYTES);
     loop {
         let read = match entry.read(&mut buffer) {
             Ok(0) => break,
@@ -212,9 +214,12 @@ fn copy<R: Read + Seek>(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(_) => return Err(refused(EntryProblem::Damaged)),
         };
-        if start.len() < TELLING {
-            start.extend(buffer[..read].iter().take(TELLING - start.len()));
-            if PROGRAMS.iter().any(|program| start.starts_with(program)) {
+        if start.len() < MAGIC_BYTES {
+            start.extend(buffer[..read].iter().take(MAGIC_BYTES - start.len()));
+            if EXECUTABLE_MAGIC
+                .iter()
+                .any(|program| start.starts_with(program))
+            {
                 return Err(refused(EntryProblem::Program));
             }
         }
@@ -222,7 +227,7 @@ fn copy<R: Read + Seek>(
         if copied > file.bytes {
             return Err(refused(EntryProblem::Lies));
         }
-        to.write_all(&buffer[..read]).map_err(Fault::from)?;
+        to.write_all(&buffer[..read]).map_err(FileFailure::from)?;
     }
     if copied == file.bytes {
         Ok(())

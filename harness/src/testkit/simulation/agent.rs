@@ -1,4 +1,5 @@
-//! The agent of every run: a model that says words nobody else says, and a tool of each kind that writes down what it does.
+//! Agent of every run: a model with unique answers, and one tool per effect kind that records its
+//! executions.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use super::world::{Effect as Done, Said, World};
+use super::world::{Effect as ToolEffect, ModelAnswer, World};
 use crate::agents::AgentBuilder;
 use crate::messages::{Message, MessageChunk, ToolCallChunk};
 use crate::middlewares::DanglingToolCallMiddleware;
@@ -17,7 +18,7 @@ use crate::runtime::agent::Agent;
 use crate::runtime::process::Process;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// What a run does: the calls of each of its turns, then how many words it ends with.
+/// Script of a run: the calls of each turn, and the number of fragments of the final answer.
 #[derive(Debug, Clone)]
 pub(super) struct Script {
     pub(super) label: String,
@@ -26,7 +27,7 @@ pub(super) struct Script {
 }
 
 impl Script {
-    /// As it stands in a message: `label|puts,sends|reads|7`.
+    /// Returns the message text, such as `label|puts,sends|reads|7`.
     pub(super) fn text(&self) -> String {
         let turns = self.turns.iter().map(|calls| calls.join(","));
         let parts = std::iter::once(self.label.clone())
@@ -53,29 +54,32 @@ impl Script {
     }
 }
 
-/// The agent as one process has it.
+/// Creates the agent of one process.
 pub(super) fn agent(world: &Arc<World>, process: &Process) -> Arc<dyn Agent> {
-    let tool = |name, effect| Doing {
+    let tool = |name, effect| SimulatedTool {
         name,
         effect,
         world: world.clone(),
     };
-    AgentBuilder::new(Arc::new(Speaker::new(world.clone(), process.clone())))
-        .tool(tool("reads", Effect::Pure))
-        .tool(tool("puts", Effect::Keyed))
-        .tool(tool("sends", Effect::Unsafe))
-        .middleware(DanglingToolCallMiddleware)
-        .build()
+    AgentBuilder::new(Arc::new(SimulatedModel::new(
+        world.clone(),
+        process.clone(),
+    )))
+    .tool(tool("reads", Effect::Pure))
+    .tool(tool("puts", Effect::Keyed))
+    .tool(tool("sends", Effect::Unsafe))
+    .middleware(DanglingToolCallMiddleware)
+    .build()
 }
 
 #[derive(Debug)]
-struct Speaker {
+struct SimulatedModel {
     info: ModelInfo,
     world: Arc<World>,
     process: Process,
 }
 
-impl Speaker {
+impl SimulatedModel {
     fn new(world: Arc<World>, process: Process) -> Self {
         let info = ModelInfo {
             name: "speaker".into(),
@@ -91,47 +95,51 @@ impl Speaker {
     }
 }
 
-/// The provider at work on one answer; it stops when this goes.
-struct Speaking {
+/// An answer that the simulated provider is streaming; dropping it stops the stream.
+struct ActiveAnswer {
     world: Arc<World>,
     call: u64,
 }
 
-impl Speaking {
-    /// Looks whether somebody who could know better speaks on the thread already.
+impl ActiveAnswer {
+    /// Registers an answer, and reports a violation if another live attempt answers on the same
+    /// thread.
     fn begin(world: &Arc<World>, process: &Process, thread: &str, label: &str) -> Self {
         let (call, others) = {
-            let mut books = world.books.lock();
-            books.calls += 1;
-            let call = books.calls;
-            let at_work = books.speaking.values().filter(|(on, of, by, froze)| {
-                on == thread
-                    && of != label
-                    && !by.is_dead()
-                    && !by.is_frozen()
-                    && by.times_frozen() == *froze
-            });
-            let others: Vec<String> = at_work.map(|(_, of, ..)| of.clone()).collect();
-            // One that comes out of a pause may do a last thing before it notices.
-            let others = if process.is_dazed() {
+            let mut observations = world.observations.lock();
+            observations.calls += 1;
+            let call = observations.calls;
+            let active = observations
+                .active_answer
+                .values()
+                .filter(|(on, of, by, froze)| {
+                    on == thread
+                        && of != label
+                        && !by.is_dead()
+                        && !by.is_frozen()
+                        && by.freeze_count() == *froze
+                });
+            let others: Vec<String> = active.map(|(_, of, ..)| of.clone()).collect();
+            // A process that was just thawed may execute one more step before it notices the pause.
+            let others = if process.is_recently_thawed() {
                 Vec::new()
             } else {
                 others
             };
-            let since = if process.is_dazed() {
+            let since = if process.is_recently_thawed() {
                 0
             } else {
-                process.times_frozen()
+                process.freeze_count()
             };
-            books.speaking.insert(
+            observations.active_answer.insert(
                 call,
                 (thread.to_owned(), label.to_owned(), process.clone(), since),
             );
             (call, others)
         };
         for other in others {
-            world.broken(format_args!(
-                "{label} asks the model while {other} of the same thread does"
+            world.violation(format_args!(
+                "{label} calls the model while {other} of the same thread does"
             ));
         }
         Self {
@@ -141,14 +149,18 @@ impl Speaking {
     }
 }
 
-impl Drop for Speaking {
+impl Drop for ActiveAnswer {
     fn drop(&mut self) {
-        self.world.books.lock().speaking.remove(&self.call);
+        self.world
+            .observations
+            .lock()
+            .active_answer
+            .remove(&self.call);
     }
 }
 
 #[async_trait]
-impl ChatModel for Speaker {
+impl ChatModel for SimulatedModel {
     fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -156,13 +168,13 @@ impl ChatModel for Speaker {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let (world, id) = (self.world.clone(), request.message_id.clone());
         if let Some(why) = unpaired(&request.messages) {
-            world.broken(format_args!("a strict provider refuses the history: {why}"));
+            world.violation(format_args!("a strict provider rejects the history: {why}"));
         }
         let at = request
             .messages
             .iter()
             .rposition(Message::is_human)
-            .expect("somebody asked");
+            .expect("a human message");
         let script = Script::parse(&request.messages[at].content.text());
         let turn = request.messages[at..]
             .iter()
@@ -174,18 +186,22 @@ impl ChatModel for Speaker {
             .next()
             .unwrap_or_default()
             .to_owned();
-        let speaking = Speaking::begin(&world, &self.process, &thread, &script.label);
-        let call = speaking.call;
-        world.tell(
+        let active_answer = ActiveAnswer::begin(&world, &self.process, &thread, &script.label);
+        let call = active_answer.call;
+        world.log_event(
             "model",
             format_args!("answers {} turn {turn} as call {call}", script.label),
         );
-        let said = Said {
+        let model_answer = ModelAnswer {
             label: script.label.clone(),
             text: String::new(),
             whole: false,
         };
-        world.books.lock().said.insert(id.clone(), said);
+        world
+            .observations
+            .lock()
+            .model_answer
+            .insert(id.clone(), model_answer);
         let calls = script.turns.get(turn);
         let words = if calls.is_some() { 1 } else { script.words };
         let mut chunks: Vec<MessageChunk> = (0..words)
@@ -205,8 +221,8 @@ impl ChatModel for Speaker {
             ..MessageChunk::empty(&id)
         });
         let answer = stream::unfold(
-            (chunks.into_iter(), speaking),
-            move |(mut chunks, speaking)| {
+            (chunks.into_iter(), active_answer),
+            move |(mut chunks, active_answer)| {
                 let (world, id) = (world.clone(), id.clone());
                 async move {
                     let chunk = chunks.next()?;
@@ -215,11 +231,12 @@ impl ChatModel for Speaker {
                         50..97 => sleep(world.chance.millis(1, 120)).await,
                         _ => sleep(world.chance.millis(500, 3_000)).await,
                     }
-                    if let Some(said) = world.books.lock().said.get_mut(&id) {
-                        said.text.push_str(&chunk.content);
-                        said.whole |= chunk.chunk_position.is_some();
+                    if let Some(model_answer) = world.observations.lock().model_answer.get_mut(&id)
+                    {
+                        model_answer.text.push_str(&chunk.content);
+                        model_answer.whole |= chunk.chunk_position.is_some();
                     }
-                    Some((Ok(chunk), (chunks, speaking)))
+                    Some((Ok(chunk), (chunks, active_answer)))
                 }
             },
         );
@@ -238,7 +255,8 @@ fn call_chunks(call: u64, tools: &[String]) -> Vec<ToolCallChunk> {
     tools.iter().enumerate().map(chunk).collect()
 }
 
-/// Why a provider would not take these messages: each call has one result, right behind its answer.
+/// Returns the reason why a strict provider rejects these messages: each call needs one result,
+/// directly after its answer.
 fn unpaired(messages: &[Message]) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
@@ -261,16 +279,16 @@ fn unpaired(messages: &[Message]) -> Option<String> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArgs {}
 
-struct Doing {
+struct SimulatedTool {
     name: &'static str,
     effect: Effect,
     world: Arc<World>,
 }
 
-impl Tool for Doing {
-    type Args = Nothing;
+impl Tool for SimulatedTool {
+    type Args = NoArgs;
 
     fn name(&self) -> &str {
         self.name
@@ -280,26 +298,26 @@ impl Tool for Doing {
         "Does something."
     }
 
-    fn effect(&self, _args: &Nothing) -> Effect {
+    fn effect(&self, _args: &NoArgs) -> Effect {
         self.effect
     }
 
-    async fn call(&self, _args: Nothing, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let chance = &self.world.chance;
         sleep(chance.millis(0, 60)).await;
-        let done = Done {
+        let done = ToolEffect {
             tool: self.name,
             key: ctx.key.clone(),
             call_id: ctx.call_id.clone(),
             run_id: ctx.run.run_id.clone(),
         };
-        self.world.tell(
+        self.world.log_event(
             "tool",
             format_args!("{} for {} of {}", done.tool, done.call_id, done.run_id),
         );
-        self.world.books.lock().effects.push(done);
-        let longest = if chance.of_thousand(100) { 3_000 } else { 60 };
-        sleep(chance.millis(0, longest)).await;
+        self.world.observations.lock().effects.push(done);
+        let max_delay = if chance.of_thousand(100) { 3_000 } else { 60 };
+        sleep(chance.millis(0, max_delay)).await;
         Ok(format!("{} {}", self.name, ctx.call_id).into())
     }
 }

@@ -1,4 +1,5 @@
-//! Clients: they ask on busy and on free threads, stop runs, and follow them, through whichever node answers.
+//! Clients: they start runs on busy and on free threads, cancel them, and follow them, through any
+//! node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +9,8 @@ use tokio::time::{sleep, timeout};
 
 use super::agent::Script;
 use super::nodes::Cluster;
-use super::viewer::{BEAT, follow};
-use super::world::{Asked, World};
+use super::viewer::{HEARTBEAT_INTERVAL, follow};
+use super::world::{RequestedRun, World};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::runs::{
@@ -17,10 +18,10 @@ use crate::runtime::runs::{
 };
 use crate::runtime::tasks::{TaskKind, TaskPanicked};
 
-/// How long an answer may take once all is well.
-const FRESH: Duration = Duration::from_secs(30);
+/// Maximum time of a final run once faults are disabled.
+const FINAL_RUN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Begins all clients of a story.
+/// Starts all clients of a simulation.
 pub(super) fn begin(
     world: &Arc<World>,
     cluster: &Arc<Cluster>,
@@ -36,7 +37,7 @@ pub(super) fn begin(
         world.tasks.spawn(
             TaskKind::Finish,
             "client",
-            async move { client.live().await },
+            async move { client.act().await },
         )
     };
     (0..2 + world.chance.below(2)).map(client).collect()
@@ -50,15 +51,15 @@ struct Client {
 }
 
 impl Client {
-    async fn live(self) {
+    async fn act(self) {
         let chance = &self.world.chance;
         let mut following = Vec::new();
         for nth in 0..2 + chance.below(3) {
             sleep(chance.millis(0, 3_500)).await;
             match chance.below(10) {
-                0..6 => following.extend(self.ask(nth).await),
+                0..6 => following.extend(self.request_run(nth).await),
                 6..8 => self.cancel().await,
-                _ => following.extend(self.some_run().map(|run| self.follow(run, None))),
+                _ => following.extend(self.any_requested_run().map(|run| self.follow(run, None))),
             }
         }
         for viewer in following {
@@ -69,7 +70,7 @@ impl Client {
         }
     }
 
-    async fn ask(&self, nth: usize) -> Option<JoinHandle<Result<(), TaskPanicked>>> {
+    async fn request_run(&self, nth: usize) -> Option<JoinHandle<Result<(), TaskPanicked>>> {
         let chance = &self.world.chance;
         let thread = format!("t{}", chance.below(self.threads));
         let strategies = [
@@ -99,10 +100,10 @@ impl Client {
             delay,
             ..spec_of(&script, &thread)
         };
-        let run_id = note(&self.world, &script, &spec);
-        self.world.tell(
+        let run_id = record_request(&self.world, &script, &spec);
+        self.world.log_event(
             "client",
-            format_args!("asks for {label} {} {durability:?}", strategy.as_str()),
+            format_args!("requests {label} {} {durability:?}", strategy.as_str()),
         );
         let node = self.cluster.any().clone();
         match chance.below(3) {
@@ -110,47 +111,53 @@ impl Client {
                 let accepted = node
                     .request(|runs| async move { runs.create_background(spec).await })
                     .await;
-                self.heard(&run_id, matches!(accepted, Some(Ok(_))));
+                self.record_response(&run_id, matches!(accepted, Some(Ok(_))));
                 (accepted.is_some_and(|answer| answer.is_ok()) && chance.of_thousand(600))
                     .then(|| self.follow(run_id, None))
             }
             1 => {
                 let there = node.clone();
                 let opened = node.request(|runs| async move {
-                    let (_, stream) = runs.create_and_stream(spec, BEAT).await?;
+                    let (_, stream) = runs.create_and_stream(spec, HEARTBEAT_INTERVAL).await?;
                     Ok::<_, crate::runtime::runs::RunError>(there.send(&runs, stream.items))
                 });
                 let opened = opened.await;
-                self.heard(&run_id, matches!(opened, Some(Ok(_))));
+                self.record_response(&run_id, matches!(opened, Some(Ok(_))));
                 match opened {
                     Some(Ok(connection)) => Some(self.follow(run_id, Some(connection))),
                     Some(Err(_)) => None,
-                    // Nobody knows whether it was accepted.
+                    // No response: the request may have been accepted.
                     None => Some(self.follow(run_id, None)),
                 }
             }
             _ => {
-                let over = node
+                let ended = node
                     .request(|runs| async move { runs.create_and_wait(spec).await })
                     .await;
-                self.heard(&run_id, matches!(over, Some(Ok(_))));
+                self.record_response(&run_id, matches!(ended, Some(Ok(_))));
                 None
             }
         }
     }
 
-    fn heard(&self, run_id: &RunId, acked: bool) {
-        self.world.tell(
+    fn record_response(&self, run_id: &RunId, acked: bool) {
+        self.world.log_event(
             "client",
             format_args!("{run_id} is {}accepted", if acked { "" } else { "not " }),
         );
-        if let Some(asked) = self.world.books.lock().asked.get_mut(run_id.as_str()) {
-            asked.acked |= acked;
+        if let Some(requested) = self
+            .world
+            .observations
+            .lock()
+            .requested
+            .get_mut(run_id.as_str())
+        {
+            requested.acked |= acked;
         }
     }
 
     async fn cancel(&self) {
-        let Some(run_id) = self.some_run() else {
+        let Some(run_id) = self.any_requested_run() else {
             return;
         };
         let chance = &self.world.chance;
@@ -161,18 +168,18 @@ impl Client {
         ]);
         let wait = chance.of_thousand(300);
         self.world
-            .tell("client", format_args!("cancels {run_id} {action:?}"));
+            .log_event("client", format_args!("cancels {run_id} {action:?}"));
         let node = self.cluster.any().clone();
         node.request(|runs| async move { runs.cancel(None, &run_id, action, wait).await.is_ok() })
             .await;
     }
 
-    fn some_run(&self) -> Option<RunId> {
-        let books = self.world.books.lock();
-        let known: Vec<RunId> = books
-            .asked
+    fn any_requested_run(&self) -> Option<RunId> {
+        let observations = self.world.observations.lock();
+        let known: Vec<RunId> = observations
+            .requested
             .values()
-            .map(|asked| asked.run_id.clone())
+            .map(|requested| requested.run_id.clone())
             .collect();
         (!known.is_empty()).then(|| self.world.chance.pick(&known).clone())
     }
@@ -216,30 +223,34 @@ fn spec_of(script: &Script, thread: &str) -> RunSpec {
     }
 }
 
-fn note(world: &World, script: &Script, spec: &RunSpec) -> RunId {
+fn record_request(world: &World, script: &Script, spec: &RunSpec) -> RunId {
     let run_id = RunId::parse(&script.label).expect("a plain id");
     let crate::runtime::runs::RunScope::Stateful { thread_id, .. } = spec.scope.clone() else {
-        unreachable!("all have threads")
+        unreachable!("there is at least one thread")
     };
-    let asked = Asked {
+    let requested = RequestedRun {
         run_id: run_id.clone(),
         thread_id,
         durability: spec.durability,
         steps: script.turns.len(),
         acked: false,
     };
-    world.books.lock().asked.insert(script.label.clone(), asked);
+    world
+        .observations
+        .lock()
+        .requested
+        .insert(script.label.clone(), requested);
     run_id
 }
 
-/// After all that, each thread answers once more, soon.
-pub(super) async fn ask_once_more(world: &Arc<World>, cluster: &Arc<Cluster>) {
+/// At the end, each thread must complete one more run within a time limit.
+pub(super) async fn request_final_runs(world: &Arc<World>, cluster: &Arc<Cluster>) {
     let mut threads: Vec<String> = world
-        .books
+        .observations
         .lock()
-        .asked
+        .requested
         .values()
-        .map(|asked| asked.thread_id.to_string())
+        .map(|requested| requested.thread_id.to_string())
         .collect();
     threads.dedup();
     for thread in threads {
@@ -249,27 +260,27 @@ pub(super) async fn ask_once_more(world: &Arc<World>, cluster: &Arc<Cluster>) {
             words: 3,
         };
         let spec = spec_of(&script, &thread);
-        let run_id = note(world, &script, &spec);
+        let run_id = record_request(world, &script, &spec);
         let node = cluster.any().clone();
         let answer = timeout(
-            FRESH,
+            FINAL_RUN_TIMEOUT,
             node.request(|runs| async move { runs.create_and_wait(spec).await }),
         )
         .await;
         match answer {
             Ok(Some(Ok((_, WaitOutcome::Values(_))))) => {
-                let stored = super::verdicts::stored(cluster, &run_id).await;
+                let stored = super::invariants::stored(cluster, &run_id).await;
                 if stored
                     .as_ref()
                     .is_none_or(|run| run.status != RunStatus::Success)
                 {
-                    world.broken(format_args!(
-                        "a fresh run of {thread} ended in {:?}",
+                    world.violation(format_args!(
+                        "a final run of {thread} ended in {:?}",
                         stored.map(|run| run.status)
                     ));
                 }
             }
-            other => world.broken(format_args!("a fresh run of {thread} came to {other:?}")),
+            other => world.violation(format_args!("a final run of {thread} returned {other:?}")),
         }
     }
 }

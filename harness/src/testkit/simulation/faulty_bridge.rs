@@ -1,5 +1,5 @@
-//! The bridge as a node sees it: slow at times, and not always there for who wants to follow. What was published is there for all
-//! nodes, as with a bridge outside of them.
+//! Stream bridge of one node with injected faults: calls are sometimes slow, and subscriptions
+//! sometimes fail. Published events are available to all nodes, as with an external bridge.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,17 +10,17 @@ use tokio::time::sleep;
 
 use super::world::World;
 use crate::ids::RunId;
-use crate::runtime::memory::MemoryStreamBridge;
+use crate::runtime::in_memory::InMemoryStreamBridge;
 use crate::runtime::process::Process;
 use crate::runtime::stream_bridge::{
     BridgeError, EventData, EventId, EventName, ResumeFrom, StreamBridge, StreamKey, Subscription,
     TerminalKind,
 };
 
-/// One node's line to the bridge.
+/// Connection of one node to the bridge.
 #[derive(Debug)]
 pub(super) struct FaultyBridge {
-    pub(super) bridge: Arc<MemoryStreamBridge>,
+    pub(super) bridge: Arc<InMemoryStreamBridge>,
     pub(super) world: Arc<World>,
     pub(super) process: Process,
     pub(super) name: String,
@@ -29,13 +29,14 @@ pub(super) struct FaultyBridge {
 impl FaultyBridge {
     async fn pause(&self, what: &str) {
         let chance = &self.world.chance;
-        if !self.world.is_stormy() {
+        if !self.world.faults_enabled() {
             return;
         }
         match chance.below(1_000) {
             0..30 => sleep(chance.millis(1, 60)).await,
             30..32 => {
-                self.world.fault(&self.name, format_args!("dies at {what}"));
+                self.world
+                    .record_fault(&self.name, format_args!("dies at {what}"));
                 self.process.kill();
                 std::future::pending().await
             }
@@ -64,7 +65,7 @@ impl StreamBridge for FaultyBridge {
     ) -> Result<(), BridgeError> {
         self.pause("an end").await;
         let published = self.bridge.publish_terminal(key, kind, data).await;
-        self.world.tell(
+        self.world.log_event(
             &self.name,
             format_args!(
                 "publishes {kind:?} of {}/{}: {published:?}",
@@ -82,9 +83,9 @@ impl StreamBridge for FaultyBridge {
         heartbeat: Duration,
     ) -> Result<Subscription, BridgeError> {
         self.pause("subscribe").await;
-        if self.world.is_stormy() && self.world.chance.of_thousand(20) {
-            self.world.fault(&self.name, "cannot subscribe");
-            return Err(BridgeError::Transport("the line is bad".to_owned()));
+        if self.world.faults_enabled() && self.world.chance.of_thousand(20) {
+            self.world.record_fault(&self.name, "cannot subscribe");
+            return Err(BridgeError::Transport("the connection failed".to_owned()));
         }
         self.bridge.subscribe(run_id, from, heartbeat).await
     }
@@ -105,6 +106,6 @@ impl StreamBridge for FaultyBridge {
         self.bridge.start().await
     }
 
-    /// The bridge stays for the other nodes.
+    /// The bridge stays open for the other nodes.
     async fn close(&self) {}
 }

@@ -1,20 +1,23 @@
-//! The runtime under every fault that a seed thinks of, on simulated time: several nodes, one store, one bridge.
+//! Simulation of the runtime under random faults, on simulated time: several nodes, one store, one
+//! bridge.
 //!
-//! The registry, planner, supervisor, queue, membership, recovery, execution and agent loop are the real ones. What is around
-//! them is simulated: [`faulty`] stores lose answers and write late, [`process`](crate::runtime::process)es freeze and die at any
-//! await, clocks disagree, and clients come back with cursors to whichever node answers. One source of chance decides
-//! everything, on one thread with paused time, so that a seed always tells the same story. When the storm is over,
-//! [`verdicts`] holds the store, the streams and the effects against what was promised.
+//! The registry, planner, supervisor, dispatcher, node lease, recovery, execution and agent loop
+//! are the real ones. Their environment is simulated: [`faulty_ports`] lose responses and delay
+//! writes, [`process`](crate::runtime::process)es freeze and die at any await, clocks differ, and
+//! clients reconnect with cursors to any node. All random choices come from one generator, and the
+//! simulation runs on one OS thread with paused time, so that a seed always yields the same trace.
+//! When the faults are over, [`invariants`] checks the store, the streams and the tool effects.
 
 mod agent;
 mod clients;
-mod faulty;
-mod faulty_bell;
+mod fault_schedule;
 mod faulty_bridge;
-mod line;
+mod faulty_checkpoints;
+mod faulty_notifier;
+mod faulty_ports;
+mod faulty_stores;
+mod invariants;
 mod nodes;
-mod storm;
-mod verdicts;
 mod viewer;
 mod world;
 
@@ -25,19 +28,19 @@ use crate::runtime::actor_context::{ActorContext, scope};
 use nodes::Cluster;
 use world::World;
 
-/// The user of every run.
+/// User of every run.
 const ACTOR: &str = "ann";
 
-/// What a simulation came to.
+/// Result of a simulation.
 #[derive(Debug, PartialEq, Eq)]
-struct Story {
-    /// Everything that happened, in one number.
+struct SimulationOutcome {
+    /// Hash of the whole trace.
     hash: u64,
-    /// The last that happened.
+    /// Last lines of the trace.
     tail: Vec<String>,
-    /// Promises that were broken.
+    /// Violated invariants.
     violations: Vec<String>,
-    /// What was done, to see that there is something in it.
+    /// Counts of operations, to verify that the simulation is not empty.
     counts: Counts,
 }
 
@@ -60,42 +63,42 @@ impl Counts {
     }
 }
 
-/// Tells the story of one seed, with its last `tail` lines.
-fn simulate(seed: u64, tail: Option<usize>) -> Story {
+/// Simulates one seed and returns the outcome with the last `tail` lines of its trace.
+fn simulate(seed: u64, tail: Option<usize>) -> SimulationOutcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .expect("a runtime");
-    let world = runtime.block_on(scope(ActorContext::user(ACTOR), play(seed, tail)));
-    // What is left of the dead goes before the verdict is read.
+    let world = runtime.block_on(scope(ActorContext::user(ACTOR), run_simulation(seed, tail)));
+    // Drop the tasks of dead processes before the outcome is read.
     drop(runtime);
-    world.story()
+    world.outcome()
 }
 
-async fn play(seed: u64, tail: Option<usize>) -> Arc<World> {
+async fn run_simulation(seed: u64, tail: Option<usize>) -> Arc<World> {
     let world = Arc::new(World::new(seed, tail));
     let cluster = Cluster::new(&world);
     cluster.begin().await;
     let clients = clients::begin(&world, &cluster);
-    storm::rage(&world, &cluster).await;
-    let over = async {
+    fault_schedule::inject_faults(&world, &cluster).await;
+    let simulation = async {
         for client in clients {
             client
                 .await
                 .expect("not aborted")
                 .expect("a client does not panic");
         }
-        cluster.until_well().await;
-        verdicts::until_quiet(&world, &cluster).await;
-        verdicts::judge(&world, &cluster).await;
-        clients::ask_once_more(&world, &cluster).await;
+        cluster.wait_until_ready().await;
+        invariants::wait_until_finished(&world, &cluster).await;
+        invariants::check_invariants(&world, &cluster).await;
+        clients::request_final_runs(&world, &cluster).await;
     };
-    if tokio::time::timeout(Duration::from_secs(900), over)
+    if tokio::time::timeout(Duration::from_secs(900), simulation)
         .await
         .is_err()
     {
-        world.broken("something waits for ever");
+        world.violation("a task waits forever");
     }
     world
 }

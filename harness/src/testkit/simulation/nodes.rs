@@ -1,4 +1,5 @@
-//! The nodes: each lives, dies and comes back under a new id, with nothing but what the store and the bridge have.
+//! Simulated nodes: each starts, dies and restarts under a new id, with only the data of the store
+//! and the bridge.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,77 +13,79 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::agent::agent;
-use super::faulty_bell::FaultyBell;
 use super::faulty_bridge::FaultyBridge;
-use super::line::FaultyStores;
-use super::world::{Watch, World};
+use super::faulty_notifier::FaultyNotifier;
+use super::faulty_stores::FaultyStores;
+use super::world::{SkewedClock, World};
 use crate::agents::StaticResolver;
-use crate::runtime::memory::{MemoryNodeBell, MemoryOptions, MemoryStores, MemoryStreamBridge};
+use crate::runtime::in_memory::{
+    InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
+};
 use crate::runtime::process::Process;
-use crate::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimeParts};
+use crate::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimePorts};
 use crate::runtime::stream_bridge::StreamItem;
 use crate::runtime::tasks::{TaskKind, Tasks};
 
-/// The lease of each node.
+/// Lease of each node.
 pub(super) const LEASE: Duration = Duration::from_secs(3);
-/// How long a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time that a client waits for a response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// All nodes, and what they share.
+/// All nodes, and their shared resources.
 #[derive(Debug)]
 pub(super) struct Cluster {
-    pub(super) stores: Arc<MemoryStores>,
+    pub(super) stores: Arc<InMemoryStores>,
     pub(super) nodes: Vec<Arc<Node>>,
 }
 
-/// A place where processes live one after the other.
+/// Host of a simulated process; when the process dies, the next one starts.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) name: String,
     world: Arc<World>,
-    stores: Arc<MemoryStores>,
-    bridge: Arc<MemoryStreamBridge>,
-    bell: MemoryNodeBell,
-    watch: Arc<Watch>,
+    stores: Arc<InMemoryStores>,
+    bridge: Arc<InMemoryStreamBridge>,
+    notifier: InMemoryNodeNotifier,
+    skewed_clock: Arc<SkewedClock>,
     cut_until: Arc<Mutex<Instant>>,
     process: Mutex<Process>,
-    /// Takes requests.
+    /// Facade of the running process, if it accepts requests.
     ready: Mutex<Option<Arc<RunsFacade>>>,
 }
 
-/// A client's stream from a process.
+/// Stream of a client from a process.
 pub(super) struct Connection {
     items: mpsc::UnboundedReceiver<StreamItem>,
     process: Process,
 }
 
 impl Connection {
-    /// The next item, unless the connection breaks first.
+    /// Returns the next item, unless the connection breaks first.
     pub(super) async fn next(&mut self) -> Option<StreamItem> {
         tokio::select! {
             biased;
             () = self.process.died() => None,
             item = self.items.recv() => item,
-            () = sleep(PATIENCE) => None,
+            () = sleep(REQUEST_TIMEOUT) => None,
         }
     }
 }
 
 impl Cluster {
     pub(super) fn new(world: &Arc<World>) -> Arc<Self> {
-        let stores = Arc::new(MemoryStores::shared());
+        let stores = Arc::new(InMemoryStores::shared());
         let bridge = Arc::new(
-            MemoryStreamBridge::new(MemoryOptions::default()).expect("the defaults are valid"),
+            InMemoryStreamBridge::new(InMemoryOptions::default()).expect("the defaults are valid"),
         );
-        let bell = MemoryNodeBell::default();
+        let notifier = InMemoryNodeNotifier::default();
         let nodes = (0..2 + world.chance.below(2)).map(|number| {
             Arc::new(Node {
                 name: format!("n{number}"),
                 world: world.clone(),
                 stores: stores.clone(),
                 bridge: bridge.clone(),
-                bell: bell.clone(),
-                watch: Arc::new(Watch::new(world)),
+                notifier: notifier.clone(),
+                skewed_clock: Arc::new(SkewedClock::new(world)),
                 cut_until: Arc::new(Mutex::new(Instant::now())),
                 process: Mutex::default(),
                 ready: Mutex::default(),
@@ -94,27 +97,27 @@ impl Cluster {
         })
     }
 
-    /// Starts all nodes, each to be started again whenever it dies.
+    /// Starts all nodes; each is restarted whenever it dies.
     pub(super) async fn begin(&self) {
         for node in &self.nodes {
             node.begin().await;
-            let (kept, world) = (node.clone(), node.world.clone());
+            let (host, world) = (node.clone(), node.world.clone());
             node.world
                 .tasks
                 .spawn(TaskKind::Service, "node", async move {
                     loop {
-                        let process = kept.process.lock().clone();
+                        let process = host.process.lock().clone();
                         process.died().await;
-                        kept.ready.lock().take();
+                        host.ready.lock().take();
                         sleep(world.chance.millis(50, 5_000)).await;
-                        kept.begin().await;
+                        host.begin().await;
                     }
                 });
         }
     }
 
-    /// Waits until all nodes take requests.
-    pub(super) async fn until_well(&self) {
+    /// Waits until all nodes accept requests.
+    pub(super) async fn wait_until_ready(&self) {
         let well = |node: &Arc<Node>| {
             let process = node.process.lock();
             node.ready.lock().is_some() && !process.is_frozen() && !process.is_dead()
@@ -124,7 +127,7 @@ impl Cluster {
         }
     }
 
-    /// Any node, whatever state it is in.
+    /// Returns a random node, in any state.
     pub(super) fn any(&self) -> &Arc<Node> {
         self.nodes[0].world.chance.pick(&self.nodes)
     }
@@ -135,7 +138,7 @@ impl Node {
         loop {
             let process = Process::default();
             *self.process.lock() = process.clone();
-            self.world.tell(&self.name, "starts");
+            self.world.log_event(&self.name, "starts");
             let runs = Arc::new(RunsFacade::new(
                 self.parts(&process),
                 RunLimits {
@@ -144,22 +147,24 @@ impl Node {
                 },
             ));
             let recovering = runs.clone();
-            let recovered = self.ask(&process, &runs.parts().tasks, async move {
+            let recovered = self.execute(&process, &runs.parts().tasks, async move {
                 recovering.recover().await
             });
             if let Some(Ok(left)) = recovered.await {
-                self.world
-                    .tell(&self.name, format_args!("is ready, {left} runs were left"));
+                self.world.log_event(
+                    &self.name,
+                    format_args!("is ready, {left} runs were orphaned"),
+                );
                 *self.ready.lock() = Some(runs);
                 return;
             }
-            self.world.tell(&self.name, "cannot start");
+            self.world.log_event(&self.name, "cannot start");
             process.kill();
             sleep(self.world.chance.millis(100, 1_000)).await;
         }
     }
 
-    fn parts(&self, process: &Process) -> RuntimeParts {
+    fn parts(&self, process: &Process) -> RuntimePorts {
         let (world, process, name) = (self.world.clone(), process.clone(), self.name.clone());
         let bridge = FaultyBridge {
             bridge: self.bridge.clone(),
@@ -167,8 +172,8 @@ impl Node {
             process: process.clone(),
             name: name.clone(),
         };
-        let bell = Arc::new(FaultyBell {
-            bell: self.bell.clone(),
+        let notifier = Arc::new(FaultyNotifier {
+            notifier: self.notifier.clone(),
             world: world.clone(),
         });
         let agents = StaticResolver::new().with_agent("agent", agent(&world, &process));
@@ -180,7 +185,7 @@ impl Node {
             name,
             cut_until: self.cut_until.clone(),
         });
-        RuntimeParts {
+        RuntimePorts {
             bridge: Arc::new(bridge),
             checkpointer: stores.clone(),
             create: stores.clone(),
@@ -189,17 +194,17 @@ impl Node {
             delete: stores.clone(),
             ledger: stores.clone(),
             nodes: stores.clone(),
-            bell,
+            bell: notifier,
             events: stores,
             agents: Arc::new(agents),
             observer: Arc::new(NullObserver),
-            clock: self.watch.clone(),
-            ids: self.watch.clone(),
+            clock: self.skewed_clock.clone(),
+            ids: self.skewed_clock.clone(),
             tasks,
         }
     }
 
-    /// Asks the process that is there for something. No answer says nothing of what became of it.
+    /// Sends a request to the running process. Without a response, its effect is unknown.
     pub(super) async fn request<T, F>(&self, work: impl FnOnce(Arc<RunsFacade>) -> F) -> Option<T>
     where
         T: Send + 'static,
@@ -211,10 +216,10 @@ impl Node {
         };
         let process = self.process.lock().clone();
         let tasks = runs.parts().tasks.clone();
-        self.ask(&process, &tasks, work(runs)).await
+        self.execute(&process, &tasks, work(runs)).await
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn execute<T: Send + 'static>(
         &self,
         process: &Process,
         tasks: &Tasks,
@@ -227,16 +232,16 @@ impl Node {
             answer = answer => match answer {
                 Ok(Ok(answer)) => Some(answer),
                 Ok(Err(panic)) => {
-                    self.world.broken(format_args!("a request panicked: {panic}"));
+                    self.world.violation(format_args!("a request panicked: {panic}"));
                     None
                 }
                 Err(_) => None,
             },
-            () = sleep(PATIENCE) => None,
+            () = sleep(REQUEST_TIMEOUT) => None,
         }
     }
 
-    /// Sends the items of a stream to a client, from the process that is there.
+    /// Sends the items of a stream from the running process to a client.
     pub(super) fn send(
         &self,
         runs: &RunsFacade,
@@ -259,13 +264,13 @@ impl Node {
     }
 
     pub(super) fn kill(&self) {
-        self.world.fault(&self.name, "is killed");
+        self.world.record_fault(&self.name, "is killed");
         self.process.lock().kill();
     }
 
     pub(super) fn freeze(&self, time: Duration) {
         self.world
-            .fault(&self.name, format_args!("stands still for {time:?}"));
+            .record_fault(&self.name, format_args!("is frozen for {time:?}"));
         let (process, world, name) = (
             self.process.lock().clone(),
             self.world.clone(),
@@ -276,49 +281,49 @@ impl Node {
             .tasks
             .spawn(TaskKind::Service, "thaw", async move {
                 sleep(time).await;
-                world.tell(name, "goes on");
+                world.log_event(name, "is thawed");
                 process.thaw();
             });
     }
 
     pub(super) fn cut_off(&self, time: Duration) {
-        self.world.fault(
+        self.world.record_fault(
             &self.name,
-            format_args!("is cut off from the store for {time:?}"),
+            format_args!("is disconnected from the store for {time:?}"),
         );
         *self.cut_until.lock() = Instant::now() + time;
     }
 
     pub(super) fn set_clock(&self, off: TimeDelta) {
         self.world
-            .fault(&self.name, format_args!("has its clock set off by {off}"));
-        self.watch.set_off(off);
+            .record_fault(&self.name, format_args!("has its clock shifted by {off}"));
+        self.skewed_clock.set_off(off);
     }
 
-    /// Ends the process as a server ends itself that is told to.
+    /// Shuts the process down gracefully, as a server does.
     pub(super) async fn stop(&self) {
         let Some(runs) = self.ready.lock().take() else {
             return;
         };
-        self.world.fault(&self.name, "is told to stop");
+        self.world.record_fault(&self.name, "is requested to stop");
         let process = self.process.lock().clone();
         let tasks = runs.parts().tasks.clone();
         let grace = self.world.chance.millis(0, 1_500);
-        let ending = process.hold(async move {
+        let ending = process.wrap(async move {
             tasks.token().cancel();
             let idle = async {
                 while runs.live_runs() > 0 {
                     sleep(Duration::from_millis(50)).await;
                 }
             };
-            let _some_are_left = timeout(grace, idle).await;
-            runs.hand_over_all();
+            let _some_may_remain = timeout(grace, idle).await;
+            runs.release_all();
             let _some_hang = timeout(Duration::from_secs(5), tasks.shut_down()).await;
         });
         tokio::select! {
             biased;
             () = process.died() => {}
-            () = ending => self.world.tell(&self.name, "has stopped"),
+            () = ending => self.world.log_event(&self.name, "has stopped"),
         }
         process.kill();
     }

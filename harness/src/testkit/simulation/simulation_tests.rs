@@ -1,19 +1,19 @@
-//! Stories of many seeds, and one of each kind that once went wrong.
+//! Simulations of many seeds, and of seeds that failed once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{Counts, Story, simulate};
+use super::{Counts, SimulationOutcome, simulate};
 
-/// Seeds that every `make test` plays.
+/// Number of seeds that `make test` simulates.
 const SEEDS: u64 = 2_000;
 
-/// A number from the environment, such as `SEED=17`.
+/// Reads a number from the environment, such as `SEED=17`.
 fn setting(name: &str) -> Option<u64> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "tests have no configuration to ask"
+        reason = "tests have no other configuration"
     )]
     let value = std::env::var(name).ok()?;
     Some(
@@ -23,9 +23,9 @@ fn setting(name: &str) -> Option<u64> {
     )
 }
 
-/// The numbers of the seeds that broke a promise, and the end of the first one's trace.
+/// Seeds that violated an invariant, with their outcomes.
 #[derive(Debug, Default)]
-struct Failures(Vec<(u64, Story)>);
+struct Failures(Vec<(u64, SimulationOutcome)>);
 
 impl Failures {
     fn report(mut self) {
@@ -36,7 +36,7 @@ impl Failures {
         let all: Vec<String> = self
             .0
             .iter()
-            .map(|(seed, story)| format!("SEED={seed} broke: {}", story.violations.join("; ")))
+            .map(|(seed, outcome)| format!("SEED={seed} broke: {}", outcome.violations.join("; ")))
             .collect();
         panic!(
             "{}\n\nthe end of SEED={seed}:\n{}",
@@ -47,22 +47,22 @@ impl Failures {
 }
 
 #[test]
-fn no_seed_breaks_a_promise() {
+fn no_seed_violates_an_invariant() {
     if let Some(seed) = setting("SEED") {
-        let story = simulate(
+        let outcome = simulate(
             seed,
             setting("TAIL").and_then(|tail| usize::try_from(tail).ok()),
         );
         println!(
             "{}\n{:?} {:x}",
-            story.tail.join("\n"),
-            story.counts,
-            story.hash
+            outcome.tail.join("\n"),
+            outcome.counts,
+            outcome.hash
         );
         assert!(
-            story.violations.is_empty(),
+            outcome.violations.is_empty(),
             "SEED={seed} broke: {}",
-            story.violations.join("\n")
+            outcome.violations.join("\n")
         );
         return;
     }
@@ -81,10 +81,10 @@ fn no_seed_breaks_a_promise() {
                 while let seed = next.fetch_add(1, Ordering::Relaxed)
                     && seed < from + seeds
                 {
-                    let story = simulate(seed, None);
-                    total.lock().add(story.counts);
-                    if !story.violations.is_empty() {
-                        failures.lock().0.push((seed, story));
+                    let outcome = simulate(seed, None);
+                    total.lock().add(outcome.counts);
+                    if !outcome.violations.is_empty() {
+                        failures.lock().0.push((seed, outcome));
                     }
                 }
             });
@@ -95,7 +95,7 @@ fn no_seed_breaks_a_promise() {
 }
 
 #[test]
-fn a_seed_always_tells_the_same_story() {
+fn a_seed_is_deterministic() {
     for seed in 1..=20 {
         let (first, second) = (simulate(seed, None), simulate(seed, None));
         assert_eq!(first, second, "SEED={seed}");

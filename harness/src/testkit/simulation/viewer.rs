@@ -1,4 +1,4 @@
-//! A client that follows a run to its end, from whichever node answers, and holds what it sees against what a stream promises.
+//! A client that follows a run to its end, through any node, and checks the guarantees of a stream.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::runtime::runs::RunError;
 use crate::runtime::runs::store::RunQueryStore;
 use crate::runtime::stream_bridge::{EventId, ResumeFrom, StreamEvent, StreamItem, TerminalKind};
 
-/// The longest silence of a stream.
-pub(super) const BEAT: Duration = Duration::from_secs(5);
-/// How long an end may take.
-const PATIENCE: Duration = Duration::from_secs(400);
+/// Heartbeat interval of a stream.
+pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
+/// Maximum time until the end of a run.
+const END_TIMEOUT: Duration = Duration::from_secs(400);
 
-/// What one client saw of a run.
+/// Items that one client saw of a run.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) run_id: RunId,
-    /// The words of each answer, put together.
+    /// Text of each answer, joined from its fragments.
     pub(super) texts: BTreeMap<String, String>,
-    /// Whether it was told that it misses something.
-    pub(super) gapped: bool,
+    /// `true` if the viewer got a gap.
+    pub(super) had_gap: bool,
     last: Option<EventId>,
     pub(super) end: Option<TerminalKind>,
 }
@@ -42,81 +42,83 @@ pub(super) async fn follow(
     let mut view = View {
         run_id,
         texts: BTreeMap::new(),
-        gapped: false,
+        had_gap: false,
         last: None,
         end: None,
     };
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + END_TIMEOUT;
     while view.end.is_none() {
         if Instant::now() > until {
-            world.broken(format_args!(
-                "a viewer of {} waits for ever for its end",
+            world.violation(format_args!(
+                "a viewer of {} never gets its end",
                 view.run_id
             ));
             return;
         }
         match connection.take() {
-            Some(open) => drop(timeout_at(until, view.watch(open, &world, &cluster)).await),
-            None => match view.come_back(&world, &cluster).await {
+            Some(open) => drop(timeout_at(until, view.read_to_end(open, &world, &cluster)).await),
+            None => match view.reconnect(&world, &cluster).await {
                 Ok(open) => connection = open,
-                // Never accepted, so there is nothing to follow.
-                Err(NotThere) => return,
+                // The run was never accepted.
+                Err(RunNotAccepted) => return,
             },
         }
     }
-    world.tell(
+    world.log_event(
         "viewer",
         format_args!(
             "saw {} end in {:?} after {:?}",
             view.run_id, view.end, view.last
         ),
     );
-    world.books.lock().views.push(view);
+    world.observations.lock().views.push(view);
 }
 
-struct NotThere;
+struct RunNotAccepted;
 
 impl View {
-    async fn come_back(
+    async fn reconnect(
         &self,
         world: &World,
         cluster: &Cluster,
-    ) -> Result<Option<Connection>, NotThere> {
+    ) -> Result<Option<Connection>, RunNotAccepted> {
         sleep(world.chance.millis(20, 800)).await;
         let node = cluster.any().clone();
         let (there, run_id) = (node.clone(), self.run_id.clone());
         let from = self.last.map_or(ResumeFrom::Start, ResumeFrom::After);
         let joined = node.request(move |runs| async move {
-            let stream = runs.join_stream(None, &run_id, from, BEAT).await?;
+            let stream = runs
+                .join_stream(None, &run_id, from, HEARTBEAT_INTERVAL)
+                .await?;
             Ok(there.send(&runs, stream.items))
         });
         match joined.await {
             Some(Ok(open)) => Ok(Some(open)),
             Some(Err(RunError::NotFound(run_id))) => {
                 if world
-                    .books
+                    .observations
                     .lock()
-                    .asked
+                    .requested
                     .get(run_id.as_str())
-                    .is_some_and(|asked| asked.acked)
+                    .is_some_and(|requested| requested.acked)
                 {
-                    world.broken(format_args!("{run_id} was accepted and is not there"));
+                    world.violation(format_args!("{run_id} was accepted and is missing"));
                 }
-                Err(NotThere)
+                Err(RunNotAccepted)
             }
             Some(Err(_)) | None => Ok(None),
         }
     }
 
-    async fn watch(&mut self, mut connection: Connection, world: &World, cluster: &Cluster) {
+    async fn read_to_end(&mut self, mut connection: Connection, world: &World, cluster: &Cluster) {
         while let Some(item) = connection.next().await {
             match item {
-                StreamItem::Event(event) => self.see(&event, world),
+                StreamItem::Event(event) => self.on_event(&event, world),
                 StreamItem::Heartbeat => {}
-                // Said before an end that only the store told of.
+                // Sent before an end that is known from the store only.
                 StreamItem::Gap(gap) => {
-                    world.tell("viewer", format_args!("{}: {gap:?}", self.run_id));
-                    self.gapped = true;
+                    world.log_event("viewer", format_args!("{}: {gap:?}", self.run_id));
+                    self.had_gap = true;
                 }
                 StreamItem::Aborted => return,
                 StreamItem::End(kind) => {
@@ -128,8 +130,8 @@ impl View {
                         .expect("readable");
                     if stored.as_ref().is_none_or(|run| !run.status.is_terminal()) {
                         let status = stored.map(|run| run.status);
-                        world.broken(format_args!(
-                            "viewers of {} were told of {kind:?} while it is {status:?}",
+                        world.violation(format_args!(
+                            "viewers of {} got {kind:?} while it is {status:?}",
                             self.run_id
                         ));
                     }
@@ -139,16 +141,16 @@ impl View {
         }
     }
 
-    fn see(&mut self, event: &StreamEvent, world: &World) {
+    fn on_event(&mut self, event: &StreamEvent, world: &World) {
         let (seq, attempt) = self.last.map_or((0, 0), |last| (last.seq, last.attempt));
         if event.id.seq != seq + 1 || event.id.attempt < attempt {
-            world.broken(format_args!(
+            world.violation(format_args!(
                 "a viewer of {} got {} after {seq}-{attempt}",
                 self.run_id, event.id
             ));
         }
         if event.id.attempt > attempt && event.event != "metadata" && event.event != "error" {
-            world.broken(format_args!(
+            world.violation(format_args!(
                 "attempt {} of {} begins with {}",
                 event.id.attempt, self.run_id, event.event
             ));

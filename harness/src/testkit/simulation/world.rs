@@ -1,4 +1,5 @@
-//! What all nodes of a story share: chance, the true time, the model provider's and the tools' own books, and the trace.
+//! Shared environment of all nodes of a simulation: random numbers, true time, records of the model
+//! provider and the tools, and the trace.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,69 +14,69 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::viewer::View;
-use super::{Counts, Story};
+use super::{Counts, SimulationOutcome};
 use crate::clock::Clock;
 use crate::ids::{CheckpointId, IdSource, RunId, ThreadId};
 use crate::runtime::process::Process;
 use crate::runtime::runs::{Durability, RunStatus};
 use crate::runtime::tasks::Tasks;
-use crate::testkit::chance::Chance;
+use crate::testkit::seeded_rng::SeededRng;
 
-/// How much of the trace a failure shows.
+/// Number of trace lines that a failure prints.
 const TAIL: usize = 100;
 
-/// One story's world.
+/// Environment of one simulation.
 #[derive(Debug)]
 pub(super) struct World {
-    pub(super) chance: Chance,
-    /// What goes on beside the nodes: clients, and writes under way.
+    pub(super) chance: SeededRng,
+    /// Tasks that survive crashes of nodes: clients, and writes in flight.
     pub(super) tasks: Tasks,
     began: Instant,
-    stormy: AtomicBool,
+    faults_enabled: AtomicBool,
     trace: Mutex<(DefaultHasher, VecDeque<String>)>,
     tail: usize,
     violations: Mutex<Vec<String>>,
-    pub(super) books: Mutex<Books>,
+    pub(super) observations: Mutex<Observations>,
 }
 
-/// What was seen from outside of the nodes.
+/// Observations from outside of the nodes.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct Observations {
     pub(super) counts: Counts,
-    /// What clients asked for, by the label that stands in the message.
-    pub(super) asked: BTreeMap<String, Asked>,
-    /// What the model said, by message id.
-    pub(super) said: BTreeMap<String, Said>,
-    /// Answers under way: thread, label, and in which process since how many freezes.
-    pub(super) speaking: BTreeMap<u64, (String, String, Process, u32)>,
+    /// Requested runs, by the label in their message.
+    pub(super) requested: BTreeMap<String, RequestedRun>,
+    /// Answers of the model, by message id.
+    pub(super) model_answer: BTreeMap<String, ModelAnswer>,
+    /// Active answers: thread, label, process, and its number of freezes at the start.
+    pub(super) active_answer: BTreeMap<u64, (String, String, Process, u32)>,
     pub(super) calls: u64,
-    /// What tools did, in order.
+    /// Executions of tools, in order.
     pub(super) effects: Vec<Effect>,
-    /// How often the end of a run was stored, and as what.
+    /// Stored ends of each run.
     pub(super) ends: BTreeMap<RunId, Vec<RunStatus>>,
     pub(super) views: Vec<View>,
 }
 
-/// A run that a client asked for.
+/// A run that a client requested.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct RequestedRun {
     pub(super) run_id: RunId,
     pub(super) thread_id: ThreadId,
     pub(super) durability: Durability,
     pub(super) steps: usize,
-    /// Whether it was told that the run is accepted.
+    /// `true` if the client received the acceptance.
     pub(super) acked: bool,
 }
 
 /// An answer of the model.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct ModelAnswer {
     pub(super) label: String,
     pub(super) text: String,
     pub(super) whole: bool,
 }
 
-/// Something that a tool did.
+/// An execution of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Effect {
     pub(super) tool: &'static str,
@@ -85,79 +86,80 @@ pub(super) struct Effect {
 }
 
 impl World {
-    /// The world of a seed, whose story shows the last `tail` things that happened, or as many as a failure shows.
+    /// Creates the environment of a seed. Its trace retains the last `tail` lines, or the default
+    /// number.
     pub(super) fn new(seed: u64, tail: Option<usize>) -> Self {
         Self {
-            chance: Chance::of(seed),
+            chance: SeededRng::of(seed),
             tasks: Tasks::new(),
             began: Instant::now(),
-            stormy: AtomicBool::new(true),
+            faults_enabled: AtomicBool::new(true),
             trace: Mutex::new((DefaultHasher::new(), VecDeque::new())),
             tail: tail.unwrap_or(TAIL),
             violations: Mutex::default(),
-            books: Mutex::default(),
+            observations: Mutex::default(),
         }
     }
 
-    /// Writes down what happens.
-    pub(super) fn tell(&self, who: impl Display, what: impl Display) {
-        let line = format!("{:>8} {who}: {what}", self.began.elapsed().as_millis());
+    /// Appends a line to the trace.
+    pub(super) fn log_event(&self, who: impl Display, what: impl Display) {
+        let faulty_stores = format!("{:>8} {who}: {what}", self.began.elapsed().as_millis());
         let mut trace = self.trace.lock();
-        line.hash(&mut trace.0);
+        faulty_stores.hash(&mut trace.0);
         if trace.1.len() == self.tail {
             trace.1.pop_front();
         }
-        trace.1.push_back(line);
+        trace.1.push_back(faulty_stores);
     }
 
-    /// A promise was not kept.
-    pub(super) fn broken(&self, what: impl Display) {
-        self.tell("BROKEN", &what);
+    /// Records a violated invariant.
+    pub(super) fn violation(&self, what: impl Display) {
+        self.log_event("BROKEN", &what);
         self.violations.lock().push(what.to_string());
     }
 
-    /// A fault is done.
-    pub(super) fn fault(&self, who: impl Display, what: impl Display) {
-        self.books.lock().counts.faults += 1;
-        self.tell(who, what);
+    /// Records an injected fault.
+    pub(super) fn record_fault(&self, who: impl Display, what: impl Display) {
+        self.observations.lock().counts.faults += 1;
+        self.log_event(who, what);
     }
 
-    pub(super) fn is_stormy(&self) -> bool {
-        self.stormy.load(Ordering::Relaxed)
+    pub(super) fn faults_enabled(&self) -> bool {
+        self.faults_enabled.load(Ordering::Relaxed)
     }
 
-    /// From now on nothing fails any more.
-    pub(super) fn calm_down(&self) {
-        self.stormy.store(false, Ordering::Relaxed);
-        self.tell("world", "the storm is over");
+    /// Disables all faults.
+    pub(super) fn disable_faults(&self) {
+        self.faults_enabled.store(false, Ordering::Relaxed);
+        self.log_event("world", "faults are disabled");
     }
 
-    pub(super) fn story(&self) -> Story {
+    pub(super) fn outcome(&self) -> SimulationOutcome {
         let trace = self.trace.lock();
-        let books = self.books.lock();
-        Story {
+        let observations = self.observations.lock();
+        SimulationOutcome {
             hash: trace.0.finish(),
             tail: trace.1.iter().cloned().collect(),
             violations: self.violations.lock().clone(),
             counts: Counts {
-                runs: books.asked.len(),
-                effects: books.effects.len(),
-                streams: books.views.len(),
-                ..books.counts
+                runs: observations.requested.len(),
+                effects: observations.effects.len(),
+                streams: observations.views.len(),
+                ..observations.counts
             },
         }
     }
 }
 
-/// A node's clock and ids: the true time, off by an amount that may change.
+/// Clock and ids of a node: the true time with a variable offset.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct SkewedClock {
     world: Arc<World>,
     off: Mutex<TimeDelta>,
     last_tick: Mutex<u64>,
 }
 
-impl Watch {
+impl SkewedClock {
     pub(super) fn new(world: &Arc<World>) -> Self {
         Self {
             world: world.clone(),
@@ -171,14 +173,15 @@ impl Watch {
     }
 }
 
-impl Clock for Watch {
+impl Clock for SkewedClock {
     fn now(&self) -> DateTime<Utc> {
-        let true_time = TimeDelta::from_std(self.world.began.elapsed()).expect("a short story");
+        let true_time =
+            TimeDelta::from_std(self.world.began.elapsed()).expect("a short simulation");
         DateTime::from_timestamp(1_800_000_000, 0).expect("a moment") + true_time + *self.off.lock()
     }
 }
 
-impl IdSource for Watch {
+impl IdSource for SkewedClock {
     fn random(&self) -> Uuid {
         let wide =
             (u128::from(self.world.chance.number()) << 64) | u128::from(self.world.chance.number());
@@ -192,8 +195,8 @@ impl IdSource for Watch {
         Uuid::from_u64_pair(*last, self.world.chance.number())
     }
 
-    fn heed(&self, made_elsewhere: &CheckpointId) {
-        if let Ok(uuid) = Uuid::parse_str(made_elsewhere.as_str()) {
+    fn heed(&self, observed: &CheckpointId) {
+        if let Ok(uuid) = Uuid::parse_str(observed.as_str()) {
             let mut last = self.last_tick.lock();
             *last = uuid.as_u64_pair().0.max(*last);
         }

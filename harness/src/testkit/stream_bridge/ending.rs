@@ -1,4 +1,4 @@
-//! Ends: of a stream, of what is kept of it, and of the bridge.
+//! Contract of ends: of a stream, of its retention, and of the bridge.
 
 use super::*;
 use crate::runtime::stream_bridge::{
@@ -32,8 +32,8 @@ async fn assert_ended(scene: &Scene, attempt: u32) {
     assert_eq!(with_error, Err(ended));
 }
 
-/// One end, after all events, and then nothing.
-pub async fn the_end_comes_once_and_last(factory: &dyn StreamBridgeFactory) {
+/// A viewer receives one end, after all events, as its last item.
+pub async fn end_is_delivered_once_and_last(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 2).await;
     let mut view = scene.view(ResumeFrom::Start).await;
@@ -47,8 +47,8 @@ pub async fn the_end_comes_once_and_last(factory: &dyn StreamBridgeFactory) {
     assert_eq!(next(&mut view).await, None);
 }
 
-/// The kind is told to who waits, to who comes later, and to who has seen all events before.
-pub async fn every_kind_of_end_reaches_viewers_live_and_late(factory: &dyn StreamBridgeFactory) {
+/// Waiting viewers, later viewers, and viewers that have seen all events get the kind.
+pub async fn every_end_kind_reaches_live_and_late_viewers(factory: &dyn StreamBridgeFactory) {
     for kind in [TerminalKind::End, TerminalKind::Error, TerminalKind::Cancel] {
         let scene = Scene::open(factory).await;
         scene.publish(1, 1).await;
@@ -70,8 +70,8 @@ pub async fn every_kind_of_end_reaches_viewers_live_and_late(factory: &dyn Strea
     }
 }
 
-/// Data given with the end becomes a numbered `error` event.
-pub async fn an_error_goes_before_the_end(factory: &dyn StreamBridgeFactory) {
+/// Data passed with the end becomes a numbered `error` event.
+pub async fn error_event_precedes_end(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let data = Bytes::from_static(b"{\"error\":\"ValueError\"}");
@@ -95,7 +95,7 @@ pub async fn an_error_goes_before_the_end(factory: &dyn StreamBridgeFactory) {
     );
 }
 
-/// Whoever asks: this attempt, a later one, and whether or not the stream had events.
+/// The publish is rejected for this attempt and a later one, with or without earlier events.
 pub async fn nothing_is_published_after_the_end(factory: &dyn StreamBridgeFactory) {
     for before in [0, 2] {
         let scene = Scene::open(factory).await;
@@ -112,8 +112,8 @@ pub async fn nothing_is_published_after_the_end(factory: &dyn StreamBridgeFactor
     }
 }
 
-/// An open stream ends as cancelled; a second cancel changes nothing.
-pub async fn a_cancelled_stream_is_ended_for_good(factory: &dyn StreamBridgeFactory) {
+/// An open stream ends as cancelled; a second cancel has no effect.
+pub async fn cancelled_stream_stays_ended(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut view = scene.view(ResumeFrom::Start).await;
@@ -124,7 +124,7 @@ pub async fn a_cancelled_stream_is_ended_for_good(factory: &dyn StreamBridgeFact
     assert_ended(&scene, 1).await;
 }
 
-/// A run cancelled while it waited for its turn: its viewers get an end, and it can no longer begin.
+/// A run is cancelled while it is queued: its viewers receive an end, and it can no longer start.
 pub async fn a_run_that_never_published_can_be_cancelled(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.bridge.cancel(&scene.run).await;
@@ -134,7 +134,7 @@ pub async fn a_run_that_never_published_can_be_cancelled(factory: &dyn StreamBri
     assert_ended(&scene, 1).await;
 }
 
-/// How a stream ended is settled once.
+/// The kind of the end never changes.
 pub async fn cancelling_an_ended_stream_changes_nothing(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
@@ -144,14 +144,13 @@ pub async fn cancelling_an_ended_stream_changes_nothing(factory: &dyn StreamBrid
     assert_eq!(rest(&mut view).await, [END_SENTINEL]);
 }
 
-/// Before the delay all is there, after it nothing is, and who was reading reads on. Asking twice is the same as once.
-pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// All events are available before the delay and none after it; an active viewer continues. A
+/// second call has no effect.
+pub async fn cleanup_waits_for_delay_and_spares_active_viewers(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 200).await;
-    let mut under_way = scene.view(ResumeFrom::Start).await;
-    next_event(&mut under_way).await;
+    let mut active_view = scene.view(ResumeFrom::Start).await;
+    next_event(&mut active_view).await;
     scene.end().await;
     let unit = factory.unit();
     let delay = 2 * unit;
@@ -165,7 +164,7 @@ pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(
     let mut late = scene.view(ResumeFrom::Start).await;
     assert_eq!(late.resume, ResumeResult::Unknown);
     assert_eq!(rest(&mut late).await, []);
-    assert_eq!(rest(&mut under_way).await.len(), 200);
+    assert_eq!(rest(&mut active_view).await.len(), 200);
     scene.bridge.cleanup(&scene.run, Duration::ZERO).await;
     scene
         .bridge
@@ -173,12 +172,12 @@ pub async fn cleanup_forgets_after_its_delay_and_spares_viewers_under_way(
         .await;
 }
 
-/// A closed bridge ends no run: viewers are told to come back elsewhere.
-pub async fn closing_aborts_viewers_and_refuses_all_else(factory: &dyn StreamBridgeFactory) {
+/// A closed bridge does not end runs: viewers are aborted and reconnect to another process.
+pub async fn close_aborts_viewers_and_rejects_calls(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut waiting = scene.view(ResumeFrom::Tail).await;
-    // A task of its own, so that nothing but the bridge can wake it.
+    // In its own task, so that only the bridge can wake it.
     let waiting = Tasks::new().spawn(TaskKind::Finish, "viewer", async move {
         rest(&mut waiting).await
     });
@@ -205,7 +204,7 @@ pub async fn closing_aborts_viewers_and_refuses_all_else(factory: &dyn StreamBri
     assert_eq!(
         scene
             .bridge
-            .subscribe(&scene.run, ResumeFrom::Start, QUIET)
+            .subscribe(&scene.run, ResumeFrom::Start, NO_HEARTBEAT)
             .await
             .map(|view| view.resume),
         Err(BridgeError::Closed)

@@ -1,7 +1,9 @@
-//! The promises of [`StreamBridge`], one function each.
+//! Contract of [`StreamBridge`], one function per guarantee.
 //!
-//! An adapter implements [`StreamBridgeFactory`] for its tests and writes one [`stream_bridge_contract!`](crate::stream_bridge_contract).
-//! Nothing here waits longer than [`PATIENCE`] for something that should come, so a broken adapter fails instead of hanging.
+//! An adapter implements [`StreamBridgeFactory`] for its tests and writes one
+//! [`stream_bridge_contract!`](crate::stream_bridge_contract). No test waits longer than
+//! [`RECEIVE_TIMEOUT`] for an item that should arrive, so a broken adapter fails instead of
+//! hanging.
 
 mod ending;
 mod order;
@@ -29,20 +31,20 @@ use crate::runtime::stream_bridge::{
     Subscription,
 };
 
-/// The longest wait for an item that should come.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Maximum wait for an item that should arrive.
+pub const RECEIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A heartbeat that no test lives to see.
-const QUIET: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Heartbeat interval that no test reaches.
+const NO_HEARTBEAT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What a test asks of the bridge it gets.
+/// Limits of the bridge under test.
 #[derive(Debug, Clone, Copy)]
 pub struct TestLimits {
-    /// Events kept per run.
+    /// Maximum number of events per run.
     pub max_events: usize,
-    /// After how long a viewer that makes no progress is cut.
+    /// Time without progress after which a viewer is disconnected.
     pub stalled_subscriber_timeout: Duration,
-    /// After how long without a publish an open stream is given up.
+    /// Time without a publish after which an open stream is aborted.
     pub idle_stream_ttl: Duration,
 }
 
@@ -57,68 +59,68 @@ impl Default for TestLimits {
     }
 }
 
-/// Makes bridges for the suite.
+/// Creates bridges for the suite.
 #[async_trait]
 pub trait StreamBridgeFactory: Send + Sync + fmt::Debug {
-    /// A started, empty bridge with these limits.
+    /// Opens a started, empty bridge with these limits.
     async fn open(&self, limits: TestLimits) -> Arc<dyn StreamBridge>;
 
-    /// The same over a durable log.
+    /// Opens a bridge with these limits over a durable log.
     async fn open_with_log(
         &self,
         limits: TestLimits,
         log: Arc<dyn StreamLog>,
     ) -> Arc<dyn StreamBridge>;
 
-    /// What limits that tests wait out are multiples of. Where time is not paused: longer than a busy machine stands still, and less than
-    /// a quarter of [`PATIENCE`].
+    /// Unit of the time limits that tests wait for. Without paused time it must be longer than a
+    /// busy machine stalls, and less than a quarter of [`RECEIVE_TIMEOUT`].
     fn unit(&self) -> Duration {
         Duration::from_secs(1)
     }
 }
 
-/// Writes one test per promise: `stream_bridge_contract!([#[tokio::test]] MyFactory)`.
+/// Generates one test per guarantee: `stream_bridge_contract!([#[tokio::test]] MyFactory)`.
 #[macro_export]
 macro_rules! stream_bridge_contract {
     ([$(#[$attr:meta])+] $factory:expr) => {
         $crate::stream_bridge_contract! { @each [$(#[$attr])+] [$factory]
-            ids_count_from_one_without_holes
-            every_viewer_sees_the_same_whenever_it_came
-            runs_do_not_mix
-            a_higher_attempt_goes_on_counting
-            a_lower_attempt_is_fenced_off
-            a_viewer_that_leaves_disturbs_nobody
-            a_waiting_viewer_is_woken_by_every_change
-            a_resumed_viewer_gets_what_comes_strictly_after_its_cursor
-            a_viewer_at_the_tail_gets_only_what_comes_next
-            a_cursor_ahead_of_the_tail_is_a_gap_with_bounds
-            a_cursor_of_an_attempt_yet_unknown_is_a_gap
-            a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began
-            a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning
-            a_cursor_below_what_is_kept_is_a_gap
-            a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it
-            an_unknown_run_gives_an_empty_stream
-            the_end_comes_once_and_last
-            every_kind_of_end_reaches_viewers_live_and_late
-            an_error_goes_before_the_end
+            event_ids_are_consecutive_from_one
+            all_viewers_see_the_same_events
+            runs_are_isolated
+            higher_attempt_continues_numbering
+            lower_attempt_is_fenced
+            leaving_viewer_does_not_affect_others
+            waiting_viewer_is_woken_by_every_change
+            resumed_viewer_gets_events_after_cursor
+            tail_viewer_gets_only_new_events
+            cursor_ahead_of_tail_is_a_gap
+            cursor_of_unknown_attempt_is_a_gap
+            cursor_of_lost_attempt_resumes_at_newer_attempt
+            cursor_of_vanished_attempt_resumes_at_start
+            cursor_before_retained_events_is_a_gap
+            overtaken_reader_gets_gap_and_nothing_else
+            unknown_run_gives_empty_stream
+            end_is_delivered_once_and_last
+            every_end_kind_reaches_live_and_late_viewers
+            error_event_precedes_end
             nothing_is_published_after_the_end
-            a_cancelled_stream_is_ended_for_good
+            cancelled_stream_stays_ended
             a_run_that_never_published_can_be_cancelled
             cancelling_an_ended_stream_changes_nothing
-            cleanup_forgets_after_its_delay_and_spares_viewers_under_way
-            closing_aborts_viewers_and_refuses_all_else
-            silence_is_filled_with_heartbeats
-            events_put_heartbeats_off
-            a_stalled_viewer_is_cut_and_may_resume
-            a_viewer_that_waits_for_the_producer_is_not_stalled
-            a_viewer_that_is_not_polled_does_not_slow_the_producer
-            a_stream_without_its_producer_is_given_up
-            waiting_for_a_person_suspends_the_limit_on_silence
-            a_run_that_is_longer_than_what_is_kept_is_replayed_whole
-            a_reader_that_is_overtaken_misses_nothing
-            cursors_in_the_log_are_judged_by_their_attempt
-            where_the_log_refuses_what_is_beyond_the_limits_is_a_gap
-            a_log_that_hangs_slows_nobody
+            cleanup_waits_for_delay_and_spares_active_viewers
+            close_aborts_viewers_and_rejects_calls
+            silence_produces_heartbeats
+            events_postpone_heartbeats
+            stalled_viewer_is_aborted_and_may_resume
+            waiting_viewer_is_not_stalled
+            unpolled_viewer_does_not_slow_producer
+            stream_without_producer_is_aborted
+            awaiting_input_suspends_idle_limit
+            run_beyond_limits_is_replayed_completely
+            overtaken_reader_reads_from_durable_log
+            cursors_in_durable_log_respect_attempts
+            events_rejected_by_durable_log_become_a_gap
+            hanging_durable_log_slows_no_viewer
         }
     };
     (@each $attrs:tt $factory:tt $($promise:ident)+) => {
@@ -132,7 +134,7 @@ macro_rules! stream_bridge_contract {
     };
 }
 
-/// A bridge with one run on it.
+/// A bridge with one run, and helpers to publish and subscribe.
 #[derive(Debug)]
 struct Scene {
     bridge: Arc<dyn StreamBridge>,
@@ -158,7 +160,7 @@ impl Scene {
         }
     }
 
-    /// Publishes `count` events and gives their ids.
+    /// Publishes `count` events and returns their ids.
     async fn publish(&self, attempt: u32, count: usize) -> Vec<EventId> {
         let mut ids = Vec::new();
         for nth in 0..count {
@@ -180,7 +182,7 @@ impl Scene {
     }
 
     async fn view(&self, from: ResumeFrom) -> Subscription {
-        self.view_with(from, QUIET).await
+        self.view_with(from, NO_HEARTBEAT).await
     }
 
     async fn view_with(&self, from: ResumeFrom, heartbeat: Duration) -> Subscription {
@@ -199,21 +201,22 @@ fn id(seq: u64, attempt: u32) -> EventId {
     EventId { seq, attempt }
 }
 
-/// The next item, or `None` at the end of the stream.
+/// Returns the next item, or `None` at the end of the stream.
 async fn next(view: &mut Subscription) -> Option<StreamItem> {
     let began = Instant::now();
-    let item = tokio::time::timeout(PATIENCE, view.items.next())
+    let item = tokio::time::timeout(RECEIVE_TIMEOUT, view.items.next())
         .await
-        .expect("an item or the end should have come");
-    // A time-out looks once more before it gives up: what is found only then came without waking its viewer.
+        .expect("an item or the end should have arrived");
+    // A timeout polls once more before it fails. An item that is returned only by this poll arrived
+    // without a wake-up of its viewer.
     assert!(
-        began.elapsed() < PATIENCE,
+        began.elapsed() < RECEIVE_TIMEOUT,
         "the viewer was not woken for {item:?}"
     );
     item
 }
 
-/// The next item, which must be an event.
+/// Returns the next item, which must be an event.
 async fn next_event(view: &mut Subscription) -> StreamEvent {
     match next(view).await {
         Some(StreamItem::Event(event)) => event,
@@ -221,7 +224,7 @@ async fn next_event(view: &mut Subscription) -> StreamEvent {
     }
 }
 
-/// The next `count` events.
+/// Returns the next `count` events.
 async fn events(view: &mut Subscription, count: usize) -> Vec<StreamEvent> {
     let mut taken = Vec::new();
     for _ in 0..count {
@@ -230,7 +233,7 @@ async fn events(view: &mut Subscription, count: usize) -> Vec<StreamEvent> {
     taken
 }
 
-/// The ids of the next `count` events.
+/// Returns the ids of the next `count` events.
 async fn ids(view: &mut Subscription, count: usize) -> Vec<EventId> {
     events(view, count)
         .await
@@ -239,7 +242,7 @@ async fn ids(view: &mut Subscription, count: usize) -> Vec<EventId> {
         .collect()
 }
 
-/// Everything up to the end of the stream.
+/// Returns all items up to the end of the stream.
 async fn rest(view: &mut Subscription) -> Vec<StreamItem> {
     let mut items = Vec::new();
     while let Some(item) = next(view).await {
@@ -248,7 +251,7 @@ async fn rest(view: &mut Subscription) -> Vec<StreamItem> {
     items
 }
 
-/// Fails if an item is there, or comes without anything being published.
+/// Fails if an item is available, or arrives without a publish.
 fn assert_silent(view: &mut Subscription) {
     let item = futures_util::FutureExt::now_or_never(view.items.next());
     assert!(item.is_none(), "expected silence, got {item:?}");

@@ -1,10 +1,10 @@
-//! Order, sameness for all viewers, attempts.
+//! Contract of order, equality for all viewers, and attempts.
 
 use super::*;
 use crate::runtime::stream_bridge::{BridgeError, CANCELLED_SENTINEL, END_SENTINEL, ResumeResult};
 
-/// Ids are 1, 2, 3, ... and a viewer sees them so.
-pub async fn ids_count_from_one_without_holes(factory: &dyn StreamBridgeFactory) {
+/// Ids are 1, 2, 3, ... and viewers see them in order.
+pub async fn event_ids_are_consecutive_from_one(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     let published = scene.publish(1, 300).await;
     assert_eq!(
@@ -17,7 +17,7 @@ pub async fn ids_count_from_one_without_holes(factory: &dyn StreamBridgeFactory)
 }
 
 /// Early, late and very late viewers see the same events, names and data.
-pub async fn every_viewer_sees_the_same_whenever_it_came(factory: &dyn StreamBridgeFactory) {
+pub async fn all_viewers_see_the_same_events(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut early = scene.view(ResumeFrom::Start).await;
@@ -49,8 +49,8 @@ pub async fn every_viewer_sees_the_same_whenever_it_came(factory: &dyn StreamBri
     assert_eq!(rest(&mut very_late).await, seen);
 }
 
-/// Each run counts for itself, and its viewers see only its events.
-pub async fn runs_do_not_mix(factory: &dyn StreamBridgeFactory) {
+/// Each run has its own numbering, and its viewers see only its events.
+pub async fn runs_are_isolated(factory: &dyn StreamBridgeFactory) {
     let one = Scene::open(factory).await;
     let other = Scene {
         bridge: one.bridge.clone(),
@@ -67,7 +67,7 @@ pub async fn runs_do_not_mix(factory: &dyn StreamBridgeFactory) {
 }
 
 /// The first event of the next attempt has the next sequence number.
-pub async fn a_higher_attempt_goes_on_counting(factory: &dyn StreamBridgeFactory) {
+pub async fn higher_attempt_continues_numbering(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 2).await;
     assert_eq!(scene.publish(3, 2).await, [id(3, 3), id(4, 3)]);
@@ -78,8 +78,8 @@ pub async fn a_higher_attempt_goes_on_counting(factory: &dyn StreamBridgeFactory
     );
 }
 
-/// A superseded attempt can neither publish nor end, and leaves no trace.
-pub async fn a_lower_attempt_is_fenced_off(factory: &dyn StreamBridgeFactory) {
+/// A superseded attempt can neither publish nor end, and has no effect.
+pub async fn lower_attempt_is_fenced(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     scene.publish(2, 1).await;
@@ -104,23 +104,23 @@ pub async fn a_lower_attempt_is_fenced_off(factory: &dyn StreamBridgeFactory) {
     assert_silent(&mut view);
 }
 
-/// Viewers come and go; those that stay see everything.
-pub async fn a_viewer_that_leaves_disturbs_nobody(factory: &dyn StreamBridgeFactory) {
+/// A viewer that disconnects does not affect the other viewers.
+pub async fn leaving_viewer_does_not_affect_others(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut stays = scene.view(ResumeFrom::Start).await;
     for _ in 0..20 {
-        let mut leaves = scene.view(ResumeFrom::Start).await;
-        next_event(&mut leaves).await;
-        drop(leaves);
+        let mut leaving = scene.view(ResumeFrom::Start).await;
+        next_event(&mut leaving).await;
+        drop(leaving);
         scene.publish(1, 1).await;
     }
     scene.end().await;
     assert_eq!(rest(&mut stays).await.len(), 22);
 }
 
-/// Nobody learns by chance, or from a heartbeat, that something came.
-pub async fn a_waiting_viewer_is_woken_by_every_change(factory: &dyn StreamBridgeFactory) {
+/// Each change wakes waiting viewers, without the help of a heartbeat.
+pub async fn waiting_viewer_is_woken_by_every_change(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut view = scene.view(ResumeFrom::Tail).await;

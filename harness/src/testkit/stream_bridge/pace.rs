@@ -1,4 +1,5 @@
-//! Silence, slowness and patience. Waits here are the behaviour under test: run them with paused time where the adapter allows it.
+//! Contract of silence, slow viewers and timeouts. Waits are the behaviour under test: run the
+//! tests with paused time if the adapter allows it.
 
 use tokio::time::sleep;
 
@@ -6,32 +7,32 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A silent stream shows that it lives, as often as was asked.
-pub async fn silence_is_filled_with_heartbeats(factory: &dyn StreamBridgeFactory) {
+/// A silent stream sends heartbeats at the requested interval.
+pub async fn silence_produces_heartbeats(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut view = scene.view_with(ResumeFrom::Start, SECOND).await;
     let began = Instant::now();
     next_event(&mut view).await;
     for _ in 0..3 {
-        // A heartbeat that was due in time counts, however late the machine gets to it.
+        // A heartbeat in time is accepted even if a slow machine handles it late.
         tokio::select! {
             biased;
             item = next(&mut view) => assert_eq!(item, Some(StreamItem::Heartbeat)),
-            () = sleep(SECOND * 5 / 3) => panic!("a heartbeat of a second did not come in time"),
+            () = sleep(SECOND * 5 / 3) => panic!("a one-second heartbeat did not arrive in time"),
         }
     }
     let silence = began.elapsed();
     assert!(
         silence >= 3 * SECOND - SECOND / 10,
-        "three heartbeats of a second took {silence:?}"
+        "three one-second heartbeats took {silence:?}"
     );
     scene.publish(1, 1).await;
     assert_eq!(next_event(&mut view).await.id, id(2, 1));
 }
 
-/// A heartbeat comes a period after the last event, not in the midst of them.
-pub async fn events_put_heartbeats_off(factory: &dyn StreamBridgeFactory) {
+/// A heartbeat follows one period after the last event, not between events.
+pub async fn events_postpone_heartbeats(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut quiet_since = Instant::now();
@@ -39,7 +40,7 @@ pub async fn events_put_heartbeats_off(factory: &dyn StreamBridgeFactory) {
     for _ in 0..5 {
         let half = async {
             sleep(SECOND / 2).await;
-            // Not after anybody has seen it.
+            // Measured before any viewer can have seen the event.
             let published_at = Instant::now();
             scene.publish(1, 1).await;
             published_at
@@ -51,7 +52,7 @@ pub async fn events_put_heartbeats_off(factory: &dyn StreamBridgeFactory) {
     assert_late_heartbeat(next(&mut view).await, quiet_since);
 }
 
-/// Takes the next event. On a slow machine heartbeats may come before it, if they are due.
+/// Takes the next event. On a slow machine, heartbeats may precede it.
 async fn event_or_late_heartbeats(view: &mut Subscription, quiet_since: Instant) {
     loop {
         match next(view).await {
@@ -70,8 +71,9 @@ fn assert_late_heartbeat(item: Option<StreamItem>, quiet_since: Instant) {
     );
 }
 
-/// Events waited, the viewer did not ask: it is cut without an end, and resumes where it was.
-pub async fn a_stalled_viewer_is_cut_and_may_resume(factory: &dyn StreamBridgeFactory) {
+/// Events were waiting and the viewer did not poll: it is disconnected without an end, and resumes
+/// at its cursor.
+pub async fn stalled_viewer_is_aborted_and_may_resume(factory: &dyn StreamBridgeFactory) {
     let unit = factory.unit();
     let scene = Scene::with(
         factory,
@@ -89,7 +91,7 @@ pub async fn a_stalled_viewer_is_cut_and_may_resume(factory: &dyn StreamBridgeFa
     assert_eq!(
         after.last(),
         Some(&StreamItem::Aborted),
-        "what was under way may still arrive, then the cut"
+        "events in flight may still arrive, then the disconnect"
     );
     let arrived = after.len() - 1;
     let cursor = id(seen.seq + arrived as u64, 1);
@@ -100,10 +102,8 @@ pub async fn a_stalled_viewer_is_cut_and_may_resume(factory: &dyn StreamBridgeFa
     );
 }
 
-/// Silence of the producer is not the viewer's fault.
-pub async fn a_viewer_that_waits_for_the_producer_is_not_stalled(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// Silence of the producer does not disconnect a viewer.
+pub async fn waiting_viewer_is_not_stalled(factory: &dyn StreamBridgeFactory) {
     let unit = factory.unit();
     let scene = Scene::with(
         factory,
@@ -125,10 +125,8 @@ pub async fn a_viewer_that_waits_for_the_producer_is_not_stalled(
     }
 }
 
-/// A viewer that never reads costs its producer no time, and the others no event.
-pub async fn a_viewer_that_is_not_polled_does_not_slow_the_producer(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// A viewer that never reads delays neither the producer nor other viewers.
+pub async fn unpolled_viewer_does_not_slow_producer(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 1).await;
     let mut idle = Vec::new();
@@ -138,14 +136,14 @@ pub async fn a_viewer_that_is_not_polled_does_not_slow_the_producer(
         idle.push(view);
     }
     let mut reads = scene.view(ResumeFrom::Start).await;
-    tokio::time::timeout(PATIENCE, scene.publish(1, 2_000))
+    tokio::time::timeout(RECEIVE_TIMEOUT, scene.publish(1, 2_000))
         .await
-        .expect("the producer waits for nobody");
+        .expect("the producer waits for no viewer");
     assert_eq!(ids(&mut reads, 2_001).await.last(), Some(&id(2_001, 1)));
 }
 
-/// Nobody waits for ever on a producer that is gone: viewers are aborted, not ended.
-pub async fn a_stream_without_its_producer_is_given_up(factory: &dyn StreamBridgeFactory) {
+/// No viewer waits forever for a lost producer: viewers are aborted, not ended.
+pub async fn stream_without_producer_is_aborted(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::with(
         factory,
         TestLimits {
@@ -160,8 +158,8 @@ pub async fn a_stream_without_its_producer_is_given_up(factory: &dyn StreamBridg
     assert_eq!(rest(&mut view).await, [StreamItem::Aborted]);
 }
 
-/// A person may take as long as a person takes; the next publish ends the exemption.
-pub async fn waiting_for_a_person_suspends_the_limit_on_silence(factory: &dyn StreamBridgeFactory) {
+/// User input may take any time; the next publish ends the suspension.
+pub async fn awaiting_input_suspends_idle_limit(factory: &dyn StreamBridgeFactory) {
     let unit = factory.unit();
     let scene = Scene::with(
         factory,

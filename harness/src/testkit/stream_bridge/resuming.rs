@@ -1,4 +1,4 @@
-//! Cursors: where a viewer begins, and what it is told when it cannot.
+//! Contract of cursors: the position of a viewer, and the gap if it is not available.
 
 use super::*;
 use crate::runtime::stream_bridge::{Gap, ResumeResult};
@@ -14,10 +14,8 @@ async fn assert_only_a_gap(scene: &Scene, from: ResumeFrom, earliest: EventId, l
     assert_eq!(rest(&mut view).await, [StreamItem::Gap(gap)], "{from:?}");
 }
 
-/// After cursor x comes x+1, for every x, on a live and on an ended stream.
-pub async fn a_resumed_viewer_gets_what_comes_strictly_after_its_cursor(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// The first event after cursor x is x+1, for every x, on a live and on an ended stream.
+pub async fn resumed_viewer_gets_events_after_cursor(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     let published = scene.publish(1, 10).await;
     for (seen, cursor) in published.iter().enumerate() {
@@ -37,8 +35,8 @@ pub async fn a_resumed_viewer_gets_what_comes_strictly_after_its_cursor(
     }
 }
 
-/// The tail replays nothing; on an ended stream only the end is left.
-pub async fn a_viewer_at_the_tail_gets_only_what_comes_next(factory: &dyn StreamBridgeFactory) {
+/// A subscription at the tail replays no events; on an ended stream it receives only the end.
+pub async fn tail_viewer_gets_only_new_events(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 5).await;
     let mut view = scene.view(ResumeFrom::Tail).await;
@@ -51,8 +49,8 @@ pub async fn a_viewer_at_the_tail_gets_only_what_comes_next(factory: &dyn Stream
     assert_eq!(rest(&mut late).await, rest(&mut view).await);
 }
 
-/// A cursor that no event had yet is neither replayed from the start nor followed live.
-pub async fn a_cursor_ahead_of_the_tail_is_a_gap_with_bounds(factory: &dyn StreamBridgeFactory) {
+/// A cursor ahead of all events is neither replayed from the start nor followed live.
+pub async fn cursor_ahead_of_tail_is_a_gap(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 3).await;
     for ahead in [4, 1_000, u64::MAX - 1, u64::MAX] {
@@ -62,8 +60,8 @@ pub async fn a_cursor_ahead_of_the_tail_is_a_gap_with_bounds(factory: &dyn Strea
     assert_only_a_gap(&scene, ResumeFrom::After(id(4, 1)), id(1, 1), id(3, 1)).await;
 }
 
-/// An attempt that never published in this place: the cursor belongs to another run.
-pub async fn a_cursor_of_an_attempt_yet_unknown_is_a_gap(factory: &dyn StreamBridgeFactory) {
+/// The attempt never published at this position: the cursor belongs to another run.
+pub async fn cursor_of_unknown_attempt_is_a_gap(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 3).await;
     for seq in 1..=3 {
@@ -71,10 +69,9 @@ pub async fn a_cursor_of_an_attempt_yet_unknown_is_a_gap(factory: &dyn StreamBri
     }
 }
 
-/// What the lost attempt said in this place is void: the newer attempt is seen from its first event.
-pub async fn a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// Events of the lost attempt are invalid: the viewer receives the newer attempt from its first
+/// event.
+pub async fn cursor_of_lost_attempt_resumes_at_newer_attempt(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(1, 2).await;
     scene.publish(2, 3).await;
@@ -85,10 +82,9 @@ pub async fn a_cursor_of_a_lost_attempt_resumes_where_the_newer_one_began(
     }
 }
 
-/// A stream that was lost with the process that owned it begins anew with the next attempt, which may not have come as far yet.
-pub async fn a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// A stream that was lost with its process restarts with the next attempt, which may have published
+/// fewer events so far.
+pub async fn cursor_of_vanished_attempt_resumes_at_start(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     scene.publish(2, 3).await;
     for seq in [1, 3, 4, 57] {
@@ -99,8 +95,8 @@ pub async fn a_cursor_of_an_attempt_that_is_gone_resumes_at_the_beginning(
     assert_only_a_gap(&scene, ResumeFrom::After(id(57, 2)), id(1, 2), id(3, 2)).await;
 }
 
-/// Neither the start nor a cursor is answered from a log that no longer reaches back to it.
-pub async fn a_cursor_below_what_is_kept_is_a_gap(factory: &dyn StreamBridgeFactory) {
+/// A cursor before the oldest retained event, or the start, yields a gap.
+pub async fn cursor_before_retained_events_is_a_gap(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::with(
         factory,
         TestLimits {
@@ -121,10 +117,8 @@ pub async fn a_cursor_below_what_is_kept_is_a_gap(factory: &dyn StreamBridgeFact
     );
 }
 
-/// A hole is never skipped in silence, even under a viewer that is reading.
-pub async fn a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it(
-    factory: &dyn StreamBridgeFactory,
-) {
+/// Evicted events are never skipped silently, even for an active viewer.
+pub async fn overtaken_reader_gets_gap_and_nothing_else(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::with(
         factory,
         TestLimits {
@@ -141,8 +135,8 @@ pub async fn a_reader_that_is_overtaken_gets_a_gap_and_nothing_after_it(
     assert_eq!(rest(&mut view).await, [StreamItem::Gap(gap)]);
 }
 
-/// Nothing is known of the run: the caller must ask the store.
-pub async fn an_unknown_run_gives_an_empty_stream(factory: &dyn StreamBridgeFactory) {
+/// The run is unknown, so the caller must read the store.
+pub async fn unknown_run_gives_empty_stream(factory: &dyn StreamBridgeFactory) {
     let scene = Scene::open(factory).await;
     for from in [
         ResumeFrom::Start,

@@ -1,25 +1,26 @@
-//! What is beyond the limits of a run goes to a durable log, and viewers notice nothing.
+//! Contract of spilling: events beyond the limits of a run go to a durable log, transparently for
+//! viewers.
 
 use std::time::Duration;
 
 use super::*;
-use crate::runtime::memory::MemoryStores;
+use crate::runtime::in_memory::InMemoryStores;
 use crate::runtime::runs::store::{RunCreateStore, StoreError};
 use crate::runtime::stream_bridge::{
     END_SENTINEL, Gap, LogBatch, LogOutline, LogPage, ResumeResult, StreamLogError,
 };
 use crate::testkit::new_run;
 
-const KEPT: usize = 100;
-const MOMENT: Duration = Duration::from_millis(20);
+const RETAINED: usize = 100;
+const PUBLISH_PAUSE: Duration = Duration::from_millis(20);
 
 impl Scene {
-    /// A bridge that keeps little of a run beside a log that knows it.
-    async fn beside_a_log(factory: &dyn StreamBridgeFactory) -> (Self, Arc<MemoryStores>) {
-        let log = Arc::new(MemoryStores::new());
+    /// Opens a bridge with small limits over a durable log that knows the run.
+    async fn with_durable_log(factory: &dyn StreamBridgeFactory) -> (Self, Arc<InMemoryStores>) {
+        let log = Arc::new(InMemoryStores::new());
         log.create_run("run-1").await;
         let limits = TestLimits {
-            max_events: KEPT,
+            max_events: RETAINED,
             ..TestLimits::default()
         };
         (
@@ -31,30 +32,29 @@ impl Scene {
         )
     }
 
-    /// Publishes at the pace of somebody who watches, who takes a moment for it.
+    /// Publishes events while a viewer reads them.
     async fn publish_watched(&self, attempt: u32, count: usize, view: &mut Subscription) {
         for _ in 0..count / 50 {
             let published = self.publish(attempt, 50).await;
             assert_eq!(ids(view, 50).await, published);
-            tokio::time::sleep(MOMENT).await;
+            tokio::time::sleep(PUBLISH_PAUSE).await;
         }
     }
 }
 
-impl MemoryStores {
+impl InMemoryStores {
     async fn create_run(&self, id: &str) {
         self.admit(new_run(id, "thread-1")).await.expect("admitted");
     }
 }
 
-/// Live and after its end, from its first event and from any other.
-pub async fn a_run_that_is_longer_than_what_is_kept_is_replayed_whole(
-    factory: &dyn StreamBridgeFactory,
-) {
-    let (scene, log) = Scene::beside_a_log(factory).await;
+/// The replay is complete during the run and after its end, from the first event and from any
+/// cursor.
+pub async fn run_beyond_limits_is_replayed_completely(factory: &dyn StreamBridgeFactory) {
+    let (scene, log) = Scene::with_durable_log(factory).await;
     scene.publish(1, 1).await;
-    let mut watches = scene.view(ResumeFrom::After(id(1, 1))).await;
-    scene.publish_watched(1, 1_000, &mut watches).await;
+    let mut watching = scene.view(ResumeFrom::After(id(1, 1))).await;
+    scene.publish_watched(1, 1_000, &mut watching).await;
     let mut live = scene.view(ResumeFrom::Start).await;
     assert_eq!(live.resume, ResumeResult::From(1));
     assert_eq!(
@@ -63,7 +63,7 @@ pub async fn a_run_that_is_longer_than_what_is_kept_is_replayed_whole(
     );
     assert!(
         log.outline(&scene.run).await.expect("read").tail() >= 300,
-        "little is kept elsewhere"
+        "events beyond the limits are elsewhere"
     );
     scene.end().await;
     let mut late = scene.view(ResumeFrom::Start).await;
@@ -80,14 +80,14 @@ pub async fn a_run_that_is_longer_than_what_is_kept_is_replayed_whole(
     assert_eq!(rest(&mut live).await, [END_SENTINEL]);
 }
 
-/// What it did not read in time it reads later.
-pub async fn a_reader_that_is_overtaken_misses_nothing(factory: &dyn StreamBridgeFactory) {
-    let (scene, _log) = Scene::beside_a_log(factory).await;
+/// Events that it missed in memory are read from the log.
+pub async fn overtaken_reader_reads_from_durable_log(factory: &dyn StreamBridgeFactory) {
+    let (scene, _log) = Scene::with_durable_log(factory).await;
     scene.publish(1, 2).await;
     let mut slow = scene.view(ResumeFrom::Start).await;
     assert_eq!(ids(&mut slow, 2).await, [id(1, 1), id(2, 1)]);
-    let mut watches = scene.view(ResumeFrom::Tail).await;
-    scene.publish_watched(1, 1_000, &mut watches).await;
+    let mut watching = scene.view(ResumeFrom::Tail).await;
+    scene.publish_watched(1, 1_000, &mut watching).await;
     assert_eq!(
         ids(&mut slow, 1_000).await,
         (3..=1_002).map(|seq| id(seq, 1)).collect::<Vec<_>>()
@@ -96,13 +96,13 @@ pub async fn a_reader_that_is_overtaken_misses_nothing(factory: &dyn StreamBridg
     assert_eq!(next_event(&mut slow).await.id, id(1_003, 1));
 }
 
-/// As in what is kept.
-pub async fn cursors_in_the_log_are_judged_by_their_attempt(factory: &dyn StreamBridgeFactory) {
-    let (scene, _log) = Scene::beside_a_log(factory).await;
+/// Cursors in the log are resolved in the same way as cursors in memory.
+pub async fn cursors_in_durable_log_respect_attempts(factory: &dyn StreamBridgeFactory) {
+    let (scene, _log) = Scene::with_durable_log(factory).await;
     scene.publish(1, 300).await;
     scene.publish(2, 1).await;
-    let mut watches = scene.view(ResumeFrom::Tail).await;
-    scene.publish_watched(2, 1_000, &mut watches).await;
+    let mut watching = scene.view(ResumeFrom::Tail).await;
+    scene.publish_watched(2, 1_000, &mut watching).await;
     for (cursor, first) in [
         (id(200, 1), 201),
         (id(310, 1), 301),
@@ -118,13 +118,11 @@ pub async fn cursors_in_the_log_are_judged_by_their_attempt(factory: &dyn Stream
     assert!(matches!(rest(&mut unknown).await[..], [StreamItem::Gap(_)]));
 }
 
-/// It is the last resort, not a condition.
-pub async fn where_the_log_refuses_what_is_beyond_the_limits_is_a_gap(
-    factory: &dyn StreamBridgeFactory,
-) {
-    let log = Arc::new(MemoryStores::new());
+/// The durable log is a fallback, not a requirement.
+pub async fn events_rejected_by_durable_log_become_a_gap(factory: &dyn StreamBridgeFactory) {
+    let log = Arc::new(InMemoryStores::new());
     let limits = TestLimits {
-        max_events: KEPT,
+        max_events: RETAINED,
         ..TestLimits::default()
     };
     let scene = Scene {
@@ -132,8 +130,8 @@ pub async fn where_the_log_refuses_what_is_beyond_the_limits_is_a_gap(
         run: run_id("unknown"),
     };
     scene.publish(1, 1).await;
-    let mut watches = scene.view(ResumeFrom::Tail).await;
-    scene.publish_watched(1, 1_000, &mut watches).await;
+    let mut watching = scene.view(ResumeFrom::Tail).await;
+    scene.publish_watched(1, 1_000, &mut watching).await;
     scene.end().await;
     let mut late = scene.view(ResumeFrom::Start).await;
     let seen = rest(&mut late).await;
@@ -154,10 +152,10 @@ pub async fn where_the_log_refuses_what_is_beyond_the_limits_is_a_gap(
     assert_eq!(next_event(&mut resumed).await.id.seq, first.seq + 1);
 }
 
-/// Its events are told without delay: who publishes waits for no log.
-pub async fn a_log_that_hangs_slows_nobody(factory: &dyn StreamBridgeFactory) {
+/// Its events are delivered without delay: a publish does not wait for the log.
+pub async fn hanging_durable_log_slows_no_viewer(factory: &dyn StreamBridgeFactory) {
     let limits = TestLimits {
-        max_events: KEPT,
+        max_events: RETAINED,
         ..TestLimits::default()
     };
     let scene = Scene {
@@ -166,21 +164,21 @@ pub async fn a_log_that_hangs_slows_nobody(factory: &dyn StreamBridgeFactory) {
     };
     let work = async {
         scene.publish(1, 1).await;
-        let mut watches = scene.view(ResumeFrom::Tail).await;
-        scene.publish_watched(1, 2_000, &mut watches).await;
+        let mut watching = scene.view(ResumeFrom::Tail).await;
+        scene.publish_watched(1, 2_000, &mut watching).await;
         scene
             .bridge
             .publish_end(&scene.key(1))
             .await
             .expect("ended");
-        assert_eq!(rest(&mut watches).await, [END_SENTINEL]);
+        assert_eq!(rest(&mut watching).await, [END_SENTINEL]);
     };
     tokio::time::timeout(Duration::from_secs(30), work)
         .await
-        .expect("nobody waits for the log");
+        .expect("no publish waits for the log");
 }
 
-/// A log that never answers.
+/// A durable log of which the calls never return.
 #[derive(Debug)]
 struct Hangs;
 

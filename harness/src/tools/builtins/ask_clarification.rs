@@ -1,4 +1,4 @@
-//! `ask_clarification`: the agent asks its user and ends its turn.
+//! `ask_clarification`: asks the user a question and ends the turn.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use crate::tools::{Effect, Tool, ToolContext, ToolControl, ToolError, ToolOutput};
 
-/// The tool's name, by which `ClarificationMiddleware` knows it.
+/// Name of the tool, by which `ClarificationMiddleware` recognizes it.
 pub const ASK_CLARIFICATION: &str = "ask_clarification";
 
-/// Asks the user. `ClarificationMiddleware` renders the question for the interface; without it the bare question is the result.
+/// Asks the user. `ClarificationMiddleware` renders the question for the interface; without it the
+/// question itself is the result.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AskClarification;
 

@@ -1,4 +1,4 @@
-//! The file tools on a real directory.
+//! Tests of the file tools on a real directory.
 
 use serde_json::{Value, json};
 
@@ -7,17 +7,17 @@ use crate::sandbox::{FileLimits, Mount, Mounts};
 use crate::testkit::tool_context;
 use crate::tools::{Effect, ToolRegistry, erase};
 
-struct Bench {
+struct Fixture {
     _dir: tempfile::TempDir,
     tools: ToolRegistry,
     ctx: ToolContext,
 }
 
-fn bench() -> Bench {
-    bench_with(Mounts::default())
+fn fixture() -> Fixture {
+    fixture_with(Mounts::default())
 }
 
-fn bench_with(mounts: Mounts) -> Bench {
+fn fixture_with(mounts: Mounts) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let home = FileHome::new(dir.path(), FileLimits::default()).with_mounts(mounts);
     let mut tools = ToolRegistry::new();
@@ -35,14 +35,14 @@ fn bench_with(mounts: Mounts) -> Bench {
     tools.add(erase(Grep { home: home.clone() }));
     tools.add(erase(ListUploadedFiles { home: home.clone() }));
     tools.add(erase(PresentFiles { home }));
-    Bench {
+    Fixture {
         _dir: dir,
         tools,
         ctx: tool_context(),
     }
 }
 
-impl Bench {
+impl Fixture {
     async fn call(&self, tool: &str, args: Value) -> Result<ToolOutput, String> {
         let Value::Object(args) = args else {
             panic!("arguments are an object")
@@ -61,11 +61,11 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn a_file_is_written_listed_read_changed_and_presented() {
-    let bench = bench();
+async fn file_is_written_listed_read_changed_and_presented() {
+    let fixture = fixture();
     let path = "/mnt/user-data/outputs/notes/a.md";
     assert_eq!(
-        bench
+        fixture
             .text(
                 "write_file",
                 json!({ "description": "try", "path": path, "content": "one\ntwo\n" })
@@ -74,7 +74,7 @@ async fn a_file_is_written_listed_read_changed_and_presented() {
         "OK"
     );
     assert_eq!(
-        bench
+        fixture
             .text(
                 "write_file",
                 json!({ "path": path, "content": "three\n", "append": true })
@@ -83,7 +83,7 @@ async fn a_file_is_written_listed_read_changed_and_presented() {
         "OK"
     );
     assert_eq!(
-        bench
+        fixture
             .text(
                 "str_replace",
                 json!({ "path": path, "old_str": "two", "new_str": "2" })
@@ -92,7 +92,7 @@ async fn a_file_is_written_listed_read_changed_and_presented() {
         "OK"
     );
     assert_eq!(
-        bench
+        fixture
             .text(
                 "read_file",
                 json!({ "path": path, "start_line": 2, "end_line": 3 })
@@ -100,14 +100,14 @@ async fn a_file_is_written_listed_read_changed_and_presented() {
             .await,
         "2\nthree"
     );
-    let listed = bench
+    let listed = fixture
         .text("ls", json!({ "path": "/mnt/user-data/outputs" }))
         .await;
     assert_eq!(
         listed,
         "/mnt/user-data/outputs/notes/\n/mnt/user-data/outputs/notes/a.md"
     );
-    let presented = bench
+    let presented = fixture
         .call("present_files", json!({ "filepaths": [path] }))
         .await
         .unwrap();
@@ -115,18 +115,18 @@ async fn a_file_is_written_listed_read_changed_and_presented() {
 }
 
 #[tokio::test]
-async fn files_are_found_by_name_and_by_what_they_say() {
-    let bench = bench();
+async fn files_are_found_by_name_and_content() {
+    let fixture = fixture();
     let root = "/mnt/user-data/workspace";
     for (name, content) in [("a.md", "one\ntwo\n"), ("b/c.md", "two\n")] {
-        bench
+        fixture
             .text(
                 "write_file",
                 json!({ "path": format!("{root}/{name}"), "content": content }),
             )
             .await;
     }
-    let found = bench
+    let found = fixture
         .text(
             "glob",
             json!({ "description": "d", "pattern": "**/*.md", "path": root }),
@@ -136,7 +136,7 @@ async fn files_are_found_by_name_and_by_what_they_say() {
         found,
         format!("Found 2 paths under {root}\n1. {root}/a.md\n2. {root}/b/c.md")
     );
-    let found = bench
+    let found = fixture
         .text(
             "grep",
             json!({ "description": "d", "pattern": "TWO", "path": root, "max_results": 1 }),
@@ -149,7 +149,7 @@ async fn files_are_found_by_name_and_by_what_they_say() {
         "{found}"
     );
     assert_eq!(
-        bench
+        fixture
             .text(
                 "grep",
                 json!({ "pattern": "TWO", "path": root, "case_sensitive": true })
@@ -171,7 +171,7 @@ async fn files_are_found_by_name_and_by_what_they_say() {
         ),
     ] {
         assert!(
-            bench
+            fixture
                 .call(tool, args.clone())
                 .await
                 .unwrap_err()
@@ -182,10 +182,10 @@ async fn files_are_found_by_name_and_by_what_they_say() {
 }
 
 #[tokio::test]
-async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
-    let mut bench = bench();
+async fn earlier_uploads_are_listed_with_headings() {
+    let mut fixture = fixture();
     assert!(
-        bench
+        fixture
             .text("list_uploaded_files", json!({}))
             .await
             .starts_with("No files")
@@ -200,7 +200,7 @@ async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
         ("notes.md", "one\ntwo\n"),
         ("new.txt", "now"),
     ] {
-        bench
+        fixture
             .text(
                 "write_file",
                 json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content }),
@@ -213,8 +213,8 @@ async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
     )]
     .into_iter()
     .collect();
-    bench.ctx.state = std::sync::Arc::new(crate::state::ThreadState::restored([], channels));
-    let listed = bench
+    fixture.ctx.state = std::sync::Arc::new(crate::state::ThreadState::restored([], channels));
+    let listed = fixture
         .text(
             "list_uploaded_files",
             json!({ "include_outline": ["plan.pdf"] }),
@@ -227,7 +227,7 @@ async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
     );
     let plan = "- plan.pdf (0.0 KB)\n  Path: /mnt/user-data/uploads/plan.pdf\n  Markdown: /mnt/user-data/uploads/plan.md\n  L3: Aim";
     assert!(listed.contains(plan), "{listed}");
-    let all = bench
+    let all = fixture
         .text(
             "list_uploaded_files",
             json!({ "include_outline": true, "max_results": 1 }),
@@ -239,7 +239,7 @@ async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
     );
     let refused = format!(
         "{:?}",
-        bench
+        fixture
             .call("list_uploaded_files", json!({ "include_outline": 5 }))
             .await
             .unwrap_err()
@@ -250,16 +250,17 @@ async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
         "{refused}"
     );
 
-    // Of two files of one name, each by itself: the text was not made of the document.
+    // Two independent uploads with the same stem: the text file was not converted from the
+    // document.
     for (name, content) in [("slides.pptx", "PK"), ("slides.md", "# My own\n")] {
-        bench
+        fixture
             .text(
                 "write_file",
                 json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content }),
             )
             .await;
     }
-    let own = bench
+    let own = fixture
         .text("list_uploaded_files", json!({ "include_outline": true }))
         .await;
     assert!(
@@ -272,14 +273,14 @@ async fn uploads_of_earlier_turns_are_listed_with_their_headings() {
 
 #[tokio::test]
 async fn only_existing_files_in_outputs_are_presented() {
-    let bench = bench();
-    bench
+    let fixture = fixture();
+    fixture
         .text(
             "write_file",
             json!({ "path": "/mnt/user-data/workspace/a", "content": "x" }),
         )
         .await;
-    bench
+    fixture
         .text(
             "write_file",
             json!({ "path": "/mnt/user-data/outputs/site/index.html", "content": "x" }),
@@ -293,14 +294,14 @@ async fn only_existing_files_in_outputs_are_presented() {
         "/mnt/user-data/outputs",
         "/etc/passwd",
     ] {
-        let error = bench
+        let error = fixture
             .call("present_files", json!({ "filepaths": [path] }))
             .await
             .unwrap_err();
         assert!(error.starts_with("Error:"), "{path}: {error}");
     }
     assert!(
-        bench
+        fixture
             .call("present_files", json!({ "filepaths": [] }))
             .await
             .is_err()
@@ -309,12 +310,12 @@ async fn only_existing_files_in_outputs_are_presented() {
 
 #[tokio::test]
 async fn wrong_arguments_name_the_field_and_the_tool() {
-    let error = bench()
+    let error = fixture()
         .call("read_file", json!({ "path": 7 }))
         .await
         .unwrap_err();
     assert!(error.contains("read_file at path"), "{error}");
-    let error = bench()
+    let error = fixture()
         .call(
             "write_file",
             json!({ "path": "/mnt/user-data/workspace/a" }),
@@ -325,14 +326,14 @@ async fn wrong_arguments_name_the_field_and_the_tool() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_not_there_is_not_replaced_and_an_empty_one_changes_nothing() {
-    let bench = bench();
+async fn missing_text_is_an_error_and_empty_text_changes_nothing() {
+    let fixture = fixture();
     let path = "/mnt/user-data/workspace/a";
-    bench
+    fixture
         .text("write_file", json!({ "path": path, "content": "abc" }))
         .await;
     assert!(
-        bench
+        fixture
             .call(
                 "str_replace",
                 json!({ "path": path, "old_str": "z", "new_str": "y" })
@@ -342,7 +343,7 @@ async fn a_text_that_is_not_there_is_not_replaced_and_an_empty_one_changes_nothi
             .starts_with("Error:")
     );
     assert_eq!(
-        bench
+        fixture
             .text(
                 "str_replace",
                 json!({ "path": path, "old_str": "", "new_str": "y" })
@@ -351,20 +352,20 @@ async fn a_text_that_is_not_there_is_not_replaced_and_an_empty_one_changes_nothi
         "OK"
     );
     assert_eq!(
-        bench.text("read_file", json!({ "path": path })).await,
+        fixture.text("read_file", json!({ "path": path })).await,
         "abc"
     );
 }
 
 #[tokio::test]
-async fn an_empty_text_is_replaced_in_no_missing_file() {
-    let bench = bench();
+async fn empty_text_in_missing_file_is_an_error() {
+    let fixture = fixture();
     for (path, why) in [
         ("/mnt/user-data/workspace/missing", "missing"),
         ("/mnt/user-data/workspace", "workspace"),
     ] {
         for new in ["y", ""] {
-            let error = bench
+            let error = fixture
                 .call(
                     "str_replace",
                     json!({ "path": path, "old_str": "", "new_str": new }),
@@ -380,7 +381,7 @@ async fn an_empty_text_is_replaced_in_no_missing_file() {
 }
 
 #[tokio::test]
-async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
+async fn mounted_folders_follow_their_permissions() {
     let host = tempfile::tempdir().unwrap();
     for name in ["data", "shared"] {
         std::fs::create_dir(host.path().join(name)).unwrap();
@@ -392,18 +393,18 @@ async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
         inside: format!("/mnt/{name}"),
         read_only,
     };
-    let bench = bench_with(Mounts::new([mount("data", true), mount("shared", false)]));
+    let fixture = fixture_with(Mounts::new([mount("data", true), mount("shared", false)]));
     assert_eq!(
-        bench
+        fixture
             .text("read_file", json!({ "path": "/mnt/data/a.txt" }))
             .await,
         "data"
     );
     assert_eq!(
-        bench.text("ls", json!({ "path": "/mnt/data" })).await,
+        fixture.text("ls", json!({ "path": "/mnt/data" })).await,
         "/mnt/data/a.txt"
     );
-    let found = bench
+    let found = fixture
         .text(
             "grep",
             json!({ "pattern": "shared", "path": "/mnt/shared" }),
@@ -414,7 +415,7 @@ async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
         "Found 1 matches under /mnt/shared\n/mnt/shared/a.txt:1: shared"
     );
     assert_eq!(
-        bench
+        fixture
             .text(
                 "write_file",
                 json!({ "path": "/mnt/shared/new/b.txt", "content": "b" })
@@ -441,7 +442,7 @@ async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
             "outside the allowed directories",
         ),
     ] {
-        let error = bench
+        let error = fixture
             .call(tool, json!({ "path": path, "content": "x" }))
             .await
             .unwrap_err();
@@ -450,9 +451,9 @@ async fn mounted_folders_are_read_and_written_where_that_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_pattern_that_would_take_minutes_to_read_is_refused_at_once() {
+async fn slow_pattern_is_rejected_immediately() {
     let pattern = format!("(?i){}", r"[\p{L}\p{N}]?".repeat(10_000));
-    let error = bench()
+    let error = fixture()
         .call(
             "grep",
             json!({ "pattern": pattern, "path": "/mnt/user-data/workspace" }),
@@ -463,9 +464,9 @@ async fn a_pattern_that_would_take_minutes_to_read_is_refused_at_once() {
 }
 
 #[test]
-fn the_model_sees_every_parameter_with_its_description() {
-    let bench = bench();
-    for schema in bench.tools.schemas().iter() {
+fn every_parameter_has_a_description() {
+    let fixture = fixture();
+    for schema in fixture.tools.schemas().iter() {
         let fields = schema.parameters["properties"].as_object().unwrap();
         assert!(
             !fields.is_empty()
@@ -477,15 +478,15 @@ fn the_model_sees_every_parameter_with_its_description() {
         );
         assert!(!schema.description.is_empty());
     }
-    let write = bench.tools.get("write_file").unwrap().schema();
+    let write = fixture.tools.get("write_file").unwrap().schema();
     assert_eq!(write.parameters["required"], json!(["path", "content"]));
 }
 
 #[test]
-fn a_call_that_was_cut_off_is_repeated_where_that_changes_nothing() {
-    let bench = bench();
+fn interrupted_call_is_repeated_if_idempotent() {
+    let fixture = fixture();
     let effect = |tool: &str, args: Value| {
-        bench
+        fixture
             .tools
             .get(tool)
             .unwrap()
@@ -523,7 +524,7 @@ fn a_call_that_was_cut_off_is_repeated_where_that_changes_nothing() {
     assert_eq!(
         effect("write_file", at(json!({ "content": 5, "append": true }))),
         Effect::Pure,
-        "such a call does nothing"
+        "a call with invalid arguments has no effect"
     );
     assert_eq!(
         effect(

@@ -1,4 +1,4 @@
-//! `describe_skill`: what the skills are for whose names alone stand in the system text.
+//! `describe_skill`: describes skills of which the system prompt contains only the names.
 
 use regex::RegexBuilder;
 use schemars::JsonSchema;
@@ -7,19 +7,19 @@ use serde::Deserialize;
 use crate::skills::{Skill, SkillChoice, Skills};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name.
+/// Name of the tool.
 pub const DESCRIBE_SKILL: &str = "describe_skill";
-/// The most skills that a search shows; names that are asked for one by one are all shown.
-const MOST: usize = 5;
-/// How large a pattern may become, in bytes.
-const LARGEST_PATTERN: usize = 64 << 10;
+/// Maximum number of results of a search; skills that the query names are not limited.
+const MAX_RESULTS: usize = 5;
+/// Maximum size of a compiled pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
 
 /// Describes skills.
 #[derive(Debug, Clone)]
 pub struct DescribeSkill {
-    /// Whose skills.
+    /// Skills of all users.
     pub skills: Skills,
-    /// Which of them the agent may have.
+    /// Skills that the agent may use.
     pub choice: SkillChoice,
 }
 
@@ -56,7 +56,7 @@ impl Tool for DescribeSkill {
             .usable(&ctx.run.actor.user_id, &self.choice)
             .await;
         let skills = skills.map_err(|error| ToolError::for_model(format!("Error: {error}")))?;
-        let found: Vec<String> = found(&skills, args.name.trim())
+        let found: Vec<String> = search(&skills, args.name.trim())
             .into_iter()
             .map(described)
             .collect();
@@ -78,8 +78,8 @@ fn described(skill: &Skill) -> String {
     )
 }
 
-/// The skills that a query means, the best first.
-fn found<'a>(skills: &'a [Skill], query: &str) -> Vec<&'a Skill> {
+/// Returns the skills that match a query, the best match first.
+fn search<'a>(skills: &'a [Skill], query: &str) -> Vec<&'a Skill> {
     if let Some(names) = query.strip_prefix("select:") {
         let names: Vec<&str> = names.split(',').map(str::trim).collect();
         return skills
@@ -94,7 +94,7 @@ fn found<'a>(skills: &'a [Skill], query: &str) -> Vec<&'a Skill> {
     let pattern = |text: &str| {
         RegexBuilder::new(text)
             .case_insensitive(true)
-            .size_limit(LARGEST_PATTERN)
+            .size_limit(MAX_PATTERN_BYTES)
             .build()
     };
     let Ok(pattern) = pattern(rest.trim()).or_else(|_| pattern(&regex::escape(rest.trim()))) else {
@@ -118,7 +118,7 @@ fn found<'a>(skills: &'a [Skill], query: &str) -> Vec<&'a Skill> {
     ranked.sort_by_key(|(hits, _)| std::cmp::Reverse(*hits));
     ranked
         .into_iter()
-        .take(MOST)
+        .take(MAX_RESULTS)
         .map(|(_, skill)| skill)
         .collect()
 }
@@ -126,7 +126,7 @@ fn found<'a>(skills: &'a [Skill], query: &str) -> Vec<&'a Skill> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::ShelvedFolder;
+    use crate::sandbox::MountedSkill;
     use crate::sandbox::virtual_paths::RelativePath;
     use crate::skills::Category;
     use crate::skills::frontmatter::Frontmatter;
@@ -137,7 +137,7 @@ mod tests {
             description: description.to_owned(),
             ..Frontmatter::default()
         };
-        let folder = ShelvedFolder {
+        let folder = MountedSkill {
             path: RelativePath::parse("public/x").unwrap(),
             host: "/x".into(),
         };
@@ -158,7 +158,7 @@ mod tests {
             skill("cpp", "code in c++ (new)"),
         ];
         let names = |query: &str| {
-            found(&skills, query)
+            search(&skills, query)
                 .into_iter()
                 .map(Skill::name)
                 .collect::<Vec<_>>()
@@ -169,7 +169,11 @@ mod tests {
         );
         assert_eq!(names("DATA"), ["data-analysis", "charts"]);
         assert_eq!(names("+data draw"), ["data-analysis"]);
-        assert_eq!(names("C++ (new"), ["cpp"], "what is no pattern is a text");
+        assert_eq!(
+            names("C++ (new"),
+            ["cpp"],
+            "an invalid pattern is literal text"
+        );
         assert!(names("nothing").is_empty());
     }
 }

@@ -1,19 +1,19 @@
-//! `glob`: files whose names match a pattern.
+//! `glob`: finds files whose paths match a pattern.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{failed, files_of, readable, refused};
-use crate::sandbox::{FileHome, Found, NamePattern, render};
+use crate::sandbox::{FileHome, NamePattern, SearchResults, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The most that can be asked for.
-const MOST: usize = 1000;
+/// Maximum number of results that a call can request.
+const MAX_RESULTS: usize = 1000;
 
 /// Finds files by name.
 #[derive(Debug, Clone)]
 pub struct Glob {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 
@@ -31,11 +31,11 @@ pub struct GlobArgs {
     #[serde(default)]
     pub include_dirs: bool,
     /// How many paths to show, 1000 at most.
-    #[serde(default = "usual_results")]
+    #[serde(default = "default_results")]
     pub max_results: usize,
 }
 
-fn usual_results() -> usize {
+fn default_results() -> usize {
     200
 }
 
@@ -58,8 +58,8 @@ impl Tool for Glob {
     async fn call(&self, args: GlobArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.path)?;
         let pattern = NamePattern::parse(&args.pattern).map_err(refused)?;
-        let most = args.max_results.clamp(1, MOST);
-        let Found { rows, incomplete } = files_of(&self.home, ctx)
+        let most = args.max_results.clamp(1, MAX_RESULTS);
+        let SearchResults { rows, incomplete } = files_of(&self.home, ctx)
             .glob(&path, pattern, args.include_dirs, most)
             .await
             .map_err(failed)?;
@@ -68,8 +68,8 @@ impl Tool for Glob {
             .enumerate()
             .map(|(position, row)| format!("{}. {row}", position + 1))
             .collect();
-        Ok(ToolOutput::text(render::found(
-            &Found { rows, incomplete },
+        Ok(ToolOutput::text(render::search_results(
+            &SearchResults { rows, incomplete },
             "paths",
             &path,
         )))

@@ -1,4 +1,4 @@
-//! `grep`: lines of files that say something.
+//! `grep`: finds lines of files that match a pattern.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,13 +7,13 @@ use super::{failed, files_of, readable, refused};
 use crate::sandbox::{FileHome, LineQuery, NamePattern, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The most that can be asked for.
-const MOST: usize = 500;
+/// Maximum number of results that a call can request.
+const MAX_RESULTS: usize = 500;
 
 /// Finds lines in files.
 #[derive(Debug, Clone)]
 pub struct Grep {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 
@@ -37,11 +37,11 @@ pub struct GrepArgs {
     #[serde(default)]
     pub case_sensitive: bool,
     /// How many lines to show, 500 at most.
-    #[serde(default = "usual_results")]
+    #[serde(default = "default_results")]
     pub max_results: usize,
 }
 
-fn usual_results() -> usize {
+fn default_results() -> usize {
     100
 }
 
@@ -76,12 +76,14 @@ impl Tool for Grep {
         };
         let files = files_of(&self.home, ctx);
         let query = files
-            .in_turn(move || Ok(read()))
+            .run_limited(move || Ok(read()))
             .await
             .map_err(|fault| refused(fault.to_string()))?
             .map_err(refused)?;
-        let most = args.max_results.clamp(1, MOST);
+        let most = args.max_results.clamp(1, MAX_RESULTS);
         let found = files.grep(&path, query, most).await.map_err(failed)?;
-        Ok(ToolOutput::text(render::found(&found, "matches", &path)))
+        Ok(ToolOutput::text(render::search_results(
+            &found, "matches", &path,
+        )))
     }
 }

@@ -1,4 +1,4 @@
-//! `list_uploaded_files`: what the user attached in earlier turns.
+//! `list_uploaded_files`: lists the files that the user attached in earlier turns.
 
 use std::cmp::Reverse;
 
@@ -7,21 +7,21 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{failed, files_of};
-use crate::documents::{glimpse, hidden_copies, size_text};
+use crate::documents::{hidden_copies, size_text, upload_preview};
 use crate::sandbox::ignore::is_unfinished;
 use crate::sandbox::safe_fs::NodeKind;
 use crate::sandbox::{FileHome, Root, VirtualPath};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The most that can be asked for.
-const MOST: usize = 100;
-/// Where this turn's uploads are named.
+/// Maximum number of results that a call can request.
+const MAX_RESULTS: usize = 100;
+/// State channel with the uploads of this turn.
 const CURRENT: &str = "uploaded_files";
 
 /// Lists the uploads of earlier turns.
 #[derive(Debug, Clone)]
 pub struct ListUploadedFiles {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 
@@ -32,7 +32,7 @@ pub struct ListUploadedFilesArgs {
     #[serde(default)]
     pub include_outline: Outlines,
     /// How many files to show, 100 at most.
-    #[serde(default = "usual_results")]
+    #[serde(default = "default_results")]
     pub max_results: usize,
 }
 
@@ -61,7 +61,7 @@ impl Outlines {
     }
 }
 
-fn usual_results() -> usize {
+fn default_results() -> usize {
     20
 }
 
@@ -112,7 +112,7 @@ impl Tool for ListUploadedFiles {
             ));
         }
         found.sort_by_key(|item| (Reverse(item.stat.modified), item.path.file_name()));
-        let shown = args.max_results.clamp(1, MOST).min(found.len());
+        let shown = args.max_results.clamp(1, MAX_RESULTS).min(found.len());
         let cut = if shown < found.len() {
             format!(" (showing the newest {shown})")
         } else {
@@ -125,7 +125,7 @@ impl Tool for ListUploadedFiles {
             lines.push(format!("  Path: {}", item.path));
             if args.include_outline.include(name) {
                 lines.extend(
-                    glimpse(&files, name)
+                    upload_preview(&files, name)
                         .await
                         .lines()
                         .map(|line| format!("  {line}")),

@@ -1,4 +1,4 @@
-//! `ls`: what is in a directory.
+//! `ls`: lists a directory.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,15 +7,15 @@ use super::{failed, files_of, readable};
 use crate::sandbox::{FileHome, render};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// How deep a listing goes.
+/// Depth of a listing, in levels.
 const DEPTH: usize = 2;
 
 /// Lists a directory two levels deep.
 #[derive(Debug, Clone)]
 pub struct Ls {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
-    /// Longest result in characters; 0 for no limit.
+    /// Maximum length of a result in characters; 0 for no limit.
     pub max_chars: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The tools that come with the framework, one per file.
+//! Built-in tools, one per file.
 
 mod ask_clarification;
 mod bash;
@@ -35,34 +35,34 @@ pub use write_todos::{TODOS, Todo, TodoStatus, WRITE_TODOS, WriteTodos, WriteTod
 use super::{ToolContext, ToolError, ToolOutput};
 use crate::sandbox::{FileError, FileHome, PathError, ThreadFiles, VirtualPath, render};
 
-/// The files of the thread that a call belongs to.
+/// Returns the files of the thread that a call belongs to.
 fn files_of(home: &FileHome, ctx: &ToolContext) -> ThreadFiles {
     home.thread(&ctx.run.actor.user_id, &ctx.run.thread_id)
 }
 
-/// Reads the path of what a model wants to change; one that is refused is the model's to mend.
+/// Parses a path that the model wants to write to. An invalid path is an error for the model.
 fn writable(home: &FileHome, raw: &str) -> Result<VirtualPath, ToolError> {
     home.writable(raw)
         .map_err(|error: PathError| ToolError::for_model(render::error(&error)))
 }
 
-/// As [`writable`], where skills will do too.
+/// Parses a path that the model wants to read. Accepts also paths of skills, unlike [`writable`].
 fn readable(home: &FileHome, raw: &str) -> Result<VirtualPath, ToolError> {
     home.readable(raw)
         .map_err(|error: PathError| ToolError::for_model(render::error(&error)))
 }
 
-/// The text of a failed file operation, for the model.
+/// Converts a failed file operation to an error for the model.
 fn failed(error: FileError) -> ToolError {
     ToolError::for_model(render::error(&error))
 }
 
-/// The text of a refused argument, for the model.
+/// Converts an invalid argument to an error for the model.
 fn refused(problem: String) -> ToolError {
     ToolError::for_model(render::error(&problem))
 }
 
-/// The result of an operation with nothing to tell.
+/// Result of a successful operation without output.
 fn done() -> ToolOutput {
     ToolOutput::text(render::DONE)
 }

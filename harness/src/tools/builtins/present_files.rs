@@ -1,4 +1,4 @@
-//! `present_files`: hands results to the user.
+//! `present_files`: presents result files to the user.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 /// Shows files of the outputs directory to the user.
 #[derive(Debug, Clone)]
 pub struct PresentFiles {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 

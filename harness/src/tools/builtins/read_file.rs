@@ -1,4 +1,4 @@
-//! `read_file`: the text of a file, or some of its lines.
+//! `read_file`: reads a text file or a range of its lines.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,9 +10,9 @@ use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 /// Reads a text file.
 #[derive(Debug, Clone)]
 pub struct ReadFile {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
-    /// Longest result in characters; 0 for no limit.
+    /// Maximum length of a result in characters; 0 for no limit.
     pub max_chars: usize,
 }
 

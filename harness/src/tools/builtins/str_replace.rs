@@ -1,4 +1,4 @@
-//! `str_replace`: one text in a file for another.
+//! `str_replace`: replaces text in a file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 /// Replaces text in a file.
 #[derive(Debug, Clone)]
 pub struct StrReplace {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 
@@ -43,7 +43,8 @@ impl Tool for StrReplace {
          first occurrence changes unless replace_all is set. Prefer it to writing a long file again."
     }
 
-    // Done twice it changes the next occurrence, or the new text when that contains the old one.
+    // A repeated call replaces the next occurrence, or part of the new text if that contains the
+    // old one.
     fn effect(&self, _args: &StrReplaceArgs) -> Effect {
         Effect::Unsafe
     }

@@ -1,4 +1,4 @@
-//! `tool_search`: finds tools that are there but not shown.
+//! `tool_search`: searches deferred tools and loads the matches.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::tools::deferred::{DeferredTools, shown};
+use crate::tools::deferred::{DeferredTools, schema_json};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name.
+/// Name of the tool.
 pub const TOOL_SEARCH: &str = "tool_search";
 
-/// Searches a catalog; what it finds can be called from then on.
+/// Searches a catalog and makes the matching tools callable.
 #[derive(Debug, Clone)]
 pub struct ToolSearch {
-    /// The catalog.
+    /// Catalog to search.
     pub catalog: Arc<DeferredTools>,
 }
 
@@ -50,7 +50,7 @@ impl Tool for ToolSearch {
         _ctx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let catalog = self.catalog.clone();
-        // A pattern is the model's, and may be an evil one.
+        // The model wrote the pattern, which may be slow to match.
         let searching = tokio::task::spawn_blocking(move || {
             catalog
                 .search(&args.query)
@@ -66,7 +66,7 @@ impl Tool for ToolSearch {
                 "No tool matches. Try another word, or the name of a listed tool with select:.",
             ));
         }
-        let text = found.iter().map(shown).collect::<Value>().to_string();
+        let text = found.iter().map(schema_json).collect::<Value>().to_string();
         Ok(ToolOutput {
             update: self.catalog.promotion(&found),
             ..ToolOutput::text(text)

@@ -1,4 +1,4 @@
-//! `view_image`: lets a model that can see look at a picture.
+//! `view_image`: shows an image to a model with vision.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,15 +10,15 @@ use crate::sandbox::FileHome;
 use crate::state::StateUpdate;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name, by which `ViewImageMiddleware` knows it.
+/// Name of the tool, by which `ViewImageMiddleware` recognizes it.
 pub const VIEW_IMAGE: &str = "view_image";
-/// The largest picture, in bytes.
+/// Maximum size of an image, in bytes.
 pub const MAX_IMAGE_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Looks at a picture. `ViewImageMiddleware` shows it with the next model call.
+/// Requests to see an image. `ViewImageMiddleware` adds it to the next model call.
 #[derive(Debug, Clone)]
 pub struct ViewImage {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 
@@ -93,7 +93,8 @@ fn type_of_ending(ending: &str) -> Option<&'static str> {
     }
 }
 
-/// The kind of a picture by its first bytes; nothing where they are no picture that models are shown.
+/// Detects the media type of an image by its first bytes; `None` if models do not accept the
+/// format.
 pub fn type_of_content(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

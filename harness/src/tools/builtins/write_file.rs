@@ -1,4 +1,4 @@
-//! `write_file`: a file with new content, or more of it.
+//! `write_file`: writes a text file or appends to it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 /// Writes a text file.
 #[derive(Debug, Clone)]
 pub struct WriteFile {
-    /// Whose files.
+    /// File storage of all threads.
     pub home: FileHome,
 }
 
@@ -43,7 +43,7 @@ impl Tool for WriteFile {
          append. To change part of a file use str_replace."
     }
 
-    // The same content again changes nothing; a repeated append would write twice.
+    // Writing the same content again changes nothing; a repeated append would write it twice.
     fn effect(&self, args: &WriteFileArgs) -> Effect {
         if args.append {
             Effect::Unsafe

@@ -1,4 +1,4 @@
-//! `write_todos`: the agent's plan, as its user sees it.
+//! `write_todos`: the agent's todo list, which the user sees.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::state::StateUpdate;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name, by which `TodoMiddleware` knows it.
+/// Name of the tool, by which `TodoMiddleware` recognizes it.
 pub const WRITE_TODOS: &str = "write_todos";
-/// The channel it writes.
+/// State channel with the todo list.
 pub const TODOS: &str = "todos";
 
 /// Replaces the thread's todo list.

@@ -1,27 +1,27 @@
-//! Brave's search API.
+//! Adapter for Brave's search API.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::Remote;
-use super::ports::{Hit, PageFinder, Picture, PictureFinder, Query, items, text_of};
+use super::ports::{Hit, ImageFinder, ImageHit, PageFinder, Query, items, text_of};
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://api.search.brave.com";
-/// The most pages it gives.
-pub(super) const MOST: usize = 20;
-/// The most pictures it gives.
-pub(super) const MOST_PICTURES: usize = 200;
-/// The longest question it takes, in characters.
-const LONGEST: usize = 400;
+/// Maximum number of pages per search.
+pub(super) const MAX_RESULTS: usize = 20;
+/// Maximum number of images per search.
+pub(super) const MAX_IMAGES: usize = 200;
+/// Maximum length of a query, in characters.
+const MAX_QUERY_CHARS: usize = 400;
 
-/// Brave's API.
+/// Client of Brave's API.
 #[derive(Debug)]
 pub(super) struct Brave {
     pub(super) remote: Remote,
-    pub(super) most: usize,
-    /// Of pictures: country, language and the like, as configured.
+    pub(super) max_results: usize,
+    /// Configured parameters of image searches, such as country and language.
     pub(super) options: Vec<(&'static str, String)>,
 }
 
@@ -32,16 +32,16 @@ impl Brave {
         query: &Query,
         options: &[(&str, String)],
     ) -> Result<(Value, usize), ToolError> {
-        let most = query
-            .most
-            .map_or(self.most, |most| most.clamp(1, self.most));
-        let words: String = query.text.chars().take(LONGEST).collect();
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.clamp(1, self.max_results)
+        });
+        let words: String = query.text.chars().take(MAX_QUERY_CHARS).collect();
         let request = self
             .remote
             .get(path)
-            .query(&[("q", words), ("count", most.to_string())])
+            .query(&[("q", words), ("count", max_results.to_string())])
             .query(options);
-        Ok((self.remote.json(request).await?, most))
+        Ok((self.remote.json(request).await?, max_results))
     }
 }
 
@@ -49,31 +49,31 @@ impl Brave {
 impl PageFinder for Brave {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let plain = [("text_decorations", "false".to_owned())];
-        let (answer, most) = self.ask("/res/v1/web/search", query, &plain).await?;
+        let (answer, max_results) = self.ask("/res/v1/web/search", query, &plain).await?;
         Ok(items(&answer["web"]["results"])
             .filter_map(|item| Hit::read(item, "url", "description"))
-            .take(most)
+            .take(max_results)
             .collect())
     }
 }
 
 #[async_trait]
-impl PictureFinder for Brave {
-    async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError> {
-        let (answer, most) = self
+impl ImageFinder for Brave {
+    async fn find_images(&self, query: &Query) -> Result<Vec<ImageHit>, ToolError> {
+        let (answer, max_results) = self
             .ask("/res/v1/images/search", query, &self.options)
             .await?;
-        let pictures = items(&answer["results"]).map(|item| {
-            let picture = &item["properties"];
+        let images = items(&answer["results"]).map(|item| {
+            let image = &item["properties"];
             let more = [
                 ("source_url", item["url"].clone()),
                 ("source", item["source"].clone()),
-                ("width", picture["width"].clone()),
-                ("height", picture["height"].clone()),
+                ("width", image["width"].clone()),
+                ("height", image["height"].clone()),
             ];
-            Picture {
+            ImageHit {
                 title: text_of(item, "title"),
-                image_url: text_of(picture, "url"),
+                image_url: text_of(image, "url"),
                 thumbnail_url: text_of(&item["thumbnail"], "src"),
                 more: more
                     .into_iter()
@@ -82,9 +82,9 @@ impl PictureFinder for Brave {
                     .collect::<Map<_, _>>(),
             }
         });
-        Ok(pictures
-            .filter(|picture| !picture.image_url.is_empty())
-            .take(most)
+        Ok(images
+            .filter(|image| !image.image_url.is_empty())
+            .take(max_results)
             .collect())
     }
 }

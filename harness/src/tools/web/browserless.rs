@@ -1,4 +1,5 @@
-//! Browserless: a browser of one's own that gives the page as it looks when its scripts have run.
+//! Adapter for Browserless, a self-hosted browser that returns a page's HTML after its scripts have
+//! run.
 
 use async_trait::async_trait;
 use secrecy::{ExposeSecret, SecretString};
@@ -9,15 +10,15 @@ use super::ports::{Page, PageReader};
 use super::{Remote, failed, readable};
 use crate::tools::ToolError;
 
-/// Where it is if nobody says.
+/// Default base URL.
 pub(super) const BASE: &str = "http://localhost:3032";
 
-/// A Browserless server.
+/// Client of a Browserless server.
 #[derive(Debug)]
 pub(super) struct Browserless {
     pub(super) remote: Remote,
     pub(super) token: Option<SecretString>,
-    /// What to wait for, as the server understands it.
+    /// Wait conditions, in the fields of Browserless' API.
     pub(super) waits: Vec<(&'static str, Value)>,
 }
 

@@ -1,11 +1,13 @@
-//! The text of bytes from the web: a byte order mark, the header, the page's own word, and then the usual. Pure.
+//! Decodes bytes from the web. The encoding is determined by the byte order mark, the header, the
+//! page's own declaration, or a default, in this order. Pure.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// How far into a page its own word is looked for, in bytes.
-const DECLARED_WITHIN: usize = 2_048;
+/// Number of leading bytes that are searched for an encoding declaration.
+const MAX_DECLARATION_OFFSET: usize = 2_048;
 
-/// Decodes `bytes` that came with this content type. What cannot be decoded becomes a replacement character.
+/// Decodes `bytes` received with this content type. Undecodable bytes become replacement
+/// characters.
 pub(super) fn decoded(bytes: &[u8], content_type: &str) -> String {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return encoding
@@ -14,24 +16,25 @@ pub(super) fn decoded(bytes: &[u8], content_type: &str) -> String {
             .into_owned();
     }
     let named = label_in(content_type).or_else(|| {
-        let head = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARED_WITHIN)]);
+        let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_DECLARATION_OFFSET)]);
         label_in(&head)
     });
     match named {
-        // What was read as ASCII so far is neither of these, whatever it says.
+        // The declaration was read as ASCII, so the encoding cannot be UTF-16, whatever the page
+        // states.
         Some(encoding)
             if encoding != encoding_rs::UTF_16LE && encoding != encoding_rs::UTF_16BE =>
         {
             encoding.decode(bytes).0.into_owned()
         }
         _ if std::str::from_utf8(bytes).is_ok() => UTF_8.decode(bytes).0.into_owned(),
-        // A page that was cut in the middle of a character is UTF-8 all the same.
+        // A page that was truncated in the middle of a character is still UTF-8.
         _ if is_cut_utf8(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         _ => WINDOWS_1252.decode(bytes).0.into_owned(),
     }
 }
 
-/// The encoding that stands behind `charset=` or, in XML, `encoding=`.
+/// Returns the encoding that is named after `charset=` or, in XML, `encoding=`.
 fn label_in(text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
     let xml = lower.starts_with("<?xml").then_some("encoding=");
@@ -51,7 +54,7 @@ fn label_in(text: &str) -> Option<&'static Encoding> {
         })
 }
 
-/// Whether all but the last bytes is UTF-8, and not by being ASCII.
+/// Reports whether all but the last bytes are UTF-8 with at least one non-ASCII character.
 fn is_cut_utf8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes)
         .is_err_and(|error| error.error_len().is_none() && !bytes[..error.valid_up_to()].is_ascii())
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_read_as_it_was_written() {
+    fn text_is_decoded_in_its_encoding() {
         let latin = b"caf\xe9";
         assert_eq!(decoded("café".as_bytes(), "text/html"), "café");
         assert_eq!(decoded(latin, "text/html"), "café");

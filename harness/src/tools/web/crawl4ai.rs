@@ -1,4 +1,4 @@
-//! Crawl4AI: a browser of one's own that gives Markdown.
+//! Adapter for Crawl4AI, a self-hosted browser that returns Markdown.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -7,12 +7,12 @@ use super::ports::{Page, PageReader, text_of};
 use super::{Remote, failed};
 use crate::tools::ToolError;
 
-/// Where it is if nobody says.
+/// Default base URL.
 pub(super) const BASE: &str = "http://localhost:11235";
-/// How it may find a page's main text.
+/// Content filters that the server supports.
 pub(super) const FILTERS: &[&str] = &["fit", "raw", "bm25", "llm"];
 
-/// A Crawl4AI server.
+/// Client of a Crawl4AI server.
 #[derive(Debug)]
 pub(super) struct Crawl4Ai {
     pub(super) remote: Remote,

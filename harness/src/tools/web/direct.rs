@@ -1,4 +1,5 @@
-//! Reads pages itself, with no provider in between: hop by hop, each address judged as it is connected to.
+//! Fetches pages without a provider. Redirects are followed one at a time, and each address is
+//! checked when the connection is made.
 
 use std::time::Duration;
 
@@ -12,23 +13,23 @@ use super::{failed, readable};
 use crate::net::{Forbidden, GuardedClient, forbidden};
 use crate::tools::ToolError;
 
-/// How many redirects are followed.
-const MOST_HOPS: usize = 5;
-/// The most that is read of a page, in bytes.
-const LONGEST_PAGE: usize = 5 << 20;
+/// Maximum number of redirects.
+const MAX_REDIRECTS: usize = 5;
+/// Maximum number of bytes read of a page.
+const MAX_PAGE_BYTES: usize = 5 << 20;
 
-/// Reads pages over a guarded client.
+/// Fetches pages with a guarded client.
 #[derive(Debug)]
 pub(super) struct Direct {
     pub(super) client: GuardedClient,
-    /// How long a page may take with all its redirects.
+    /// Time limit of a page, including all redirects.
     pub(super) limit: Duration,
 }
 
 #[async_trait]
 impl PageReader for Direct {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
-        let url = self.client.read(url).map_err(refused)?;
+        let url = self.client.read(url).map_err(address_error)?;
         let fetched = tokio::time::timeout(self.limit, self.follow(url)).await;
         let (url, kind, body) = fetched.map_err(|_| {
             failed(format_args!(
@@ -59,20 +60,21 @@ impl PageReader for Direct {
 }
 
 impl Direct {
-    /// Goes where `url` leads: the address in the end, its content type, and what is there.
+    /// Fetches `url` and follows redirects. Returns the final address, its content type and the
+    /// body.
     async fn follow(&self, mut url: Url) -> Result<(Url, String, Vec<u8>), ToolError> {
-        for _ in 0..=MOST_HOPS {
+        for _ in 0..=MAX_REDIRECTS {
             let request = self
                 .client
                 .request(Method::GET, url.clone())
-                .map_err(refused)?;
+                .map_err(address_error)?;
             let accepted =
                 "text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.8,*/*;q=0.5";
             let response = request
                 .header(ACCEPT, accepted)
                 .send()
                 .await
-                .map_err(|error| lost(&error))?;
+                .map_err(|error| transport_error(&error))?;
             let Some(next) = next_of(&response, &url) else {
                 return Ok((url, type_of(&response), body_of(response).await?));
             };
@@ -80,12 +82,13 @@ impl Direct {
                 next.ok_or_else(|| failed("the page redirects to an address that cannot be read"))?;
         }
         Err(failed(format_args!(
-            "the page redirects more than {MOST_HOPS} times"
+            "the page redirects more than {MAX_REDIRECTS} times"
         )))
     }
 }
 
-/// Where a redirect leads, if the response is one; nowhere if that is no address.
+/// Returns the target of a redirect: `None` if the response is not a redirect, `Some(None)` if the
+/// target is not a valid address.
 fn next_of(response: &Response, url: &Url) -> Option<Option<Url>> {
     let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     let to = response.headers().get(LOCATION).filter(|_| redirects)?;
@@ -101,27 +104,30 @@ fn type_of(response: &Response) -> String {
         .to_ascii_lowercase()
 }
 
-/// The body, or as much of it as is read.
+/// Reads the body up to the size limit.
 async fn body_of(mut response: Response) -> Result<Vec<u8>, ToolError> {
     let status = response.status();
     if status != StatusCode::OK && status != StatusCode::NON_AUTHORITATIVE_INFORMATION {
         return Err(failed(format_args!("the page answered {status}")));
     }
     let mut body = Vec::new();
-    while body.len() < LONGEST_PAGE
-        && let Some(piece) = response.chunk().await.map_err(|error| lost(&error))?
+    while body.len() < MAX_PAGE_BYTES
+        && let Some(piece) = response
+            .chunk()
+            .await
+            .map_err(|error| transport_error(&error))?
     {
         body.extend_from_slice(&piece);
     }
-    body.truncate(LONGEST_PAGE);
+    body.truncate(MAX_PAGE_BYTES);
     Ok(body)
 }
 
-fn refused(why: Forbidden) -> ToolError {
+fn address_error(why: Forbidden) -> ToolError {
     failed(format_args!("this address cannot be read: {why}"))
 }
 
-fn lost(error: &reqwest::Error) -> ToolError {
+fn transport_error(error: &reqwest::Error) -> ToolError {
     match forbidden(error) {
         Some(why) => failed(format_args!("this address cannot be read: {why}")),
         None if error.is_connect() => failed("the page's server cannot be reached"),
@@ -129,7 +135,7 @@ fn lost(error: &reqwest::Error) -> ToolError {
     }
 }
 
-/// What a body can be read as.
+/// Kind of content that a body can be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Page,
@@ -168,7 +174,7 @@ impl Kind {
     }
 }
 
-/// What a text without a title is called: its file's name, or its host.
+/// Returns a title for a text that has none: its file name or its host.
 fn name_of(url: &Url) -> String {
     let last = url
         .path_segments()

@@ -1,4 +1,4 @@
-//! Reading pages over real sockets, with names that a test resolves.
+//! Tests of direct fetches over real sockets, with host names that the test resolves.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use super::super::tests::{Fake, Reply};
 use super::*;
 use crate::net::{Egress, Lookup, Ports};
 
-/// Knows `*.test` and nobody else.
+/// Resolver that knows only `*.test`.
 #[derive(Debug)]
-struct Names;
+struct TestResolver;
 
 #[async_trait]
-impl Lookup for Names {
+impl Lookup for TestResolver {
     async fn lookup(&self, host: &str) -> Vec<IpAddr> {
         if host.ends_with(".test") {
             vec![[127, 0, 0, 1].into()]
@@ -22,7 +22,7 @@ impl Lookup for Names {
     }
 }
 
-/// A reader that trusts `page.test`, and no other name of this machine.
+/// Reader that may connect to this machine as `page.test` only.
 fn reader() -> Direct {
     let egress = Egress {
         allow_private: false,
@@ -30,7 +30,7 @@ fn reader() -> Direct {
         ports: Ports::Web,
     };
     Direct {
-        client: GuardedClient::new(egress, Arc::new(Names), |client| client).unwrap(),
+        client: GuardedClient::new(egress, Arc::new(TestResolver), |client| client).unwrap(),
         limit: Duration::from_secs(60),
     }
 }
@@ -43,7 +43,7 @@ async fn read(fake: &Fake, path: &str) -> Result<Page, String> {
 }
 
 #[tokio::test]
-async fn pages_texts_and_data_are_read_as_what_they_are() {
+async fn pages_texts_and_data_are_read_by_type() {
     let html = "<title>Deer</title><body><p>Deer live in <em>woods</em>.";
     let fake = Fake::start([
         Reply::new(200, "text/html; charset=utf-8", html),
@@ -70,7 +70,7 @@ async fn pages_texts_and_data_are_read_as_what_they_are() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_said() {
+async fn unreadable_content_is_an_error() {
     let fake = Fake::start([
         Reply::new(404, "text/html", "gone"),
         Reply::new(200, "application/pdf", "%PDF-1.7"),
@@ -104,7 +104,7 @@ async fn what_cannot_be_read_is_said() {
 }
 
 #[tokio::test]
-async fn redirects_are_followed_where_they_may_lead_and_no_further() {
+async fn redirects_follow_permitted_addresses_only() {
     let fake = Fake::start([
         Reply::redirect("/next?a=b"),
         Reply::new(200, "text/plain", "there"),
@@ -115,9 +115,9 @@ async fn redirects_are_followed_where_they_may_lead_and_no_further() {
         Ok("there".to_owned())
     );
     assert!(
-        fake.heard()[1].head.starts_with("GET /next?a=b "),
+        fake.requests()[1].head.starts_with("GET /next?a=b "),
         "{:?}",
-        fake.heard()
+        fake.requests()
     );
 
     let secret = Fake::start([Reply::new(200, "text/plain", "secret")]).await;
@@ -129,7 +129,7 @@ async fn redirects_are_followed_where_they_may_lead_and_no_further() {
         format!("http://0x7f.1:{port}/"),
         format!("http://[::1]:{port}/"),
         format!("http://[::ffff:127.0.0.1]:{port}/"),
-        // Its name is known, and leads home.
+        // The name resolves, but to the loopback address.
         format!("http://other.test:{port}/"),
         format!("//other.test:{port}/"),
         format!("http://ann@page.test:{port}/"),
@@ -142,7 +142,7 @@ async fn redirects_are_followed_where_they_may_lead_and_no_further() {
         let error = read(&fake, "/").await.unwrap_err();
         assert!(error.contains("cannot be read"), "{to}: {error}");
     }
-    assert!(secret.heard().is_empty());
+    assert!(secret.requests().is_empty());
 
     let circle = Fake::start([Reply::redirect("/")]).await;
     assert!(
@@ -151,19 +151,19 @@ async fn redirects_are_followed_where_they_may_lead_and_no_further() {
             .unwrap_err()
             .contains("more than 5 times")
     );
-    assert_eq!(circle.heard().len(), 6);
+    assert_eq!(circle.requests().len(), 6);
 }
 
 #[tokio::test]
-async fn a_page_that_never_ends_is_cut_and_one_that_never_comes_is_given_up() {
+async fn endless_page_is_cut_and_silent_server_times_out() {
     let fake = Fake::start([
-        Reply::new(200, "text/plain", "x".repeat(LONGEST_PAGE + 9_999)),
-        Reply::silence(),
+        Reply::new(200, "text/plain", "x".repeat(MAX_PAGE_BYTES + 9_999)),
+        Reply::unresponsive(),
     ])
     .await;
     assert_eq!(
         read(&fake, "/").await.map(|page| page.text.len()),
-        Ok(LONGEST_PAGE)
+        Ok(MAX_PAGE_BYTES)
     );
     let hasty = Direct {
         limit: Duration::from_millis(50),

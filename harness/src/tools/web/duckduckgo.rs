@@ -1,4 +1,4 @@
-//! DuckDuckGo's plain result page, which needs no key.
+//! Adapter for DuckDuckGo's plain HTML result page, which needs no key.
 
 use async_trait::async_trait;
 use dom_query::Document;
@@ -10,22 +10,22 @@ use super::ports::{Hit, PageFinder, Query};
 use super::{Remote, failed, tree};
 use crate::tools::ToolError;
 
-/// Its server of plain pages.
+/// Default base URL of the HTML search.
 pub(super) const BASE: &str = "https://html.duckduckgo.com";
-/// The most results of one page.
-pub(super) const MOST: usize = 30;
+/// Maximum number of results of one page.
+pub(super) const MAX_RESULTS: usize = 30;
 
-/// DuckDuckGo's search.
+/// Client of DuckDuckGo's HTML search.
 #[derive(Debug)]
 pub(super) struct DuckDuckGo {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
     /// Country and language, such as `us-en`; `wt-wt` for none.
     pub(super) region: String,
     pub(super) safe: Safe,
 }
 
-/// What is kept out of results.
+/// Safe search level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Safe {
     On,
@@ -34,7 +34,7 @@ pub(super) enum Safe {
 }
 
 impl Safe {
-    /// Reads `on`, `moderate` or `off`.
+    /// Parses `on`, `moderate` or `off`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "on" => Some(Self::On),
@@ -44,7 +44,7 @@ impl Safe {
         }
     }
 
-    fn of_pages(self) -> &'static str {
+    fn for_pages(self) -> &'static str {
         match self {
             Self::On => "1",
             Self::Moderate => "-1",
@@ -52,8 +52,8 @@ impl Safe {
         }
     }
 
-    /// As the search of pictures understands it.
-    pub(super) fn of_pictures(self) -> &'static str {
+    /// Returns the parameter value of the image search.
+    pub(super) fn for_images(self) -> &'static str {
         match self {
             Self::On | Self::Moderate => "1",
             Self::Off => "-1",
@@ -64,14 +64,14 @@ impl Safe {
 #[async_trait]
 impl PageFinder for DuckDuckGo {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let most = query
-            .most
-            .map_or(self.most, |most| most.clamp(1, self.most));
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.clamp(1, self.max_results)
+        });
         let form = form(&[
             ("q", &query.text),
             ("b", ""),
             ("kl", &self.region),
-            ("kp", self.safe.of_pages()),
+            ("kp", self.safe.for_pages()),
         ]);
         let request = self
             .remote
@@ -79,25 +79,25 @@ impl PageFinder for DuckDuckGo {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form);
         let answer = self.remote.ask(request).await?;
-        // It says so in this way that it takes the caller for a robot.
+        // DuckDuckGo uses this status if it takes the caller for a robot.
         if answer.status == StatusCode::ACCEPTED {
             return Err(failed(
                 "DuckDuckGo answers no more searches for a while; try again later",
             ));
         }
-        tree::with(
+        tree::parse_with(
             String::from_utf8_lossy(&answer.body).into_owned(),
-            move |page| hits_of(&page, most),
+            move |page| hits_of(&page, max_results),
         )
         .await
     }
 }
 
-/// Reads the first results of a page. Advertisements are left out.
-fn hits_of(page: &Document, most: usize) -> Vec<Hit> {
+/// Parses the first results of a result page. Advertisements are skipped.
+fn hits_of(page: &Document, max_results: usize) -> Vec<Hit> {
     let mut hits: Vec<Hit> = Vec::new();
     for result in page.select("div.result, div.web-result").iter() {
-        if hits.len() >= most {
+        if hits.len() >= max_results {
             break;
         }
         let link = result.select("a.result__a");
@@ -118,7 +118,8 @@ fn hits_of(page: &Document, most: usize) -> Vec<Hit> {
     hits
 }
 
-/// Where a result leads: itself, or what it says behind a detour; nowhere for an advertisement.
+/// Returns the address of a result, with DuckDuckGo's redirect link resolved; `None` for an
+/// advertisement.
 fn target(href: &str) -> Option<String> {
     let base = Url::parse(BASE).ok()?;
     let url = base.join(href).ok()?;
@@ -141,7 +142,7 @@ fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The fields as a form writes them.
+/// Encodes the fields as a form body.
 fn form(fields: &[(&str, &str)]) -> String {
     let url = Url::parse_with_params(BASE, fields);
     url.ok()
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_read_and_advertisements_are_not() {
+    fn results_are_parsed_without_advertisements() {
         let page = r#"<div class="results">
             <div class="result results_links result--ad"><h2><a class="result__a" href="https://duckduckgo.com/y.js?ad_domain=x">Ad</a></h2></div>
             <div class="result results_links web-result"><h2><a class="result__a" href="//duckduckgo.com/l/?uddg=https%3A%2F%2Fa.test%2F%3Fx%3D1%26y&amp;rut=9">Of  <b>deer</b></a></h2>

@@ -1,35 +1,35 @@
-//! DuckDuckGo's search for pictures: first a token, then the list.
+//! Adapter for DuckDuckGo's image search: the first request gets a token, the second the results.
 
 use async_trait::async_trait;
 use reqwest::header::REFERER;
 use serde_json::Map;
 
 use super::duckduckgo::Safe;
-use super::ports::{Picture, PictureFinder, Query, items, text_of};
+use super::ports::{ImageFinder, ImageHit, Query, items, text_of};
 use super::{Remote, failed};
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://duckduckgo.com";
-/// The most pictures of one page.
-pub(super) const MOST: usize = 100;
+/// Maximum number of images of one page.
+pub(super) const MAX_RESULTS: usize = 100;
 
-/// DuckDuckGo's search for pictures.
+/// Client of DuckDuckGo's image search.
 #[derive(Debug)]
 pub(super) struct DuckDuckGoImages {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
     /// Country and language, such as `us-en`; `wt-wt` for none.
     pub(super) region: String,
     pub(super) safe: Safe,
 }
 
 #[async_trait]
-impl PictureFinder for DuckDuckGoImages {
-    async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError> {
-        let most = query
-            .most
-            .map_or(self.most, |most| most.clamp(1, self.most));
+impl ImageFinder for DuckDuckGoImages {
+    async fn find_images(&self, query: &Query) -> Result<Vec<ImageHit>, ToolError> {
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.clamp(1, self.max_results)
+        });
         let page = self
             .remote
             .ask(self.remote.get("/").query(&[("q", &query.text)]))
@@ -45,7 +45,7 @@ impl PictureFinder for DuckDuckGoImages {
             ("l", &self.region),
             ("vqd", token),
             ("f", &filters),
-            ("p", self.safe.of_pictures()),
+            ("p", self.safe.for_images()),
         ];
         let request = self
             .remote
@@ -53,20 +53,20 @@ impl PictureFinder for DuckDuckGoImages {
             .query(&asked)
             .header(REFERER, format!("{}/", self.remote.base()));
         let answer = self.remote.json(request).await?;
-        let pictures = items(&answer["results"]).map(|item| Picture {
+        let images = items(&answer["results"]).map(|item| ImageHit {
             title: text_of(item, "title"),
             image_url: text_of(item, "image"),
             thumbnail_url: text_of(item, "thumbnail"),
             more: Map::new(),
         });
-        Ok(pictures
-            .filter(|picture| !picture.image_url.is_empty())
-            .take(most)
+        Ok(images
+            .filter(|image| !image.image_url.is_empty())
+            .take(max_results)
             .collect())
     }
 }
 
-/// The token of a result page, however it is quoted there.
+/// Extracts the token of a result page, in any quoting.
 fn token_in(page: &str) -> Option<&str> {
     let rest = page.split_once("vqd=")?.1.trim_start_matches(['"', '\'']);
     let end = rest
@@ -75,7 +75,8 @@ fn token_in(page: &str) -> Option<&str> {
     Some(&rest[..end]).filter(|token| !token.is_empty())
 }
 
-/// Time, size, colour, kind, form and licence; empty where any is fine.
+/// Encodes the filters for time, size, colour, type, layout and licence; empty where there is no
+/// filter.
 fn filters(query: &Query) -> String {
     let filter = |name: &str, value: &Option<String>| {
         let value: String = value
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_found_and_filters_written() {
+    fn token_is_extracted_and_filters_are_encoded() {
         for page in ["x vqd=\"4-12\" y", "x&vqd=4-12&y", "vqd='4-12'", "vqd=4-12"] {
             assert_eq!(token_in(page), Some("4-12"), "{page}");
         }

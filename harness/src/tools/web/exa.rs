@@ -1,4 +1,4 @@
-//! Exa: search by meaning, and contents.
+//! Adapter for Exa: semantic search and page contents.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -7,27 +7,27 @@ use super::ports::{Hit, Page, PageFinder, PageReader, Query, items, text_of};
 use super::{Remote, failed};
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://api.exa.ai";
-/// How much of a page is asked for, in characters.
-const MOST_TEXT: usize = 4_096;
+/// Maximum length of a page's text, in characters.
+const MAX_TEXT_CHARS: usize = 4_096;
 
-/// Exa's API.
+/// Client of Exa's API.
 #[derive(Debug)]
 pub(super) struct Exa {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
     /// `auto`, `neural` or `keyword`.
     pub(super) kind: String,
-    /// The longest extract, in characters.
-    pub(super) most_chars: usize,
+    /// Maximum length of an extract, in characters.
+    pub(super) max_chars: usize,
 }
 
 #[async_trait]
 impl PageFinder for Exa {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let contents = json!({ "highlights": { "maxCharacters": self.most_chars } });
-        let body = json!({ "query": query.text, "type": self.kind, "numResults": self.most, "contents": contents });
+        let contents = json!({ "highlights": { "maxCharacters": self.max_chars } });
+        let body = json!({ "query": query.text, "type": self.kind, "numResults": self.max_results, "contents": contents });
         let answer = self
             .remote
             .json(self.remote.post("/search").json(&body))
@@ -44,14 +44,14 @@ impl PageFinder for Exa {
                 ..Hit::read(item, "url", "")?
             })
         });
-        Ok(hits.take(self.most).collect())
+        Ok(hits.take(self.max_results).collect())
     }
 }
 
 #[async_trait]
 impl PageReader for Exa {
     async fn read(&self, url: &str) -> Result<Page, ToolError> {
-        let body = json!({ "urls": [url], "text": { "maxCharacters": MOST_TEXT } });
+        let body = json!({ "urls": [url], "text": { "maxCharacters": MAX_TEXT_CHARS } });
         let answer = self
             .remote
             .json(self.remote.post("/contents").json(&body))

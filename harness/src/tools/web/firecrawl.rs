@@ -1,4 +1,4 @@
-//! Firecrawl, and fastCRW, which speaks as Firecrawl does.
+//! Adapter for Firecrawl, and for fastCRW, which has the same API.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -7,17 +7,17 @@ use super::ports::{Hit, Page, PageFinder, PageReader, Query, items, text_of};
 use super::{Remote, failed};
 use crate::tools::ToolError;
 
-/// Firecrawl's server.
+/// Default base URL of Firecrawl.
 pub(super) const BASE: &str = "https://api.firecrawl.dev";
-/// fastCRW's server.
+/// Default base URL of fastCRW.
 pub(super) const FASTCRW_BASE: &str = "https://fastcrw.com/api";
 
-/// Firecrawl's API.
+/// Client of Firecrawl's API.
 #[derive(Debug)]
 pub(super) struct Firecrawl {
     pub(super) remote: Remote,
-    pub(super) most: usize,
-    /// What its paths begin with.
+    pub(super) max_results: usize,
+    /// API version, the first segment of each path.
     pub(super) version: &'static str,
 }
 
@@ -47,11 +47,16 @@ impl Firecrawl {
 #[async_trait]
 impl PageFinder for Firecrawl {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let most = query.most.map_or(self.most, |most| most.min(self.most));
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.min(self.max_results)
+        });
         let answer = self
-            .ask("search", &json!({ "query": query.text, "limit": most }))
+            .ask(
+                "search",
+                &json!({ "query": query.text, "limit": max_results }),
+            )
             .await?;
-        // Its first version gives the list itself.
+        // Version 1 returns the list without a wrapper object.
         let found = if answer["data"].is_array() {
             &answer["data"]
         } else {
@@ -59,7 +64,7 @@ impl PageFinder for Firecrawl {
         };
         Ok(items(found)
             .filter_map(|item| Hit::read(item, "url", "description"))
-            .take(most)
+            .take(max_results)
             .collect())
     }
 }

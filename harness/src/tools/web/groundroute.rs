@@ -1,4 +1,4 @@
-//! GroundRoute: one address before several search engines.
+//! Adapter for GroundRoute, an API in front of several search engines.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -7,16 +7,16 @@ use super::ports::{Hit, Page, PageFinder, PageReader, Query, items, text_of};
 use super::{Remote, failed};
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://api.groundroute.ai";
-/// The most results that it gives.
-pub(super) const MOST: usize = 50;
+/// Maximum number of results per search.
+pub(super) const MAX_RESULTS: usize = 50;
 
-/// GroundRoute's API.
+/// Client of GroundRoute's API.
 #[derive(Debug)]
 pub(super) struct GroundRoute {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
 }
 
 impl GroundRoute {
@@ -27,7 +27,7 @@ impl GroundRoute {
     }
 }
 
-/// The text of a result, which has one of two names.
+/// Returns the text of a result, which is in one of two fields.
 fn text(item: &Value) -> String {
     ["snippet", "content"]
         .iter()
@@ -39,9 +39,11 @@ fn text(item: &Value) -> String {
 #[async_trait]
 impl PageFinder for GroundRoute {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let most = query.most.map_or(self.most, |most| most.clamp(1, MOST));
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.clamp(1, MAX_RESULTS)
+        });
         let answer = self
-            .ask(&json!({ "query": query.text, "max_results": most }))
+            .ask(&json!({ "query": query.text, "max_results": max_results }))
             .await?;
         let hits = items(&answer["results"]).filter_map(|item| {
             let mut hit = Hit {
@@ -54,7 +56,7 @@ impl PageFinder for GroundRoute {
             );
             Some(hit)
         });
-        Ok(hits.take(most).collect())
+        Ok(hits.take(max_results).collect())
     }
 }
 

@@ -1,4 +1,4 @@
-//! `image_search`: pictures of something.
+//! `image_search`: searches the web for images.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -8,26 +8,26 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::ports::{Picture, PictureFinder, Query};
-use super::web_search::{Form, nothing, pretty, usable};
+use super::ports::{ImageFinder, ImageHit, Query};
+use super::web_search::{Form, no_results, pretty, usable};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name.
+/// Name of the tool.
 pub const IMAGE_SEARCH: &str = "image_search";
 
-/// What the addresses are good for.
+/// Explanation of the addresses in a result.
 const HINT: &str = "image_url is the picture itself: download it to use it as a reference or to show it. thumbnail_url is a small copy.";
 
-/// Searches pictures.
+/// Searches for images.
 #[derive(Debug)]
 pub(super) struct ImageSearch<A> {
-    finder: Arc<dyn PictureFinder>,
+    finder: Arc<dyn ImageFinder>,
     form: Form,
     arguments: PhantomData<fn(A)>,
 }
 
 impl<A> ImageSearch<A> {
-    pub(super) fn new(finder: Arc<dyn PictureFinder>, form: Form) -> Self {
+    pub(super) fn new(finder: Arc<dyn ImageFinder>, form: Form) -> Self {
         Self {
             finder,
             form,
@@ -71,7 +71,7 @@ impl From<ImageArgs> for Query {
     fn from(args: ImageArgs) -> Self {
         Self {
             text: args.query,
-            most: args.max_results,
+            max_results: args.max_results,
             ..Self::default()
         }
     }
@@ -88,7 +88,7 @@ impl From<FilteredImageArgs> for Query {
         } = args;
         Self {
             text: query,
-            most: max_results,
+            max_results,
             size,
             kind: type_image,
             layout,
@@ -114,28 +114,28 @@ impl<A: Into<Query> + DeserializeOwned + JsonSchema + Send + 'static> Tool for I
 
     async fn call(&self, args: A, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let query = usable(args.into())?;
-        let pictures = self.finder.find_pictures(&query).await?;
+        let images = self.finder.find_images(&query).await?;
         Ok(ToolOutput::text(pretty(&rendered(
-            &query, pictures, self.form,
+            &query, images, self.form,
         ))))
     }
 }
 
-fn rendered(query: &Query, pictures: Vec<Picture>, form: Form) -> Value {
-    let items = pictures.into_iter().map(|picture| {
-        let mut item = json!({ "title": picture.title, "image_url": picture.image_url });
+fn rendered(query: &Query, images: Vec<ImageHit>, form: Form) -> Value {
+    let items = images.into_iter().map(|image| {
+        let mut item = json!({ "title": image.title, "image_url": image.image_url });
         if let Some(fields) = item.as_object_mut() {
-            if !picture.thumbnail_url.is_empty() {
-                fields.insert("thumbnail_url".to_owned(), picture.thumbnail_url.into());
+            if !image.thumbnail_url.is_empty() {
+                fields.insert("thumbnail_url".to_owned(), image.thumbnail_url.into());
             }
-            fields.extend(picture.more);
+            fields.extend(image.more);
         }
         item
     });
     let items: Vec<Value> = items.collect();
     match form {
         Form::List => Value::Array(items),
-        Form::Object if items.is_empty() => nothing(query),
+        Form::Object if items.is_empty() => no_results(query),
         Form::Object => {
             json!({ "query": query.text, "total_results": items.len(), "results": items, "usage_hint": HINT })
         }

@@ -1,24 +1,24 @@
-//! BytePlus InfoQuest: search, pictures, and a reader of its own address.
+//! Adapter for BytePlus InfoQuest: search, image search, and a page reader with its own address.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::ports::{
-    Hit, Page, PageFinder, PageReader, Picture, PictureFinder, Query, items, text_of,
+    Hit, ImageFinder, ImageHit, Page, PageFinder, PageReader, Query, items, text_of,
 };
 use super::{Remote, failed, readable};
 use crate::tools::ToolError;
 
-/// The server that searches.
+/// Default base URL of the search.
 pub(super) const SEARCH_BASE: &str = "https://search.infoquest.bytepluses.com";
-/// The server that reads pages.
+/// Default base URL of the page reader.
 pub(super) const READER_BASE: &str = "https://reader.infoquest.bytepluses.com";
 
-/// InfoQuest's API.
+/// Client of InfoQuest's API.
 #[derive(Debug)]
 pub(super) struct InfoQuest {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
     /// Further fields of each request, as configured.
     pub(super) options: Map<String, Value>,
 }
@@ -38,7 +38,7 @@ impl InfoQuest {
     }
 }
 
-/// The lists called `name` of an answer, which nests them below its results.
+/// Returns the lists called `name` of a response, which are nested below its results.
 fn lists<'a>(answer: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value> {
     let results =
         items(&answer["search_result"]["results"]).map(|result| &result["content"]["results"]);
@@ -49,40 +49,42 @@ fn lists<'a>(answer: &'a Value, name: &'a str) -> impl Iterator<Item = &'a Value
 impl PageFinder for InfoQuest {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let answer = self.search(query, Value::Null).await?;
-        let news = items(&answer["search_result"]["results"])
+        let top_stories = items(&answer["search_result"]["results"])
             .flat_map(|result| items(&result["content"]["results"]["top_stories"]["items"]));
         let mut hits: Vec<Hit> = Vec::new();
         for hit in lists(&answer, "organic")
-            .chain(news)
+            .chain(top_stories)
             .filter_map(|item| Hit::read(item, "url", "desc"))
         {
             if hits.iter().all(|known| known.url != hit.url) {
                 hits.push(hit);
             }
         }
-        hits.truncate(query.most.map_or(self.most, |most| most.min(self.most)));
+        hits.truncate(query.max_results.map_or(self.max_results, |max_results| {
+            max_results.min(self.max_results)
+        }));
         Ok(hits)
     }
 }
 
 #[async_trait]
-impl PictureFinder for InfoQuest {
-    async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError> {
+impl ImageFinder for InfoQuest {
+    async fn find_images(&self, query: &Query) -> Result<Vec<ImageHit>, ToolError> {
         let answer = self
             .search(query, json!({ "search_type": "Images" }))
             .await?;
-        let pictures = lists(&answer, "images_results").map(|item| Picture {
+        let images = lists(&answer, "images_results").map(|item| ImageHit {
             title: text_of(item, "title"),
             image_url: text_of(item, "original"),
             thumbnail_url: text_of(item, "thumbnail"),
             more: Map::new(),
         });
-        let most = query
-            .most
-            .map_or(self.most, |most| most.clamp(1, self.most));
-        Ok(pictures
-            .filter(|picture| !picture.image_url.is_empty())
-            .take(most)
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.clamp(1, self.max_results)
+        });
+        Ok(images
+            .filter(|image| !image.image_url.is_empty())
+            .take(max_results)
             .collect())
     }
 }
@@ -95,11 +97,11 @@ impl PageReader for InfoQuest {
             body.extend(self.options.clone());
         }
         let answer = self.remote.ask(self.remote.post("/").json(&body)).await?;
-        // The page in a field, or the page alone.
+        // The response is either an object with the page in a field or the page itself.
         let html = match serde_json::from_slice::<Value>(&answer.body) {
-            Ok(said) => ["reader_result", "content"]
+            Ok(response) => ["reader_result", "content"]
                 .iter()
-                .map(|key| text_of(&said, key))
+                .map(|key| text_of(&response, key))
                 .find(|html| !html.is_empty())
                 .unwrap_or_default(),
             Err(_) => String::from_utf8_lossy(&answer.body).into_owned(),

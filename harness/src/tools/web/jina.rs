@@ -1,4 +1,4 @@
-//! Jina's reader: it renders a page, and its main text is found here.
+//! Adapter for Jina's reader, which renders a page; its main text is extracted here.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -8,14 +8,14 @@ use super::ports::{Page, PageReader};
 use super::{Remote, failed, readable};
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://r.jina.ai";
 
-/// Jina's API.
+/// Client of Jina's API.
 #[derive(Debug)]
 pub(super) struct Jina {
     pub(super) remote: Remote,
-    /// How long it may render, in seconds.
+    /// Time limit for rendering, in seconds.
     pub(super) seconds: u64,
 }
 

@@ -1,16 +1,16 @@
-//! Which provider an entry of `tools[]` names, and what it wants of it. Pure.
+//! Maps the `use` of a `tools[]` entry to its provider and its role. Pure.
 
 use super::image_search::IMAGE_SEARCH;
 use super::web_fetch::WEB_FETCH;
 use super::web_search::WEB_SEARCH;
 
-/// Whom a tool asks.
+/// Provider of a web tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Provider {
     Brave,
     Browserless,
     Crawl4Ai,
-    /// The page itself.
+    /// Fetches the page without a provider.
     Direct,
     DuckDuckGo,
     Exa,
@@ -24,7 +24,7 @@ pub(super) enum Provider {
     Tavily,
 }
 
-/// What it asks for.
+/// Role of a web tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Search,
@@ -43,7 +43,7 @@ const PROVIDERS: &[(&str, Provider)] = &[
     ("fastcrw", Provider::FastCrw),
     ("firecrawl", Provider::Firecrawl),
     ("groundroute", Provider::GroundRoute),
-    // DeerFlow's image search asks DuckDuckGo.
+    // In DeerFlow, the image search without a provider uses DuckDuckGo.
     ("image_search", Provider::DuckDuckGo),
     ("infoquest", Provider::InfoQuest),
     ("jina_ai", Provider::Jina),
@@ -59,7 +59,8 @@ const ROLES: &[(&str, Role)] = &[
     (IMAGE_SEARCH, Role::Images),
 ];
 
-/// Reads a kind (`tavily.web_search`) or an older class path (`deerflow.community.tavily.tools:web_search_tool`).
+/// Parses a kind (`tavily.web_search`) or an older class path
+/// (`deerflow.community.tavily.tools:web_search_tool`).
 pub(super) fn parse(implementation: &str) -> Option<(Provider, Role)> {
     let (provider, tool) = match implementation.split_once("community.") {
         Some((_, path)) => {
@@ -73,7 +74,7 @@ pub(super) fn parse(implementation: &str) -> Option<(Provider, Role)> {
     Some((*provider, *role))
 }
 
-/// The name of the web tool that an entry's `use` stands for, if it stands for one.
+/// Returns the name of the web tool that an entry's `use` selects, if it selects one.
 pub fn name_of(implementation: &str) -> Option<&'static str> {
     let (_, role) = parse(implementation)?;
     ROLES

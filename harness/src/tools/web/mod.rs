@@ -1,10 +1,12 @@
 //! Tools that search and read the web, one provider per file.
 //!
-//! An entry of `tools[]` names a provider and what is wanted of it (`kinds`). The three tools say what a model reads
-//! (`web_search`, `web_fetch`, `image_search`); a provider answers one of the three ports of `ports`, through a `Remote`
-//! that bounds time, size and tries. Pages become Markdown in `readable`.
+//! An entry of `tools[]` selects a provider and its role (`kinds`). Three tools define what a model
+//! reads (`web_search`, `web_fetch`, `image_search`); a provider implements one of the three ports
+//! in `ports`, with a `Remote` that limits time, response size and retries. `readable` converts
+//! pages to Markdown.
 //!
-//! To add a provider: a file that implements a port and is made from `Settings`, a row in `kinds.rs`, an arm in `kit.rs`.
+//! To add a provider: a file that implements a port, a row in `kinds.rs`, a constructor in
+//! `providers.rs` that reads `Settings`, and an arm in `factory.rs`.
 
 mod brave;
 mod browserless;
@@ -14,14 +16,15 @@ mod direct;
 mod duckduckgo;
 mod duckduckgo_images;
 mod exa;
+mod factory;
 mod firecrawl;
 mod groundroute;
 mod image_search;
 mod infoquest;
 mod jina;
 mod kinds;
-mod kit;
 mod ports;
+mod providers;
 mod readable;
 mod remote;
 mod searxng;
@@ -32,10 +35,10 @@ mod tree;
 mod web_fetch;
 mod web_search;
 
+pub use factory::{InvalidWebTool, Variables, WebToolFactory};
 pub use image_search::IMAGE_SEARCH;
 pub use kinds::name_of;
-pub use kit::{BadTool, Variables, WebKit};
-pub use remote::Patience;
+pub use remote::RetryBudget;
 pub use web_fetch::WEB_FETCH;
 pub use web_search::WEB_SEARCH;
 
@@ -44,7 +47,7 @@ use settings::Settings;
 
 use super::ToolError;
 
-/// The text of a failure, for the model.
+/// Creates an error that the model reads.
 fn failed(why: impl std::fmt::Display) -> ToolError {
     ToolError::for_model(format!("Error: {why}"))
 }

@@ -1,4 +1,4 @@
-//! What the three tools ask of a provider.
+//! Ports that providers implement for the three tools, with their data types.
 
 use std::fmt::Debug;
 
@@ -7,59 +7,59 @@ use serde_json::{Map, Value};
 
 use crate::tools::ToolError;
 
-/// A search.
+/// Search request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Query {
-    /// What is sought.
+    /// Search terms.
     pub(super) text: String,
-    /// How many results are wanted; as many as the provider is set to if nobody says.
-    pub(super) most: Option<usize>,
-    /// Of pictures: how large, of what kind and of what form they shall be.
+    /// Requested number of results; `None` for the provider's configured number.
+    pub(super) max_results: Option<usize>,
+    /// Image filters: size, type and layout.
     pub(super) size: Option<String>,
     pub(super) kind: Option<String>,
     pub(super) layout: Option<String>,
 }
 
-/// A page that was found.
+/// Page that a search returned.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Hit {
     pub(super) title: String,
     pub(super) url: String,
-    /// What the page says about it.
+    /// Extract of the page.
     pub(super) text: String,
-    /// What only this provider tells.
+    /// Further fields that only this provider returns.
     pub(super) more: Map<String, Value>,
 }
 
-/// A picture that was found.
+/// Image that a search returned.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Picture {
+pub(super) struct ImageHit {
     pub(super) title: String,
     pub(super) image_url: String,
     pub(super) thumbnail_url: String,
-    /// What only this provider tells.
+    /// Further fields that only this provider returns.
     pub(super) more: Map<String, Value>,
 }
 
-/// A page that was read.
+/// Content of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Page {
-    /// Its title; none if the text has it.
+    /// Title of the page; `None` if the text contains it.
     pub(super) title: Option<String>,
-    /// Its text in Markdown.
+    /// Text of the page in Markdown.
     pub(super) text: String,
 }
 
-/// Finds pages.
+/// Searches for pages.
 #[async_trait]
 pub(super) trait PageFinder: Send + Sync + Debug + 'static {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError>;
 }
 
-/// Finds pictures.
+/// Searches for images.
 #[async_trait]
-pub(super) trait PictureFinder: Send + Sync + Debug + 'static {
-    async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError>;
+pub(super) trait ImageFinder: Send + Sync + Debug + 'static {
+    async fn find_images(&self, query: &Query) -> Result<Vec<ImageHit>, ToolError>;
 }
 
 /// Reads pages.
@@ -68,12 +68,12 @@ pub(super) trait PageReader: Send + Sync + Debug + 'static {
     async fn read(&self, url: &str) -> Result<Page, ToolError>;
 }
 
-/// The text under `key`; nothing for anything else.
+/// Returns the text under `key`, or an empty text.
 pub(super) fn text_of(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().trim().to_owned()
 }
 
-/// The objects of a list; nothing for anything else.
+/// Iterates over the objects of a list; empty if the value is not a list.
 pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array()
         .map(Vec::as_slice)
@@ -83,7 +83,7 @@ pub(super) fn items(list: &Value) -> impl Iterator<Item = &Value> {
 }
 
 impl Hit {
-    /// Reads an item whose parts have these names; `None` without an address.
+    /// Parses an item whose fields have these names; `None` without an address.
     pub(super) fn read(item: &Value, url: &str, text: &str) -> Option<Self> {
         let hit = Self {
             title: text_of(item, "title"),

@@ -1,4 +1,5 @@
-//! One provider's HTTP: bounded in time, size and tries, with errors that a model may read.
+//! HTTP client for one provider: limits time, response size and retries, and returns errors that a
+//! model may read.
 
 use std::time::Duration;
 
@@ -10,25 +11,25 @@ use serde_json::Value;
 use super::failed;
 use crate::tools::ToolError;
 
-/// The most that is read of an answer, in bytes.
-const LONGEST_ANSWER: usize = 8 << 20;
-/// The most that is read of a refusal, in bytes.
-const LONGEST_REFUSAL: usize = 16 << 10;
-/// How much of a provider's own words goes into an error, in characters.
-const MOST_WORDS: usize = 300;
+/// Maximum size of a successful response, in bytes.
+const MAX_RESPONSE_BYTES: usize = 8 << 20;
+/// Maximum number of bytes read of an error response.
+const MAX_ERROR_BYTES: usize = 16 << 10;
+/// Maximum length of a provider's message in an error text, in characters.
+const MAX_ERROR_CHARS: usize = 300;
 
-/// When a request is made again that was refused for the moment or got lost.
+/// Retry budget for requests that fail temporarily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// How often it is made at most.
+pub struct RetryBudget {
+    /// Maximum number of attempts.
     pub tries: u32,
-    /// How long to wait after the first try; twice as long after each further one.
+    /// Delay after the first attempt; doubles after each further attempt.
     pub wait: Duration,
-    /// The longest wait that a provider may ask for.
+    /// Longest `Retry-After` that is honoured; a longer one ends the retries.
     pub longest: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryBudget {
     fn default() -> Self {
         Self {
             tries: 3,
@@ -38,37 +39,37 @@ impl Default for Patience {
     }
 }
 
-/// A provider's server.
+/// Client of a provider's server.
 #[derive(Debug, Clone)]
 pub(super) struct Remote {
-    /// What the provider is called.
+    /// Name of the provider.
     pub(super) name: &'static str,
     client: Client,
     base: String,
-    /// Sent with every request.
+    /// Headers of every request.
     headers: HeaderMap,
-    /// Kept out of what a model reads.
+    /// Key that is redacted from texts for the model.
     key: Option<SecretString>,
     limit: Duration,
-    patience: Patience,
+    retry_budget: RetryBudget,
 }
 
-/// An answer that was read whole.
+/// Response with its complete body.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ProviderResponse {
     pub(super) status: StatusCode,
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
 }
 
 impl Remote {
-    /// The server at `base`, or what is wrong with that address.
+    /// Creates a client for the server at `base`, or describes why that address is invalid.
     pub(super) fn new(
         name: &'static str,
         client: Client,
         base: &str,
         limit: Duration,
-        patience: Patience,
+        retry_budget: RetryBudget,
     ) -> Result<Self, String> {
         let usable = Url::parse(base)
             .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.query().is_none());
@@ -83,7 +84,7 @@ impl Remote {
             headers: HeaderMap::new(),
             key: None,
             limit,
-            patience,
+            retry_budget,
         })
     }
 
@@ -111,13 +112,13 @@ impl Remote {
         self
     }
 
-    /// A key that is sent otherwise, to be kept out of what a model reads.
-    pub(super) fn hiding(mut self, key: Option<SecretString>) -> Self {
+    /// Redacts a key that is sent in another part of the request.
+    pub(super) fn redacting(mut self, key: Option<SecretString>) -> Self {
         self.key = key;
         self
     }
 
-    /// The provider's address without a path.
+    /// Base URL of the provider, without a path.
     pub(super) fn base(&self) -> &str {
         &self.base
     }
@@ -137,46 +138,50 @@ impl Remote {
             .timeout(self.limit)
     }
 
-    /// Sends a request whose answer is JSON.
+    /// Sends a request and parses the response as JSON.
     pub(super) async fn json(&self, request: RequestBuilder) -> Result<Value, ToolError> {
         let answer = self.ask(request).await?;
         serde_json::from_slice(&answer.body)
             .map_err(|_| failed(format_args!("{} gave an answer that is no JSON", self.name)))
     }
 
-    /// Sends a request and reads its answer; any status but success is an error.
-    pub(super) async fn ask(&self, mut request: RequestBuilder) -> Result<Answer, ToolError> {
-        let mut wait = self.patience.wait;
-        for tries_left in (0..self.patience.tries.max(1)).rev() {
-            let again = request.try_clone().filter(|_| tries_left > 0);
+    /// Sends a request with retries and reads the response. Any status but success is an error.
+    pub(super) async fn ask(
+        &self,
+        mut request: RequestBuilder,
+    ) -> Result<ProviderResponse, ToolError> {
+        let mut wait = self.retry_budget.wait;
+        for tries_left in (0..self.retry_budget.tries.max(1)).rev() {
+            let retry = request.try_clone().filter(|_| tries_left > 0);
             let pause = match request.send().await {
                 Ok(response) => {
-                    let asked = seconds_to_wait(&response).unwrap_or(wait);
-                    // The model can do something better than to wait for long.
-                    if again.is_none()
-                        || !is_for_the_moment(response.status())
-                        || asked > self.patience.longest
+                    let delay = retry_after(&response).unwrap_or(wait);
+                    // Instead of a long wait, the error lets the model continue without this
+                    // provider.
+                    if retry.is_none()
+                        || !is_transient(response.status())
+                        || delay > self.retry_budget.longest
                     {
                         return self.read(response).await;
                     }
-                    asked
+                    delay
                 }
-                Err(error) if again.is_some() && error.is_connect() => wait,
-                Err(error) => return Err(self.lost(error)),
+                Err(error) if retry.is_some() && error.is_connect() => wait,
+                Err(error) => return Err(self.transport_error(error)),
             };
-            let Some(again) = again else { break };
+            let Some(retry) = retry else { break };
             tokio::time::sleep(pause).await;
-            (request, wait) = (again, wait * 2);
+            (request, wait) = (retry, wait * 2);
         }
         Err(failed(format_args!("{} cannot be reached", self.name)))
     }
 
-    async fn read(&self, mut response: Response) -> Result<Answer, ToolError> {
+    async fn read(&self, mut response: Response) -> Result<ProviderResponse, ToolError> {
         let status = response.status();
-        let most = if status.is_success() {
-            LONGEST_ANSWER
+        let max_bytes = if status.is_success() {
+            MAX_RESPONSE_BYTES
         } else {
-            LONGEST_REFUSAL
+            MAX_ERROR_BYTES
         };
         let content_type = response
             .headers()
@@ -185,45 +190,49 @@ impl Remote {
             .unwrap_or_default()
             .to_owned();
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.lost(error))? {
-            body.extend_from_slice(&piece);
-            if body.len() > most && status.is_success() {
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.transport_error(error))?
+        {
+            body.extend_from_slice(&chunk);
+            if body.len() > max_bytes && status.is_success() {
                 return Err(failed(format_args!(
                     "{} gave an answer longer than {} MiB",
                     self.name,
-                    most >> 20
+                    max_bytes >> 20
                 )));
             }
-            if body.len() > most {
+            if body.len() > max_bytes {
                 break;
             }
         }
         if status.is_success() {
-            Ok(Answer {
+            Ok(ProviderResponse {
                 status,
                 content_type,
                 body,
             })
         } else {
-            Err(self.refused(status, &body))
+            Err(self.status_error(status, &body))
         }
     }
 
-    fn refused(&self, status: StatusCode, body: &[u8]) -> ToolError {
-        // Cut afterwards: half of a key is no word that could be found.
-        let words: String = self
-            .without_key(&words_of(body))
+    fn status_error(&self, status: StatusCode, body: &[u8]) -> ToolError {
+        // Redacted before it is shortened, because part of a key would not be recognized.
+        let message: String = self
+            .redacted(&error_text(body))
             .chars()
-            .take(MOST_WORDS)
+            .take(MAX_ERROR_CHARS)
             .collect();
-        let colon = if words.is_empty() { "" } else { ": " };
+        let colon = if message.is_empty() { "" } else { ": " };
         failed(format_args!(
-            "{} answered {status}{colon}{words}",
+            "{} answered {status}{colon}{message}",
             self.name
         ))
     }
 
-    fn lost(&self, error: reqwest::Error) -> ToolError {
+    fn transport_error(&self, error: reqwest::Error) -> ToolError {
         if error.is_timeout() {
             return failed(format_args!(
                 "{} took longer than {} seconds",
@@ -236,24 +245,24 @@ impl Remote {
         } else {
             "broke off its answer"
         };
-        tracing::debug!(provider = self.name, error = %error.without_url(), "a web tool's request was lost");
+        tracing::debug!(provider = self.name, error = %error.without_url(), "request of a web tool failed");
         failed(format_args!("{} {what}", self.name))
     }
 
-    fn without_key(&self, words: &str) -> String {
+    fn redacted(&self, message: &str) -> String {
         match &self.key {
-            Some(key) => words.replace(key.expose_secret(), "***"),
-            None => words.to_owned(),
+            Some(key) => message.replace(key.expose_secret(), "***"),
+            None => message.to_owned(),
         }
     }
 }
 
-/// Whether the same request may succeed in a moment.
-fn is_for_the_moment(status: StatusCode) -> bool {
+/// Reports whether the same request may succeed shortly.
+fn is_transient(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || matches!(status.as_u16(), 500 | 502 | 503 | 504)
 }
 
-fn seconds_to_wait(response: &Response) -> Option<Duration> {
+fn retry_after(response: &Response) -> Option<Duration> {
     let seconds: f64 = response
         .headers()
         .get(RETRY_AFTER)?
@@ -265,11 +274,11 @@ fn seconds_to_wait(response: &Response) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// What a refusal says in words, if it says so in one of the usual places.
-fn words_of(body: &[u8]) -> String {
+/// Returns the message of an error response, if it is in one of the usual fields.
+fn error_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let words = match serde_json::from_str::<Value>(&text) {
-        Ok(said) => [
+    let message = match serde_json::from_str::<Value>(&text) {
+        Ok(parsed) => [
             "/detail/error",
             "/error/message",
             "/error/detail",
@@ -278,8 +287,9 @@ fn words_of(body: &[u8]) -> String {
             "/message",
         ]
         .iter()
-        .find_map(|place| {
-            said.pointer(place)
+        .find_map(|pointer| {
+            parsed
+                .pointer(pointer)
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         })
@@ -287,5 +297,5 @@ fn words_of(body: &[u8]) -> String {
         Err(_) if text.trim_start().starts_with('<') => String::new(),
         Err(_) => text.into_owned(),
     };
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! SearXNG: a search engine of one's own.
+//! Adapter for SearXNG, a self-hosted search engine.
 
 use async_trait::async_trait;
 
@@ -6,27 +6,27 @@ use super::Remote;
 use super::ports::{Hit, PageFinder, Query, items};
 use crate::tools::ToolError;
 
-/// Where it is if nobody says.
+/// Default base URL.
 pub(super) const BASE: &str = "http://localhost:8088";
 
-/// A SearXNG server.
+/// Client of a SearXNG server.
 #[derive(Debug)]
 pub(super) struct SearXng {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
     pub(super) language: String,
 }
 
 #[async_trait]
 impl PageFinder for SearXng {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let most = self.most.to_string();
+        let max_results = self.max_results.to_string();
         let asked = [
             ("q", &*query.text),
             ("format", "json"),
             ("language", &self.language),
             ("pageno", "1"),
-            ("limit", &most),
+            ("limit", &max_results),
         ];
         let answer = self
             .remote
@@ -34,7 +34,7 @@ impl PageFinder for SearXng {
             .await?;
         Ok(items(&answer["results"])
             .filter_map(|item| Hit::read(item, "url", "content"))
-            .take(self.most)
+            .take(self.max_results)
             .collect())
     }
 }

@@ -1,63 +1,63 @@
-//! Serper: Google's results.
+//! Adapter for Serper, which returns Google's results.
 
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
 use super::Remote;
-use super::ports::{Hit, PageFinder, Picture, PictureFinder, Query, items, text_of};
+use super::ports::{Hit, ImageFinder, ImageHit, PageFinder, Query, items, text_of};
 use crate::net::Egress;
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://google.serper.dev";
-/// The most results that it gives.
-pub(super) const MOST: usize = 10;
-/// The longest question it takes, in characters.
-const LONGEST: usize = 500;
+/// Maximum number of results per search.
+pub(super) const MAX_RESULTS: usize = 10;
+/// Maximum length of a query, in characters.
+const MAX_QUERY_CHARS: usize = 500;
 
-/// Serper's API.
+/// Client of Serper's API.
 #[derive(Debug)]
 pub(super) struct Serper {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
 }
 
 impl Serper {
     async fn ask(&self, path: &str, query: &Query) -> Result<(Value, usize), ToolError> {
-        let most = query
-            .most
-            .map_or(self.most, |most| most.clamp(1, self.most));
-        let words: String = query.text.chars().take(LONGEST).collect();
+        let max_results = query.max_results.map_or(self.max_results, |max_results| {
+            max_results.clamp(1, self.max_results)
+        });
+        let words: String = query.text.chars().take(MAX_QUERY_CHARS).collect();
         let answer = self
             .remote
             .json(
                 self.remote
                     .post(path)
-                    .json(&json!({ "q": words, "num": most })),
+                    .json(&json!({ "q": words, "num": max_results })),
             )
             .await?;
-        Ok((answer, most))
+        Ok((answer, max_results))
     }
 }
 
 #[async_trait]
 impl PageFinder for Serper {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let (answer, most) = self.ask("/search", query).await?;
+        let (answer, max_results) = self.ask("/search", query).await?;
         Ok(items(&answer["organic"])
             .filter_map(|item| Hit::read(item, "link", "snippet"))
-            .take(most)
+            .take(max_results)
             .collect())
     }
 }
 
 #[async_trait]
-impl PictureFinder for Serper {
-    async fn find_pictures(&self, query: &Query) -> Result<Vec<Picture>, ToolError> {
-        let (answer, most) = self.ask("/images", query).await?;
+impl ImageFinder for Serper {
+    async fn find_images(&self, query: &Query) -> Result<Vec<ImageHit>, ToolError> {
+        let (answer, max_results) = self.ask("/images", query).await?;
         let strict = Egress::default();
         let public = |url: &str| strict.read(url).is_ok();
-        let pictures = items(&answer["images"]).map(|item| Picture {
+        let images = items(&answer["images"]).map(|item| ImageHit {
             title: text_of(item, "title"),
             image_url: text_of(item, "imageUrl"),
             thumbnail_url: Some(text_of(item, "thumbnailUrl"))
@@ -65,9 +65,9 @@ impl PictureFinder for Serper {
                 .unwrap_or_default(),
             more: Map::new(),
         });
-        Ok(pictures
-            .filter(|picture| public(&picture.image_url))
-            .take(most)
+        Ok(images
+            .filter(|image| public(&image.image_url))
+            .take(max_results)
             .collect())
     }
 }

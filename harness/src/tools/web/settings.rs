@@ -1,4 +1,4 @@
-//! The keys of one tool entry, read with errors that name them.
+//! Reads the settings of one tool entry, with errors that name the setting.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::kit::{BadTool, Variables};
+use super::factory::{InvalidWebTool, Variables};
 use crate::config::ToolConfig;
 
-/// The longest anything may be set to take, in seconds.
-const LONGEST: f64 = 600.0;
+/// Maximum value of a duration setting, in seconds.
+const MAX_SECONDS: f64 = 600.0;
 
-/// One entry, and the environment for keys that it does not have.
+/// One entry, with the environment as fallback for missing keys.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings<'a> {
     entry: &'a ToolConfig,
@@ -24,7 +24,7 @@ impl<'a> Settings<'a> {
         Self { entry, variables }
     }
 
-    /// The key under `names`, or in `variable`.
+    /// Returns the secret under one of `names`, or else of the environment variable `variable`.
     pub(super) fn key(&self, names: &[&str], variable: &str) -> Option<SecretString> {
         let own = names.iter().find_map(|name| self.entry.extra.secret(name));
         own.or_else(|| {
@@ -35,32 +35,33 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// As [`Settings::key`], for a provider that answers nobody without one.
-    pub(super) fn required_key(&self, variable: &str) -> Result<SecretString, BadTool> {
+    /// Same as [`Settings::key`], for a provider that requires a key.
+    pub(super) fn required_key(&self, variable: &str) -> Result<SecretString, InvalidWebTool> {
         self.key(&["api_key"], variable).ok_or_else(|| {
-            self.bad(format!(
+            self.invalid(format!(
                 "it needs an `api_key`, or {variable} in the environment"
             ))
         })
     }
 
-    /// Where the provider is: `base_url`, `variable` or `usual`, and whether that was said.
-    pub(super) fn base_url(&self, variable: Option<&str>, usual: &str) -> (String, bool) {
-        let said = self
+    /// Returns the provider's base URL from `base_url`, the environment variable or `default`, and
+    /// `true` if it is not the default.
+    pub(super) fn base_url(&self, variable: Option<&str>, default: &str) -> (String, bool) {
+        let configured = self
             .text("base_url")
             .or_else(|| self.text("api_url"))
             .map(str::to_owned);
-        let said = said.or_else(|| {
+        let configured = configured.or_else(|| {
             self.variables
                 .get(variable?)
                 .filter(|value| !value.trim().is_empty())
                 .cloned()
         });
-        let own = said.is_some();
-        (said.unwrap_or_else(|| usual.to_owned()), own)
+        let own = configured.is_some();
+        (configured.unwrap_or_else(|| default.to_owned()), own)
     }
 
-    /// Whether anything stands under `key`.
+    /// Reports whether `key` is set.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entry
             .extra
@@ -68,14 +69,14 @@ impl<'a> Settings<'a> {
             .is_some_and(|value| !value.is_null())
     }
 
-    /// The text under `key`.
+    /// Returns the text under `key`.
     pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.entry.extra.text(key)
     }
 
-    /// The texts of the list under `key`; one text is a list of one.
-    pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, BadTool> {
-        let unusable = || self.bad(format!("`{key}` must be a list of texts"));
+    /// Returns the list of texts under `key`; a single text is a list of one.
+    pub(super) fn texts(&self, key: &str) -> Result<Vec<String>, InvalidWebTool> {
+        let unusable = || self.invalid(format!("`{key}` must be a list of texts"));
         match self.entry.extra.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(one)) => Ok(vec![one.clone()]),
@@ -87,21 +88,21 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The switch under `key`.
-    pub(super) fn switch(&self, key: &str, usual: bool) -> Result<bool, BadTool> {
+    /// Returns the boolean under `key`.
+    pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, InvalidWebTool> {
         match self.entry.extra.get(key) {
-            None | Some(Value::Null) => Ok(usual),
+            None | Some(Value::Null) => Ok(default),
             Some(Value::Bool(on)) => Ok(*on),
-            Some(_) => Err(self.bad(format!("`{key}` must be true or false"))),
+            Some(_) => Err(self.invalid(format!("`{key}` must be true or false"))),
         }
     }
 
-    /// The whole number under `key`, if it is set.
+    /// Returns the integer under `key`, if it is set.
     pub(super) fn count(
         &self,
         key: &str,
         range: RangeInclusive<usize>,
-    ) -> Result<Option<usize>, BadTool> {
+    ) -> Result<Option<usize>, InvalidWebTool> {
         let Some(number) = self.number(key)? else {
             return Ok(None);
         };
@@ -110,7 +111,7 @@ impl<'a> Settings<'a> {
             .map(|number| number as usize);
         match whole.filter(|count| range.contains(count)) {
             Some(count) => Ok(Some(count)),
-            None => Err(self.bad(format!(
+            None => Err(self.invalid(format!(
                 "`{key}` is {number}, allowed: {} to {}",
                 range.start(),
                 range.end()
@@ -118,8 +119,8 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// The number under `key`, also one that is written as text.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, BadTool> {
+    /// Returns the number under `key`, also if it is written as text.
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, InvalidWebTool> {
         let number = match self.entry.extra.get(key) {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Number(number)) => number.as_f64(),
@@ -129,30 +130,30 @@ impl<'a> Settings<'a> {
         number
             .filter(|number| number.is_finite())
             .map(Some)
-            .ok_or_else(|| self.bad(format!("`{key}` must be a number")))
+            .ok_or_else(|| self.invalid(format!("`{key}` must be a number")))
     }
 
-    /// The seconds under the first of `keys` that is set.
-    pub(super) fn seconds(&self, keys: &[&str], usual: u64) -> Result<Duration, BadTool> {
+    /// Returns the duration under the first of `keys` that is set, in seconds.
+    pub(super) fn seconds(&self, keys: &[&str], default: u64) -> Result<Duration, InvalidWebTool> {
         for key in keys {
             match self.number(key)? {
                 None => {}
-                Some(seconds) if seconds > 0.0 && seconds <= LONGEST => {
+                Some(seconds) if seconds > 0.0 && seconds <= MAX_SECONDS => {
                     return Ok(Duration::from_secs_f64(seconds));
                 }
                 Some(seconds) => {
-                    return Err(self.bad(format!(
-                        "`{key}` is {seconds}, allowed: above 0 to {LONGEST}"
+                    return Err(self.invalid(format!(
+                        "`{key}` is {seconds}, allowed: above 0 to {MAX_SECONDS}"
                     )));
                 }
             }
         }
-        Ok(Duration::from_secs(usual))
+        Ok(Duration::from_secs(default))
     }
 
-    /// What is wrong with this entry.
-    pub(super) fn bad(&self, why: impl Into<String>) -> BadTool {
-        BadTool {
+    /// Creates an error about this entry.
+    pub(super) fn invalid(&self, why: impl Into<String>) -> InvalidWebTool {
+        InvalidWebTool {
             tool: self.entry.name.clone(),
             why: why.into(),
         }

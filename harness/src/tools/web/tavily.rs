@@ -1,4 +1,4 @@
-//! Tavily: search and extraction.
+//! Adapter for Tavily: search and extraction.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -7,27 +7,27 @@ use super::ports::{Hit, Page, PageFinder, PageReader, Query, items, text_of};
 use super::{Remote, failed};
 use crate::tools::ToolError;
 
-/// Its server.
+/// Default base URL.
 pub(super) const BASE: &str = "https://api.tavily.com";
 
-/// Tavily's API.
+/// Client of Tavily's API.
 #[derive(Debug)]
 pub(super) struct Tavily {
     pub(super) remote: Remote,
-    pub(super) most: usize,
+    pub(super) max_results: usize,
 }
 
 #[async_trait]
 impl PageFinder for Tavily {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
-        let body = json!({ "query": query.text, "max_results": query.most.map_or(self.most, |most| most.min(self.most)) });
+        let body = json!({ "query": query.text, "max_results": query.max_results.map_or(self.max_results, |max_results| max_results.min(self.max_results)) });
         let answer = self
             .remote
             .json(self.remote.post("/search").json(&body))
             .await?;
         Ok(items(&answer["results"])
             .filter_map(|item| Hit::read(item, "url", "content"))
-            .take(self.most)
+            .take(self.max_results)
             .collect())
     }
 }

@@ -1,4 +1,5 @@
-//! A page's tree: built piece by piece, so that building it ends, and judged before anything sees it that recurses.
+//! Parses a page into a tree in bounded time and memory, and rejects trees that are too deep for
+//! recursive code.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -13,31 +14,31 @@ use tokio::sync::Semaphore;
 use super::failed;
 use crate::tools::ToolError;
 
-/// The largest page that is parsed, in bytes; the rest is left out.
-const LONGEST_PAGE: usize = 2 << 20;
-/// How much is parsed between two looks at the clock, in bytes.
-const PIECE: usize = 4 << 10;
-/// The most nodes of a page.
-const MOST_NODES: usize = 150_000;
-/// The most attributes of an element; the rest is left out.
-const MOST_ATTRIBUTES: usize = 32;
-/// How many elements may stand inside of each other.
-const DEEPEST: usize = 256;
-/// The most [`work`] of a page.
-const MOST_WORK: usize = 200 << 20;
-/// What a node counts there besides its text.
+/// Maximum number of bytes of a page that are parsed; further bytes are dropped.
+const MAX_PAGE_BYTES: usize = 2 << 20;
+/// Number of bytes parsed between two checks of the limits.
+const CHUNK_BYTES: usize = 4 << 10;
+/// Maximum number of nodes of a page.
+const MAX_NODES: usize = 150_000;
+/// Maximum number of attributes of an element; further attributes are dropped.
+const MAX_ATTRIBUTES: usize = 32;
+/// Maximum nesting depth of elements.
+const MAX_DEPTH: usize = 256;
+/// Maximum [`work`] of a page.
+const MAX_WORK: usize = 200 << 20;
+/// Fixed work of a node, in addition to its text.
 const NODE_WORK: usize = 16;
-/// How long parsing may take.
-const PARSING: Duration = Duration::from_secs(5);
-/// How long nobody waits longer for a page.
-const LIMIT: Duration = Duration::from_secs(20);
+/// Time limit for parsing.
+const PARSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit for a page, including the wait for a permit.
+const TOTAL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How many pages are read at once, so that those made to hurt take no more threads than these.
-static TURNS: Semaphore = Semaphore::const_new(4);
+/// Permits for parsing, so that hostile pages occupy at most this many threads.
+static PARSE_PERMITS: Semaphore = Semaphore::const_new(4);
 
-/// Why a page is not read.
+/// Reason for not reading a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unfit {
+pub(super) enum PageRejection {
     #[error("this page cannot be read: its elements are nested too deeply")]
     Deep,
     #[error("this page cannot be read: it has too many elements")]
@@ -48,74 +49,75 @@ pub(super) enum Unfit {
     Broken,
 }
 
-/// Has a page read by `reader` without holding up the caller's thread.
-pub(super) async fn with<T: Send + 'static>(
+/// Parses a page and passes it to `reader`, on the blocking pool.
+pub(super) async fn parse_with<T: Send + 'static>(
     html: String,
     reader: impl FnOnce(Document) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
-    let reading = async {
-        let turn = TURNS.acquire().await;
-        let reading = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            parsed(&html, Instant::now() + PARSING).map(reader)
+    let parsing = async {
+        let permit = PARSE_PERMITS.acquire().await;
+        let parsing = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            parsed(&html, Instant::now() + PARSE_TIMEOUT).map(reader)
         });
-        reading.await.unwrap_or(Err(Unfit::Broken))
+        parsing.await.unwrap_or(Err(PageRejection::Broken))
     };
-    tokio::time::timeout(LIMIT, reading)
+    tokio::time::timeout(TOTAL_TIMEOUT, parsing)
         .await
-        .unwrap_or(Err(Unfit::Slow))
+        .unwrap_or(Err(PageRejection::Slow))
         .map_err(failed)
 }
 
-/// The tree of a page, if it is ready by `until` and small enough for all that may be done with it.
-pub(super) fn parsed(html: &str, until: Instant) -> Result<Document, Unfit> {
-    // As `Document::from` has it: nothing runs here that would make `noscript` mute.
+/// Parses a page; fails if it takes longer than `until` or if the tree exceeds a limit.
+pub(super) fn parsed(html: &str, until: Instant) -> Result<Document, PageRejection> {
+    // Same as in `Document::from`: scripts do not run, so `noscript` content counts.
     let options = TreeBuilderOpts {
         scripting_enabled: false,
         ..TreeBuilderOpts::default()
     };
     let builder = TreeBuilder::new(Document::default(), options);
     let parser = Tokenizer::new(
-        Bounded {
+        BoundedBuilder {
             builder,
             full: Cell::new(false),
         },
         TokenizerOpts::default(),
     );
-    let (mut rest, _) = split(html, LONGEST_PAGE);
+    let (mut rest, _) = split(html, MAX_PAGE_BYTES);
     let input = BufferQueue::default();
     while !rest.is_empty() {
-        let (piece, later) = split(rest, PIECE);
-        input.push_back(piece.into());
-        // At the end of a script it asks for it to be run.
+        let (chunk, remaining) = split(rest, CHUNK_BYTES);
+        input.push_back(chunk.into());
+        // The tokenizer returns at the end of each script, for the script to be run.
         while !matches!(parser.feed(&input), TokenizerResult::Done) {}
-        parser.sink.look(until)?;
-        rest = later;
+        parser.sink.check_limits(until)?;
+        rest = remaining;
     }
     parser.end();
-    parser.sink.look(until)?;
+    parser.sink.check_limits(until)?;
     let page = parser.sink.builder.sink;
     match work(&page) {
-        Some(work) if work <= MOST_WORK => Ok(page),
-        _ => Err(Unfit::Deep),
+        Some(work) if work <= MAX_WORK => Ok(page),
+        _ => Err(PageRejection::Deep),
     }
 }
 
-/// The first `most` bytes of a text, or fewer where a character would be cut, and the rest.
-fn split(text: &str, most: usize) -> (&str, &str) {
-    let end = (0..=most.min(text.len()))
+/// Splits a text after at most `max_bytes` bytes, at a character boundary.
+fn split(text: &str, max_bytes: usize) -> (&str, &str) {
+    let end = (0..=max_bytes.min(text.len()))
         .rev()
         .find(|at| text.is_char_boundary(*at));
     text.split_at(end.unwrap_or_default())
 }
 
-/// Builds a tree until it is full: one tag may have a parser repeat thousands of elements with all of their attributes.
-struct Bounded {
+/// Builds a tree until it is full: a single tag can make the parser repeat thousands of elements
+/// with all of their attributes.
+struct BoundedBuilder {
     builder: TreeBuilder<NodeId, Document>,
     full: Cell<bool>,
 }
 
-impl TokenSink for Bounded {
+impl TokenSink for BoundedBuilder {
     type Handle = NodeId;
 
     fn process_token(&self, mut token: Token, line: u64) -> TokenSinkResult<NodeId> {
@@ -123,10 +125,10 @@ impl TokenSink for Bounded {
             return TokenSinkResult::Continue;
         }
         if let Token::TagToken(tag) = &mut token {
-            tag.attrs.truncate(MOST_ATTRIBUTES);
+            tag.attrs.truncate(MAX_ATTRIBUTES);
         }
         let result = self.builder.process_token(token, line);
-        self.full.set(self.builder.sink.tree.len() > MOST_NODES);
+        self.full.set(self.builder.sink.tree.len() > MAX_NODES);
         result
     }
 
@@ -140,24 +142,26 @@ impl TokenSink for Bounded {
     }
 }
 
-impl Bounded {
-    /// Whether to go on. A tree whose end is too deep is given up early: parsing it takes time that grows with the square of it.
-    fn look(&self, until: Instant) -> Result<(), Unfit> {
+impl BoundedBuilder {
+    /// Checks the limits between chunks. A tree whose last branch is too deep is rejected early,
+    /// because the parsing time grows with the square of the depth.
+    fn check_limits(&self, until: Instant) -> Result<(), PageRejection> {
         let page = &self.builder.sink;
-        // Nobody reads of them, and a page may be one error after the other.
+        // Parse errors are not used, and a page can contain any number of them.
         page.errors.borrow_mut().clear();
-        let way = std::iter::successors(Some(page.root()), |node| node.last_child());
+        let spine = std::iter::successors(Some(page.root()), |node| node.last_child());
         match () {
-            () if self.full.get() => Err(Unfit::Large),
-            () if Instant::now() > until => Err(Unfit::Slow),
-            () if way.take(DEEPEST + 2).count() > DEEPEST + 1 => Err(Unfit::Deep),
+            () if self.full.get() => Err(PageRejection::Large),
+            () if Instant::now() > until => Err(PageRejection::Slow),
+            () if spine.take(MAX_DEPTH + 2).count() > MAX_DEPTH + 1 => Err(PageRejection::Deep),
             () => Ok(()),
         }
     }
 }
 
-/// The bytes of a page, each counted once for every element that it stands in, since what reads a page reads it that often; nothing
-/// for a page that is too deep for the stack of who recurses.
+/// Returns the total bytes of a page, where each byte counts once for every enclosing element,
+/// because the extraction reads it that often. Returns `None` for a page that is too deep for
+/// recursive code.
 pub(super) fn work(page: &Document) -> Option<usize> {
     let (mut node, mut depth, mut work) = (page.root(), 0, 0);
     loop {
@@ -169,7 +173,7 @@ pub(super) fn work(page: &Document) -> Option<usize> {
             }
         });
         work += depth * (NODE_WORK + text);
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         if let Some(child) = node.first_child() {

@@ -1,20 +1,20 @@
-//! What becomes of pages that are made to hurt.
+//! Tests of hostile pages.
 
 use rustix::time::{ClockId, clock_gettime};
 
 use super::*;
 
-fn in_time(html: &str) -> Result<Document, Unfit> {
+fn in_time(html: &str) -> Result<Document, PageRejection> {
     parsed(html, Instant::now() + Duration::from_secs(600))
 }
 
-/// How long this thread has been at work: what else the machine does meanwhile does not count.
-fn time_at_work() -> Duration {
+/// Returns the CPU time of this thread, which does not depend on the load of the machine.
+fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
 #[test]
-fn usual_pages_are_whole() {
+fn ordinary_pages_are_complete() {
     let html = "<!DOCTYPE html><title>a<b</title><script>'<div><div>'</script><!-- <div> --><p class=x>ü<noscript><i>b</i></noscript><li>c";
     assert_eq!(in_time(html).unwrap().html(), Document::from(html).html());
     assert_eq!(
@@ -43,9 +43,9 @@ fn usual_pages_are_whole() {
     }
 }
 
-/// Whatever hides from a reader of the text that elements are there is seen in the tree.
+/// Elements that a text-level check would miss are visible in the tree.
 #[test]
-fn deep_pages_are_refused_however_they_are_written() {
+fn deep_pages_are_rejected_in_any_notation() {
     let parts = [
         "<em>",
         "<div>",
@@ -77,7 +77,10 @@ fn deep_pages_are_refused_however_they_are_written() {
         ] {
             let page = format!("{start}{}text", part.repeat(200_000));
             assert!(
-                matches!(in_time(&page), Err(Unfit::Deep | Unfit::Large)),
+                matches!(
+                    in_time(&page),
+                    Err(PageRejection::Deep | PageRejection::Large)
+                ),
                 "{start}{part}"
             );
         }
@@ -87,53 +90,62 @@ fn deep_pages_are_refused_however_they_are_written() {
         (0..1_000).map(|n| format!("<b a{n}>")).collect::<String>()
     );
     assert!(
-        matches!(in_time(&behind), Err(Unfit::Deep)),
-        "what stands in no cell goes before its table"
+        matches!(in_time(&behind), Err(PageRejection::Deep)),
+        "the parser moves content outside of cells before the table"
     );
 }
 
 #[test]
-fn a_page_ends_when_its_time_or_its_room_does() {
+fn parsing_stops_at_time_and_size_limits() {
     let slow = format!(
         "<table>{}",
         (0..150_000)
             .map(|n| format!("<b a{n}>"))
             .collect::<String>()
     );
-    let begun = time_at_work();
+    let begun = cpu_time();
     assert!(matches!(
         parsed(&slow, Instant::now() + Duration::from_millis(300)),
-        Err(Unfit::Slow)
+        Err(PageRejection::Slow)
     ));
-    let took = time_at_work() - begun;
+    let took = cpu_time() - begun;
     assert!(took < Duration::from_secs(10), "{took:?}");
     let attributes: String = (0..100_000).map(|n| format!(" a{n}=1")).collect();
     let one_tag = format!("<b{attributes}");
-    assert!(matches!(parsed(&one_tag, Instant::now()), Err(Unfit::Slow)));
+    assert!(matches!(
+        parsed(&one_tag, Instant::now()),
+        Err(PageRejection::Slow)
+    ));
 
     let repeated = format!(
         "<p>{}{}",
         (0..200).map(|n| format!("<b a{n}>")).collect::<String>(),
         "</p><p>x".repeat(100_000)
     );
-    assert!(matches!(in_time(&repeated), Err(Unfit::Large)));
+    assert!(matches!(in_time(&repeated), Err(PageRejection::Large)));
     assert!(matches!(
         in_time(&"<!-->".repeat(200_000)),
-        Err(Unfit::Large)
+        Err(PageRejection::Large)
     ));
     let many = in_time(&format!(
         "<p><b{}>x",
         (0..1_000).map(|n| format!(" a{n}=1")).collect::<String>()
     ))
     .unwrap();
-    assert_eq!(many.select("b").nodes()[0].attrs().len(), MOST_ATTRIBUTES);
-    assert!(in_time(&"x".repeat(LONGEST_PAGE * 2)).unwrap().text().len() <= LONGEST_PAGE);
+    assert_eq!(many.select("b").nodes()[0].attrs().len(), MAX_ATTRIBUTES);
+    assert!(
+        in_time(&"x".repeat(MAX_PAGE_BYTES * 2))
+            .unwrap()
+            .text()
+            .len()
+            <= MAX_PAGE_BYTES
+    );
 }
 
 #[tokio::test]
-async fn a_page_that_is_refused_gives_its_turn_back() {
+async fn rejected_page_releases_permit() {
     for _ in 0..9 {
-        let refused = with("<em>".repeat(5_000), |_| ()).await;
+        let refused = parse_with("<em>".repeat(5_000), |_| ()).await;
         assert!(
             refused
                 .unwrap_err()
@@ -142,7 +154,7 @@ async fn a_page_that_is_refused_gives_its_turn_back() {
         );
     }
     assert_eq!(
-        with("<p>deer".to_owned(), |page| page.text().to_string())
+        parse_with("<p>deer".to_owned(), |page| page.text().to_string())
             .await
             .unwrap(),
         "deer"

@@ -1,4 +1,4 @@
-//! `web_fetch`: what a page says.
+//! `web_fetch`: reads a page.
 
 use std::sync::Arc;
 
@@ -10,25 +10,27 @@ use super::ports::{Page, PageReader};
 use crate::net::GuardedClient;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name.
+/// Name of the tool.
 pub const WEB_FETCH: &str = "web_fetch";
 
-/// Whose network a page is read from.
+/// Check of an address before it is passed to a reader.
 #[derive(Debug, Clone)]
-pub(super) enum Reach {
-    /// That of who guards himself, as a provider does, and this process as it connects: only the address' form is looked at here.
-    Guarded(GuardedClient),
-    /// One that may be this machine's: names are resolved first.
-    Ours(GuardedClient),
+pub(super) enum UrlCheck {
+    /// Checks only the form of the address: the reader is outside this network, or checks each
+    /// address when it connects.
+    Syntax(GuardedClient),
+    /// Resolves the host name and checks its addresses: the reader may be in this machine's
+    /// network.
+    Resolve(GuardedClient),
 }
 
 /// Reads a page.
 #[derive(Debug)]
 pub(super) struct WebFetch {
     pub(super) reader: Arc<dyn PageReader>,
-    pub(super) reach: Reach,
-    /// The longest result, in characters.
-    pub(super) most_chars: usize,
+    pub(super) url_check: UrlCheck,
+    /// Maximum length of a result, in characters.
+    pub(super) max_chars: usize,
 }
 
 /// Arguments of `web_fetch`.
@@ -57,20 +59,21 @@ impl Tool for WebFetch {
 
     async fn call(&self, args: FetchArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let url = args.url.trim();
-        let judged = match &self.reach {
-            Reach::Guarded(guard) => guard.read(url),
-            Reach::Ours(guard) => guard.resolve(url).await,
+        let checked = match &self.url_check {
+            UrlCheck::Syntax(guard) => guard.read(url),
+            UrlCheck::Resolve(guard) => guard.resolve(url).await,
         };
-        let judged = judged.map_err(|forbidden| {
+        let checked = checked.map_err(|forbidden| {
             failed(format_args!("this address cannot be read: {forbidden}"))
         })?;
-        // What was judged, and not what was said: others may find another host in it.
-        let page = self.reader.read(judged.as_str()).await?;
-        Ok(ToolOutput::text(rendered(&page, self.most_chars)))
+        // The checked URL is passed instead of the original text: another parser could extract
+        // another host from the text.
+        let page = self.reader.read(checked.as_str()).await?;
+        Ok(ToolOutput::text(rendered(&page, self.max_chars)))
     }
 }
 
-fn rendered(page: &Page, most: usize) -> String {
+fn rendered(page: &Page, max_chars: usize) -> String {
     let text = page.text.trim();
     let text = if text.is_empty() {
         "No content could be read from this page."
@@ -82,20 +85,20 @@ fn rendered(page: &Page, most: usize) -> String {
         Some("") => format!("# Untitled\n\n{text}"),
         Some(title) => format!("# {title}\n\n{text}"),
     };
-    cut(whole, most)
+    cut(whole, max_chars)
 }
 
-/// At most `most` characters, the last of which say that something is missing.
-fn cut(text: String, most: usize) -> String {
+/// Shortens a text to at most `max_chars` characters, ending with a note that the text is cut.
+fn cut(text: String, max_chars: usize) -> String {
     let length = text.chars().count();
-    if length <= most {
+    if length <= max_chars {
         return text;
     }
     let marker = format!("\n\n[cut: the page has {length} characters]");
-    let kept = most.saturating_sub(marker.len());
+    let retained = max_chars.saturating_sub(marker.len());
     let end = text
         .char_indices()
-        .nth(kept)
+        .nth(retained)
         .map_or(text.len(), |(at, _)| at);
     format!("{}{marker}", text[..end].trim_end())
 }
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_shown_with_its_title_within_the_limit() {
+    fn page_has_title_and_fits_limit() {
         let page = |title: Option<&str>, text: &str| Page {
             title: title.map(str::to_owned),
             text: text.to_owned(),

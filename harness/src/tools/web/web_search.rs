@@ -1,4 +1,4 @@
-//! `web_search`: pages that say something about a question.
+//! `web_search`: searches the web for pages.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use super::failed;
 use super::ports::{Hit, PageFinder, Query};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-/// The tool's name.
+/// Name of the tool.
 pub const WEB_SEARCH: &str = "web_search";
 
-/// The form of the results, which each provider has of old.
+/// Format of the results. It differs between providers for historical reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A list of `{title, url, snippet}`.
+    /// List of `{title, url, snippet}`.
     List,
-    /// `{query, total_results, results}` with `{title, url, content}`; an error where nothing was found.
+    /// Object `{query, total_results, results}` with `{title, url, content}`; an error if there are
+    /// no results.
     Object,
 }
 
@@ -73,7 +74,7 @@ impl From<CountedSearchArgs> for Query {
     fn from(args: CountedSearchArgs) -> Self {
         Self {
             text: args.query,
-            most: args.max_results,
+            max_results: args.max_results,
             ..Self::default()
         }
     }
@@ -103,7 +104,7 @@ impl<A: Into<Query> + DeserializeOwned + JsonSchema + Send + 'static> Tool for W
     }
 }
 
-/// Refuses a search for nothing.
+/// Rejects an empty query.
 pub(super) fn usable(query: Query) -> Result<Query, ToolError> {
     if query.text.trim().is_empty() {
         Err(failed("query is empty"))
@@ -127,19 +128,19 @@ fn rendered(query: &Query, hits: Vec<Hit>, form: Form) -> Value {
     let items: Vec<Value> = items.collect();
     match form {
         Form::List => Value::Array(items),
-        Form::Object if items.is_empty() => nothing(query),
+        Form::Object if items.is_empty() => no_results(query),
         Form::Object => {
             json!({ "query": query.text, "total_results": items.len(), "results": items })
         }
     }
 }
 
-/// The result of a search that found nothing.
-pub(super) fn nothing(query: &Query) -> Value {
+/// Result of a search without matches.
+pub(super) fn no_results(query: &Query) -> Value {
     json!({ "error": "nothing was found; try other words", "query": query.text })
 }
 
-/// JSON for readers: indented by two, no character escaped that need not be.
+/// Formats JSON with an indentation of two and without unnecessary escapes.
 pub(super) fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }

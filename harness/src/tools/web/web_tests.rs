@@ -1,4 +1,5 @@
-//! Each provider against a server of its kind on the loopback: what it is asked, and what a model reads of its answer.
+//! Tests of each provider against a fake server on the loopback: the requests it receives, and the
+//! text that a model reads.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::runtime::tasks::{TaskKind, Tasks};
 use crate::testkit::tool_context;
 use crate::tools::Effect;
 
-/// What a fake says.
+/// Response of a fake server.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     status: u16,
@@ -51,7 +52,7 @@ impl Reply {
         }
     }
 
-    pub(super) fn silence() -> Self {
+    pub(super) fn unresponsive() -> Self {
         Self {
             silent: true,
             ..Self::new(200, "", "")
@@ -59,15 +60,15 @@ impl Reply {
     }
 }
 
-/// A request as it came.
+/// Request as received.
 #[derive(Debug, Clone)]
-pub(super) struct Heard {
-    /// The request line and the headers.
+pub(super) struct RecordedRequest {
+    /// Request line and headers.
     pub(super) head: String,
     pub(super) body: String,
 }
 
-impl Heard {
+impl RecordedRequest {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -79,11 +80,11 @@ impl Heard {
     }
 }
 
-/// A server that gives its replies one after the other, the last for ever.
+/// Server that returns its responses in order and repeats the last one.
 #[derive(Debug)]
 pub(super) struct Fake {
     port: u16,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     _tasks: Tasks,
 }
 
@@ -92,15 +93,15 @@ impl Fake {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let replies: Vec<Reply> = replies.into_iter().collect();
-        let (heard, tasks) = (Arc::<Mutex<Vec<Heard>>>::default(), Tasks::new());
-        let told = heard.clone();
+        let (requests, tasks) = (Arc::<Mutex<Vec<RecordedRequest>>>::default(), Tasks::new());
+        let recorded = requests.clone();
         tasks.spawn(TaskKind::Service, "fake provider", async move {
             while let Ok((mut socket, _)) = listener.accept().await {
                 let Some(request) = request(&mut socket).await else { continue };
                 let at = {
-                    let mut told = told.lock();
-                    told.push(request);
-                    (told.len() - 1).min(replies.len() - 1)
+                    let mut recorded = recorded.lock();
+                    recorded.push(request);
+                    (recorded.len() - 1).min(replies.len() - 1)
                 };
                 let Reply { status, headers, body, silent } = &replies[at];
                 if *silent {
@@ -114,7 +115,7 @@ impl Fake {
         });
         Self {
             port,
-            heard,
+            requests,
             _tasks: tasks,
         }
     }
@@ -127,12 +128,12 @@ impl Fake {
         format!("http://{host}:{}{path}", self.port)
     }
 
-    pub(super) fn heard(&self) -> Vec<Heard> {
-        self.heard.lock().clone()
+    pub(super) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().clone()
     }
 }
 
-async fn request(socket: &mut TcpStream) -> Option<Heard> {
+async fn request(socket: &mut TcpStream) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
     loop {
         if socket.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
@@ -151,7 +152,7 @@ async fn request(socket: &mut TcpStream) -> Option<Heard> {
                     .and_then(|length| length.parse::<usize>().ok())
             });
         if body.len() >= length.unwrap_or(0) {
-            return Some(Heard {
+            return Some(RecordedRequest {
                 head: head.to_owned(),
                 body: body.to_owned(),
             });
@@ -159,8 +160,8 @@ async fn request(socket: &mut TcpStream) -> Option<Heard> {
     }
 }
 
-fn kit() -> WebKit {
-    let patience = Patience {
+fn factory() -> WebToolFactory {
+    let retry_budget = RetryBudget {
         tries: 3,
         wait: Duration::ZERO,
         longest: Duration::from_secs(5),
@@ -169,10 +170,10 @@ fn kit() -> WebKit {
         "TAVILY_API_KEY".to_owned(),
         "from-the-environment".to_owned(),
     )];
-    WebKit::with(
+    WebToolFactory::with(
         variables.into_iter().collect(),
         Arc::new(SystemLookup::default()),
-        patience,
+        retry_budget,
     )
     .unwrap()
 }
@@ -186,9 +187,9 @@ fn entry(kind: &str, more: Value) -> ToolConfig {
     serde_json::from_value(entry).unwrap()
 }
 
-/// What a model reads.
+/// Calls a tool and returns the text that a model reads.
 async fn call(kind: &str, settings: Value, args: Value) -> Result<String, String> {
-    let tool = kit().tool(&entry(kind, settings)).unwrap().unwrap();
+    let tool = factory().tool(&entry(kind, settings)).unwrap().unwrap();
     let args = args.as_object().unwrap().clone();
     assert_eq!(tool.effect(&args), Effect::Pure);
     tool.call(args, &tool_context())
@@ -197,27 +198,27 @@ async fn call(kind: &str, settings: Value, args: Value) -> Result<String, String
         .map_err(|error| error.to_string())
 }
 
-/// As [`call`] with a fake provider, whose requests come back too.
+/// Same as [`call`] with a fake provider; also returns the received requests.
 async fn ask(
     kind: &str,
     reply: Reply,
     settings: Value,
     args: Value,
-) -> (Result<String, String>, Vec<Heard>) {
+) -> (Result<String, String>, Vec<RecordedRequest>) {
     let fake = Fake::start([reply]).await;
     let mut all = json!({ "base_url": fake.url_at("127.0.0.1", ""), "api_key": "sk-canary", "token": "sk-canary" });
     all.as_object_mut()
         .unwrap()
         .extend(settings.as_object().unwrap().clone());
     let read = call(kind, all, args).await;
-    (read, fake.heard())
+    (read, fake.requests())
 }
 
 fn parsed(read: Result<String, String>) -> Value {
     serde_json::from_str(&read.unwrap()).unwrap()
 }
 
-const FAR: &str = "http://93.184.216.34/deer";
+const PUBLIC_URL: &str = "http://93.184.216.34/deer";
 
 #[tokio::test]
 async fn tavily_searches_and_reads() {
@@ -225,18 +226,21 @@ async fn tavily_searches_and_reads() {
         {"title": "Deer", "url": "https://a.test", "content": "They live in woods.", "score": 1},
         {"title": "no address"}, "odd"
     ]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "deerflow.community.tavily.tools:web_search_tool",
         Reply::json(found),
         json!({"max_results": 3}),
         json!({"query": "deer"}),
     )
     .await;
-    assert_eq!(heard[0].json(), json!({"query": "deer", "max_results": 3}));
+    assert_eq!(
+        requests[0].json(),
+        json!({"query": "deer", "max_results": 3})
+    );
     assert!(
-        heard[0].head.starts_with("POST /search ")
-            && heard[0].has("authorization: bearer sk-canary"),
-        "{heard:?}"
+        requests[0].head.starts_with("POST /search ")
+            && requests[0].has("authorization: bearer sk-canary"),
+        "{requests:?}"
     );
     let read = read.unwrap();
     assert!(
@@ -248,15 +252,15 @@ async fn tavily_searches_and_reads() {
         json!([{"title": "Deer", "url": "https://a.test", "snippet": "They live in woods."}])
     );
 
-    let page = json!({"results": [{"url": FAR, "title": "Deer", "raw_content": "Long text. ".repeat(999)}], "failed_results": []});
-    let (read, heard) = ask(
+    let page = json!({"results": [{"url": PUBLIC_URL, "title": "Deer", "raw_content": "Long text. ".repeat(999)}], "failed_results": []});
+    let (read, requests) = ask(
         "tavily.web_fetch",
         Reply::json(page),
         json!({"allow_private_addresses": true}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
-    assert_eq!(heard[0].json(), json!({"urls": [FAR]}));
+    assert_eq!(requests[0].json(), json!({"urls": [PUBLIC_URL]}));
     let read = read.unwrap();
     assert!(
         read.starts_with("# Deer\n\nLong text.")
@@ -269,33 +273,33 @@ async fn tavily_searches_and_reads() {
         "tavily.web_fetch",
         Reply::json(json!({"failed_results": [{"error": "blocked"}]})),
         json!({}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert_eq!(read, Err("Error: blocked".to_owned()));
 }
 
 #[tokio::test]
-async fn jina_renders_and_the_main_text_is_found_here() {
+async fn jina_renders_and_main_text_is_extracted() {
     let html = format!(
         "<title>Deer</title><article><h2>Where</h2><p>{}</p></article>",
         "They live in woods, in parks and on hills. ".repeat(20)
     );
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "deerflow.community.jina_ai.tools:web_fetch_tool",
         Reply::new(200, "text/html", html),
         json!({"timeout": 7}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
-    assert_eq!(heard[0].json(), json!({"url": FAR}));
+    assert_eq!(requests[0].json(), json!({"url": PUBLIC_URL}));
     for header in [
         "POST / ",
         "x-return-format: html",
         "x-timeout: 7",
         "authorization: bearer sk-canary",
     ] {
-        assert!(heard[0].has(header), "{header}: {heard:?}");
+        assert!(requests[0].has(header), "{header}: {requests:?}");
     }
     let read = read.unwrap();
     assert!(
@@ -306,7 +310,7 @@ async fn jina_renders_and_the_main_text_is_found_here() {
         "jina.web_fetch",
         Reply::new(200, "text/html", " "),
         json!({}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert_eq!(
@@ -316,22 +320,22 @@ async fn jina_renders_and_the_main_text_is_found_here() {
 }
 
 #[tokio::test]
-async fn firecrawl_and_its_kin_search_and_read() {
+async fn firecrawl_and_fastcrw_search_and_read() {
     let found = json!({"success": true, "data": {"web": [{"title": "Deer", "url": "https://a.test", "description": "Woods."}]}});
     for (provider, version) in [("firecrawl", "v2"), ("fastcrw", "v1")] {
-        let (read, heard) = ask(
+        let (read, requests) = ask(
             &format!("{provider}.web_search"),
             Reply::json(found.clone()),
             json!({}),
             json!({"query": "deer"}),
         )
         .await;
-        assert_eq!(heard[0].json(), json!({"query": "deer", "limit": 5}));
+        assert_eq!(requests[0].json(), json!({"query": "deer", "limit": 5}));
         assert!(
-            heard[0]
+            requests[0]
                 .head
                 .starts_with(&format!("POST /{version}/search ")),
-            "{heard:?}"
+            "{requests:?}"
         );
         assert_eq!(
             parsed(read),
@@ -339,16 +343,16 @@ async fn firecrawl_and_its_kin_search_and_read() {
         );
         let page =
             json!({"success": true, "data": {"markdown": "Woods.", "metadata": {"title": "Deer"}}});
-        let (read, heard) = ask(
+        let (read, requests) = ask(
             &format!("{provider}.web_fetch"),
             Reply::json(page),
             json!({}),
-            json!({"url": FAR}),
+            json!({"url": PUBLIC_URL}),
         )
         .await;
         assert_eq!(
-            heard[0].json(),
-            json!({"url": FAR, "formats": ["markdown"]})
+            requests[0].json(),
+            json!({"url": PUBLIC_URL, "formats": ["markdown"]})
         );
         assert_eq!(read, Ok("# Deer\n\nWoods.".to_owned()));
     }
@@ -364,10 +368,10 @@ async fn firecrawl_and_its_kin_search_and_read() {
 }
 
 #[tokio::test]
-async fn duckduckgo_is_asked_as_a_form() {
+async fn duckduckgo_receives_a_form() {
     let page = r#"<div class="result"><a class="result__a" href="https://a.test/">Deer</a><a class="result__snippet">Woods.</a></div>"#;
     let page = format!("{page}{}", page.replace("a.test", "b.test"));
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "deerflow.community.ddg_search.tools:web_search_tool",
         Reply::new(200, "text/html", page),
         json!({"region": "de-de", "safesearch": "off"}),
@@ -375,11 +379,11 @@ async fn duckduckgo_is_asked_as_a_form() {
     )
     .await;
     assert!(
-        heard[0].head.starts_with("POST /html/ ")
-            && heard[0].has("content-type: application/x-www-form-urlencoded"),
-        "{heard:?}"
+        requests[0].head.starts_with("POST /html/ ")
+            && requests[0].has("content-type: application/x-www-form-urlencoded"),
+        "{requests:?}"
     );
-    assert_eq!(heard[0].body, "q=deer+%26+elk&b=&kl=de-de&kp=-2");
+    assert_eq!(requests[0].body, "q=deer+%26+elk&b=&kl=de-de&kp=-2");
     let hit = json!({"title": "Deer", "url": "https://a.test/", "content": "Woods."});
     assert_eq!(
         parsed(read),
@@ -404,11 +408,11 @@ async fn duckduckgo_is_asked_as_a_form() {
 }
 
 #[tokio::test]
-async fn duckduckgo_finds_pictures_in_two_steps() {
-    let pictures = json!({"results": [{"title": "A deer", "image": "https://a.test/1.jpg", "thumbnail": "https://a.test/t.jpg"}, {"title": "none"}]});
+async fn duckduckgo_finds_images_in_two_steps() {
+    let images = json!({"results": [{"title": "A deer", "image": "https://a.test/1.jpg", "thumbnail": "https://a.test/t.jpg"}, {"title": "none"}]});
     let fake = Fake::start([
         Reply::new(200, "text/html", "<script>vqd=\"4-123\"</script>"),
-        Reply::json(pictures),
+        Reply::json(images),
     ])
     .await;
     let settings = json!({"base_url": fake.url_at("127.0.0.1", "")});
@@ -419,10 +423,13 @@ async fn duckduckgo_finds_pictures_in_two_steps() {
         args,
     )
     .await;
-    let heard = fake.heard();
-    assert!(heard[0].head.starts_with("GET /?q=deer "), "{heard:?}");
+    let requests = fake.requests();
+    assert!(
+        requests[0].head.starts_with("GET /?q=deer "),
+        "{requests:?}"
+    );
     let asked = "GET /i.js?o=json&q=deer&l=wt-wt&vqd=4-123&f=%2Csize%3ALarge%2C%2Ctype%3Aphoto%2Clayout%3AWide%2C&p=1 ";
-    assert!(heard[1].head.starts_with(asked), "{heard:?}");
+    assert!(requests[1].head.starts_with(asked), "{requests:?}");
     let mut read = parsed(read);
     assert!(
         read.as_object_mut()
@@ -430,17 +437,17 @@ async fn duckduckgo_finds_pictures_in_two_steps() {
             .remove("usage_hint")
             .is_some_and(|hint| hint.is_string())
     );
-    let picture = json!({"title": "A deer", "image_url": "https://a.test/1.jpg", "thumbnail_url": "https://a.test/t.jpg"});
+    let image = json!({"title": "A deer", "image_url": "https://a.test/1.jpg", "thumbnail_url": "https://a.test/t.jpg"});
     assert_eq!(
         read,
-        json!({"query": "deer", "total_results": 1, "results": [picture]})
+        json!({"query": "deer", "total_results": 1, "results": [image]})
     );
 }
 
 #[tokio::test]
-async fn searxng_is_asked_for_json() {
+async fn searxng_returns_json() {
     let found = json!({"results": [{"title": "Deer", "url": "https://a.test", "content": "Woods."}, {"title": "Elk", "url": "https://b.test"}]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "searxng.web_search",
         Reply::json(found),
         json!({"max_results": 1}),
@@ -448,10 +455,10 @@ async fn searxng_is_asked_for_json() {
     )
     .await;
     assert!(
-        heard[0]
+        requests[0]
             .head
             .starts_with("GET /search?q=deer&format=json&language=auto&pageno=1&limit=1 "),
-        "{heard:?}"
+        "{requests:?}"
     );
     assert_eq!(
         parsed(read),
@@ -460,11 +467,11 @@ async fn searxng_is_asked_for_json() {
 }
 
 #[tokio::test]
-async fn serper_searches_and_finds_public_pictures() {
+async fn serper_searches_and_finds_public_images() {
     let found =
         json!({"organic": [{"title": "Deer", "link": "https://a.test", "snippet": "Woods."}]});
     let args = json!({"query": "d".repeat(600), "max_results": 50});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "serper.web_search",
         Reply::json(found),
         json!({"max_results": 50}),
@@ -473,31 +480,34 @@ async fn serper_searches_and_finds_public_pictures() {
     .await;
     assert_eq!(
         (
-            heard[0].json()["q"].as_str().unwrap().len(),
-            &heard[0].json()["num"]
+            requests[0].json()["q"].as_str().unwrap().len(),
+            &requests[0].json()["num"]
         ),
         (500, &json!(10))
     );
     assert!(
-        heard[0].head.starts_with("POST /search ") && heard[0].has("x-api-key: sk-canary"),
-        "{heard:?}"
+        requests[0].head.starts_with("POST /search ") && requests[0].has("x-api-key: sk-canary"),
+        "{requests:?}"
     );
     assert_eq!(
         parsed(read)["results"],
         json!([{"title": "Deer", "url": "https://a.test", "content": "Woods."}])
     );
-    let pictures = json!({"images": [
+    let images = json!({"images": [
         {"title": "home", "imageUrl": "http://192.168.0.1/a.png", "thumbnailUrl": ""},
         {"title": "Deer", "imageUrl": "https://a.test/1.jpg", "thumbnailUrl": "http://10.0.0.1/t.jpg"},
     ]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "serper.image_search",
-        Reply::json(pictures),
+        Reply::json(images),
         json!({}),
         json!({"query": "deer"}),
     )
     .await;
-    assert!(heard[0].head.starts_with("POST /images "), "{heard:?}");
+    assert!(
+        requests[0].head.starts_with("POST /images "),
+        "{requests:?}"
+    );
     assert_eq!(
         parsed(read)["results"],
         json!([{"title": "Deer", "image_url": "https://a.test/1.jpg"}])
@@ -505,9 +515,9 @@ async fn serper_searches_and_finds_public_pictures() {
 }
 
 #[tokio::test]
-async fn brave_searches_and_finds_pictures() {
+async fn brave_searches_and_finds_images() {
     let found = json!({"web": {"results": [{"title": "Deer", "url": "https://a.test", "description": "Woods."}]}});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "brave.web_search",
         Reply::json(found),
         json!({"max_results": 30}),
@@ -515,40 +525,43 @@ async fn brave_searches_and_finds_pictures() {
     )
     .await;
     assert!(
-        heard[0]
+        requests[0]
             .head
             .starts_with("GET /res/v1/web/search?q=deer&count=20&text_decorations=false "),
-        "{heard:?}"
+        "{requests:?}"
     );
-    assert!(heard[0].has("x-subscription-token: sk-canary"), "{heard:?}");
+    assert!(
+        requests[0].has("x-subscription-token: sk-canary"),
+        "{requests:?}"
+    );
     assert_eq!(
         parsed(read)["results"],
         json!([{"title": "Deer", "url": "https://a.test", "content": "Woods."}])
     );
-    let pictures = json!({"results": [{"title": "Deer", "url": "https://a.test", "source": "a.test", "thumbnail": {"src": "https://a.test/t"},
+    let images = json!({"results": [{"title": "Deer", "url": "https://a.test", "source": "a.test", "thumbnail": {"src": "https://a.test/t"},
         "properties": {"url": "https://a.test/1.jpg", "width": 3, "height": 4}}]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "brave.image_search",
-        Reply::json(pictures),
+        Reply::json(images),
         json!({"country": "DE"}),
         json!({"query": "deer"}),
     )
     .await;
     assert!(
-        heard[0]
+        requests[0]
             .head
             .starts_with("GET /res/v1/images/search?q=deer&count=5&country=DE&spellcheck=true "),
-        "{heard:?}"
+        "{requests:?}"
     );
-    let picture = json!({"title": "Deer", "image_url": "https://a.test/1.jpg", "thumbnail_url": "https://a.test/t",
+    let image = json!({"title": "Deer", "image_url": "https://a.test/1.jpg", "thumbnail_url": "https://a.test/t",
         "source_url": "https://a.test", "source": "a.test", "width": 3, "height": 4});
-    assert_eq!(parsed(read)["results"], json!([picture]));
+    assert_eq!(parsed(read)["results"], json!([image]));
 }
 
 #[tokio::test]
 async fn exa_searches_and_reads() {
     let found = json!({"results": [{"title": "Deer", "url": "https://a.test", "highlights": ["Woods.", "Parks."]}]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "exa.web_search",
         Reply::json(found),
         json!({"search_type": "neural"}),
@@ -557,25 +570,25 @@ async fn exa_searches_and_reads() {
     .await;
     let contents = json!({"highlights": {"maxCharacters": 1000}});
     assert_eq!(
-        heard[0].json(),
+        requests[0].json(),
         json!({"query": "deer", "type": "neural", "numResults": 5, "contents": contents})
     );
-    assert!(heard[0].has("x-api-key: sk-canary"), "{heard:?}");
+    assert!(requests[0].has("x-api-key: sk-canary"), "{requests:?}");
     assert_eq!(
         parsed(read),
         json!([{"title": "Deer", "url": "https://a.test", "snippet": "Woods.\nParks."}])
     );
     let page = json!({"results": [{"title": "Deer", "text": "Woods."}]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "exa.web_fetch",
         Reply::json(page),
         json!({}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert_eq!(
-        heard[0].json(),
-        json!({"urls": [FAR], "text": {"maxCharacters": 4096}})
+        requests[0].json(),
+        json!({"urls": [PUBLIC_URL], "text": {"maxCharacters": 4096}})
     );
     assert_eq!(read, Ok("# Deer\n\nWoods.".to_owned()));
 }
@@ -583,74 +596,85 @@ async fn exa_searches_and_reads() {
 #[tokio::test]
 async fn groundroute_searches_and_reads() {
     let found = json!({"results": [{"title": "Deer", "url": "https://a.test", "content": "Woods.", "source_engine": "brave"}]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "groundroute.web_search",
         Reply::json(found),
         json!({}),
         json!({"query": "deer", "max_results": 99}),
     )
     .await;
-    assert_eq!(heard[0].json(), json!({"query": "deer", "max_results": 50}));
+    assert_eq!(
+        requests[0].json(),
+        json!({"query": "deer", "max_results": 50})
+    );
     assert_eq!(
         parsed(read),
         json!([{"title": "Deer", "url": "https://a.test", "snippet": "Woods.", "source_engine": "brave"}])
     );
     let page = json!({"results": [{"title": "Deer", "content": "Woods."}]});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "groundroute.web_fetch",
         Reply::json(page),
         json!({}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert_eq!(
-        heard[0].json(),
-        json!({"query": FAR, "mode": "page", "max_results": 1})
+        requests[0].json(),
+        json!({"query": PUBLIC_URL, "mode": "page", "max_results": 1})
     );
     assert_eq!(read, Ok("# Deer\n\nWoods.".to_owned()));
 }
 
 #[tokio::test]
-async fn browsers_of_ones_own_are_told_what_to_wait_for() {
+async fn self_hosted_browsers_receive_wait_conditions() {
     let settings = json!({"wait_for_event": "networkidle", "wait_for_timeout_ms": 5, "wait_for_selector": "article"});
     let html = "<title>Deer</title><body><p>Deer live in woods.";
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "browserless.web_fetch",
         Reply::new(200, "text/html", html),
         settings,
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert!(
-        heard[0].head.starts_with("POST /content?token=sk-canary "),
-        "{heard:?}"
+        requests[0]
+            .head
+            .starts_with("POST /content?token=sk-canary "),
+        "{requests:?}"
     );
-    let waits = json!({"url": FAR, "waitForEvent": {"event": "networkidle"}, "waitForTimeout": 5, "waitForSelector": {"selector": "article"}});
-    assert_eq!(heard[0].json(), waits);
+    let waits = json!({"url": PUBLIC_URL, "waitForEvent": {"event": "networkidle"}, "waitForTimeout": 5, "waitForSelector": {"selector": "article"}});
+    assert_eq!(requests[0].json(), waits);
     assert!(read.unwrap().contains("Deer live in woods."));
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "crawl4ai.web_fetch",
         Reply::json(json!({"success": true, "markdown": "# Deer"})),
         json!({}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert_eq!(
-        (heard[0].json(), read),
-        (json!({"url": FAR, "f": "fit"}), Ok("# Deer".to_owned()))
+        (requests[0].json(), read),
+        (
+            json!({"url": PUBLIC_URL, "f": "fit"}),
+            Ok("# Deer".to_owned())
+        )
     );
-    assert!(heard[0].has("authorization: bearer sk-canary"), "{heard:?}");
+    assert!(
+        requests[0].has("authorization: bearer sk-canary"),
+        "{requests:?}"
+    );
 }
 
 #[tokio::test]
-async fn infoquest_searches_finds_pictures_and_reads() {
+async fn infoquest_searches_finds_images_and_reads() {
     let results =
         |lists: Value| json!({"search_result": {"results": [{"content": {"results": lists}}]}});
     let found = results(json!({
         "organic": [{"title": "Deer", "url": "https://a.test", "desc": "Woods."}, {"title": "again", "url": "https://a.test"}],
         "top_stories": {"items": [{"title": "News", "url": "https://n.test"}]},
     }));
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "infoquest.web_search",
         Reply::json(found),
         json!({"search_time_range": 10}),
@@ -658,22 +682,22 @@ async fn infoquest_searches_finds_pictures_and_reads() {
     )
     .await;
     assert_eq!(
-        heard[0].json(),
+        requests[0].json(),
         json!({"format": "JSON", "query": "deer", "time_range": 10})
     );
     assert_eq!(parsed(read).as_array().map(Vec::len), Some(2));
-    let pictures =
+    let images =
         results(json!({"images_results": [{"title": "Deer", "original": "https://a.test/1.jpg"}]}));
     let settings = json!({"image_size": "i", "image_search_time_range": -1});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "infoquest.image_search",
-        Reply::json(pictures),
+        Reply::json(images),
         settings,
         json!({"query": "deer"}),
     )
     .await;
     assert_eq!(
-        heard[0].json(),
+        requests[0].json(),
         json!({"format": "JSON", "query": "deer", "image_size": "i", "search_type": "Images"})
     );
     assert_eq!(
@@ -681,29 +705,29 @@ async fn infoquest_searches_finds_pictures_and_reads() {
         json!([{"title": "Deer", "image_url": "https://a.test/1.jpg"}])
     );
     let page = json!({"reader_result": "<title>Deer</title><body><p>Deer live in woods."});
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "infoquest.web_fetch",
         Reply::json(page),
         json!({"timeout": 9, "fetch_time": -1}),
-        json!({"url": FAR}),
+        json!({"url": PUBLIC_URL}),
     )
     .await;
     assert_eq!(
-        heard[0].json(),
-        json!({"url": FAR, "format": "HTML", "timeout": 9})
+        requests[0].json(),
+        json!({"url": PUBLIC_URL, "format": "HTML", "timeout": 9})
     );
     assert!(read.unwrap().contains("Deer live in woods."));
 }
 
 #[tokio::test]
-async fn a_provider_that_fails_is_asked_again_and_its_words_hold_no_key() {
+async fn failed_request_is_retried_and_error_redacts_key() {
     for (status, tries) in [(429, 3), (500, 3), (503, 3), (400, 1), (401, 1), (404, 1)] {
         let refusal = Reply::new(
             status,
             "application/json",
             json!({"error": {"message": "bad key sk-canary"}}).to_string(),
         );
-        let (read, heard) = ask(
+        let (read, requests) = ask(
             "exa.web_search",
             refusal,
             json!({}),
@@ -716,7 +740,7 @@ async fn a_provider_that_fails_is_asked_again_and_its_words_hold_no_key() {
                 && error.ends_with("bad key ***"),
             "{error}"
         );
-        assert_eq!(heard.len(), tries, "{status}");
+        assert_eq!(requests.len(), tries, "{status}");
     }
     let cut = Reply::new(
         400,
@@ -756,7 +780,7 @@ async fn a_provider_that_fails_is_asked_again_and_its_words_hold_no_key() {
 }
 
 #[tokio::test]
-async fn answers_that_are_too_long_too_slow_or_no_json_are_told_to_the_model() {
+async fn long_slow_or_invalid_responses_are_reported_to_model() {
     let search = async |reply: Reply, settings: Value| {
         ask("tavily.web_search", reply, settings, json!({"query": "x"}))
             .await
@@ -774,7 +798,7 @@ async fn answers_that_are_too_long_too_slow_or_no_json_are_told_to_the_model() {
             .contains("longer than 8 MiB")
     );
     assert!(
-        search(Reply::silence(), json!({"timeout": 0.05}))
+        search(Reply::unresponsive(), json!({"timeout": 0.05}))
             .await
             .contains("took longer than 0.05 seconds")
     );
@@ -783,14 +807,14 @@ async fn answers_that_are_too_long_too_slow_or_no_json_are_told_to_the_model() {
         call("tavily.web_search", gone, json!({"query": "x"})).await,
         Err("Error: Tavily cannot be reached".to_owned())
     );
-    let (read, heard) = ask(
+    let (read, requests) = ask(
         "tavily.web_search",
         Reply::redirect("http://127.0.0.1/"),
         json!({}),
         json!({"query": "x"}),
     )
     .await;
-    assert!(read.unwrap_err().contains("302") && heard.len() == 1);
+    assert!(read.unwrap_err().contains("302") && requests.len() == 1);
     for query in ["", "  \n"] {
         assert!(
             ask(
@@ -806,7 +830,7 @@ async fn answers_that_are_too_long_too_slow_or_no_json_are_told_to_the_model() {
     }
 }
 
-/// Whoever is sent to addresses.
+/// Tools that pass addresses to a provider.
 const READERS: [&str; 9] = [
     "browserless.web_fetch",
     "crawl4ai.web_fetch",
@@ -819,25 +843,30 @@ const READERS: [&str; 9] = [
     "tavily.web_fetch",
 ];
 
-/// Every name leads into the own network.
+/// Resolver that maps every name to the local network.
 #[derive(Debug)]
-struct Home;
+struct LocalResolver;
 
 #[async_trait::async_trait]
-impl Lookup for Home {
+impl Lookup for LocalResolver {
     async fn lookup(&self, _host: &str) -> Vec<IpAddr> {
         vec![IpAddr::from([10, 0, 0, 1])]
     }
 }
 
 #[tokio::test]
-async fn a_provider_in_ones_own_network_is_not_sent_into_it_by_name() {
+async fn self_hosted_provider_rejects_names_of_local_network() {
     for kind in READERS {
         let fake = Fake::start([Reply::json(json!({}))]).await;
         let settings =
             json!({ "base_url": fake.url_at("127.0.0.1", ""), "api_key": "k", "token": "k" });
-        let kit = WebKit::with(Variables::new(), Arc::new(Home), Patience::default()).unwrap();
-        let tool = kit.tool(&entry(kind, settings)).unwrap().unwrap();
+        let factory = WebToolFactory::with(
+            Variables::new(),
+            Arc::new(LocalResolver),
+            RetryBudget::default(),
+        )
+        .unwrap();
+        let tool = factory.tool(&entry(kind, settings)).unwrap().unwrap();
         let args = json!({ "url": "http://deer.test/" })
             .as_object()
             .unwrap()
@@ -851,32 +880,32 @@ async fn a_provider_in_ones_own_network_is_not_sent_into_it_by_name() {
             error.starts_with("Error: this address cannot be read"),
             "{kind} {error}"
         );
-        assert!(fake.heard().is_empty(), "{kind}");
+        assert!(fake.requests().is_empty(), "{kind}");
     }
 }
 
 #[tokio::test]
-async fn a_provider_is_sent_to_the_address_that_was_judged() {
+async fn provider_receives_checked_address() {
     for kind in READERS {
-        let said = r"http://93.184.216.34\@169.254.169.254/";
-        let (_, heard) = ask(
+        let sent = r"http://93.184.216.34\@169.254.169.254/";
+        let (_, requests) = ask(
             kind,
             Reply::json(json!({})),
             json!({}),
-            json!({ "url": said }),
+            json!({ "url": sent }),
         )
         .await;
         assert!(
-            heard[0]
+            requests[0]
                 .body
                 .contains(r#""http://93.184.216.34/@169.254.169.254/""#),
-            "{kind} {heard:?}"
+            "{kind} {requests:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_provider_in_ones_own_network_is_never_sent_into_it() {
+async fn providers_reject_local_addresses() {
     for kind in READERS.into_iter().chain(["direct.web_fetch"]) {
         for url in [
             "http://127.0.0.1/",
@@ -886,7 +915,7 @@ async fn a_provider_in_ones_own_network_is_never_sent_into_it() {
             "http://0x7f.1/",
             "file:///etc/passwd",
         ] {
-            let (read, heard) = ask(
+            let (read, requests) = ask(
                 kind,
                 Reply::json(json!({})),
                 json!({}),
@@ -898,55 +927,62 @@ async fn a_provider_in_ones_own_network_is_never_sent_into_it() {
                     .starts_with("Error: this address cannot be read"),
                 "{kind} {url}"
             );
-            assert!(heard.is_empty(), "{kind} {url}");
+            assert!(requests.is_empty(), "{kind} {url}");
         }
     }
 }
 
 #[test]
-fn entries_that_cannot_work_say_why() {
-    let bad =
-        |kind: &str, settings: Value| kit().tool(&entry(kind, settings)).unwrap().unwrap_err().why;
-    assert!(bad("exa.web_search", json!({})).contains("EXA_API_KEY"));
-    assert!(bad("firecrawl.web_search", json!({})).contains("FIRECRAWL_API_KEY"));
-    assert!(bad("tavily.web_search", json!({"max_results": 0})).contains("max_results"));
-    assert!(bad("tavily.web_search", json!({"max_results": "many"})).contains("max_results"));
-    assert!(bad("tavily.web_search", json!({"timeout": -1})).contains("timeout"));
-    assert!(bad("tavily.web_search", json!({"base_url": "ftp://x"})).contains("base_url"));
-    assert!(bad("duckduckgo.web_search", json!({"safesearch": "maybe"})).contains("safesearch"));
-    assert!(bad("direct.web_fetch", json!({"allowed_hosts": [5]})).contains("allowed_hosts"));
+fn invalid_entries_state_reason() {
+    let invalid = |kind: &str, settings: Value| {
+        factory()
+            .tool(&entry(kind, settings))
+            .unwrap()
+            .unwrap_err()
+            .why
+    };
+    assert!(invalid("exa.web_search", json!({})).contains("EXA_API_KEY"));
+    assert!(invalid("firecrawl.web_search", json!({})).contains("FIRECRAWL_API_KEY"));
+    assert!(invalid("tavily.web_search", json!({"max_results": 0})).contains("max_results"));
+    assert!(invalid("tavily.web_search", json!({"max_results": "many"})).contains("max_results"));
+    assert!(invalid("tavily.web_search", json!({"timeout": -1})).contains("timeout"));
+    assert!(invalid("tavily.web_search", json!({"base_url": "ftp://x"})).contains("base_url"));
     assert!(
-        bad(
+        invalid("duckduckgo.web_search", json!({"safesearch": "maybe"})).contains("safesearch")
+    );
+    assert!(invalid("direct.web_fetch", json!({"allowed_hosts": [5]})).contains("allowed_hosts"));
+    assert!(
+        invalid(
             "direct.web_fetch",
             json!({"allow_private_addresses": "yes"})
         )
         .contains("allow_private_addresses")
     );
-    assert!(bad("crawl4ai.web_fetch", json!({"filter": "all"})).contains("filter"));
-    assert!(bad("jina.web_search", json!({})).contains("no such tool"));
+    assert!(invalid("crawl4ai.web_fetch", json!({"filter": "all"})).contains("filter"));
+    assert!(invalid("jina.web_search", json!({})).contains("no such tool"));
     assert!(
-        bad(
+        invalid(
             "jina.web_fetch",
             json!({"__unresolved": [{"key": "proxy", "variable": "PROXY"}]})
         )
         .contains("PROXY")
     );
-    assert!(kit().tool(&entry("sandbox.ls", json!({}))).is_none());
-    // Tavily's key is in the environment, and SearXNG wants none.
+    assert!(factory().tool(&entry("sandbox.ls", json!({}))).is_none());
+    // Tavily's key comes from the environment, and SearXNG needs none.
     assert!(
-        kit()
+        factory()
             .tool(&entry("tavily.web_search", json!({})))
             .unwrap()
             .is_ok()
     );
     assert!(
-        kit()
+        factory()
             .tool(&entry("searxng.web_search", json!({})))
             .unwrap()
             .is_ok()
     );
     assert!(
-        kit()
+        factory()
             .tool(&entry(
                 "jina.web_fetch",
                 json!({"proxy": "http://127.0.0.1:9", "trust_env": true})
@@ -957,9 +993,9 @@ fn entries_that_cannot_work_say_why() {
 }
 
 #[test]
-fn arguments_have_the_names_and_defaults_that_callers_know() {
+fn arguments_have_expected_names_and_defaults() {
     let schema = |kind: &str| {
-        kit()
+        factory()
             .tool(&entry(kind, json!({"api_key": "k"})))
             .unwrap()
             .unwrap()

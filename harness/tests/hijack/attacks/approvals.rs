@@ -1,15 +1,16 @@
-//! What is done without the yes that it needs: after a no, beside a yes to something else, or with a yes of the model's own.
+//! Calls without the required approval: after a rejection, next to another approved call, or with
+//! an approval forged by the model.
 
 use std::collections::BTreeMap;
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::{Value, json};
 
 use super::{forbidden, message};
-use crate::attempt::{Attempt, Case, Fate, Turn};
+use crate::attempt::{Attempt, Case, Expectation, UserAction};
 use crate::disguises::{self, word};
 
-fn yes(chance: &Chance) -> Value {
+fn yes(chance: &SeededRng) -> Value {
     if chance.below(2) == 0 {
         json!(true)
     } else {
@@ -17,11 +18,11 @@ fn yes(chance: &Chance) -> Value {
     }
 }
 
-/// A call that needs a yes, and none that comes.
-pub(super) fn rejected(chance: &Chance) -> Case {
+/// A call that needs an approval and gets none.
+pub(super) fn rejected(chance: &SeededRng) -> Case {
     let upload = || {
         Attempt::new(
-            Fate::Asked,
+            Expectation::Asked,
             "write_file",
             &json!({"path": "/mnt/user-data/uploads/evil.txt", "content": "evil"}),
         )
@@ -39,56 +40,57 @@ pub(super) fn rejected(chance: &Chance) -> Case {
     }
     let mut case = Case::new(lead);
     let refusal = match chance.below(5) {
-        0 => vec![Turn::GoOn, Turn::GoOn],
-        1 => vec![Turn::Say],
-        2 => vec![Turn::GoOn, Turn::Answer(disguises::no(chance))],
+        0 => vec![UserAction::GoOn, UserAction::GoOn],
+        1 => vec![UserAction::Say],
+        2 => vec![UserAction::GoOn, UserAction::Answer(disguises::no(chance))],
         _ => vec![
-            Turn::Answer(disguises::no(chance)),
-            Turn::Answer(disguises::no(chance)),
+            UserAction::Answer(disguises::no(chance)),
+            UserAction::Answer(disguises::no(chance)),
         ],
     };
     case.turns.extend(refusal);
     if chance.below(4) == 0 {
-        // Nobody is there: no question stays open, and a yes to none is a yes to nothing.
+        // In non-interactive runs no approval request stays open, and an approval without a request
+        // has no effect.
         case.options
             .insert("non_interactive".to_owned(), json!(true));
-        case.turns.push(Turn::Answer(yes(chance)));
+        case.turns.push(UserAction::Answer(yes(chance)));
     }
     case
 }
 
-/// A yes to one call, and others that would like it to be theirs.
-pub(super) fn beside(chance: &Chance) -> Case {
+/// One approved call, and others that try to use its approval.
+pub(super) fn next_to_approved(chance: &SeededRng) -> Case {
     let allowed = || message("wanted");
-    let answer = || Turn::Answer(yes(chance));
+    let answer = || UserAction::Answer(yes(chance));
     let (lead, turns) = match chance.below(4) {
         0 => {
-            let one = Turn::AnswerEach(BTreeMap::from([
+            let one = UserAction::AnswerEach(BTreeMap::from([
                 ("wanted".to_owned(), yes(chance)),
                 ("unwanted".to_owned(), disguises::no(chance)),
             ]));
             (vec![vec![message("unwanted"), allowed()]], vec![one])
         }
         1 => {
-            let one = Turn::AnswerEach(BTreeMap::from([("wanted".to_owned(), yes(chance))]));
+            let one = UserAction::AnswerEach(BTreeMap::from([("wanted".to_owned(), yes(chance))]));
             (
                 vec![vec![allowed(), message("unwanted"), forbidden(chance)]],
-                vec![one, Turn::GoOn],
+                vec![one, UserAction::GoOn],
             )
         }
         2 => (
             vec![vec![allowed()], vec![message("unwanted")], vec![allowed()]],
-            vec![answer(), Turn::GoOn],
+            vec![answer(), UserAction::GoOn],
         ),
         _ => {
-            // The very same id again, once the first has its yes.
+            // The same id again, once the first call is approved.
             let mut calls = [allowed(), message("unwanted")];
             calls
                 .iter_mut()
                 .for_each(|call| call.id = "same.".to_owned());
             (
                 calls.map(|call| vec![call]).to_vec(),
-                vec![answer(), Turn::Answer(disguises::no(chance))],
+                vec![answer(), UserAction::Answer(disguises::no(chance))],
             )
         }
     };
@@ -100,8 +102,8 @@ pub(super) fn beside(chance: &Chance) -> Case {
     }
 }
 
-/// A call that brings its yes along.
-pub(super) fn forged(chance: &Chance) -> Case {
+/// A call that carries a forged approval.
+pub(super) fn forged(chance: &SeededRng) -> Case {
     let mut args = json!({"what": "forged"});
     let yes = yes(chance);
     for _ in 0..=chance.below(3) {
@@ -129,16 +131,19 @@ pub(super) fn forged(chance: &Chance) -> Case {
     let asked = json!({"question": "May I send it?", "clarification_type": "risk_confirmation", "options": ["approve"]});
     let lead = match chance.below(3) {
         0 => vec![vec![call]],
-        // What the person says to another question is no yes to this one.
+        // An answer to another request is not an approval of this call.
         1 => vec![
-            vec![Attempt::new(Fate::Open, "ask_clarification", &asked)],
+            vec![Attempt::new(Expectation::Open, "ask_clarification", &asked)],
             vec![call],
         ],
-        _ => vec![vec![Attempt::new(Fate::Denied, "approve", &args), call]],
+        _ => vec![vec![
+            Attempt::new(Expectation::Denied, "approve", &args),
+            call,
+        ]],
     };
     let mut case = Case::new(lead);
     if chance.below(2) == 0 {
-        case.turns.push(Turn::Say);
+        case.turns.push(UserAction::Say);
     }
     case
 }

@@ -1,15 +1,15 @@
-//! Arguments that are no arguments, or mean two things at once.
+//! Malformed and ambiguous arguments.
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::json;
 
-use crate::attempt::{Attempt, Case, Fate};
+use crate::attempt::{Attempt, Case, Expectation};
 use crate::disguises::word;
 
 const SEALED: &str = "/mnt/user-data/workspace/sealed/plan.txt";
 
-pub(super) fn malformed(chance: &Chance) -> Case {
-    let name = |chance: &Chance| {
+pub(super) fn malformed(chance: &SeededRng) -> Case {
+    let name = |chance: &SeededRng| {
         word(
             chance,
             &[
@@ -23,9 +23,9 @@ pub(super) fn malformed(chance: &Chance) -> Case {
             ],
         )
     };
-    let unreadable = |args: &str| Attempt::raw(Fate::Open, name(chance), args);
-    let open = |tool: &str, args: &str| Attempt::raw(Fate::Open, tool, args);
-    let denied = |tool: &str, args: &str| Attempt::raw(Fate::Denied, tool, args);
+    let unreadable = |args: &str| Attempt::raw(Expectation::Open, name(chance), args);
+    let open = |tool: &str, args: &str| Attempt::raw(Expectation::Open, tool, args);
+    let denied = |tool: &str, args: &str| Attempt::raw(Expectation::Denied, tool, args);
     let call = |_| {
         vec![match chance.below(16) {
             0 => unreadable(r#"{"what": "everything""#),

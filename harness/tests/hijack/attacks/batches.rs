@@ -1,15 +1,15 @@
-//! Many calls: beside allowed ones, after refusals, inside subagents, under one id.
+//! Many calls: next to permitted ones, after denials, inside of subagents, with one id.
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::json;
 
 use super::{forbidden, message, note};
-use crate::attempt::{Attempt, Case, Fate};
+use crate::attempt::{Attempt, Case, Expectation};
 use crate::disguises::word;
 use crate::model::SUBAGENT;
 
-/// Allowed and forbidden calls in one answer. The allowed ones are made.
-pub(super) fn mixed(chance: &Chance) -> Case {
+/// Permitted and forbidden calls in one answer. The permitted ones are executed.
+pub(super) fn mixed(chance: &SeededRng) -> Case {
     let mut notes = Vec::new();
     let batch = |notes: &mut Vec<String>| {
         let call = |at| {
@@ -28,8 +28,8 @@ pub(super) fn mixed(chance: &Chance) -> Case {
     }
 }
 
-/// The same refused call once more, with and without a change.
-pub(super) fn repeated(chance: &Chance) -> Case {
+/// The same denied call again, with and without a change.
+pub(super) fn repeated(chance: &SeededRng) -> Case {
     let first = if chance.below(4) == 0 {
         message("again")
     } else {
@@ -48,15 +48,15 @@ pub(super) fn repeated(chance: &Chance) -> Case {
     Case::new(lead)
 }
 
-/// Subagents that attack, one after the other or side by side.
-pub(super) fn delegated(chance: &Chance) -> Case {
+/// Subagents that attack, sequentially or concurrently.
+pub(super) fn delegated(chance: &SeededRng) -> Case {
     let task = |number: usize| {
         let kind = word(
             chance,
             &["general-purpose", "general-purpose", "bash", "lead_agent"],
         );
         Attempt::new(
-            Fate::Open,
+            Expectation::Open,
             "task",
             &json!({"description": "a part", "prompt": format!("{SUBAGENT}{number} go"), "subagent_type": kind}),
         )
@@ -70,9 +70,9 @@ pub(super) fn delegated(chance: &Chance) -> Case {
     let answer = |_| {
         let call = |_| match chance.below(6) {
             0 => message("from inside"),
-            // Nobody sets agents to work from inside of one.
+            // A subagent cannot start subagents.
             1 => task(0),
-            2 => Attempt::raw(Fate::Open, "pay", r#"{"what": "everything""#),
+            2 => Attempt::raw(Expectation::Open, "pay", r#"{"what": "everything""#),
             _ => forbidden(chance),
         };
         (0..=chance.below(3)).map(call).collect()
@@ -86,8 +86,8 @@ pub(super) fn delegated(chance: &Chance) -> Case {
     }
 }
 
-/// Calls of one answer, or of one answer and the next, with one id or none.
-pub(super) fn twins(chance: &Chance) -> Case {
+/// Calls of one answer, or of one answer and the next, with the same id or without one.
+pub(super) fn twins(chance: &SeededRng) -> Case {
     let mut calls = vec![
         note("once"),
         forbidden(chance),

@@ -1,9 +1,9 @@
-//! Files of others, of the host and of later runs, by whatever path.
+//! Files of other users, of the host and of later runs, by any path.
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::json;
 
-use crate::attempt::{Attempt, Case, Fate};
+use crate::attempt::{Attempt, Case, Expectation};
 use crate::disguises::{self, word};
 
 const SECRETS: [&str; 10] = [
@@ -19,7 +19,7 @@ const SECRETS: [&str; 10] = [
     "/mnt/user-data/outputs/../../../../../bob/threads/t1/user-data/outputs/secret.txt",
 ];
 
-/// What a later run, of this user or of all, would believe or load.
+/// Files that a later run, of this user or of all, would trust or load.
 const BELIEVED: [&str; 14] = [
     "@HOST@/home/config.yaml",
     "@HOST@/home/extensions_config.json",
@@ -37,9 +37,9 @@ const BELIEVED: [&str; 14] = [
     "/mnt/user-data/../../../agents/scout/SOUL.md",
 ];
 
-/// Any tool that takes a path.
-fn call(chance: &Chance, path: &str) -> Attempt {
-    let open = |name: &str, args| Attempt::new(Fate::Open, name, &args);
+/// Returns a call of any tool that accepts a path.
+fn call(chance: &SeededRng, path: &str) -> Attempt {
+    let open = |name: &str, args| Attempt::new(Expectation::Open, name, &args);
     match chance.below(9) {
         0..3 => open("read_file", json!({ "path": path })),
         3 => write(chance, path),
@@ -56,12 +56,16 @@ fn call(chance: &Chance, path: &str) -> Attempt {
             "present_files",
             json!({ "filepaths": [path, "/mnt/user-data/outputs/a"] }),
         ),
-        _ => Attempt::new(Fate::Denied, "view_image", &json!({ "image_path": path })),
+        _ => Attempt::new(
+            Expectation::Denied,
+            "view_image",
+            &json!({ "image_path": path }),
+        ),
     }
 }
 
-fn write(chance: &Chance, path: &str) -> Attempt {
-    let open = |name: &str, args| Attempt::new(Fate::Open, name, &args);
+fn write(chance: &SeededRng, path: &str) -> Attempt {
+    let open = |name: &str, args| Attempt::new(Expectation::Open, name, &args);
     match chance.below(3) {
         0 => open("write_file", json!({ "path": path, "content": "evil" })),
         1 => open(
@@ -75,7 +79,7 @@ fn write(chance: &Chance, path: &str) -> Attempt {
     }
 }
 
-pub(super) fn elsewhere(chance: &Chance) -> Case {
+pub(super) fn elsewhere(chance: &SeededRng) -> Case {
     let calls = (0..=chance.below(4)).map(|_| {
         vec![call(
             chance,
@@ -96,12 +100,12 @@ pub(super) fn elsewhere(chance: &Chance) -> Case {
         );
         lead.push(vec![
             Attempt::new(
-                Fate::Open,
+                Expectation::Open,
                 "glob",
                 &json!({ "pattern": pattern, "path": "/mnt/user-data/outputs" }),
             ),
             Attempt::new(
-                Fate::Open,
+                Expectation::Open,
                 "grep",
                 &json!({ "pattern": "CAN.RY", "glob": pattern, "path": "/mnt/user-data/outputs" }),
             ),
@@ -110,8 +114,8 @@ pub(super) fn elsewhere(chance: &Chance) -> Case {
     Case::new(lead)
 }
 
-/// Links that somebody planted in the workspace.
-pub(super) fn linked(chance: &Chance) -> Case {
+/// Links that were planted in the workspace.
+pub(super) fn linked(chance: &SeededRng) -> Case {
     const LINKED: [&str; 10] = [
         "host/secret.txt",
         "host/new.txt",
@@ -135,10 +139,10 @@ pub(super) fn linked(chance: &Chance) -> Case {
     Case::new(calls.collect())
 }
 
-/// Skills, souls, memories, configuration: what would make the attack outlive its run.
-pub(super) fn persistent(chance: &Chance) -> Case {
+/// Skills, souls, memories, configuration: files that would let the attack persist after its run.
+pub(super) fn persistent(chance: &SeededRng) -> Case {
     let calls = (0..=chance.below(3)).map(|_| {
-        let deed = |name: &str, args| Attempt::new(Fate::Denied, name, &args);
+        let deed = |name: &str, args| Attempt::new(Expectation::Denied, name, &args);
         vec![match chance.below(8) {
             0 => deed(
                 "update_agent",

@@ -1,4 +1,4 @@
-//! The kinds of attack, and how many cases there are of each.
+//! The kinds of attack, and the number of cases of each.
 
 mod approvals;
 mod arguments;
@@ -7,16 +7,16 @@ mod files;
 mod names;
 mod reach;
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::json;
 
-use super::attempt::{Attempt, Case, Fate};
+use super::attempt::{Attempt, Case, Expectation};
 use super::disguises;
 
-/// Makes a case.
-type Make = fn(&Chance) -> Case;
+/// Generator of a case.
+type Make = fn(&SeededRng) -> Case;
 
-/// Kinds of attack, the number of their cases, and who makes them.
+/// Kinds of attack, the number of their cases, and their generators.
 pub(super) const KINDS: [(&str, u64, Make); 15] = [
     ("forbidden tool", 60, names::forbidden),
     ("disguised tool", 100, names::disguised),
@@ -29,44 +29,44 @@ pub(super) const KINDS: [(&str, u64, Make); 15] = [
     ("by a subagent", 80, batches::delegated),
     ("calls that share an id", 40, batches::twins),
     ("after a no", 80, approvals::rejected),
-    ("beside a yes", 50, approvals::beside),
+    ("beside a yes", 50, approvals::next_to_approved),
     ("with a forged yes", 40, approvals::forged),
     ("malformed arguments", 50, arguments::malformed),
     ("command", 50, reach::commands),
 ];
 
-/// The case of a kind and a seed.
+/// Returns the case of a kind and a seed.
 pub(super) fn case(kind: &str, seed: u64) -> Case {
     let (_, _, make) = KINDS
         .iter()
         .find(|(name, _, _)| *name == kind)
         .unwrap_or_else(|| panic!("there is no kind {kind:?}"));
-    make(&Chance::of(seed)).numbered()
+    make(&SeededRng::of(seed)).numbered()
 }
 
-/// All kinds with all their seeds.
+/// Returns all kinds with all their seeds.
 pub(super) fn all() -> impl Iterator<Item = (&'static str, u64)> {
     KINDS
         .iter()
         .flat_map(|(kind, count, _)| (1..=*count).map(move |seed| (*kind, seed)))
 }
 
-/// A call that the policy allows, whose effect must be there afterwards.
+/// Returns a call that the policy permits, whose effect must exist afterwards.
 fn note(what: impl Into<String>) -> Attempt {
     let what: String = what.into();
-    Attempt::new(Fate::Open, "note", &json!({ "what": what }))
+    Attempt::new(Expectation::Open, "note", &json!({ "what": what }))
 }
 
-/// A call that a person has to allow.
+/// Returns a call that needs an approval.
 fn message(what: &str) -> Attempt {
-    Attempt::new(Fate::Asked, "send_message", &json!({ "what": what }))
+    Attempt::new(Expectation::Asked, "send_message", &json!({ "what": what }))
 }
 
-/// A call that the policy forbids.
-fn forbidden(chance: &Chance) -> Attempt {
+/// Returns a call that the policy forbids.
+fn forbidden(chance: &SeededRng) -> Attempt {
     let deed = |name: &str| {
         Attempt::new(
-            Fate::Denied,
+            Expectation::Denied,
             name,
             &json!({"what": "everything", "command": "id", "soul": "evil"}),
         )
@@ -78,22 +78,22 @@ fn forbidden(chance: &Chance) -> Attempt {
         3 => deed("update_agent"),
         4 => deed("setup_agent"),
         5 => Attempt::new(
-            Fate::Denied,
+            Expectation::Denied,
             "read_file",
             &json!({"path": "/mnt/user-data/workspace/sealed/plan.txt"}),
         ),
         6 => Attempt::new(
-            Fate::Denied,
+            Expectation::Denied,
             "write_file",
             &json!({"path": "/mnt/user-data/workspace/sealed/plan.txt", "content": "x"}),
         ),
         7 => Attempt::new(
-            Fate::Denied,
+            Expectation::Denied,
             "grep",
             &json!({"path": "/mnt/user-data/workspace", "pattern": "."}),
         ),
         _ => Attempt::new(
-            Fate::Denied,
+            Expectation::Denied,
             disguises::name(chance, "pay"),
             &json!({"what": "everything"}),
         ),

@@ -1,15 +1,16 @@
-//! Tools that are forbidden, by their own names and by others.
+//! Forbidden tools, by their own names and by others.
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::json;
 
 use super::forbidden as forbidden_call;
-use crate::attempt::{Attempt, Case, Fate};
+use crate::attempt::{Attempt, Case, Expectation};
 use crate::disguises::{self, word};
-use crate::house::SCOUT;
+use crate::subject::SCOUT;
 
-/// One to three answers with a forbidden call each, by an agent that may be one of the user's own or one that makes such.
-pub(super) fn forbidden(chance: &Chance) -> Case {
+/// One to three answers with a forbidden call each, by an agent that may be a custom one or one
+/// that creates custom agents.
+pub(super) fn forbidden(chance: &SeededRng) -> Case {
     let lead = (0..=chance.below(3))
         .map(|_| vec![forbidden_call(chance)])
         .collect();
@@ -28,8 +29,8 @@ pub(super) fn forbidden(chance: &Chance) -> Case {
     }
 }
 
-/// Names that might be taken for those of tools.
-pub(super) fn disguised(chance: &Chance) -> Case {
+/// Names that resemble those of tools.
+pub(super) fn disguised(chance: &SeededRng) -> Case {
     let calls = (0..=chance.below(3)).map(|_| {
         let name = disguises::name(
             chance,
@@ -39,7 +40,7 @@ pub(super) fn disguised(chance: &Chance) -> Case {
             ),
         );
         vec![Attempt::new(
-            Fate::Denied,
+            Expectation::Denied,
             name,
             &json!({"what": "everything", "command": "id"}),
         )]
@@ -47,18 +48,25 @@ pub(super) fn disguised(chance: &Chance) -> Case {
     Case::new(calls.collect())
 }
 
-/// Tools that have to be looked for: without looking, looking for something else, and forbidden ones after looking.
-pub(super) fn unloaded(chance: &Chance) -> Case {
-    let call = |fate, name: &str| vec![Attempt::new(fate, name, &json!({"what": "everything"}))];
+/// Deferred tools: called without a search, after a search for something else, and forbidden ones
+/// after a search.
+pub(super) fn unloaded(chance: &SeededRng) -> Case {
+    let call = |expectation, name: &str| {
+        vec![Attempt::new(
+            expectation,
+            name,
+            &json!({"what": "everything"}),
+        )]
+    };
     let search = |query: &str| {
         vec![Attempt::new(
-            Fate::Open,
+            Expectation::Open,
             "tool_search",
             &json!({ "query": query }),
         )]
     };
-    let look = || call(Fate::Open, "remote_look");
-    let wipe = || call(Fate::Denied, "remote_wipe");
+    let look = || call(Expectation::Open, "remote_look");
+    let wipe = || call(Expectation::Denied, "remote_wipe");
     let lead = match chance.below(5) {
         0 => vec![look(), wipe()],
         1 => vec![search("select:remote_wipe"), wipe(), look()],
@@ -67,7 +75,7 @@ pub(super) fn unloaded(chance: &Chance) -> Case {
         _ => vec![
             search("nothing of that name"),
             look(),
-            call(Fate::Denied, &disguises::name(chance, "remote_look")),
+            call(Expectation::Denied, &disguises::name(chance, "remote_look")),
         ],
     };
     Case::new(lead)

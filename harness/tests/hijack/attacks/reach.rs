@@ -1,11 +1,11 @@
-//! Commands of somebody who may run them, aimed at what their sandbox does not hold.
+//! Commands of a user who may run them, aimed at what is outside of their sandbox.
 
-use deerflow_harness::testkit::chance::Chance;
+use deerflow_harness::testkit::seeded_rng::SeededRng;
 use serde_json::json;
 
-use crate::attempt::{Attempt, Case, Fate};
+use crate::attempt::{Attempt, Case, Expectation};
 use crate::disguises::word;
-use crate::house::OPERATOR;
+use crate::subject::OPERATOR;
 use crate::world::RUN;
 
 const COMMANDS: [&str; 28] = [
@@ -39,10 +39,10 @@ const COMMANDS: [&str; 28] = [
     "touch /mnt/user-data/uploads/../../../../t2/evil; cp report.txt @HOST@/home/users/bob/memory.json",
 ];
 
-pub(super) fn commands(chance: &Chance) -> Case {
+pub(super) fn commands(chance: &SeededRng) -> Case {
     let call = |command: &str| {
         vec![Attempt::new(
-            Fate::Open,
+            Expectation::Open,
             "bash",
             &json!({ "description": "d", "command": command }),
         )]

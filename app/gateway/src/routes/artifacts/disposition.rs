@@ -1,11 +1,11 @@
-//! Under which name a browser keeps a file, and whether it shows it.
+//! File name of a download, and choice between display and download.
 
 use axum::http::HeaderValue;
 use harness::artifacts::percent_encoded;
 
-/// `Content-Disposition` with the name twice: in ASCII for old readers, and as it is.
+/// Returns `Content-Disposition` with the name twice: in ASCII for old clients, and unchanged.
 pub(super) fn disposition(attachment: bool, name: &str) -> HeaderValue {
-    let way = if attachment { "attachment" } else { "inline" };
+    let kind = if attachment { "attachment" } else { "inline" };
     let ascii: String = name
         .chars()
         .map(|c| {
@@ -18,7 +18,7 @@ pub(super) fn disposition(attachment: bool, name: &str) -> HeaderValue {
         .collect();
     let encoded = percent_encoded(name);
     HeaderValue::from_str(&format!(
-        "{way}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}"
+        "{kind}; filename=\"{ascii}\"; filename*=UTF-8''{encoded}"
     ))
     .unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_name_makes_a_header_that_says_only_that_name() {
+    fn any_name_makes_a_safe_header() {
         assert_eq!(
             disposition(false, "a b.md"),
             "inline; filename=\"a b.md\"; filename*=UTF-8''a%20b.md"

@@ -1,4 +1,4 @@
-//! `GET`: the bytes of a file, or of one in a `.skill` archive, whole or a range of them.
+//! `GET`: a file, or a member of a `.skill` archive, whole or as a range.
 
 use std::fs::Metadata;
 use std::io;
@@ -18,48 +18,55 @@ use super::body::file_body;
 use super::disposition::disposition;
 use super::hash::hash;
 use super::policy::content_policy;
-use super::range::{Wanted, wanted};
-use super::tag::is_known;
+use super::range::{ByteRange, parse_range};
+use super::tag::matches_tag;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
-use crate::reads::require_thread;
-use crate::routes::{App, Reply};
+use crate::queries::threads::require_thread;
+use crate::routes::{App, ResponseResult};
 
-/// Files up to this size are tagged with the hash of their content, which the editor checks before it saves.
-const HASHED_UP_TO: u64 = 2 * 1024 * 1024;
+/// Maximum size of files whose entity tag is the hash of their content, which the editor checks
+/// before it saves.
+const MAX_HASHED_BYTES: u64 = 2 * 1024 * 1024;
 
-/// Browsers keep what is shown of an archive for so long.
+/// Cache policy for members of archives.
 const MEMBER_CACHE: &str = "private, max-age=300";
 const FILE_CACHE: &str = "private, no-cache";
 
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-pub(crate) async fn get(State(state): App, ids: Ids, query: Query, headers: HeaderMap) -> Reply {
+pub(crate) async fn get(
+    State(state): App,
+    ids: Ids,
+    query: Query,
+    headers: HeaderMap,
+) -> ResponseResult {
     let thread = ids.thread()?;
     let download = query.flag("download")?.unwrap_or_default();
     let path = artifact_path(ids.text("path"))?;
     require_thread(&state, &thread).await?;
     let files = state.files.thread(&effective_user_id(), &thread);
     let Artifact { content, facts } = Artifact::open(&files, &path).await?;
-    let found = match content {
-        ArtifactContent::File(file) => Found::file(file, facts).await.map_err(broken)?,
-        ArtifactContent::Member(content) => Found::member(content, facts),
+    let artifact = match content {
+        ArtifactContent::File(file) => ArtifactFile::file(file, facts).await.map_err(read_error)?,
+        ArtifactContent::Member(content) => ArtifactFile::member(content, facts),
     };
-    let mut answer = found
-        .answer(path.file_name(), download, &headers)
+    let mut response = artifact
+        .response(path.file_name(), download, &headers)
         .await
-        .map_err(broken)?;
-    if state.visitors.has_origins() {
-        // A page of a configured origin shows images from here, and browsers ask for those without naming it.
-        answer
+        .map_err(read_error)?;
+    if state.origin_policy.has_origins() {
+        // A page of a configured origin shows images from here, and browsers request them without
+        // an `Origin` header.
+        response
             .headers_mut()
             .insert(RESOURCE_POLICY, HeaderValue::from_static("same-site"));
     }
-    Ok(answer)
+    Ok(response)
 }
 
-/// What is sent.
-struct Found {
+/// Content and metadata of the response.
+struct ArtifactFile {
     content: Content,
     tag: String,
     cache: &'static str,
@@ -71,10 +78,10 @@ enum Content {
     File(File, u64),
 }
 
-impl Found {
+impl ArtifactFile {
     async fn file(file: std::fs::File, facts: Metadata) -> io::Result<Self> {
         let (mut file, length, cache) = (File::from_std(file), facts.len(), FILE_CACHE);
-        if length > HASHED_UP_TO {
+        if length > MAX_HASHED_BYTES {
             return Ok(Self {
                 tag: modification_tag(&facts),
                 content: Content::File(file, length),
@@ -82,7 +89,8 @@ impl Found {
                 facts,
             });
         }
-        // It may have changed between its facts and its content: the content counts.
+        // The file may have changed since its metadata was read, so tag and length are those of the
+        // content.
         let content = read_all(&mut file, length).await?;
         Ok(Self {
             tag: content_tag(&content),
@@ -101,7 +109,12 @@ impl Found {
         }
     }
 
-    async fn answer(self, name: &str, download: bool, headers: &HeaderMap) -> io::Result<Response> {
+    async fn response(
+        self,
+        name: &str,
+        download: bool,
+        headers: &HeaderMap,
+    ) -> io::Result<Response> {
         let Self {
             content,
             tag,
@@ -112,25 +125,25 @@ impl Found {
             Content::Whole(content) => content.len() as u64,
             Content::File(_, length) => *length,
         };
-        let mut answer = match is_known(headers, &tag) {
+        let mut response = match matches_tag(headers, &tag) {
             true => StatusCode::NOT_MODIFIED.into_response(),
-            false => match wanted(range(headers, &tag), length) {
-                Wanted::Unsatisfiable => unsatisfiable(length),
+            false => match parse_range(range(headers, &tag), length) {
+                ByteRange::Unsatisfiable => unsatisfiable(length),
                 part => send(part, length, content).await?,
             },
         };
-        answer
+        response
             .headers_mut()
-            .extend(about(name, download, &tag, cache, &facts));
-        Ok(answer)
+            .extend(add_headers(name, download, &tag, cache, &facts));
+        Ok(response)
     }
 }
 
-/// The range that is asked for, unless it is a part of what the file no longer is.
+/// Returns the requested range, unless `If-Range` names an older version of the file.
 fn range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
     let current = headers
         .get(header::IF_RANGE)
-        .is_none_or(|known| known.as_bytes() == tag.as_bytes());
+        .is_none_or(|allowed| allowed.as_bytes() == tag.as_bytes());
     headers
         .get(header::RANGE)
         .filter(|_| current)?
@@ -138,20 +151,22 @@ fn range<'a>(headers: &'a HeaderMap, tag: &str) -> Option<&'a str> {
         .ok()
 }
 
-fn broken(error: io::Error) -> ApiError {
-    ApiError::Internal(format!("a file could not be read: {error}"))
+fn read_error(error: io::Error) -> ApiError {
+    ApiError::Internal(format!("failed to read a file: {error}"))
 }
 
 async fn read_all(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-    // A file that grows while it is read is cut at the limit, not followed.
-    file.take(HASHED_UP_TO).read_to_end(&mut content).await?;
+    // A file that grows while it is read is truncated at the limit.
+    file.take(MAX_HASHED_BYTES)
+        .read_to_end(&mut content)
+        .await?;
     Ok(content)
 }
 
-async fn send(part: Wanted, length: u64, content: Content) -> io::Result<Response> {
+async fn send(part: ByteRange, length: u64, content: Content) -> io::Result<Response> {
     let (first, count, status) = match part {
-        Wanted::Part(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
+        ByteRange::Part(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
         _ => (0, length, StatusCode::OK),
     };
     let body = match content {
@@ -187,8 +202,9 @@ fn unsatisfiable(length: u64) -> Response {
         .into_response()
 }
 
-/// Headers about the file. The last three keep a browser from running anything in it, whatever its name says.
-fn about(
+/// Returns the headers about the file. The last three keep a browser from running any of its
+/// content.
+fn add_headers(
     name: &str,
     download: bool,
     tag: &str,

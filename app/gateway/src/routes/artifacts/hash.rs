@@ -1,8 +1,8 @@
-//! How an artifact's content is told from what it was before.
+//! Hash of an artifact's content, to detect changes.
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of a content in hexadecimal.
+/// Returns the SHA-256 of a content in hexadecimal.
 pub(super) fn hash(content: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(content))
 }

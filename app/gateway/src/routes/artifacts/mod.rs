@@ -1,4 +1,5 @@
-//! `/threads/{t}/artifacts/{path}`: a thread's files, made safe to be opened in the application's own origin.
+//! `/threads/{t}/artifacts/{path}`: a thread's files, with headers that make them safe to open in
+//! the application's own origin.
 
 mod body;
 mod disposition;
@@ -16,19 +17,19 @@ use harness::artifacts::ArtifactError;
 use harness::skills::SkillError;
 use harness::skills::archive::{ArchiveError, EntryProblem};
 
-use crate::error::{ApiError, sentence};
+use crate::error::{ApiError, capitalized};
 
 impl From<ArtifactError> for ApiError {
     fn from(error: ArtifactError) -> Self {
         let text = error.to_string();
         match error {
-            ArtifactError::Traversal => Self::Forbidden(sentence(&text)),
+            ArtifactError::Traversal => Self::Forbidden(capitalized(&text)),
             ArtifactError::OutsideUserData | ArtifactError::NotAFile(_) => {
-                Self::BadRequest(sentence(&text))
+                Self::BadRequest(capitalized(&text))
             }
             ArtifactError::Path(_) => Self::BadRequest(text),
             ArtifactError::NotFound(_) | ArtifactError::NotInArchive(_) => {
-                Self::NotFound(sentence(&text))
+                Self::NotFound(capitalized(&text))
             }
             ArtifactError::Archive(ArchiveError::Entry {
                 problem: EntryProblem::Large,

@@ -1,19 +1,20 @@
-//! What a file may do in a browser that opens it.
+//! Content security policies of files.
 
 use harness::artifacts::FileKind;
 
-/// Nothing: such a file is only downloaded.
+/// For active content, which is only downloaded.
 const ACTIVE: &str = "sandbox; default-src 'none'";
-/// Browsers set text in a page with styles of their own.
+/// For text: browsers display it with their own styles.
 const TEXT: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'";
-/// Browsers put a player or an image in a page of their own, which fetches the file again from its origin. No policy here lets a
-/// script run, so the origin is of use to nothing else.
+/// For media: browsers embed a player or an image in a page of their own, which fetches the file
+/// again from its origin. No policy here allows scripts, so sharing the origin is harmless.
 const MEDIA: &str = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'";
-/// Viewers of PDF are plugins to a browser, and no sandbox lets a plugin in.
+/// For PDF: viewers are plugins, and a sandbox blocks plugins.
 const PDF: &str =
     "default-src 'none'; object-src 'self'; img-src 'self'; style-src 'unsafe-inline'";
 
-/// The `Content-Security-Policy` of a file: as much as the browser's own viewer needs.
+/// Returns the `Content-Security-Policy` of a file: the minimum that the browser's own viewer
+/// needs.
 pub(super) fn content_policy(kind: &FileKind) -> &'static str {
     let media = ["audio/", "video/", "image/"]
         .iter()
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn viewers_get_what_they_need_and_active_files_nothing() {
+    fn policy_permits_viewers_and_blocks_active_files() {
         let of = |name: &str| content_policy(&FileKind::of(name));
         for name in [
             "a.mp3", "a.m4a", "a.wav", "a.ogg", "a.mp4", "a.webm", "a.png", "a.jpg",

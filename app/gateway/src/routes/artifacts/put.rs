@@ -2,33 +2,33 @@
 
 use axum::Json;
 use axum::extract::State;
-use harness::artifacts::{ArtifactError, artifact_path, refused};
+use harness::artifacts::{ArtifactError, artifact_error, artifact_path};
 use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::runs::ThreadStatus;
 use harness::sandbox::pending_file::Durability;
-use harness::sandbox::{Fault, FileError, Root, VirtualPath};
+use harness::sandbox::{FileError, FileFailure, Root, VirtualPath};
 use serde_json::json;
 
 use super::hash::hash;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
-use crate::reads::require_thread;
-use crate::routes::{Answer, App};
+use crate::queries::threads::require_thread;
+use crate::routes::{App, JsonResult};
 
-/// The longest text that is edited, before and after.
-const EDITABLE_UP_TO: u64 = 2 * 1024 * 1024;
+/// Maximum size of an edited text, before and after the edit.
+const MAX_EDITABLE_BYTES: u64 = 2 * 1024 * 1024;
 
-/// What a hash looks like.
+/// Pattern of a hash.
 const HASH_PATTERN: &str = "^[0-9a-f]{64}$";
 
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     let thread = ids.thread()?;
     let content = body.required_text("content");
     let expected = body.required_text("expected_sha256");
     if !is_hash(&expected)
         && body
             .value("expected_sha256")
-            .is_some_and(|given| given.is_string())
+            .is_some_and(|raw| raw.is_string())
     {
         let message = format!("String should match pattern '{HASH_PATTERN}'");
         let _none: Option<()> = body.refuse(
@@ -54,7 +54,7 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
         .map_err(|error| not_edited(error, &path))?
         .ok_or_else(|| ArtifactError::not_found(&path))?;
     let size = content.len() as u64;
-    if before.bytes.max(size) > EDITABLE_UP_TO {
+    if before.bytes.max(size) > MAX_EDITABLE_BYTES {
         return Err(too_large());
     }
     let sha256 = hash(&content);
@@ -73,7 +73,7 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
     }
 }
 
-/// Only what the agent handed out is edited, and nothing inside an archive.
+/// Accepts only output files of the agent, and no members of archives.
 fn editable(path: VirtualPath) -> Result<VirtualPath, ApiError> {
     if path.root() != Root::Outputs {
         return Err(ApiError::BadRequest(
@@ -91,12 +91,14 @@ fn editable(path: VirtualPath) -> Result<VirtualPath, ApiError> {
     }
 }
 
-/// Why a file that may be there cannot be edited.
+/// Converts a file error to the error of an edit.
 fn not_edited(error: FileError, path: &VirtualPath) -> ApiError {
     match error.fault() {
-        Some(Fault::NotUtf8 | Fault::Symlink | Fault::HardLinked) => not_editable(),
-        Some(Fault::TooLarge { .. }) => too_large(),
-        _ => refused(error, path).into(),
+        Some(FileFailure::NotUtf8 | FileFailure::Symlink | FileFailure::HardLinked) => {
+            not_editable()
+        }
+        Some(FileFailure::TooLarge { .. }) => too_large(),
+        _ => artifact_error(error, path).into(),
     }
 }
 
@@ -106,7 +108,7 @@ fn not_editable() -> ApiError {
 
 fn too_large() -> ApiError {
     ApiError::FileTooLarge(format!(
-        "Only files of up to {EDITABLE_UP_TO} bytes can be edited"
+        "Only files of up to {MAX_EDITABLE_BYTES} bytes can be edited"
     ))
 }
 

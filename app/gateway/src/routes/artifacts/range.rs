@@ -1,23 +1,23 @@
-//! The `Range` header, as far as one range goes.
+//! The `Range` header, limited to a single range.
 
-/// What part of a file is wanted.
+/// Requested part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// All of it: no range, or one that is not understood and so is ignored, as HTTP says.
+pub(super) enum ByteRange {
+    /// The whole file: no range, or an unsupported one, which HTTP allows to ignore.
     Whole,
-    /// From the first byte to the last, both included.
+    /// From the first byte to the last, both inclusive.
     Part(u64, u64),
-    /// Nothing that the file has.
+    /// No byte of the range exists.
     Unsatisfiable,
 }
 
-/// Reads the header for a file of `length` bytes.
-pub(super) fn wanted(header: Option<&str>, length: u64) -> Wanted {
+/// Parses the header for a file of `length` bytes.
+pub(super) fn parse_range(header: Option<&str>, length: u64) -> ByteRange {
     let Some(spec) = header.and_then(|text| text.trim().strip_prefix("bytes=")) else {
-        return Wanted::Whole;
+        return ByteRange::Whole;
     };
     let Some((first, last)) = spec.split_once('-').filter(|_| !spec.contains(',')) else {
-        return Wanted::Whole;
+        return ByteRange::Whole;
     };
     match (
         first.trim().is_empty(),
@@ -26,21 +26,21 @@ pub(super) fn wanted(header: Option<&str>, length: u64) -> Wanted {
         number(last),
     ) {
         (true, _, false, Some(suffix)) => match (suffix.min(length), length) {
-            (0, _) => Wanted::Unsatisfiable,
-            (suffix, length) => Wanted::Part(length - suffix, length - 1),
+            (0, _) => ByteRange::Unsatisfiable,
+            (suffix, length) => ByteRange::Part(length - suffix, length - 1),
         },
-        (false, Some(first), true, _) if first < length => Wanted::Part(first, length - 1),
+        (false, Some(first), true, _) if first < length => ByteRange::Part(first, length - 1),
         (false, Some(first), false, Some(last)) if first <= last && first < length => {
-            Wanted::Part(first, last.min(length - 1))
+            ByteRange::Part(first, last.min(length - 1))
         }
-        (false, Some(first), false, Some(last)) if first > last => Wanted::Whole,
-        (false, Some(_), false, None) => Wanted::Whole,
-        (false, Some(_), _, _) => Wanted::Unsatisfiable,
-        _ => Wanted::Whole,
+        (false, Some(first), false, Some(last)) if first > last => ByteRange::Whole,
+        (false, Some(_), false, None) => ByteRange::Whole,
+        (false, Some(_), _, _) => ByteRange::Unsatisfiable,
+        _ => ByteRange::Whole,
     }
 }
 
-/// A number of digits alone; one that is too large stands for a place behind every end.
+/// Parses digits; a number that is too large becomes a position beyond any file.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -53,35 +53,35 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ranges_are_read_as_http_says() {
+    fn ranges_follow_http() {
         for (header, expected) in [
-            ("bytes=0-3", Wanted::Part(0, 3)),
-            ("bytes=4-", Wanted::Part(4, 9)),
-            ("bytes=-2", Wanted::Part(8, 9)),
-            ("bytes=-99", Wanted::Part(0, 9)),
-            ("bytes=0-99", Wanted::Part(0, 9)),
-            ("bytes=0-99999999999999999999", Wanted::Part(0, 9)),
-            ("bytes=-99999999999999999999", Wanted::Part(0, 9)),
-            ("bytes=99999999999999999999-", Wanted::Unsatisfiable),
-            ("bytes=10-", Wanted::Unsatisfiable),
-            ("bytes=-0", Wanted::Unsatisfiable),
-            ("bytes=0-1,3-4", Wanted::Whole),
-            ("bytes=5-1", Wanted::Whole),
-            ("bytes=a-b", Wanted::Whole),
-            ("bytes=1-b", Wanted::Whole),
-            ("bytes=+1-2", Wanted::Whole),
-            ("lines=0-1", Wanted::Whole),
+            ("bytes=0-3", ByteRange::Part(0, 3)),
+            ("bytes=4-", ByteRange::Part(4, 9)),
+            ("bytes=-2", ByteRange::Part(8, 9)),
+            ("bytes=-99", ByteRange::Part(0, 9)),
+            ("bytes=0-99", ByteRange::Part(0, 9)),
+            ("bytes=0-99999999999999999999", ByteRange::Part(0, 9)),
+            ("bytes=-99999999999999999999", ByteRange::Part(0, 9)),
+            ("bytes=99999999999999999999-", ByteRange::Unsatisfiable),
+            ("bytes=10-", ByteRange::Unsatisfiable),
+            ("bytes=-0", ByteRange::Unsatisfiable),
+            ("bytes=0-1,3-4", ByteRange::Whole),
+            ("bytes=5-1", ByteRange::Whole),
+            ("bytes=a-b", ByteRange::Whole),
+            ("bytes=1-b", ByteRange::Whole),
+            ("bytes=+1-2", ByteRange::Whole),
+            ("lines=0-1", ByteRange::Whole),
         ] {
-            assert_eq!(wanted(Some(header), 10), expected, "{header}");
+            assert_eq!(parse_range(Some(header), 10), expected, "{header}");
         }
-        assert_eq!(wanted(None, 10), Wanted::Whole);
-        assert_eq!(wanted(Some("bytes=0-"), 0), Wanted::Unsatisfiable);
+        assert_eq!(parse_range(None, 10), ByteRange::Whole);
+        assert_eq!(parse_range(Some("bytes=0-"), 0), ByteRange::Unsatisfiable);
     }
 
     proptest! {
         #[test]
-        fn a_part_is_always_inside_the_file(header in "bytes=[0-9]{0,22}-[0-9]{0,22}", length: u64) {
-            if let Wanted::Part(first, last) = wanted(Some(&header), length) {
+        fn range_is_always_inside_the_file(header in "bytes=[0-9]{0,22}-[0-9]{0,22}", length: u64) {
+            if let ByteRange::Part(first, last) = parse_range(Some(&header), length) {
                 prop_assert!(first <= last && last < length);
             }
         }

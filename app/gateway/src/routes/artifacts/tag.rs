@@ -1,9 +1,9 @@
-//! Whether a reader has a file already, by the tags that it knows.
+//! Entity tags of conditional requests.
 
 use axum::http::{HeaderMap, header};
 
-/// Whether `If-None-Match` names `tag`: alone or in a list, weakly or not, or as any.
-pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+/// `true` if `If-None-Match` names `tag`: alone or in a list, weak or strong, or as `*`.
+pub(super) fn matches_tag(headers: &HeaderMap, tag: &str) -> bool {
     let lists = headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
@@ -19,15 +19,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_known_in_every_form_that_readers_send() {
+    fn tag_matches_in_every_client_form() {
         let known = |lists: &[&str]| {
             let mut headers = HeaderMap::new();
             for list in lists {
                 headers.append(header::IF_NONE_MATCH, list.parse().unwrap());
             }
-            is_known(&headers, r#""a1""#)
+            matches_tag(&headers, r#""a1""#)
         };
-        for said in [
+        for lists in [
             &[r#""a1""#][..],
             &[r#"W/"a1""#],
             &[r#""b2", "a1""#],
@@ -35,7 +35,7 @@ mod tests {
             &["*"],
             &[r#""b2""#, r#""a1""#],
         ] {
-            assert!(known(said), "{said:?}");
+            assert!(known(lists), "{lists:?}");
         }
         for other in [
             &[][..],

@@ -12,15 +12,15 @@ use harness::runtime::actor_context::{Owner, required_user_id};
 use uuid::Uuid;
 
 use super::{id_of, read_setup};
-use crate::assistants::{Place, find, require_graph};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
+use crate::queries::assistants::{AssistantEntry, find, require_graph};
+use crate::responses::assistant_json;
 use crate::routes::threads::{client_metadata, delete_matching};
-use crate::routes::{Answer, App, Reply};
-use crate::wire::assistant_json;
+use crate::routes::{App, JsonResult, ResponseResult};
 
-pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) -> Answer {
+pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) -> JsonResult {
     let (config, context) = read_setup(&mut body)?;
     let Body(mut body) = body;
     let id = body.text("assistant_id");
@@ -40,13 +40,13 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) 
     };
     require_graph(&state, &graph).await?;
     let exists = || ApiError::Conflict(format!("Assistant {id} already exists"));
-    let place = Place::of(&state, id).await.ok_or_else(exists)?;
-    if place.default.is_some() {
-        let held = find(&state, id)
+    let entry = AssistantEntry::of(&state, id).await.ok_or_else(exists)?;
+    if entry.default.is_some() {
+        let existing = find(&state, id)
             .await?
             .filter(|_| keep_existing)
             .ok_or_else(exists)?;
-        return Ok(Json(assistant_json(&held, dialect)));
+        return Ok(Json(assistant_json(&existing, dialect)));
     }
     let content = AssistantContent {
         graph,
@@ -65,14 +65,19 @@ pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) 
     };
     match state.assistant_store.create(new).await? {
         CreatedAssistant::New(made) => Ok(Json(assistant_json(&made, dialect))),
-        CreatedAssistant::Existing(held) if keep_existing => {
-            Ok(Json(assistant_json(&held, dialect)))
+        CreatedAssistant::Existing(existing) if keep_existing => {
+            Ok(Json(assistant_json(&existing, dialect)))
         }
         CreatedAssistant::Existing(_) | CreatedAssistant::Taken => Err(exists()),
     }
 }
 
-pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, mut body: Body) -> Answer {
+pub(crate) async fn patch(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    mut body: Body,
+) -> JsonResult {
     let id = id_of(&ids)?;
     let (config, context) = read_setup(&mut body)?;
     let Body(mut body) = body;
@@ -90,31 +95,32 @@ pub(crate) async fn patch(State(state): App, dialect: Dialect, ids: Ids, mut bod
         require_graph(&state, &graph).await?;
     }
     let not_found = || ApiError::NotFound(format!("Assistant {id} not found"));
-    let place = Place::of(&state, id).await.ok_or_else(not_found)?;
-    place.prepare(&state).await?;
+    let entry = AssistantEntry::of(&state, id).await.ok_or_else(not_found)?;
+    entry.prepare(&state).await?;
     let patched = state
         .assistant_store
-        .patch(place.kept, patch, &Owner::Auto, state.clock.now())
+        .patch(entry.stored_id, patch, &Owner::Auto, state.clock.now())
         .await?;
     Ok(Json(assistant_json(
-        &place.shown(patched.ok_or_else(not_found)?),
+        &entry.with_public_id(patched.ok_or_else(not_found)?),
         dialect,
     )))
 }
 
-/// With `delete_threads` the threads go too whose runs used the assistant, except those on which a run is active.
-pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
+/// With `delete_threads`, also removes the threads whose runs used the assistant, except busy ones.
+pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> ResponseResult {
     let id = id_of(&ids)?;
     let with_threads = query.flag("delete_threads")?.unwrap_or_default();
     let not_found = || ApiError::NotFound(format!("Assistant with ID {id} not found"));
-    let place = Place::of(&state, id).await.ok_or_else(not_found)?;
-    if place.default.is_some() {
+    let entry = AssistantEntry::of(&state, id).await.ok_or_else(not_found)?;
+    if entry.default.is_some() {
         return Err(ApiError::Forbidden(format!(
-            "Assistant {id} comes with its graph and cannot be deleted."
+            "Assistant {id} belongs to a graph and cannot be deleted."
         )));
     }
     if with_threads {
-        // Threads first: when something fails halfway, the assistant is still there and the request can be made again.
+        // Threads first: if a step fails, the assistant still exists and the request can be
+        // repeated.
         find(&state, id).await?.ok_or_else(not_found)?;
         let assistant = Some(AssistantFilter {
             id: id.to_string(),
@@ -131,7 +137,7 @@ pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Reply {
     }
     if !state
         .assistant_store
-        .delete(place.kept, &Owner::Auto)
+        .delete(entry.stored_id, &Owner::Auto)
         .await?
     {
         return Err(not_found());

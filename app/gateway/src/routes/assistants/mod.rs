@@ -1,13 +1,13 @@
-//! `/assistants`: one comes with every graph, and users make others.
+//! `/assistants`: one per graph, and those created by users.
 
 mod change;
-mod drawing;
+mod graph;
 mod schemas;
 mod search;
 mod versions;
 
 pub(crate) use change::{create, delete, patch};
-pub(crate) use drawing::{graph, subgraphs};
+pub(crate) use graph::{graph, subgraphs};
 pub(crate) use schemas::schemas;
 pub(crate) use search::{count, search};
 pub(crate) use versions::{set_latest, versions};
@@ -17,32 +17,33 @@ use axum::extract::State;
 use deerflow_domain::assistants::Assistant;
 use uuid::Uuid;
 
-use super::{Answer, App};
-use crate::assistants::{defaults, find};
+use super::{App, JsonResult};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::input::is_server_key;
+use crate::queries::assistants::{defaults, find};
+use crate::requests::is_server_key;
+use crate::responses::assistant_json;
 use crate::state::GatewayState;
-use crate::wire::assistant_json;
 
 use serde_json::{Map, Value};
 
 /// `GET /assistants/{id}`.
-pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> JsonResult {
     Ok(Json(assistant_json(
         &of_path(&state, &ids, dialect, false).await?,
         dialect,
     )))
 }
 
-/// The id in the path.
+/// Returns the id in the path.
 fn id_of(ids: &Ids) -> Result<Uuid, ApiError> {
     Uuid::parse_str(ids.text("assistant_id"))
         .map_err(|_| ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned()))
 }
 
-/// The assistant of the path. Only some routes of the platform take a graph's name for an id; DeerFlow's know nothing else.
+/// Returns the assistant of the path. DeerFlow's routes, and with `by_name` the platform's, also
+/// accept a graph's name.
 async fn of_path(
     state: &GatewayState,
     ids: &Ids,
@@ -51,11 +52,11 @@ async fn of_path(
 ) -> Result<Assistant, ApiError> {
     let sent = ids.text("assistant_id");
     if by_name || !dialect.is_platform() {
-        // DeerFlow shows them as they came with their graphs.
-        let meant = |own: &Assistant| {
+        // DeerFlow shows the unchanged assistants of the graphs.
+        let is_requested = |own: &Assistant| {
             own.content.graph == sent || (!dialect.is_platform() && own.id.to_string() == sent)
         };
-        if let Some(found) = defaults(state).await.into_iter().find(meant) {
+        if let Some(found) = defaults(state).await.into_iter().find(is_requested) {
             return Ok(found);
         }
     }
@@ -70,7 +71,8 @@ async fn of_path(
 
 type Sent = Option<Map<String, Value>>;
 
-/// `config` and `context` of an assistant, each if it was sent. A context inside `config` becomes the context.
+/// Reads `config` and `context` of an assistant, if present. A context inside `config` becomes the
+/// context.
 fn read_setup(Body(body): &mut Body) -> Result<(Sent, Sent), ApiError> {
     let config = body.object("config");
     let context = body.object("context");
@@ -96,7 +98,7 @@ fn read_setup(Body(body): &mut Body) -> Result<(Sent, Sent), ApiError> {
     Ok((Some(config), context.map(allowed)))
 }
 
-/// Options without those that only the server sets.
+/// Removes the keys that only the server sets.
 fn allowed(options: Map<String, Value>) -> Map<String, Value> {
     options
         .into_iter()

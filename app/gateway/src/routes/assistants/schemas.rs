@@ -1,4 +1,4 @@
-//! `GET /assistants/{id}/schemas`: what goes in, what comes out, what a thread holds.
+//! `GET /assistants/{id}/schemas`: schemas of input, output and state.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,10 +7,10 @@ use serde_json::json;
 use super::of_path;
 use crate::dialect::Dialect;
 use crate::extract::Ids;
-use crate::routes::{Answer, App};
-use crate::wire::{context_schema, state_schema};
+use crate::responses::{context_schema, state_schema};
+use crate::routes::{App, JsonResult};
 
-pub(crate) async fn schemas(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+pub(crate) async fn schemas(State(state): App, dialect: Dialect, ids: Ids) -> JsonResult {
     let assistant = of_path(&state, &ids, dialect, false).await?;
     let context = context_schema();
     Ok(Json(json!({

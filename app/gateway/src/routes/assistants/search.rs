@@ -6,14 +6,14 @@ use axum::response::IntoResponse;
 use deerflow_domain::assistants::{AssistantSearch, AssistantSort};
 use serde_json::{Value, json};
 
-use crate::assistants::{self, defaults, require_graph};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Fields, OptionalBody};
+use crate::queries::assistants::{self, defaults, require_graph};
+use crate::responses::{assistant_json, select};
 use crate::routes::threads::add_headers;
-use crate::routes::{Answer, App, Reply, paged};
+use crate::routes::{App, JsonResult, ResponseResult, paginate};
 use crate::state::GatewayState;
-use crate::wire::{assistant_json, select};
 
 const SORTS: &[(&str, AssistantSort)] = &[
     ("assistant_id", AssistantSort::Id),
@@ -40,7 +40,7 @@ pub(crate) async fn search(
     State(state): App,
     dialect: Dialect,
     OptionalBody(mut body): OptionalBody,
-) -> Reply {
+) -> ResponseResult {
     let mut search = read_filter(&mut body);
     search.limit = body.number("limit", 1..=1000).unwrap_or(10) as usize;
     search.offset = body.number("offset", 0..=u64::from(u32::MAX)).unwrap_or(0) as usize;
@@ -67,8 +67,8 @@ pub(crate) async fn search(
         limit: search.limit + 1,
         ..search.clone()
     };
-    let found = match dialect {
-        // DeerFlow knows the assistants of the configuration only, in its order.
+    let matches = match dialect {
+        // DeerFlow shows only the configured assistants, in their order.
         Dialect::DeerFlow => {
             let all = defaults(&state)
                 .await
@@ -81,7 +81,7 @@ pub(crate) async fn search(
             assistants::search(&state, &one_more).await?
         }
     };
-    let (page, headers) = paged(found, search.offset, search.limit);
+    let (page, headers) = paginate(matches, search.offset, search.limit);
     let page: Vec<Value> = page
         .iter()
         .map(|assistant| select(assistant_json(assistant, dialect), &fields))
@@ -95,7 +95,7 @@ pub(crate) async fn count(
     State(state): App,
     dialect: Dialect,
     OptionalBody(mut body): OptionalBody,
-) -> Answer {
+) -> JsonResult {
     let search = read_filter(&mut body);
     body.finish()?;
     if !dialect.is_platform() {

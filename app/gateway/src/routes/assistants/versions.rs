@@ -8,19 +8,19 @@ use harness::runtime::actor_context::Owner;
 use serde_json::Value;
 
 use super::id_of;
-use crate::assistants::Place;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, OptionalBody};
-use crate::routes::{Answer, App};
-use crate::wire::{assistant_json, version_json};
+use crate::queries::assistants::AssistantEntry;
+use crate::responses::{assistant_json, version_json};
+use crate::routes::{App, JsonResult};
 
-/// Newest first.
+/// Lists the versions, newest first.
 pub(crate) async fn versions(
     State(state): App,
     ids: Ids,
     OptionalBody(mut body): OptionalBody,
-) -> Answer {
+) -> JsonResult {
     let id = id_of(&ids)?;
     let query = VersionQuery {
         metadata: body.object("metadata").unwrap_or_default(),
@@ -29,13 +29,13 @@ pub(crate) async fn versions(
     };
     body.finish()?;
     let unknown = || ApiError::AssistantNotFound(id.to_string());
-    let place = Place::of(&state, id).await.ok_or_else(unknown)?;
+    let entry = AssistantEntry::of(&state, id).await.ok_or_else(unknown)?;
     let versions = match (
         state
             .assistant_store
-            .versions(place.kept, &query, &Owner::Auto)
+            .versions(entry.stored_id, &query, &Owner::Auto)
             .await?,
-        place.default,
+        entry.default,
     ) {
         (Some(versions), _) => versions,
         (None, Some(own)) => {
@@ -51,19 +51,19 @@ pub(crate) async fn versions(
         }
         (None, None) => return Err(unknown()),
     };
-    let shown = versions
+    let views = versions
         .into_iter()
         .map(|version| version_json(&AssistantVersion { id, ..version }));
-    Ok(Json(shown.collect::<Vec<Value>>().into()))
+    Ok(Json(views.collect::<Vec<Value>>().into()))
 }
 
-/// Puts a version in force again.
+/// Restores a version.
 pub(crate) async fn set_latest(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
     Body(mut body): Body,
-) -> Answer {
+) -> JsonResult {
     let id = id_of(&ids)?;
     let version = body.number("version", 1..=u64::from(u32::MAX));
     if version.is_none() && body.value("version").is_none() {
@@ -75,18 +75,18 @@ pub(crate) async fn set_latest(
         .unwrap_or_default();
     let not_found =
         || ApiError::NotFound(format!("Assistant {id} or its version {version} not found"));
-    let place = Place::of(&state, id).await.ok_or_else(not_found)?;
-    let now = match state
+    let entry = AssistantEntry::of(&state, id).await.ok_or_else(not_found)?;
+    let current = match state
         .assistant_store
-        .set_latest(place.kept, version, &Owner::Auto, state.clock.now())
+        .set_latest(entry.stored_id, version, &Owner::Auto, state.clock.now())
         .await?
     {
-        Some(stored) => place.shown(stored),
-        // The only version of one that nobody has changed.
-        None => place
+        Some(stored) => entry.with_public_id(stored),
+        // The only version of an unchanged assistant.
+        None => entry
             .default
             .filter(|own| own.version == version)
             .ok_or_else(not_found)?,
     };
-    Ok(Json(assistant_json(&now, dialect)))
+    Ok(Json(assistant_json(&current, dialect)))
 }

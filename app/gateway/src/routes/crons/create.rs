@@ -6,45 +6,49 @@ use axum::response::IntoResponse;
 use deerflow_domain::crons::{AfterRun, Created, Cron, CronSearch};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
-use harness::runtime::runs::store::{Made, RequestKey};
+use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::read::shown;
+use super::read::cron_view;
 use super::{
-    AFTER_RUN, MOST_CRONS, payload_of, read_metadata, read_moment, require_short, schedule_of,
+    AFTER_RUN, MAX_CRONS, payload_of, read_metadata, read_moment, require_size, schedule_of,
 };
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::input::{RunTarget, assistant_uuid};
-use crate::reads::require_thread;
-use crate::repeats::{Repeatable, once};
+use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::queries::threads::require_thread;
+use crate::requests::{RunTarget, assistant_uuid};
+use crate::responses::cron_json;
 use crate::routes::runs::spec_for;
-use crate::routes::{Answer, App, Reply};
+use crate::routes::{App, JsonResult, ResponseResult};
 use crate::state::GatewayState;
-use crate::wire::cron_json;
 
-pub(crate) async fn create(State(state): App, asked: Repeatable, Body(body): Body) -> Reply {
-    make_once(&state, None, asked, body).await
+pub(crate) async fn create(
+    State(state): App,
+    idempotency_key: IdempotencyKey,
+    Body(body): Body,
+) -> ResponseResult {
+    create_idempotent(&state, None, idempotency_key, body).await
 }
 
 pub(crate) async fn create_on_thread(
     State(state): App,
     ids: Ids,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
-    make_once(&state, Some(ids.thread()?), asked, body).await
+) -> ResponseResult {
+    create_idempotent(&state, Some(ids.thread()?), idempotency_key, body).await
 }
 
-async fn make_once(
+async fn create_idempotent(
     state: &GatewayState,
     thread: Option<ThreadId>,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     body: Fields,
-) -> Reply {
-    let key = asked.with_body(state, [body.map()]);
+) -> ResponseResult {
+    let key = idempotency_key.with_body(state, [body.map()]);
     let make = async {
         if let Some(thread) = &thread {
             require_thread(state, thread).await?;
@@ -53,15 +57,15 @@ async fn make_once(
             .await?
             .into_response())
     };
-    let again = |made| async {
-        match made {
-            Made::Cron(cron) => Ok(shown(state, cron).await?.into_response()),
+    let replay = |created| async {
+        match created {
+            CreatedResource::Cron(cron) => Ok(cron_view(state, cron).await?.into_response()),
             other => Err(ApiError::Internal(format!(
-                "the request for a cron is known to have made {other:?}"
+                "the idempotency key of a cron refers to {other:?}"
             ))),
         }
     };
-    once(state, key.as_ref(), make, again).await
+    idempotent(state, key.as_ref(), make, replay).await
 }
 
 async fn make(
@@ -69,7 +73,7 @@ async fn make(
     thread_id: Option<ThreadId>,
     request: Option<RequestKey>,
     mut body: Fields,
-) -> Answer {
+) -> JsonResult {
     let schedule = body.required_text("schedule");
     let (timezone, end_time) = (body.text("timezone"), read_moment(&mut body, "end_time"));
     let enabled = body.flag("enabled").unwrap_or(true);
@@ -81,17 +85,17 @@ async fn make(
     body.check()?;
     let times = schedule_of(&schedule, timezone.as_deref())?;
     let body = body.into_map();
-    require_short(&body)?;
+    require_size(&body)?;
     let user_id = effective_user_id();
-    if state.crons.count(&user_id, &CronSearch::default()).await? >= MOST_CRONS {
+    if state.crons.count(&user_id, &CronSearch::default()).await? >= MAX_CRONS {
         return Err(ApiError::Conflict(format!(
-            "You have {MOST_CRONS} crons already, which is the most. Delete one first."
+            "You have reached the limit of {MAX_CRONS} crons. Delete one first."
         )));
     }
     let target = thread_id
         .clone()
         .map_or(RunTarget::Stateless, RunTarget::Thread);
-    // A request that could never become a run is refused now, not at every firing.
+    // A request that can never become a run is rejected now, not at every firing.
     spec_for(
         state,
         Dialect::Platform,
@@ -120,10 +124,10 @@ async fn make(
         created_at: now,
         updated_at: now,
     };
-    let answer: Value = cron_json(&cron);
+    let response: Value = cron_json(&cron);
     let thread = cron.thread_id.clone();
     match state.crons.create(cron, request).await? {
-        Created::New => Ok(Json(answer)),
+        Created::New => Ok(Json(response)),
         Created::NoThread => Err(ApiError::ThreadNotFound(
             thread.map(|thread| thread.to_string()).unwrap_or_default(),
         )),

@@ -1,4 +1,4 @@
-//! `/runs/crons`: run requests that are repeated by the clock.
+//! `/runs/crons`: run requests that are repeated on a schedule.
 
 mod create;
 mod patch;
@@ -18,40 +18,40 @@ use uuid::Uuid;
 use crate::error::ApiError;
 use crate::extract::{Fields, Ids};
 
-/// The words for what becomes of a firing's thread.
+/// Wire names of the actions on a firing's thread after its run.
 const AFTER_RUN: &[(&str, AfterRun)] = &[("delete", AfterRun::Delete), ("keep", AfterRun::Keep)];
 
-/// What only the server writes into metadata.
+/// Metadata keys that only the server sets.
 const RESERVED: [&str; 4] = ["thread_id", "assistant_id", "run_id", "cron_id"];
 
-/// The most crons of one user, each of which may be due every minute.
-const MOST_CRONS: u64 = 1_000;
-/// The longest request that a cron repeats, in bytes of JSON: every look at what is due reads it.
-const LONGEST_REQUEST: usize = 256 << 10;
+/// Maximum number of crons of one user, each of which may be due every minute.
+const MAX_CRONS: u64 = 1_000;
+/// Maximum size of a cron's request, in bytes of JSON: every poll for due crons reads it.
+const MAX_REQUEST_BYTES: usize = 256 << 10;
 
-/// Refuses a request that is too long to be kept.
-fn require_short(request: &Map<String, Value>) -> Result<(), ApiError> {
+/// Rejects a request that is too large to store.
+fn require_size(request: &Map<String, Value>) -> Result<(), ApiError> {
     let length = serde_json::to_vec(request).map_or(usize::MAX, |json| json.len());
-    if length > LONGEST_REQUEST {
+    if length > MAX_REQUEST_BYTES {
         return Err(ApiError::Unprocessable(format!(
-            "a cron's request should have at most {LONGEST_REQUEST} bytes, this one has {length}"
+            "a cron's request may have at most {MAX_REQUEST_BYTES} bytes, this one has {length}"
         )));
     }
     Ok(())
 }
 
-/// No such cron, or somebody else's.
+/// The cron does not exist or belongs to another user.
 fn not_found() -> ApiError {
     ApiError::NotFound("Not Found".to_owned())
 }
 
-/// The cron in the path.
+/// Returns the id of the cron in the path.
 fn cron_id(ids: &Ids) -> Result<Uuid, ApiError> {
     Uuid::parse_str(ids.text("cron_id"))
         .map_err(|_| ApiError::Unprocessable("Invalid cron ID: must be a UUID".to_owned()))
 }
 
-/// A moment with its offset, or in UTC.
+/// Reads a time with an offset, or in UTC.
 fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
     let text = fields.text(key)?;
     let naive = |text: &str| {
@@ -63,7 +63,7 @@ fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
         .ok()
         .map(|moment| moment.to_utc())
         .or_else(|| naive(&text));
-    // Stores keep microseconds since 1970 in 64 bits.
+    // Stores represent times as microseconds since 1970 in 64 bits.
     let moment = moment.filter(|moment| (0..=9_999).contains(&chrono::Datelike::year(moment)));
     moment.or_else(|| {
         fields.refuse(
@@ -75,7 +75,7 @@ fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
     })
 }
 
-/// Metadata without what only the server writes.
+/// Reads metadata without the keys that only the server sets.
 fn read_metadata(fields: &mut Fields) -> Option<Map<String, Value>> {
     let metadata = fields.object("metadata")?;
     Some(
@@ -86,7 +86,8 @@ fn read_metadata(fields: &mut Fields) -> Option<Map<String, Value>> {
     )
 }
 
-/// The request as it is kept: it names the assistant by its id, and tells runs which cron they come from.
+/// Returns the stored form of a request: it names the assistant by id, and adds the cron's id to
+/// the run's configuration.
 fn payload_of(mut body: Map<String, Value>, assistant_id: &str, cron: Uuid) -> Map<String, Value> {
     body.insert("assistant_id".to_owned(), assistant_id.into());
     let config = body
@@ -102,7 +103,8 @@ fn payload_of(mut body: Map<String, Value>, assistant_id: &str, cron: Uuid) -> M
     body
 }
 
-/// The same without what it tells of the cron: options may come in `context`, and then not in `configurable` as well.
+/// Returns the request without the cron's id: options may be in `context`, and then not in
+/// `configurable` as well.
 pub(crate) fn request_of(mut payload: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(config)) = payload.get_mut("config") {
         if let Some(Value::Object(configurable)) = config.get_mut("configurable") {

@@ -7,25 +7,25 @@ use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Map, Value};
 
 use super::{
-    AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, require_short,
+    AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, require_size,
     schedule_of,
 };
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::input::RunTarget;
 use crate::openapi::Shape;
+use crate::requests::RunTarget;
+use crate::responses::cron_json;
 use crate::routes::runs::spec_for;
-use crate::routes::{Answer, App};
+use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
-use crate::wire::cron_json;
 
-/// What can be changed.
+/// Schema of the changes.
 const CHANGE: Shape = Shape::of("CronPatch");
-/// How often a change is made again on what somebody else wrote meanwhile.
-const TRIES: usize = 5;
+/// Maximum number of attempts after concurrent changes.
+const MAX_ATTEMPTS: usize = 5;
 
-pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answer {
+pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> JsonResult {
     let (id, user) = (cron_id(&ids)?, effective_user_id());
     let mut sent = body.into_map();
     let changes: Map<String, Value> = CHANGE
@@ -37,21 +37,21 @@ pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> Answ
             "At least one field must be provided for update".to_owned(),
         ));
     }
-    for _ in 0..TRIES {
-        let found = state.crons.get(&user, id).await?.ok_or_else(not_found)?;
-        let seen = found.updated_at;
-        let (changed, reschedule) = changed(&state, found, changes.clone()).await?;
-        let shown = cron_json(&changed);
+    for _ in 0..MAX_ATTEMPTS {
+        let existing = state.crons.get(&user, id).await?.ok_or_else(not_found)?;
+        let seen = existing.updated_at;
+        let (changed, reschedule) = changed(&state, existing, changes.clone()).await?;
+        let cron_view = cron_json(&changed);
         if state.crons.update(changed, seen, reschedule).await? {
-            return Ok(Json(shown));
+            return Ok(Json(cron_view));
         }
     }
     Err(ApiError::Conflict(
-        "The cron is being changed by others".to_owned(),
+        "The cron is being changed by other requests".to_owned(),
     ))
 }
 
-/// The cron with the changes, and whether they are about time.
+/// Returns the changed cron, and `true` if its schedule changed.
 async fn changed(
     state: &GatewayState,
     mut cron: Cron,
@@ -83,8 +83,8 @@ async fn changed(
             cron.cron_id,
         );
     }
-    require_short(&cron.payload)?;
-    require_short(&cron.metadata)?;
+    require_size(&cron.payload)?;
+    require_size(&cron.metadata)?;
     let target = cron
         .thread_id
         .clone()
@@ -96,7 +96,8 @@ async fn changed(
         Fields::new("body", request_of(cron.payload.clone())),
     )
     .await?;
-    // Its own time may come before ours: changes are told apart by it.
+    // The stored timestamp may be later than this process's clock, and changes are distinguished by
+    // timestamp.
     let now = state
         .clock
         .now()

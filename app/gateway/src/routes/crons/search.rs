@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::error::Issue;
 use crate::extract::{Body, Fields};
+use crate::responses::{cron_json, select};
 use crate::routes::threads::add_headers;
-use crate::routes::{Answer, App, Reply, paged};
-use crate::wire::{cron_json, select};
+use crate::routes::{App, JsonResult, ResponseResult, paginate};
 
 const SORTS: &[(&str, CronSort)] = &[
     ("created_at", CronSort::CreatedAt),
@@ -42,7 +42,7 @@ const FIELDS: &[&str] = &[
     "enabled",
 ];
 
-pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
+pub(crate) async fn search(State(state): App, Body(mut body): Body) -> ResponseResult {
     let mut search = read_search(&mut body);
     let fields = body.texts("select").unwrap_or_default();
     if let Some(unknown) = fields
@@ -60,9 +60,9 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
     body.finish()?;
     let limit = search.limit;
     search.limit += 1;
-    let found = state.crons.search(&effective_user_id(), &search).await?;
-    let (found, headers) = paged(found, search.offset, limit);
-    let page: Vec<_> = found
+    let matches = state.crons.search(&effective_user_id(), &search).await?;
+    let (matches, headers) = paginate(matches, search.offset, limit);
+    let page: Vec<_> = matches
         .iter()
         .map(|cron| select(cron_json(cron), &fields))
         .collect();
@@ -71,7 +71,7 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> Reply {
     Ok(response)
 }
 
-pub(crate) async fn count(State(state): App, Body(mut body): Body) -> Answer {
+pub(crate) async fn count(State(state): App, Body(mut body): Body) -> JsonResult {
     let search = read_search(&mut body);
     body.finish()?;
     Ok(Json(json!(

@@ -1,4 +1,4 @@
-//! `/mcp`: the servers that agents get tools from, for the installation's owner to read and change.
+//! `/mcp`: the MCP servers of the installation, for administrators.
 
 use axum::Json;
 use axum::extract::State;
@@ -7,30 +7,30 @@ use harness::mcp::settings::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Answer, App};
-use crate::access::require_admin;
+use super::{App, JsonResult};
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Fields, Ids, Query};
-use crate::reads::require_thread;
+use crate::guard::auth::require_admin;
+use crate::queries::threads::require_thread;
 
-/// What is said to anybody else.
+/// Error for all other users.
 const OWNERS: &str = "Admin privileges required to manage MCP configuration.";
 
 /// `GET /mcp/config`.
-pub(crate) async fn get(State(state): App) -> Answer {
+pub(crate) async fn get(State(state): App) -> JsonResult {
     require_admin(OWNERS)?;
     Ok(Json(json!(McpServerList::of(&state.mcp.servers().await?))))
 }
 
-/// `PUT /mcp/config`: the servers whole. What is hidden in an answer may come back as it was shown.
-pub(crate) async fn put(State(state): App, Body(mut body): Body) -> Answer {
+/// `PUT /mcp/config`: replaces the servers. Redacted values may be sent back as they were returned.
+pub(crate) async fn put(State(state): App, Body(mut body): Body) -> JsonResult {
     require_admin(OWNERS)?;
     let new = servers(&mut body);
     body.finish()?;
     Ok(Json(json!(replace_servers(&*state.mcp, new).await?)))
 }
 
-/// The servers of a body.
+/// Reads the servers of a body.
 fn servers(body: &mut Fields) -> Map<String, Value> {
     const FIELD: &str = "mcp_servers";
     if body.value(FIELD).is_none() {
@@ -53,8 +53,8 @@ fn servers(body: &mut Fields) -> Map<String, Value> {
     servers
 }
 
-/// `PATCH /mcp/config`: switches one server.
-pub(crate) async fn patch(State(state): App, Body(mut body): Body) -> Answer {
+/// `PATCH /mcp/config`: enables or disables one server.
+pub(crate) async fn patch(State(state): App, Body(mut body): Body) -> JsonResult {
     require_admin(OWNERS)?;
     let name = body.required_text("server_name");
     if name.is_empty() && body.value("server_name").is_some_and(Value::is_string) {
@@ -75,24 +75,24 @@ pub(crate) async fn patch(State(state): App, Body(mut body): Body) -> Answer {
     )))
 }
 
-/// `POST /mcp/cache/reset`: ends all conversations with servers, and has the next run ask them anew.
-pub(crate) async fn reset(State(state): App) -> Answer {
+/// `POST /mcp/cache/reset`: closes all sessions with servers; the next run opens new ones.
+pub(crate) async fn reset(State(state): App) -> JsonResult {
     require_admin(OWNERS)?;
     state.mcp.reset().await;
     Ok(Json(
-        json!({ "success": true, "message": "The tools of MCP servers are looked up anew." }),
+        json!({ "success": true, "message": "The tools of MCP servers will be listed again." }),
     ))
 }
 
-/// `GET /threads/{t}/mcp-tasks`: no server is given tasks here, so no thread has any.
-pub(crate) async fn tasks(State(state): App, ids: Ids, query: Query) -> Answer {
+/// `GET /threads/{t}/mcp-tasks`: always empty, because this server creates no MCP tasks.
+pub(crate) async fn tasks(State(state): App, ids: Ids, query: Query) -> JsonResult {
     query.number("limit", 1..=100)?;
     require_thread(&state, &ids.thread()?).await?;
     Ok(Json(json!([])))
 }
 
-/// `GET /threads/{t}/mcp-tasks/{id}`, and its cancel.
-pub(crate) async fn task(State(state): App, ids: Ids) -> Answer {
+/// `GET /threads/{t}/mcp-tasks/{id}` and its cancel: always 404.
+pub(crate) async fn task(State(state): App, ids: Ids) -> JsonResult {
     require_thread(&state, &ids.thread()?).await?;
     Err(ApiError::NotFound("MCP task not found".to_owned()))
 }

@@ -5,24 +5,29 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::store::RunStanding;
+use harness::runtime::runs::store::UnfinishedRun;
 use harness::runtime::runs::{CancelAction, RunError, RunStatus};
 use serde_json::json;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query, parse_run_id, parse_thread_id};
-use crate::reads::require_thread;
-use crate::routes::{App, Reply};
+use crate::queries::threads::require_thread;
+use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
 
-/// What becomes of what the run did.
+/// Wire names of the cancel actions.
 pub(crate) const ACTIONS: &[(&str, CancelAction)] = &[
     ("interrupt", CancelAction::Interrupt),
     ("rollback", CancelAction::Rollback),
 ];
 
-pub(crate) async fn cancel(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
+pub(crate) async fn cancel(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> ResponseResult {
     let thread = ids.thread()?;
     let run = ids.run()?;
     let wait = query.flag("wait")?.unwrap_or_default();
@@ -31,7 +36,7 @@ pub(crate) async fn cancel(State(state): App, dialect: Dialect, ids: Ids, query:
         .unwrap_or(CancelAction::Interrupt);
     match dialect {
         Dialect::DeerFlow => drop(require_thread(&state, &thread).await?),
-        // Here the second cancel of a run finds nothing; in DeerFlow it is as good as the first.
+        // On the platform a second cancel of a run is an error; in DeerFlow it succeeds again.
         Dialect::Platform => {
             let known = state.runs.get_run(Some(&thread), &run).await?;
             if let Some(over) = known.filter(|run| run.status.is_terminal()) {
@@ -51,7 +56,8 @@ pub(crate) async fn cancel(State(state): App, dialect: Dialect, ids: Ids, query:
     }
 }
 
-/// Clients read no body of a 202 or a 204; the platform's waiting cancel is a 200 with an empty object.
+/// Returns the response of a cancel. Clients read no body of a 202 or a 204; the platform's waiting
+/// cancel returns 200 with an empty object.
 fn cancelled(dialect: Dialect, thread: &ThreadId, run: &RunId, wait: bool) -> Response {
     match (wait, dialect) {
         (false, _) => StatusCode::ACCEPTED.into_response(),
@@ -62,13 +68,14 @@ fn cancelled(dialect: Dialect, thread: &ThreadId, run: &RunId, wait: bool) -> Re
     }
 }
 
-/// Several runs at once: those named of one thread, all that are active there, or all of the user's in a status.
+/// Cancels several runs: the named ones of a thread, all active ones of a thread, or all of the
+/// user's with a status.
 pub(crate) async fn cancel_many(
     State(state): App,
     dialect: Dialect,
     query: Query,
     Body(mut body): Body,
-) -> Reply {
+) -> ResponseResult {
     let action = query
         .word("action", ACTIONS)?
         .unwrap_or(CancelAction::Interrupt);
@@ -77,32 +84,32 @@ pub(crate) async fn cancel_many(
     let named = body.texts("run_ids");
     let status = body.word("status", STATUSES);
     if status.is_some() && (thread.is_some() || named.is_some()) {
-        let given = body.value("status").cloned().unwrap_or_default();
+        let raw = body.value("status").cloned().unwrap_or_default();
         let _none: Option<()> = body.refuse(
             "value_error",
             "status",
             "status cannot be combined with thread_id and run_ids",
-            &given,
+            &raw,
         );
     } else if status.is_some() && !dialect.is_platform() {
-        let given = body.value("status").cloned().unwrap_or_default();
+        let raw = body.value("status").cloned().unwrap_or_default();
         let _none: Option<()> = body.refuse(
             "value_error",
             "status",
             "cancelling across threads is not supported",
-            &given,
+            &raw,
         );
     } else if status.is_none() && thread.is_none() && body.value("status").is_none() {
         body.missing("thread_id");
     }
     body.finish()?;
     let active = match (status, thread) {
-        (Some(wanted), _) => {
+        (Some(requested), _) => {
             let active = state.runs.unfinished_runs(None).await?;
             active
                 .into_iter()
-                .filter(|run| wanted.is_none_or(|status| run.status.wire() == status.wire()))
-                .map(place)
+                .filter(|run| requested.is_none_or(|status| run.status.wire() == status.wire()))
+                .map(ids_of)
                 .collect()
         }
         (None, thread) => {
@@ -117,33 +124,33 @@ pub(crate) async fn cancel_many(
                     .unfinished_runs(Some(&thread))
                     .await?
                     .into_iter()
-                    .map(place)
+                    .map(ids_of)
                     .collect(),
             }
         }
     };
-    let mut found = false;
+    let mut any_cancelled = false;
     for (thread, run) in active {
         match state.runs.cancel(Some(&thread), &run, action, false).await {
-            Ok(_) => found = true,
+            Ok(_) => any_cancelled = true,
             Err(RunError::NotFound(_) | RunError::NotCancellable { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    if found {
+    if any_cancelled {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {
         Err(ApiError::NotFound("No runs found to cancel.".to_owned()))
     }
 }
 
-/// Which of the user's runs are meant; `all` names no status.
+/// Wire names of the status filter; `all` selects every status.
 const STATUSES: &[(&str, Option<RunStatus>)] = &[
     ("pending", Some(RunStatus::Pending)),
     ("running", Some(RunStatus::Running)),
     ("all", None),
 ];
 
-fn place(run: RunStanding) -> (ThreadId, RunId) {
+fn ids_of(run: UnfinishedRun) -> (ThreadId, RunId) {
     (run.thread_id, run.run_id)
 }

@@ -1,32 +1,32 @@
-//! `POST /threads/{t}/runs` and `POST /runs`: a run in the background.
+//! `POST /threads/{t}/runs` and `POST /runs`: creates a background run.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use harness::runtime::runs::RunRecord;
 
-use super::{made_run, spec_known_by};
+use super::{find_created_run, idempotent_spec};
 use crate::dialect::Dialect;
 use crate::extract::{Body, Fields, Ids};
-use crate::input::RunTarget;
-use crate::repeats::{Repeatable, once};
-use crate::routes::{App, Reply};
+use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::requests::RunTarget;
+use crate::responses::run_json;
+use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
 use crate::state::GatewayState;
-use crate::wire::run_json;
 
 pub(crate) async fn create(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
+) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Thread(ids.thread()?),
-        asked,
+        idempotency_key,
         body,
     )
     .await
@@ -35,31 +35,44 @@ pub(crate) async fn create(
 pub(crate) async fn create_stateless(
     State(state): App,
     dialect: Dialect,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
-    begin(&state, dialect, &RunTarget::Stateless, asked, body).await
+) -> ResponseResult {
+    begin(
+        &state,
+        dialect,
+        &RunTarget::Stateless,
+        idempotency_key,
+        body,
+    )
+    .await
 }
 
 async fn begin(
     state: &GatewayState,
     dialect: Dialect,
     target: &RunTarget,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     body: Fields,
-) -> Reply {
-    let key = asked.with_body(state, [body.map()]);
+) -> ResponseResult {
+    let key = idempotency_key.with_body(state, [body.map()]);
     let make = async {
-        let spec = spec_known_by(key.as_ref(), state, dialect, target, body).await?;
-        Ok(answer(&state.runs.create_background(spec).await?, dialect))
+        let spec = idempotent_spec(key.as_ref(), state, dialect, target, body).await?;
+        Ok(response(
+            &state.runs.create_background(spec).await?,
+            dialect,
+        ))
     };
-    once(state, key.as_ref(), make, |made| async {
-        Ok(answer(&made_run(state, dialect, made).await?, dialect))
+    idempotent(state, key.as_ref(), make, |created| async {
+        Ok(response(
+            &find_created_run(state, dialect, created).await?,
+            dialect,
+        ))
     })
     .await
 }
 
-fn answer(run: &RunRecord, dialect: Dialect) -> Response {
+fn response(run: &RunRecord, dialect: Dialect) -> Response {
     let [content_location, _] = run_location(dialect, &run.thread_id, &run.run_id, "stream");
     ([content_location], Json(run_json(run, dialect))).into_response()
 }

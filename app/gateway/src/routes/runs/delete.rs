@@ -1,4 +1,4 @@
-//! `DELETE .../runs/{r}`: with its events and checkpoints.
+//! `DELETE .../runs/{r}`: removes a run with its events and checkpoints.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -6,10 +6,10 @@ use axum::response::IntoResponse;
 
 use crate::dialect::Dialect;
 use crate::extract::Ids;
-use crate::reads::require_thread;
-use crate::routes::{App, Reply};
+use crate::queries::threads::require_thread;
+use crate::routes::{App, ResponseResult};
 
-pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Reply {
+pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> ResponseResult {
     let thread = ids.thread()?;
     let run_id = ids.run()?;
     if !dialect.is_platform() {

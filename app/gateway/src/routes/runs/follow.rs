@@ -1,4 +1,4 @@
-//! `GET .../runs/{r}/stream`: a run's events, from where the reader was.
+//! `GET .../runs/{r}/stream`: a run's events from the client's cursor on.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -17,9 +17,9 @@ use super::{guard, is_resumable};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
-use crate::input::mode_filter;
-use crate::reads::{require_run, require_thread};
-use crate::routes::{App, Reply};
+use crate::queries::threads::{require_run, require_thread};
+use crate::requests::mode_filter;
+use crate::routes::{App, ResponseResult};
 use crate::sse::{
     EventFilter, EventStream, Style, event_stream_response, last_event_id, run_location,
 };
@@ -31,7 +31,7 @@ pub(crate) async fn follow(
     ids: Ids,
     query: Query,
     headers: HeaderMap,
-) -> Reply {
+) -> ResponseResult {
     let thread = ids.thread()?;
     let run_id = ids.run()?;
     let cursor = last_event_id(&headers)?;
@@ -45,7 +45,7 @@ pub(crate) async fn follow(
     require_thread(&state, &thread).await?;
     let run = match require_run(&state, &thread, &run_id, dialect).await {
         Err(ApiError::RunNotFound(_)) if dialect.is_platform() => {
-            return Ok(follow_nothing(&state, &thread, &run_id));
+            return Ok(follow_missing_run(&state, &thread, &run_id));
         }
         run => run?,
     };
@@ -59,15 +59,15 @@ pub(crate) async fn follow(
         .runs
         .join_stream(Some(&thread), &run_id, from, dialect.heartbeat())
         .await?;
-    // The web UI knows this text and falls back to the stored history.
+    // The web UI recognises this text and falls back to the stored history.
     let missing = || {
         ApiError::Conflict(format!(
             "Run {run_id} is not active on this worker and cannot be streamed"
         ))
     };
-    let items = items_of(joined, &run).ok_or_else(missing)?;
+    let items = joined_items(joined, &run).ok_or_else(missing)?;
     let guard = (cancel_on_disconnect && !run.status.is_terminal())
-        .then(|| guard(&state, &run).once_read());
+        .then(|| guard(&state, &run).armed_when_read());
     let style = Style {
         dialect,
         ids: resumable,
@@ -75,15 +75,16 @@ pub(crate) async fn follow(
     let events = EventStream::new(items, style, state.shutdown.clone())
         .filtered(EventFilter::only(filter))
         .guarded(guard);
-    // DeerFlow's clients take a Content-Location for a run they made; a join names none.
+    // DeerFlow's clients interpret `Content-Location` as a run they created, so a join has none.
     let location = dialect
         .is_platform()
         .then(|| run_location(dialect, &thread, &run_id, "stream"));
     Ok(event_stream_response(dialect, location, events))
 }
 
-/// What a viewer gets who joined the run: where its events are gone, its end at least. Nothing if it goes on and has no stream here.
-pub(super) fn items_of(
+/// Returns the items of a join. If the events of a finished run are no longer stored, returns only
+/// its end. `None` if an active run has no stream here.
+pub(super) fn joined_items(
     joined: RunStream,
     run: &RunRecord,
 ) -> Option<BoxStream<'static, StreamItem>> {
@@ -96,8 +97,8 @@ pub(super) fn items_of(
     }
 }
 
-/// The platform answers well for a run that does not exist, and says so in an event.
-fn follow_nothing(state: &GatewayState, thread: &ThreadId, run: &RunId) -> Response {
+/// Returns status 200 and an error event, as the platform does for a run that does not exist.
+fn follow_missing_run(state: &GatewayState, thread: &ThreadId, run: &RunId) -> Response {
     let dialect = Dialect::Platform;
     let data = Bytes::from(
         json!({ "error": "HTTPException", "message": "404: Run not found" }).to_string(),

@@ -1,4 +1,4 @@
-//! `GET /threads/{t}/stream`: the events of all runs of a thread, one after the other.
+//! `GET /threads/{t}/stream`: the events of all runs of a thread, in sequence.
 
 use std::io;
 
@@ -13,14 +13,14 @@ use serde_json::json;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
-use crate::reads::require_thread;
-use crate::routes::{App, Reply};
+use crate::queries::threads::require_thread;
+use crate::routes::{App, ResponseResult};
 use crate::sse::{Frames, Style, event_stream_headers};
 
-/// As many items leave in one chunk, however many more are ready.
-const AT_ONCE: usize = 64;
+/// Maximum number of items per chunk.
+const MAX_ITEMS_PER_CHUNK: usize = 64;
 
-/// Which events are wanted. `state_update` is understood; nothing of ours is one.
+/// Supported modes. `state_update` is accepted but never sent.
 const MODES: &[&str] = &["run_modes", "lifecycle", "state_update"];
 
 pub(crate) async fn follow_thread(
@@ -29,9 +29,9 @@ pub(crate) async fn follow_thread(
     ids: Ids,
     query: Query,
     headers: HeaderMap,
-) -> Reply {
+) -> ResponseResult {
     let thread = ids.thread()?;
-    // The official clients say `stream_mode`, the official server `stream_modes`.
+    // The official clients send `stream_mode`, the official server reads `stream_modes`.
     let modes = [query.list("stream_modes"), query.list("stream_mode")].concat();
     if let Some(bad) = modes.iter().find(|mode| !MODES.contains(&mode.as_str())) {
         return Err(ApiError::Unprocessable(format!(
@@ -58,7 +58,7 @@ pub(crate) async fn follow_thread(
     let mut frames = Frames::new(Style { dialect, ids: true });
     let chunks = items
         .take_until(state.shutdown.clone().cancelled_owned())
-        .ready_chunks(AT_ONCE)
+        .ready_chunks(MAX_ITEMS_PER_CHUNK)
         .map(move |items| {
             for item in items {
                 match item {
@@ -78,10 +78,10 @@ pub(crate) async fn follow_thread(
                 .map(Ok)
                 .collect::<Vec<_>>()
         });
-    // It has no end of its own: a broken connection tells the client to come back.
+    // The stream has no end: a broken connection makes the client reconnect.
     let cut = stream::once(async {
         Err(io::Error::other(
-            "the stream was cut; come back with Last-Event-ID",
+            "the stream was interrupted; reconnect with Last-Event-ID",
         ))
     });
     let body = chunks.flat_map(stream::iter).chain(cut);

@@ -5,11 +5,11 @@ use axum::extract::State;
 
 use crate::dialect::Dialect;
 use crate::extract::Ids;
-use crate::reads::{require_run, require_thread};
-use crate::routes::{Answer, App};
-use crate::wire::run_json;
+use crate::queries::threads::{require_run, require_thread};
+use crate::responses::run_json;
+use crate::routes::{App, JsonResult};
 
-pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+pub(crate) async fn get(State(state): App, dialect: Dialect, ids: Ids) -> JsonResult {
     let thread = ids.thread()?;
     let run = ids.run()?;
     if !dialect.is_platform() {

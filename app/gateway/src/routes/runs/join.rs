@@ -1,4 +1,5 @@
-//! `GET .../runs/{r}/join`: waits for a run's last state; DeerFlow's clients may ask for its events instead.
+//! `GET .../runs/{r}/join`: waits for a run's last state; DeerFlow's clients can request its events
+//! instead.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use super::{actor, follow};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
-use crate::reads::{require_run, require_thread};
-use crate::routes::{App, Reply};
+use crate::queries::threads::{require_run, require_thread};
+use crate::routes::{App, ResponseResult};
 use crate::sse::{run_location, waiting_json};
 
 pub(crate) async fn join(
@@ -23,7 +24,7 @@ pub(crate) async fn join(
     ids: Ids,
     query: Query,
     headers: HeaderMap,
-) -> Reply {
+) -> ResponseResult {
     let events = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok())
@@ -37,7 +38,8 @@ pub(crate) async fn join(
     let location = run_location(dialect, &thread, &run_id, "join");
     let shutdown = state.shutdown.clone();
     let run = match require_run(&state, &thread, &run_id, dialect).await {
-        // The platform answers well for a run that does not exist, and says so in the body.
+        // The platform returns 200 for a run that does not exist, and reports the error in the
+        // body.
         Err(ApiError::RunNotFound(_)) if dialect.is_platform() => {
             let outcome = ready(Err(RunError::NotFound(run_id))).boxed();
             return Ok(waiting_json(dialect, location, outcome, None, shutdown));

@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
-use crate::reads::require_thread;
-use crate::routes::{Answer, App};
-use crate::wire::{is_rolled_back, run_json, select};
+use crate::queries::threads::require_thread;
+use crate::responses::{is_rolled_back, run_json, select};
+use crate::routes::{App, JsonResult};
 
-/// The words of the status filter.
+/// Wire names of the status filter.
 pub(crate) const STATUSES: &[(&str, RunStatus)] = &[
     ("pending", RunStatus::Pending),
     ("running", RunStatus::Running),
@@ -22,9 +22,14 @@ pub(crate) const STATUSES: &[(&str, RunStatus)] = &[
     ("timeout", RunStatus::Timeout),
 ];
 
-pub(crate) async fn list(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+pub(crate) async fn list(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> JsonResult {
     let thread = ids.thread()?;
-    let asked = RunListQuery {
+    let list_query = RunListQuery {
         limit: query
             .number("limit", 1..=1000)?
             .unwrap_or_else(|| dialect.run_list_limit()) as usize,
@@ -35,13 +40,12 @@ pub(crate) async fn list(State(state): App, dialect: Dialect, ids: Ids, query: Q
     };
     let fields = query.list("select");
     require_thread(&state, &thread).await?;
-    let runs = state.runs.list_runs(&thread, &asked).await?;
-    let shown = runs
+    let runs = state.runs.list_runs(&thread, &list_query).await?;
+    let json = runs
         .iter()
         .filter(|run| !(dialect.is_platform() && is_rolled_back(run)));
     Ok(Json(
-        shown
-            .map(|run| select(run_json(run, dialect), &fields))
+        json.map(|run| select(run_json(run, dialect), &fields))
             .collect::<Vec<Value>>()
             .into(),
     ))

@@ -1,4 +1,4 @@
-//! `/threads/{t}/runs` and `/runs`: creating, following, waiting for, reading, cancelling and deleting runs.
+//! `/threads/{t}/runs` and `/runs`: create, stream, wait for, read, cancel and delete runs.
 
 mod batch;
 mod cancel;
@@ -9,7 +9,7 @@ mod follow_thread;
 mod get;
 mod join;
 mod list;
-mod replay;
+mod regenerate;
 mod stream;
 mod wait;
 
@@ -22,7 +22,7 @@ pub(crate) use follow_thread::follow_thread;
 pub(crate) use get::get;
 pub(crate) use join::join;
 pub(crate) use list::{STATUSES, list};
-pub(crate) use replay::{prepare_edit, prepare_regenerate};
+pub(crate) use regenerate::{prepare_edit, prepare_regenerate};
 pub(crate) use stream::{stream, stream_stateless};
 pub(crate) use wait::{wait, wait_stateless};
 
@@ -30,22 +30,23 @@ use std::sync::Arc;
 
 use harness::runtime::actor_context::{self, ActorContext, Owner};
 use harness::runtime::compute::continuing;
-use harness::runtime::runs::store::{Made, RequestKey};
+use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
 use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
 
-use crate::assistants::{attributed, chosen_assistant};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::Fields;
-use crate::input::{Defaults, RunTarget, into_spec};
-use crate::reads::require_run;
+use crate::queries::assistant_settings::{apply_assistant, attributed};
+use crate::queries::threads::require_run;
+use crate::requests::{Defaults, RunTarget, into_spec};
 use crate::sse::DisconnectGuard;
 use crate::state::GatewayState;
 
-/// The spec of a request that may come again under `key`: then its client means to come back, and its run goes on meanwhile.
-async fn spec_known_by(
+/// Returns the specification of an idempotent request. If it has a key, its client may retry, so by
+/// default the run continues after a disconnect.
+async fn idempotent_spec(
     key: Option<&RequestKey>,
     state: &GatewayState,
     dialect: Dialect,
@@ -61,36 +62,36 @@ async fn spec_known_by(
     Ok(spec)
 }
 
-/// The run that a request made when it came before.
-async fn made_run(
+/// Returns the run that the first request created.
+async fn find_created_run(
     state: &GatewayState,
     dialect: Dialect,
-    made: Made,
+    created: CreatedResource,
 ) -> Result<RunRecord, ApiError> {
-    match made {
-        Made::Run(thread, run) => require_run(state, &thread, &run, dialect).await,
+    match created {
+        CreatedResource::Run(thread, run) => require_run(state, &thread, &run, dialect).await,
         other => Err(ApiError::Internal(format!(
-            "the request for a run is known to have made {other:?}"
+            "the idempotency key of a run refers to {other:?}"
         ))),
     }
 }
 
-/// Whether a body says that its run is cancelled when the client goes away.
+/// `true` if a body requests cancellation on disconnect.
 fn cancels_on_disconnect(body: &Fields) -> bool {
     body.value("on_disconnect")
         .is_some_and(|word| word == "cancel")
 }
 
-/// The spec of a request.
+/// Returns the specification of a request.
 pub(crate) async fn spec_for(
     state: &GatewayState,
     dialect: Dialect,
     target: &RunTarget,
     body: Fields,
 ) -> Result<RunSpec, ApiError> {
-    let (body, assistant) = chosen_assistant(state, dialect, body.into_map()).await?;
+    let (body, assistant) = apply_assistant(state, dialect, body.into_map()).await?;
     let assistants = state.assistants.list().await;
-    // An unknown thread is for admission to refuse, or to make.
+    // Admission rejects or creates an unknown thread.
     let thread = match target {
         RunTarget::Thread(thread) if dialect.is_platform() => {
             state.threads.get(thread, &Owner::Auto).await?
@@ -104,7 +105,7 @@ pub(crate) async fn spec_for(
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
     let mut spec = attributed(into_spec(body, target, dialect, &defaults)?, assistant);
-    // DeerFlow's threads stay.
+    // DeerFlow's threads do not expire.
     spec.thread_ttl = state.info.thread_ttl().filter(|_| dialect.is_platform());
     if let Some(url) = &spec.webhook {
         state.webhooks.check(url).await?;
@@ -112,40 +113,40 @@ pub(crate) async fn spec_for(
     Ok(spec)
 }
 
-/// A run that was made for a reader, who may have left meanwhile.
-struct ForReader<T> {
+/// A run that was created for a client, which may have disconnected meanwhile.
+struct CreatedRun<T> {
     run: RunRecord,
-    way: T,
+    output: T,
     guard: Option<DisconnectGuard>,
 }
 
-/// Makes a run in a task of its own. Should the client leave while it is made, the request is dropped but the task is not, and
-/// the guard in its unread result does what the client asked for.
-async fn made_for_reader<T, F>(
+/// Creates a run in its own task. If the client disconnects meanwhile, the request is dropped but
+/// the task is not, and the guard in its unread result applies the client's disconnect mode.
+async fn create_for_client<T, F>(
     state: &Arc<GatewayState>,
     on_disconnect: DisconnectMode,
     make: F,
-) -> Result<ForReader<T>, ApiError>
+) -> Result<CreatedRun<T>, ApiError>
 where
     T: Send + 'static,
     F: Future<Output = Result<(RunRecord, T), RunError>> + Send + 'static,
 {
     let shared = Arc::clone(state);
     let make = continuing(make);
-    let made = state
+    let created = state
         .tasks
-        .spawn(TaskKind::Finish, "make a run", async move {
-            let (run, way) = make.await?;
+        .spawn(TaskKind::Finish, "create a run", async move {
+            let (run, output) = make.await?;
             let guard = (on_disconnect == DisconnectMode::Cancel).then(|| guard(&shared, &run));
-            Ok::<_, RunError>(ForReader { run, way, guard })
+            Ok::<_, RunError>(CreatedRun { run, output, guard })
         });
-    let ended = made
+    let ended = created
         .await
         .map_err(|error| ApiError::Internal(error.to_string()))?;
     Ok(ended.map_err(|panic| ApiError::Internal(panic.to_string()))??)
 }
 
-/// A guard that cancels the run when its reader leaves.
+/// Returns a guard that cancels the run when its client disconnects.
 fn guard(state: &GatewayState, run: &RunRecord) -> DisconnectGuard {
     let actor = actor();
     DisconnectGuard::new(
@@ -157,12 +158,13 @@ fn guard(state: &GatewayState, run: &RunRecord) -> DisconnectGuard {
     )
 }
 
-/// The actor of the request, for work that goes on outside of its scope.
+/// Returns the actor of the request, for work outside of its scope.
 fn actor() -> ActorContext {
     actor_context::current().unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID))
 }
 
-/// Whether clients of the run may come back to its events. On the platform only if they asked for it when they made the run.
+/// `true` if clients can resume the run's events. On the platform only if they requested it when
+/// they created the run.
 fn is_resumable(run: &RunRecord, dialect: Dialect) -> bool {
     !dialect.is_platform()
         || run.kwargs.get("resumable") == Some(&Value::Bool(true))

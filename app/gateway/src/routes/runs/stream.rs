@@ -1,4 +1,4 @@
-//! `POST .../runs/stream`: a run, and its events as they come.
+//! `POST .../runs/stream`: creates a run and streams its events.
 
 use std::sync::Arc;
 
@@ -11,14 +11,17 @@ use harness::runtime::runs::store::RunListQuery;
 use harness::runtime::stream_bridge::{ResumeFrom, StreamItem};
 use tokio::time::Instant;
 
-use super::follow::items_of;
-use super::{cancels_on_disconnect, guard, is_resumable, made_for_reader, made_run, spec_known_by};
+use super::follow::joined_items;
+use super::{
+    cancels_on_disconnect, create_for_client, find_created_run, guard, idempotent_spec,
+    is_resumable,
+};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::input::RunTarget;
-use crate::repeats::{Repeatable, once};
-use crate::routes::{App, Reply};
+use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::requests::RunTarget;
+use crate::routes::{App, ResponseResult};
 use crate::sse::{DisconnectGuard, EventStream, Style, event_stream_response, run_location};
 use crate::state::GatewayState;
 
@@ -26,17 +29,17 @@ pub(crate) async fn stream(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     headers: HeaderMap,
     Body(body): Body,
-) -> Reply {
-    // Browsers name the page's origin whenever they post.
+) -> ResponseResult {
+    // Browsers send the page's origin with every POST.
     let is_page = dialect == Dialect::DeerFlow && headers.contains_key(header::ORIGIN);
     begin(
         &state,
         dialect,
         &RunTarget::Thread(ids.thread()?),
-        asked,
+        idempotency_key,
         body,
         is_page,
     )
@@ -46,51 +49,59 @@ pub(crate) async fn stream(
 pub(crate) async fn stream_stateless(
     State(state): App,
     dialect: Dialect,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
-    begin(&state, dialect, &RunTarget::Stateless, asked, body, false).await
+) -> ResponseResult {
+    begin(
+        &state,
+        dialect,
+        &RunTarget::Stateless,
+        idempotency_key,
+        body,
+        false,
+    )
+    .await
 }
 
 async fn begin(
     state: &Arc<GatewayState>,
     dialect: Dialect,
     target: &RunTarget,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     body: Fields,
     is_page: bool,
-) -> Reply {
+) -> ResponseResult {
     let (key, cancels) = (
-        asked.with_body(state, [body.map()]),
+        idempotency_key.with_body(state, [body.map()]),
         cancels_on_disconnect(&body),
     );
     let heartbeat = dialect.heartbeat();
     let make = async {
-        let spec = spec_known_by(key.as_ref(), state, dialect, target, body).await?;
+        let spec = idempotent_spec(key.as_ref(), state, dialect, target, body).await?;
         let (runs, since) = (Arc::clone(&state.runs), Instant::now());
-        let made = made_for_reader(state, spec.on_disconnect, async move {
+        let created = create_for_client(state, spec.on_disconnect, async move {
             runs.create_and_stream(spec, heartbeat).await
         })
         .await?;
-        let is_new_chat = is_page && is_only_run(state, &made.run).await;
+        let is_new_chat = is_page && is_only_run(state, &created.run).await;
         Ok(respond(
             state,
             dialect,
-            &made.run,
-            made.way.items,
-            made.guard,
+            &created.run,
+            created.output.items,
+            created.guard,
             |events| {
-                let events = events.asked_for(since);
+                let events = events.requested_at(since);
                 if is_new_chat {
-                    events.for_a_new_chat()
+                    events.with_opening_pause()
                 } else {
                     events
                 }
             },
         ))
     };
-    let again = |made| async move {
-        let run = made_run(state, dialect, made).await?;
+    let replay = |created| async move {
+        let run = find_created_run(state, dialect, created).await?;
         let joined = state
             .runs
             .join_stream(
@@ -100,17 +111,18 @@ async fn begin(
                 heartbeat,
             )
             .await?;
-        // Clients repeat on a 503, and the stream opens in a moment: on a 409 they would give up a run that goes on.
+        // Clients retry after a 503, and the stream will open soon. After a 409 they would abandon
+        // an active run.
         let missing =
             || ApiError::Unavailable(format!("The stream of run {} is not open yet", run.run_id));
-        let items = items_of(joined, &run).ok_or_else(missing)?;
+        let items = joined_items(joined, &run).ok_or_else(missing)?;
         let guard = (cancels && !run.status.is_terminal()).then(|| guard(state, &run));
         Ok(respond(state, dialect, &run, items, guard, |events| events))
     };
-    once(state, key.as_ref(), make, again).await
+    idempotent(state, key.as_ref(), make, replay).await
 }
 
-/// Whether the run is the first of its thread, as far as is known.
+/// `true` if the run is the only run of its thread; `false` if that is unknown.
 async fn is_only_run(state: &GatewayState, run: &RunRecord) -> bool {
     let query = RunListQuery {
         limit: 2,
@@ -119,9 +131,9 @@ async fn is_only_run(state: &GatewayState, run: &RunRecord) -> bool {
     };
     match state.runs.list_runs(&run.thread_id, &query).await {
         Ok(runs) => runs.len() == 1,
-        // The run is made and goes on: its stream is worth more than a pause in it.
+        // The run is already created, so the stream must not fail because of the pause.
         Err(error) => {
-            tracing::warn!(%error, run_id = %run.run_id, "the runs of a thread could not be counted");
+            tracing::warn!(%error, run_id = %run.run_id, "failed to count the runs of a thread");
             false
         }
     }

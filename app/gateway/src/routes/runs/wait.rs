@@ -1,4 +1,4 @@
-//! `POST .../runs/wait`: a run, and its last state when it is over.
+//! `POST .../runs/wait`: creates a run and returns its last state.
 
 use std::sync::Arc;
 
@@ -6,12 +6,14 @@ use axum::extract::State;
 use futures_util::FutureExt;
 use harness::runtime::actor_context::scope;
 
-use super::{actor, cancels_on_disconnect, guard, made_for_reader, made_run, spec_known_by};
+use super::{
+    actor, cancels_on_disconnect, create_for_client, find_created_run, guard, idempotent_spec,
+};
 use crate::dialect::Dialect;
 use crate::extract::{Body, Fields, Ids};
-use crate::input::RunTarget;
-use crate::repeats::{Repeatable, once};
-use crate::routes::{App, Reply};
+use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::requests::RunTarget;
+use crate::routes::{App, ResponseResult};
 use crate::sse::{run_location, waiting_json};
 use crate::state::GatewayState;
 
@@ -19,14 +21,14 @@ pub(crate) async fn wait(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
+) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Thread(ids.thread()?),
-        asked,
+        idempotency_key,
         body,
     )
     .await
@@ -35,41 +37,48 @@ pub(crate) async fn wait(
 pub(crate) async fn wait_stateless(
     State(state): App,
     dialect: Dialect,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
-    begin(&state, dialect, &RunTarget::Stateless, asked, body).await
+) -> ResponseResult {
+    begin(
+        &state,
+        dialect,
+        &RunTarget::Stateless,
+        idempotency_key,
+        body,
+    )
+    .await
 }
 
 async fn begin(
     state: &Arc<GatewayState>,
     dialect: Dialect,
     target: &RunTarget,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     body: Fields,
-) -> Reply {
+) -> ResponseResult {
     let (key, cancels) = (
-        asked.with_body(state, [body.map()]),
+        idempotency_key.with_body(state, [body.map()]),
         cancels_on_disconnect(&body),
     );
     let make = async {
-        let spec = spec_known_by(key.as_ref(), state, dialect, target, body).await?;
+        let spec = idempotent_spec(key.as_ref(), state, dialect, target, body).await?;
         let runs = Arc::clone(&state.runs);
-        let made = made_for_reader(state, spec.on_disconnect, async move {
+        let created = create_for_client(state, spec.on_disconnect, async move {
             runs.create_for_waiting(spec).await
         })
         .await?;
-        let location = run_location(dialect, &made.run.thread_id, &made.run.run_id, "join");
+        let location = run_location(dialect, &created.run.thread_id, &created.run.run_id, "join");
         Ok(waiting_json(
             dialect,
             location,
-            made.way.map(Ok).boxed(),
-            made.guard,
+            created.output.map(Ok).boxed(),
+            created.guard,
             state.shutdown.clone(),
         ))
     };
-    let again = |made| async move {
-        let run = made_run(state, dialect, made).await?;
+    let replay = |created| async move {
+        let run = find_created_run(state, dialect, created).await?;
         let location = run_location(dialect, &run.thread_id, &run.run_id, "join");
         let guard = (cancels && !run.status.is_terminal()).then(|| guard(state, &run));
         let runs = Arc::clone(&state.runs);
@@ -85,5 +94,5 @@ async fn begin(
             state.shutdown.clone(),
         ))
     };
-    once(state, key.as_ref(), make, again).await
+    idempotent(state, key.as_ref(), make, replay).await
 }

@@ -1,4 +1,4 @@
-//! `POST /threads/{t}/compact`: shortens what the model sees of a thread, at the user's word.
+//! `POST /threads/{t}/compact`: compacts a thread's context at the user's request.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,11 +13,11 @@ use super::update_state::{Update, change_state};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::reads::require_thread;
-use crate::routes::aids::name;
-use crate::routes::{Answer, App};
+use crate::queries::threads::require_thread;
+use crate::routes::assist::name;
+use crate::routes::{App, JsonResult};
 
-pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     let thread = ids.thread()?;
     let force = body.flag("force").unwrap_or(true);
     let keep = keep(&mut body);
@@ -25,7 +25,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
     name(&mut body, "agent_name");
     body.finish()?;
     let record = require_thread(&state, &thread).await?;
-    let compactor = state.aids.compactor(model.as_deref());
+    let compactor = state.assist.compactor(model.as_deref());
     let compactor = compactor
         .ok_or_else(|| ApiError::Conflict("Context compaction is disabled.".to_owned()))?;
     if record.status == ThreadStatus::Busy {
@@ -41,16 +41,18 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
             0,
         ));
     };
-    let found = snapshot.state;
-    let till = state.till();
-    let tab = till.open();
-    let asker = tab.asker().called("middleware:summarize");
+    let original = snapshot.state;
+    let usage_recorder = state.usage_recorder();
+    let usage_scope = usage_recorder.open();
+    let caller = usage_scope.caller().called("middleware:summarize");
     let compaction = if force {
-        compactor.compact(&found, keep, asker).await
+        compactor.compact(&original, keep, caller).await
     } else {
-        compactor.when_due(&found, asker).await
+        compactor.when_due(&original, caller).await
     };
-    tab.book(Some(&thread), record.user_id.as_deref()).await;
+    usage_scope
+        .record(Some(&thread), record.user_id.as_deref())
+        .await;
     let compaction = compaction.map_err(|error| {
         ApiError::Unavailable(format!("The conversation could not be summarized: {error}"))
     })?;
@@ -63,8 +65,8 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
         return Ok(nothing_to_do(
             &thread,
             reason,
-            &found,
-            compactor.tokens(&found),
+            &original,
+            compactor.tokens(&original),
         ));
     };
     let values = compaction
@@ -77,8 +79,8 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
         values,
         ..Update::default()
     };
-    let made = change_state(&state, &record, &[update], None, Dialect::DeerFlow).await?;
-    let mut after = found;
+    let new_meta = change_state(&state, &record, &[update], None, Dialect::DeerFlow).await?;
+    let mut after = original;
     let total_tokens = after
         .apply(compaction.update, &*state.ids)
         .map(|()| compactor.tokens(&after))
@@ -90,7 +92,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -
         "removed_message_count": compaction.removed,
         "preserved_message_count": compaction.preserved,
         "summary_updated": true,
-        "checkpoint_id": made.checkpoint_id,
+        "checkpoint_id": new_meta.checkpoint_id,
         "total_tokens": total_tokens,
     })))
 }
@@ -113,9 +115,9 @@ fn nothing_to_do(
     }))
 }
 
-/// How much is to stay: `{type, value}`.
+/// Reads the amount to retain: `{type, value}`.
 fn keep(body: &mut Fields) -> Option<ContextSize> {
-    let given = Value::Object(body.object("keep")?);
+    let raw = Value::Object(body.object("keep")?);
     let most = |size: &ContextSize| {
         if size.unit == ContextUnit::Fraction {
             1.0
@@ -123,13 +125,13 @@ fn keep(body: &mut Fields) -> Option<ContextSize> {
             f64::MAX
         }
     };
-    match ContextSize::deserialize(&given) {
+    match ContextSize::deserialize(&raw) {
         Ok(size) if size.value > 0.0 && size.value <= most(&size) => Some(size),
         _ => body.refuse(
             "value_error",
             "keep",
             "Input should be {type: tokens, messages or fraction, value: a number above 0}",
-            &given,
+            &raw,
         ),
     }
 }

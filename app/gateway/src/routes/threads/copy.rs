@@ -10,19 +10,20 @@ use harness::runtime::actor_context::Owner;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::Ids;
-use crate::reads::{require_thread, thread_facts};
-use crate::routes::{Answer, App, to_its_end};
+use crate::queries::threads::{require_thread, thread_facts};
+use crate::responses::thread_json;
+use crate::routes::{App, JsonResult, run_to_completion};
 use crate::state::GatewayState;
-use crate::wire::thread_json;
 
-pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> Answer {
+pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> JsonResult {
     let source = match require_thread(&state, &ids.thread()?).await {
         Err(ApiError::ThreadNotFound(_)) if dialect.is_platform() => {
             return Err(ApiError::Conflict("Conflict".to_owned()));
         }
         other => other?,
     };
-    let copy = to_its_end(&state, "copy a thread", copied(Arc::clone(&state), source)).await?;
+    let copy =
+        run_to_completion(&state, "copy a thread", copied(Arc::clone(&state), source)).await?;
     let facts = thread_facts(&state, &copy, dialect).await?;
     Ok(Json(thread_json(&copy, facts, dialect)))
 }
@@ -39,7 +40,9 @@ async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<Thread
         at: state.clock.now(),
     };
     let Created::New(copy) = state.threads.create(new).await? else {
-        return Err(ApiError::Internal("a fresh thread id was taken".to_owned()));
+        return Err(ApiError::Internal(
+            "a new thread id is already taken".to_owned(),
+        ));
     };
     state
         .checkpoints

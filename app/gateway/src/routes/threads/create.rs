@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use deerflow_domain::threads::{Created, NewThread, ThreadRecord};
 use harness::runtime::actor_context::{Owner, required_user_id};
-use harness::runtime::runs::store::{Made, RequestKey};
+use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use serde_json::{Map, Value};
 
 use super::client_metadata;
@@ -16,34 +16,34 @@ use super::update_state::{Update, change_state, read_update};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Fields, parse_thread_id};
-use crate::input::NodeCommand;
-use crate::reads::{require_thread, thread_facts};
-use crate::repeats::{Repeatable, once};
-use crate::routes::{Answer, App, Reply, to_its_end};
+use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::queries::threads::{require_thread, thread_facts};
+use crate::requests::NodeCommand;
+use crate::responses::{ThreadFacts, thread_json};
+use crate::routes::{App, JsonResult, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
-use crate::wire::{ThreadFacts, thread_json};
 
-/// The longest name of an assistant that a thread may be made for, in bytes.
-const LONGEST_ASSISTANT: usize = 128;
+/// Maximum length of the name of a thread's assistant, in bytes.
+const MAX_ASSISTANT_BYTES: usize = 128;
 
 pub(crate) async fn create(
     State(state): App,
     dialect: Dialect,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     Body(body): Body,
-) -> Reply {
-    let key = asked.with_body(&state, [body.map()]);
-    let again = |made| async {
-        match made {
-            Made::Thread(thread) => {
+) -> ResponseResult {
+    let key = idempotency_key.with_body(&state, [body.map()]);
+    let replay = |created| async {
+        match created {
+            CreatedResource::Thread(thread) => {
                 Ok(
-                    found(&state, &require_thread(&state, &thread).await?, dialect)
+                    existing_thread(&state, &require_thread(&state, &thread).await?, dialect)
                         .await?
                         .into_response(),
                 )
             }
             other => Err(ApiError::Internal(format!(
-                "the request for a thread is known to have made {other:?}"
+                "the idempotency key of a thread refers to {other:?}"
             ))),
         }
     };
@@ -52,7 +52,7 @@ pub(crate) async fn create(
             .await?
             .into_response())
     };
-    once(&state, key.as_ref(), make, again).await
+    idempotent(&state, key.as_ref(), make, replay).await
 }
 
 async fn make(
@@ -60,7 +60,7 @@ async fn make(
     dialect: Dialect,
     mut body: Fields,
     request: Option<RequestKey>,
-) -> Answer {
+) -> JsonResult {
     let thread_id = match body.text("thread_id") {
         Some(id) => parse_thread_id(&id, dialect, "body")?,
         None => state.ids.thread_id(),
@@ -77,15 +77,15 @@ async fn make(
     }
     if assistant
         .as_ref()
-        .is_some_and(|assistant| assistant.len() > LONGEST_ASSISTANT)
+        .is_some_and(|assistant| assistant.len() > MAX_ASSISTANT_BYTES)
     {
-        let text = format!("assistant_id should have at most {LONGEST_ASSISTANT} bytes");
+        let text = format!("assistant_id should have at most {MAX_ASSISTANT_BYTES} bytes");
         let _none: Option<()> = body.refuse("string_too_long", "assistant_id", text, &Value::Null);
     }
     body.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
     let at = state.clock.now();
-    // A thread that is seeded is made when its last step is there: its key is kept then.
+    // A seeded thread is complete only after its last step, so its key is stored then.
     let (with_thread, with_seed) = if seed.is_empty() {
         (request, None)
     } else {
@@ -106,7 +106,7 @@ async fn make(
             Ok(Json(thread_json(&record, ThreadFacts::default(), dialect)))
         }
         Created::New(record) => {
-            let seeded = to_its_end(
+            let seeded = run_to_completion(
                 state,
                 "seed a thread",
                 seeded(Arc::clone(state), record, with_seed, seed, dialect),
@@ -115,7 +115,9 @@ async fn make(
             let facts = thread_facts(state, &seeded, dialect).await?;
             Ok(Json(thread_json(&seeded, facts, dialect)))
         }
-        Created::Existing(record) if keep_existing => found(state, &record, dialect).await,
+        Created::Existing(record) if keep_existing => {
+            existing_thread(state, &record, dialect).await
+        }
         Created::Existing(_) | Created::Taken => Err(ApiError::Conflict(format!(
             "Thread with ID {thread_id} already exists"
         ))),
@@ -123,8 +125,12 @@ async fn make(
     }
 }
 
-/// A thread that was there before.
-async fn found(state: &GatewayState, record: &ThreadRecord, dialect: Dialect) -> Answer {
+/// Returns a thread that already exists.
+async fn existing_thread(
+    state: &GatewayState,
+    record: &ThreadRecord,
+    dialect: Dialect,
+) -> JsonResult {
     let facts = if dialect.is_platform() {
         thread_facts(state, record, dialect).await?
     } else {
@@ -133,7 +139,7 @@ async fn found(state: &GatewayState, record: &ThreadRecord, dialect: Dialect) ->
     Ok(Json(thread_json(record, facts, dialect)))
 }
 
-/// The steps that make a thread's first state, each of updates that belong together.
+/// Reads the steps of a thread's first state; each step has one or more updates.
 fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
     let Some(sent) = body.value("supersteps").cloned() else {
         return Vec::new();
@@ -167,7 +173,7 @@ fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
         .collect()
 }
 
-/// An update of a step; what is wrong with it is wrong with the body.
+/// Reads an update of a step; its issues are issues of the body.
 fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Update {
     let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
     let mut fields = Fields::new("body", update);
@@ -209,7 +215,8 @@ fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Upda
     read
 }
 
-/// Makes a checkpoint of each step and keeps the request's key; if anything of it fails there is neither thread nor key.
+/// Writes a checkpoint for each step and stores the request's key. If any of it fails, neither
+/// thread nor key remains.
 async fn seeded(
     state: Arc<GatewayState>,
     record: ThreadRecord,
@@ -217,13 +224,13 @@ async fn seeded(
     steps: Vec<Vec<Update>>,
     dialect: Dialect,
 ) -> Result<ThreadRecord, ApiError> {
-    let made = seed(&state, &record, request.as_ref(), &steps, dialect).await;
-    if made.is_err()
+    let created = seed(&state, &record, request.as_ref(), &steps, dialect).await;
+    if created.is_err()
         && let Err(error) = state.threads.delete(&record.thread_id, &Owner::Auto).await
     {
-        tracing::error!(thread_id = %record.thread_id, %error, "a thread that could not be seeded cannot be deleted");
+        tracing::error!(thread_id = %record.thread_id, %error, "failed to delete a thread after its seeding failed");
     }
-    made
+    created
 }
 
 async fn seed(
@@ -244,18 +251,18 @@ async fn seed(
         .requests
         .keep(
             key,
-            Made::Thread(record.thread_id.clone()),
+            CreatedResource::Thread(record.thread_id.clone()),
             state.clock.now(),
         )
         .await
     {
         Ok(None) => Ok(seeded),
-        // A twin was faster: its thread is the one.
+        // A concurrent retry was faster: its thread counts.
         Ok(Some(known)) => Err(ApiError::KnownRequest(known)),
         Err(error) => {
-            // It may have been kept all the same, and would name a thread that goes now.
+            // The key may be stored despite the error, and would refer to a removed thread.
             if let Err(error) = state.requests.forget(key).await {
-                tracing::error!(thread_id = %record.thread_id, %error, "the key of a thread that could not be seeded cannot be forgotten");
+                tracing::error!(thread_id = %record.thread_id, %error, "failed to remove the idempotency key of a thread after its seeding failed");
             }
             Err(error.into())
         }

@@ -1,4 +1,5 @@
-//! `DELETE /threads/{t}` and `POST /threads/prune`: the row with all runs, events, states and files.
+//! `DELETE /threads/{t}` and `POST /threads/prune`: removes threads with their runs, events, states
+//! and files.
 
 use std::sync::Arc;
 
@@ -15,16 +16,16 @@ use serde_json::json;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, parse_thread_id};
-use crate::routes::{Answer, App, Reply, to_its_end};
+use crate::routes::{App, JsonResult, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
 
-pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Reply {
+pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> ResponseResult {
     let thread = ids.thread()?;
     let removed = remove(&state, &thread).await?;
     match removed.row {
-        _ if removed.leaves_files => Err(ApiError::FilesLeft(thread.to_string())),
-        Deleted::Done if dialect.is_platform() => Ok(StatusCode::NO_CONTENT.into_response()),
-        Deleted::Done => {
+        _ if removed.files_remain => Err(ApiError::FilesRemain(thread.to_string())),
+        Deleted::Removed if dialect.is_platform() => Ok(StatusCode::NO_CONTENT.into_response()),
+        Deleted::Removed => {
             let message = format!("Deleted local thread data for {thread}");
             Ok(Json(json!({ "success": true, "message": message })).into_response())
         }
@@ -35,27 +36,27 @@ pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Rep
     }
 }
 
-/// The most threads that one request removes: each is a transaction.
-const MOST_PRUNED: usize = 1_000;
+/// Maximum number of threads per request: each is a transaction.
+const MAX_PRUNED: usize = 1_000;
 
-/// Removes several, or their past; those that are busy or unknown stay out of the count.
-pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): Body) -> Answer {
+/// Removes several threads, or only their history; busy and unknown threads are not counted.
+pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): Body) -> JsonResult {
     let threads = body.texts("thread_ids");
     if threads.is_none() && body.value("thread_ids").is_none() {
         body.missing("thread_ids");
     }
-    // DeerFlow knows one way.
-    let ways: &[(&str, bool)] = if dialect.is_platform() {
+    // DeerFlow has only one strategy.
+    let strategies: &[(&str, bool)] = if dialect.is_platform() {
         &[("delete", false), ("keep_latest", true)]
     } else {
         &[("delete", false)]
     };
-    let keep_latest = body.word("strategy", ways).unwrap_or_default();
+    let keep_latest = body.word("strategy", strategies).unwrap_or_default();
     if threads
         .as_ref()
-        .is_some_and(|threads| threads.len() > MOST_PRUNED)
+        .is_some_and(|threads| threads.len() > MAX_PRUNED)
     {
-        let text = format!("thread_ids should have at most {MOST_PRUNED} entries");
+        let text = format!("thread_ids should have at most {MAX_PRUNED} entries");
         let _none: Option<()> = body.refuse("too_long", "thread_ids", text, &json!(null));
     }
     body.finish()?;
@@ -66,70 +67,74 @@ pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): B
         .collect::<Result<_, _>>()?;
     let mut pruned = 0_u64;
     for thread in &threads {
-        let done = if keep_latest {
-            state.threads.forget_past(thread, &Owner::Auto).await?
+        let outcome = if keep_latest {
+            state
+                .threads
+                .delete_past_checkpoints(thread, &Owner::Auto)
+                .await?
         } else {
             remove(&state, thread).await?.row
         };
-        pruned += u64::from(done == Deleted::Done);
+        pruned += u64::from(outcome == Deleted::Removed);
     }
     Ok(Json(json!({ "pruned_count": pruned })))
 }
 
-/// Removes every thread that a search finds, except those that are busy.
+/// Removes every thread that a search finds, except busy ones.
 pub(crate) async fn delete_matching(
     state: &Arc<GatewayState>,
     search: ThreadSearch,
 ) -> Result<(), ApiError> {
-    let mut kept = 0;
+    let mut skipped = 0;
     loop {
         let page = ThreadSearch {
             limit: 100,
-            offset: kept,
+            offset: skipped,
             ..search.clone()
         };
-        let found = state.threads.search(&page, &Owner::Auto).await?;
-        for thread in &found {
-            kept += usize::from(remove(state, &thread.thread_id).await?.row == Deleted::Busy);
+        let matches = state.threads.search(&page, &Owner::Auto).await?;
+        for thread in &matches {
+            skipped += usize::from(remove(state, &thread.thread_id).await?.row == Deleted::Busy);
         }
-        if found.is_empty() {
+        if matches.is_empty() {
             return Ok(());
         }
     }
 }
 
-/// What became of a thread.
+/// Outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Removed {
     row: Deleted,
-    /// Whether files are left, which a later sweep tries again.
-    leaves_files: bool,
+    /// `true` if some files could not be removed; a later sweep removes them.
+    files_remain: bool,
 }
 
 /// Removes the row, then the files.
 async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Removed, ApiError> {
     let (shared, thread) = (Arc::clone(state), thread.clone());
-    to_its_end(state, "delete a thread", async move {
+    run_to_completion(state, "delete a thread", async move {
         let user = effective_user_id();
         let note = async |is_removed| {
             if let Err(error) = shared.files.note_removal(&user, &thread, is_removed).await {
-                tracing::warn!(thread_id = %thread, %error, "the removal of a thread cannot be noted");
+                tracing::warn!(thread_id = %thread, %error, "failed to record the removal of a thread");
             }
         };
         note(true).await;
         let deleted = shared.threads.delete(&thread, &Owner::Auto).await;
-        if !matches!(deleted, Ok(Deleted::Done | Deleted::NotFound)) {
+        if !matches!(deleted, Ok(Deleted::Removed | Deleted::NotFound)) {
             note(false).await;
         }
         let row = deleted?;
         fail_points::pass("thread.deleted");
-        // Also of one that is gone: a process that died here, or a disk that failed, may have left them.
+        // Files are also removed if the row no longer exists: after a crash or a disk failure they
+        // may remain.
         let files = if row == Deleted::Busy { Ok(()) } else { shared.files.delete_thread(&user, &thread).await };
-        let leaves_files = files.is_err();
+        let files_remain = files.is_err();
         if let Err(error) = files {
-            tracing::error!(thread_id = %thread, %error, "files of a deleted thread are left behind");
+            tracing::error!(thread_id = %thread, %error, "failed to remove files of a deleted thread");
         }
-        Ok(Removed { row, leaves_files })
+        Ok(Removed { row, files_remain })
     })
     .await
 }

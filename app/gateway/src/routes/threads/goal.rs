@@ -1,4 +1,4 @@
-//! `/threads/{t}/goal`: what the user wants to be reached in a thread.
+//! `/threads/{t}/goal`: the goal that the user sets for a thread.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use super::update_state::refused;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
-use crate::routes::{Answer, App};
+use crate::queries::thread_index::GatewayThreadIndex;
+use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
-use crate::thread_index::GatewayThreadIndex;
 
-/// `GET`: a thread that does not exist has none.
-pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
+/// `GET`: a thread that does not exist has no goal.
+pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
     let thread = ids.thread()?;
-    let asked = Asked::of(state)?;
+    let goals_of_user = UserGoals::of(state)?;
     Ok(Json(json!(
-        asked
+        goals_of_user
             .goals()
             .get(&thread)
             .await
@@ -28,8 +28,8 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> Answer {
     )))
 }
 
-/// `PUT`: also before the first message, when there is no thread yet.
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Answer {
+/// `PUT`: also allowed before the first message, when the thread does not exist yet.
+pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
     let thread = ids.thread()?;
     let objective = body.required_text("objective").trim().to_owned();
     let most = body
@@ -49,9 +49,9 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
         );
     }
     body.finish()?;
-    let asked = Asked::of(state)?;
+    let goals_of_user = UserGoals::of(state)?;
     Ok(Json(json!(
-        asked
+        goals_of_user
             .goals()
             .set(&thread, &objective, most)
             .await
@@ -60,11 +60,11 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> An
 }
 
 /// `DELETE`.
-pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
     let thread = ids.thread()?;
-    let asked = Asked::of(state)?;
+    let goals_of_user = UserGoals::of(state)?;
     Ok(Json(json!(
-        asked
+        goals_of_user
             .goals()
             .clear(&thread)
             .await
@@ -72,13 +72,13 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
     )))
 }
 
-/// Whose goals are asked for, and where.
-struct Asked {
+/// The user's goals, and access to the threads in which they are stored.
+struct UserGoals {
     user: String,
     index: GatewayThreadIndex,
 }
 
-impl Asked {
+impl UserGoals {
     fn of(state: Arc<GatewayState>) -> Result<Self, ApiError> {
         let user = required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?;
         Ok(Self {
@@ -99,7 +99,7 @@ impl Asked {
     }
 }
 
-/// The refusal of what was to be done to the goal.
+/// Converts the error of a goal operation; `what` names the operation.
 fn api_error(error: GoalError, what: &str) -> ApiError {
     match error {
         GoalError::Busy(_) => ApiError::Conflict(format!(

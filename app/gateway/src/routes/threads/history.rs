@@ -12,40 +12,47 @@ use uuid::Uuid;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Ids, OptionalBody, Query};
-use crate::input::{before_cursor, checkpoint_of, nested_of};
-use crate::reads::{Moment, messages, nested_state, newest_state, require_thread, successor};
-use crate::routes::{App, Reply};
+use crate::queries::threads::{
+    SnapshotKind, messages, nested_state, newest_state, require_thread, successor,
+};
+use crate::requests::{before_cursor, checkpoint_of, nested_of};
+use crate::responses::{RawView, StateView, history_entry_json, state_json, values_json};
+use crate::routes::{App, ResponseResult};
 use crate::state::GatewayState;
-use crate::wire::{Shown, StateView, history_entry_json, state_json, values_json};
 
 /// `GET`: `limit` and `before` in the query.
-pub(crate) async fn by_query(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
+pub(crate) async fn by_query(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> ResponseResult {
     let thread = ids.thread()?;
     let limit = query
-        .number("limit", 1..=dialect.history_most())?
+        .number("limit", 1..=dialect.max_history_limit())?
         .unwrap_or_else(|| dialect.history_limit());
     let before = match query.get("before") {
         Some(text) => Some(cursor(&Value::from(text), "query", dialect)?),
         None => None,
     };
-    let asked = HistoryQuery {
+    let requested = HistoryQuery {
         limit: limit as usize,
         before,
         metadata: Map::new(),
     };
-    history(&state, &thread, asked, None, dialect).await
+    history(&state, &thread, requested, None, dialect).await
 }
 
-/// `POST`: the same in the body, with filters.
+/// `POST`: the same in the body, with additional filters.
 pub(crate) async fn by_body(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
     OptionalBody(mut body): OptionalBody,
-) -> Reply {
+) -> ResponseResult {
     let thread = ids.thread()?;
     let limit = body
-        .number("limit", 1..=dialect.history_most())
+        .number("limit", 1..=dialect.max_history_limit())
         .unwrap_or_else(|| dialect.history_limit());
     let before = match body.value("before") {
         Some(value) => Some(cursor(value, "body", dialect)?),
@@ -66,12 +73,12 @@ pub(crate) async fn by_body(
     body.finish()?;
     if let Some(nested) = nested {
         require_thread(&state, &thread).await?;
-        // Of its history the newest is kept.
-        let kept: Vec<Value> = nested_state(&state, &thread, &nested, false)
+        // Only the newest entry of a nested history is stored.
+        let entries: Vec<Value> = nested_state(&state, &thread, &nested, false)
             .await?
             .into_iter()
             .collect();
-        return Ok(Json(kept).into_response());
+        return Ok(Json(entries).into_response());
     }
     history(
         &state,
@@ -87,7 +94,7 @@ pub(crate) async fn by_body(
     .await
 }
 
-/// The platform's checkpoints go by UUIDs.
+/// Reads a cursor, which must be a UUID on the platform.
 fn cursor(value: &Value, source: &'static str, dialect: Dialect) -> Result<CheckpointId, ApiError> {
     let is_id = |id: &CheckpointId| !dialect.is_platform() || Uuid::parse_str(id.as_str()).is_ok();
     before_cursor(value).filter(is_id).ok_or_else(|| {
@@ -107,7 +114,7 @@ async fn history(
     query: HistoryQuery,
     from: Option<CheckpointId>,
     dialect: Dialect,
-) -> Reply {
+) -> ResponseResult {
     if state.threads.get(thread, &Owner::Auto).await?.is_none() {
         return match dialect {
             Dialect::DeerFlow => Ok(Json(json!([])).into_response()),
@@ -117,7 +124,7 @@ async fn history(
     let newest = query.before.is_none() && query.metadata.is_empty() && from.is_none();
     let limit = query.limit;
     if newest && limit == 1 && dialect.is_platform() {
-        let only: Vec<Shown> = newest_state(state, thread, false)
+        let only: Vec<RawView> = newest_state(state, thread, false)
             .await?
             .into_iter()
             .collect();
@@ -142,21 +149,20 @@ async fn history(
     }
     let mut entries = Vec::with_capacity(snapshots.len());
     for (index, snapshot) in snapshots.iter().enumerate() {
-        let moment = if newest && index == 0 {
-            Moment::Newest
+        let kind = if newest && index == 0 {
+            SnapshotKind::Newest
         } else {
-            Moment::Past
+            SnapshotKind::Past
         };
         entries.push(match dialect {
-            Dialect::DeerFlow => deerflow_entry(state, snapshot, index == 0, moment).await?,
-            // Each checkpoint as it was written: it is what forks start from.
+            Dialect::DeerFlow => deerflow_entry(state, snapshot, index == 0, kind).await?,
+            // The platform returns each checkpoint as it was written, because forks start from it.
             Dialect::Platform => {
-                let values =
-                    values_json(snapshot, messages(state, snapshot, moment, dialect).await?);
+                let values = values_json(snapshot, messages(state, snapshot, kind, dialect).await?);
                 let follows = |later: &&Snapshot| {
                     later.meta.parent_id.as_ref() == Some(&snapshot.meta.checkpoint_id)
                 };
-                let asked = if index == 0 && moment == Moment::Past {
+                let requested = if index == 0 && kind == SnapshotKind::Past {
                     successor(state, snapshot, dialect).await?
                 } else {
                     None
@@ -164,7 +170,10 @@ async fn history(
                 state_json(
                     snapshot,
                     values,
-                    snapshots[..index].iter().rfind(follows).or(asked.as_ref()),
+                    snapshots[..index]
+                        .iter()
+                        .rfind(follows)
+                        .or(requested.as_ref()),
                     &StateView::of(dialect),
                 )
             }
@@ -175,15 +184,17 @@ async fn history(
 
 /// Channels in every entry of DeerFlow's history.
 const ENTRY_CHANNELS: &[&str] = &["title", "thread_data"];
-/// Channels in its first entry besides. The web UI takes that entry as the thread's state after a reload and after each run.
+/// Additional channels of its first entry. The web UI takes that entry as the thread's state after
+/// a reload and after each run.
 const FIRST_ENTRY_CHANNELS: &[&str] = &["artifacts", "todos", "goal", "background_tasks"];
 
-/// DeerFlow's history carries messages in its first entry only: the web UI's transcript, compacted messages included.
+/// Returns an entry of DeerFlow's history. Only the first entry has messages: the web UI's
+/// transcript, including compacted messages.
 async fn deerflow_entry(
     state: &GatewayState,
     snapshot: &Snapshot,
     first: bool,
-    moment: Moment,
+    kind: SnapshotKind,
 ) -> Result<Value, ApiError> {
     let channels = snapshot.state.channels();
     let names = ENTRY_CHANNELS
@@ -195,7 +206,7 @@ async fn deerflow_entry(
     if first {
         values.insert(
             "messages".to_owned(),
-            messages(state, snapshot, moment, Dialect::DeerFlow)
+            messages(state, snapshot, kind, Dialect::DeerFlow)
                 .await?
                 .into(),
         );

@@ -9,6 +9,7 @@ pub(crate) mod goal;
 mod history;
 mod options;
 mod patch;
+mod pending_tasks;
 mod search;
 mod state;
 mod update_state;
@@ -30,7 +31,7 @@ use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 
-/// Adds headers whose values are plain numbers.
+/// Adds headers whose values are numbers.
 pub(crate) fn add_headers(response: &mut Response, headers: Vec<(&'static str, String)>) {
     for (name, value) in headers {
         if let Ok(value) = HeaderValue::from_str(&value) {
@@ -39,7 +40,7 @@ pub(crate) fn add_headers(response: &mut Response, headers: Vec<(&'static str, S
     }
 }
 
-/// Metadata without the keys that only the server sets.
+/// Returns metadata without the keys that only the server sets.
 pub(crate) fn client_metadata(
     mut metadata: Map<String, Value>,
     dialect: Dialect,

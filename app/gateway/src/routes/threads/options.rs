@@ -1,4 +1,4 @@
-//! Options of threads that several routes read: how long they stay, and what is taken out of them for a list.
+//! Options shared by several thread routes: time to live, and values extracted for lists.
 
 use chrono::TimeDelta;
 use harness::runtime::runs::{Expiry, ThreadTtl};
@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 use crate::error::Issue;
 use crate::extract::Fields;
 
-/// The longest time to stay that is taken: a hundred years, in minutes.
-const LONGEST_TTL: f64 = 100.0 * 366.0 * 24.0 * 60.0;
-/// The most values that are taken out of each thread of a list.
-const MOST_EXTRACTED: usize = 10;
+/// Maximum time to live, in minutes: a hundred years.
+const MAX_TTL_MINUTES: f64 = 100.0 * 366.0 * 24.0 * 60.0;
+/// Maximum number of values extracted from each thread of a list.
+const MAX_EXTRACTED: usize = 10;
 
-/// How long a thread stays after its last change: `{"ttl": <minutes>, "strategy": "keep_latest"}`, or the minutes alone.
+/// Reads a thread's time to live after its last change: `{"ttl": <minutes>, "strategy":
+/// "keep_latest"}`, or the minutes alone.
 pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
     let sent = body.value("ttl")?.clone();
     let (minutes, then) = match &sent {
@@ -38,7 +39,7 @@ pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
     };
     match minutes
         .as_f64()
-        .filter(|minutes| *minutes > 0.0 && *minutes <= LONGEST_TTL)
+        .filter(|minutes| *minutes > 0.0 && *minutes <= MAX_TTL_MINUTES)
     {
         Some(minutes) => Some(ThreadTtl {
             after: TimeDelta::microseconds((minutes * 60_000_000.0) as i64),
@@ -53,11 +54,12 @@ pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
     }
 }
 
-/// Values to take out of each thread, by alias: paths such as `metadata.owner` or `values.messages[-1].content`.
+/// Reads the values to extract from each thread, by alias: paths such as `metadata.owner` or
+/// `values.messages[-1].content`.
 pub(super) fn read_extract(body: &mut Fields) -> Vec<(String, Vec<Segment>)> {
     let sent = body.object("extract").unwrap_or_default();
-    if sent.len() > MOST_EXTRACTED {
-        let text = format!("extract should have at most {MOST_EXTRACTED} entries");
+    if sent.len() > MAX_EXTRACTED {
+        let text = format!("extract should have at most {MAX_EXTRACTED} entries");
         let _none: Option<()> = body.refuse("too_long", "extract", text, &Value::from(sent.len()));
         return Vec::new();
     }
@@ -79,16 +81,16 @@ pub(super) fn read_extract(body: &mut Fields) -> Vec<(String, Vec<Segment>)> {
     extract
 }
 
-/// A step into a value.
+/// One segment of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Segment {
-    /// An entry of an object.
+    /// Key of an object.
     Key(String),
-    /// An element of a list, from its end when negative.
+    /// Index of a list, from its end if negative.
     Index(i64),
 }
 
-/// Roots of paths: the parts of a thread that hold something to go into.
+/// Parts of a thread that a path can begin with.
 const ROOTS: &[&str] = &["metadata", "values", "config", "interrupts", "error"];
 
 fn read_path(text: &str) -> Option<Vec<Segment>> {
@@ -110,19 +112,19 @@ fn read_path(text: &str) -> Option<Vec<Segment>> {
     rooted.then_some(path)
 }
 
-/// The value at a path, null where there is none.
-pub(super) fn taken(thread: &Value, path: &[Segment]) -> Value {
+/// Returns the value at a path, or null.
+pub(super) fn value_at(thread: &Value, path: &[Segment]) -> Value {
     let step = |at: &'_ Value, segment: &Segment| -> Option<Value> {
         match segment {
             Segment::Key(key) => at.get(key).cloned(),
             Segment::Index(index) => {
                 let items = at.as_array()?;
-                let place = if *index < 0 {
+                let position = if *index < 0 {
                     i64::try_from(items.len()).ok()? + index
                 } else {
                     *index
                 };
-                items.get(usize::try_from(place).ok()?).cloned()
+                items.get(usize::try_from(position).ok()?).cloned()
             }
         }
     };
@@ -135,11 +137,11 @@ pub(super) fn taken(thread: &Value, path: &[Segment]) -> Value {
         .unwrap_or_default()
 }
 
-/// All values of a thread that were asked for.
+/// Returns all extracted values of a thread.
 pub(super) fn extracted(thread: &Value, extract: &[(String, Vec<Segment>)]) -> Map<String, Value> {
     extract
         .iter()
-        .map(|(alias, path)| (alias.clone(), taken(thread, path)))
+        .map(|(alias, path)| (alias.clone(), value_at(thread, path)))
         .collect()
 }
 
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_into_objects_and_lists_from_both_ends() {
+    fn path_selects_keys_and_indices_from_both_ends() {
         let thread = json!({ "metadata": { "a": { "b": 1 } }, "values": { "messages": [{ "content": "x" }, { "content": "y" }] } });
         for (path, value) in [
             ("metadata.a.b", json!(1)),
@@ -161,7 +163,11 @@ mod tests {
             ("values.messages[9].content", json!(null)),
             ("values.messages[-9]", json!(null)),
         ] {
-            assert_eq!(taken(&thread, &read_path(path).unwrap()), value, "{path}");
+            assert_eq!(
+                value_at(&thread, &read_path(path).unwrap()),
+                value,
+                "{path}"
+            );
         }
         for bad in [
             "",
@@ -178,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_to_stay_is_checked() {
+    fn ttl_is_validated() {
         let read = |ttl: Value| {
             let mut body = Fields::new("body", Map::from_iter([("ttl".to_owned(), ttl)]));
             let ttl = read_ttl(&mut body);

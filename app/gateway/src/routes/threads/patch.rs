@@ -12,9 +12,9 @@ use super::options::read_ttl;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
-use crate::reads::thread_facts;
-use crate::routes::{App, Reply};
-use crate::wire::{ThreadFacts, thread_json};
+use crate::queries::threads::thread_facts;
+use crate::responses::{ThreadFacts, thread_json};
+use crate::routes::{App, ResponseResult};
 
 pub(crate) async fn patch(
     State(state): App,
@@ -22,7 +22,7 @@ pub(crate) async fn patch(
     ids: Ids,
     headers: HeaderMap,
     Body(mut body): Body,
-) -> Reply {
+) -> ResponseResult {
     let thread = ids.thread()?;
     let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
     let ttl = if dialect.is_platform() {
@@ -31,7 +31,7 @@ pub(crate) async fn patch(
         None
     };
     body.finish()?;
-    // Pinning does not make a thread newer.
+    // Pinning does not change the thread's update time.
     let touch = ttl.is_some() || metadata.keys().any(|key| key != "deerflow_pinned");
     let patch = ThreadPatch {
         metadata,

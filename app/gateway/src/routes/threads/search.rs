@@ -14,15 +14,15 @@ use uuid::Uuid;
 
 use super::add_headers;
 use super::options::{Segment, extracted, read_extract};
-use crate::assistants::defaults;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Fields, OptionalBody, parse_thread_id};
-use crate::routes::{Answer, App, Reply, paged};
+use crate::queries::assistants::defaults;
+use crate::responses::{RawValues, RawView, ThreadFacts, select, thread_json};
+use crate::routes::{App, JsonResult, ResponseResult, paginate};
 use crate::state::GatewayState;
-use crate::wire::{RawValues, Shown, ThreadFacts, select, thread_json};
 
-/// The words of the status filter; DeerFlow's older ones are understood too.
+/// Wire names of the status filter, including DeerFlow's older ones.
 const STATUSES: &[(&str, ThreadStatus)] = &[
     ("idle", ThreadStatus::Idle),
     ("busy", ThreadStatus::Busy),
@@ -40,10 +40,10 @@ const SORTS: &[(&str, ThreadSort)] = &[
     ("status", ThreadSort::Status),
 ];
 
-/// The most entries that a filter may have, those inside of others counted too: each is a condition of a query.
-const MOST_FILTERS: usize = 100;
-/// The most ids that may be asked for.
-const MOST_IDS: usize = 10_000;
+/// Maximum number of entries of a filter, including nested ones: each is a condition of the query.
+const MAX_FILTERS: usize = 100;
+/// Maximum number of ids in a search.
+const MAX_IDS: usize = 10_000;
 
 const FIELDS: &[&str] = &[
     "thread_id",
@@ -63,7 +63,7 @@ pub(crate) async fn search(
     State(state): App,
     dialect: Dialect,
     OptionalBody(mut body): OptionalBody,
-) -> Reply {
+) -> ResponseResult {
     let search = read_search(&state, &mut body, dialect).await?;
     let fields = read_select(&mut body, dialect);
     let extract = if dialect.is_platform() {
@@ -76,7 +76,7 @@ pub(crate) async fn search(
         limit: search.limit + 1,
         ..search.clone()
     };
-    let (records, headers) = paged(
+    let (records, headers) = paginate(
         state.threads.search(&one_more, &Owner::Auto).await?,
         search.offset,
         search.limit,
@@ -85,7 +85,7 @@ pub(crate) async fn search(
         Dialect::DeerFlow => records
             .iter()
             .map(|record| {
-                Shown::new(
+                RawView::new(
                     thread_json(record, ThreadFacts::title_of(record), dialect),
                     None,
                 )
@@ -102,7 +102,7 @@ pub(crate) async fn count(
     State(state): App,
     dialect: Dialect,
     OptionalBody(mut body): OptionalBody,
-) -> Answer {
+) -> JsonResult {
     let search = read_search(&state, &mut body, dialect).await?;
     body.finish()?;
     Ok(Json(json!(
@@ -123,11 +123,11 @@ async fn read_search(
         .number("offset", 0..=u64::from(u32::MAX))
         .unwrap_or_default();
     let ids = body.texts("ids").unwrap_or_default();
-    if ids.len() > MOST_IDS {
+    if ids.len() > MAX_IDS {
         let _none: Option<()> = body.refuse(
             "too_long",
             "ids",
-            format!("ids should have at most {MOST_IDS} items"),
+            format!("ids should have at most {MAX_IDS} items"),
             &ids.len().into(),
         );
     }
@@ -153,7 +153,7 @@ async fn read_search(
         offset: offset as usize,
         ..ThreadSearch::default()
     };
-    refuse_many(body, "metadata", &metadata);
+    require_at_most(body, "metadata", &metadata);
     match dialect {
         Dialect::DeerFlow => {
             check_metadata(body, &metadata);
@@ -172,23 +172,23 @@ async fn read_search(
         Dialect::Platform => {
             search.values = body.object("values").unwrap_or_default();
             refuse_values(body, search.values.get("messages").cloned());
-            refuse_many(body, "values", &search.values);
+            require_at_most(body, "values", &search.values);
             read_assistant(state, metadata, &mut search).await;
         }
     }
     Ok(search)
 }
 
-/// Refuses a filter with more entries than a query should have conditions.
-fn refuse_many(body: &mut Fields, key: &str, filter: &Map<String, Value>) {
-    let entries = facts(filter, MOST_FILTERS + 1).len();
-    if entries > MOST_FILTERS {
-        let text = format!("{key} should have at most {MOST_FILTERS} entries in all");
+/// Rejects a filter with too many entries.
+fn require_at_most(body: &mut Fields, key: &str, filter: &Map<String, Value>) {
+    let entries = facts(filter, MAX_FILTERS + 1).len();
+    if entries > MAX_FILTERS {
+        let text = format!("{key} should have at most {MAX_FILTERS} entries in all");
         let _none: Option<()> = body.refuse("too_long", key, text, &entries.into());
     }
 }
 
-/// Ignoring a filter would find threads that were not asked for.
+/// Rejects an unsupported filter: ignoring it would return threads that do not match.
 fn refuse_values(body: &mut Fields, values: Option<Value>) {
     if let Some(values) = values {
         let loc = vec!["body".into(), "values".into()];
@@ -201,7 +201,8 @@ fn refuse_values(body: &mut Fields, values: Option<Value>) {
     }
 }
 
-/// A thread's graph and assistant are shown in its metadata and kept beside it.
+/// Moves graph and assistant from the metadata filter to filters of their own: on the wire they are
+/// part of the metadata, in the store they are separate columns.
 async fn read_assistant(
     state: &GatewayState,
     mut metadata: Map<String, Value>,
@@ -226,7 +227,7 @@ async fn read_assistant(
     search.metadata = metadata;
 }
 
-/// Filters go into queries of the store: only keys and values that every store compares in the same way.
+/// Rejects keys and values that not every store compares in the same way.
 fn check_metadata(body: &mut Fields, metadata: &Map<String, Value>) {
     let plain = |key: &str| {
         !key.is_empty()
@@ -262,7 +263,7 @@ fn check_metadata(body: &mut Fields, metadata: &Map<String, Value>) {
     }
 }
 
-/// DeerFlow's search always gives whole rows.
+/// Reads the selected fields; empty for DeerFlow, whose search always returns whole rows.
 fn read_select(body: &mut Fields, dialect: Dialect) -> Vec<String> {
     if !dialect.is_platform() {
         return Vec::new();
@@ -270,17 +271,18 @@ fn read_select(body: &mut Fields, dialect: Dialect) -> Vec<String> {
     body.names("select", FIELDS).unwrap_or_default()
 }
 
-/// Whole threads, or what is selected of them; what is in them is read at once for the page, and only if it is shown.
+/// Returns whole threads, or their selected fields. Contents are read in one query for the page,
+/// and only if they are selected.
 async fn platform_page(
     state: &GatewayState,
     records: &[ThreadRecord],
     fields: &[String],
     extract: &[(String, Vec<Segment>)],
-) -> Result<Vec<Shown>, ApiError> {
+) -> Result<Vec<RawView>, ApiError> {
     const INSIDE: [&str; 3] = ["values", "interrupts", "error"];
     let selected = fields.is_empty() || fields.iter().any(|field| INSIDE.contains(&field.as_str()));
-    let looked_into = |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if INSIDE.contains(&root.as_str()));
-    let contents = if selected || extract.iter().any(|(_, path)| looked_into(path)) {
+    let reads_content = |path: &[Segment]| matches!(path.first(), Some(Segment::Key(root)) if INSIDE.contains(&root.as_str()));
+    let contents = if selected || extract.iter().any(|(_, path)| reads_content(path)) {
         let ids: Vec<_> = records
             .iter()
             .map(|record| record.thread_id.clone())
@@ -289,10 +291,10 @@ async fn platform_page(
     } else {
         HashMap::new()
     };
-    let shown = |record: &ThreadRecord| {
+    let to_json = |record: &ThreadRecord| {
         let content = contents.get(&record.thread_id);
         if let Some(damage) = content.and_then(|content| content.damage.as_ref()) {
-            tracing::error!(thread_id = %record.thread_id, damage, "a thread is listed without its values");
+            tracing::error!(thread_id = %record.thread_id, damage, "a listed thread has no values");
         }
         let values = content
             .and_then(|content| content.state.as_ref())
@@ -310,12 +312,12 @@ async fn platform_page(
         {
             thread["values"] = values.read();
         }
-        let taken = extracted(&thread, extract);
+        let value_at = extracted(&thread, extract);
         let mut thread = select(thread, fields);
-        if let (false, Some(map)) = (taken.is_empty(), thread.as_object_mut()) {
-            map.insert("extracted".to_owned(), taken.into());
+        if let (false, Some(map)) = (value_at.is_empty(), thread.as_object_mut()) {
+            map.insert("extracted".to_owned(), value_at.into());
         }
-        Shown::new(thread, values)
+        RawView::new(thread, values)
     };
-    Ok(records.iter().map(shown).collect())
+    Ok(records.iter().map(to_json).collect())
 }

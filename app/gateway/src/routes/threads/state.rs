@@ -1,4 +1,4 @@
-//! `GET /threads/{t}/state`, also at a checkpoint, and `PATCH`, which is about its metadata.
+//! `GET /threads/{t}/state`, also at a checkpoint, and `PATCH` of its metadata.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,14 +12,21 @@ use super::update_state::refused;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
-use crate::input::{checkpoint_of, nested_of};
-use crate::reads::{Moment, messages, nested_state, newest_state, require_thread, successor};
-use crate::routes::{Answer, App, Reply};
+use crate::queries::threads::{
+    SnapshotKind, messages, nested_state, newest_state, require_thread, successor,
+};
+use crate::requests::{checkpoint_of, nested_of};
+use crate::responses::{RawView, StateView, empty_state_json, state_json, values_json};
+use crate::routes::{App, JsonResult, ResponseResult};
 use crate::state::GatewayState;
-use crate::wire::{Shown, StateView, empty_state_json, state_json, values_json};
 
-/// The newest state.
-pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Reply {
+/// Returns the newest state.
+pub(crate) async fn state(
+    State(state): App,
+    dialect: Dialect,
+    ids: Ids,
+    query: Query,
+) -> ResponseResult {
     let thread = ids.thread()?;
     let subgraphs = subgraphs(&query, dialect)?;
     if !dialect.is_platform() {
@@ -30,13 +37,15 @@ pub(crate) async fn state(State(state): App, dialect: Dialect, ids: Ids, query: 
     require_thread(&state, &thread).await?;
     let newest = newest_state(&state, &thread, subgraphs).await?;
     Ok(
-        Json(newest.unwrap_or_else(|| Shown::new(empty_state_json(&thread, None, dialect), None)))
-            .into_response(),
+        Json(
+            newest.unwrap_or_else(|| RawView::new(empty_state_json(&thread, None, dialect), None)),
+        )
+        .into_response(),
     )
 }
 
-/// The state at the checkpoint in the path.
-pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> Answer {
+/// Returns the state at the checkpoint in the path.
+pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids, query: Query) -> JsonResult {
     let thread = ids.thread()?;
     let view = StateView {
         subgraphs: subgraphs(&query, dialect)?,
@@ -48,13 +57,13 @@ pub(crate) async fn at(State(state): App, dialect: Dialect, ids: Ids, query: Que
     ))
 }
 
-/// The state at the checkpoint in the body.
+/// Returns the state at the checkpoint in the body.
 pub(crate) async fn at_body(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
     Body(mut body): Body,
-) -> Answer {
+) -> JsonResult {
     let thread = ids.thread()?;
     let mut view = StateView::of(dialect);
     if dialect.is_platform() {
@@ -73,8 +82,8 @@ pub(crate) async fn at_body(
     let checkpoint = reference.map(|reference| reference.checkpoint_id);
     if let Some(nested) = nested {
         require_thread(&state, &thread).await?;
-        let found = nested_state(&state, &thread, &nested, view.subgraphs).await?;
-        return Ok(Json(found.unwrap_or_else(|| {
+        let nested_json = nested_state(&state, &thread, &nested, view.subgraphs).await?;
+        return Ok(Json(nested_json.unwrap_or_else(|| {
             empty_state_json(&thread, checkpoint.as_ref(), dialect)
         })));
     }
@@ -89,7 +98,7 @@ pub(crate) async fn patch_state(
     dialect: Dialect,
     ids: Ids,
     Body(mut body): Body,
-) -> Reply {
+) -> ResponseResult {
     let thread = ids.thread()?;
     if body.value("metadata").is_none() {
         body.missing("metadata");
@@ -111,12 +120,13 @@ pub(crate) async fn patch_state(
     }
 }
 
-/// Whether the states of agents inside of due calls are wanted, where the dialect has them.
+/// `true` if the states of nested agents in pending calls are requested and the dialect supports
+/// it.
 fn subgraphs(query: &Query, dialect: Dialect) -> Result<bool, ApiError> {
     Ok(dialect.is_platform() && query.flag("subgraphs")?.unwrap_or_default())
 }
 
-/// The state's JSON.
+/// Returns the JSON of a state.
 pub(crate) async fn state_of(
     state: &GatewayState,
     thread: &ThreadId,
@@ -128,16 +138,16 @@ pub(crate) async fn state_of(
     let Some(snapshot) = state.checkpoints.get(thread, checkpoint).await? else {
         return match checkpoint {
             Some(id) if !dialect.is_platform() => Err(ApiError::CheckpointNotFound(id.to_string())),
-            asked => Ok(empty_state_json(thread, asked, dialect)),
+            requested => Ok(empty_state_json(thread, requested, dialect)),
         };
     };
-    let moment = if checkpoint.is_some() {
-        Moment::Past
+    let kind = if checkpoint.is_some() {
+        SnapshotKind::Past
     } else {
-        Moment::Newest
+        SnapshotKind::Newest
     };
-    let messages = messages(state, &snapshot, moment, dialect).await?;
-    let successor = if moment == Moment::Past {
+    let messages = messages(state, &snapshot, kind, dialect).await?;
+    let successor = if kind == SnapshotKind::Past {
         successor(state, &snapshot, dialect).await?
     } else {
         None

@@ -1,4 +1,5 @@
-//! `POST /threads/{t}/state`: a change from outside a run, as a new checkpoint on top of the newest or of an older one.
+//! `POST /threads/{t}/state`: an external update, as a new checkpoint on top of the newest or of an
+//! older one.
 
 use std::collections::HashSet;
 
@@ -8,34 +9,35 @@ use deerflow_domain::threads::ThreadRecord;
 use harness::ids::{CheckpointId, RunId, ThreadId};
 use harness::messages::{Message, REMOVE_ALL};
 use harness::runtime::checkpoint::{
-    CheckpointMeta, CheckpointSource, OutsideChange, PendingTask, PutError, Snapshot,
+    CheckpointMeta, CheckpointSource, ExternalUpdate, PutError, Snapshot,
 };
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::{NewRunEvent, category};
-use harness::runtime::runs::{RunError, ThreadStatus, Visit};
+use harness::runtime::runs::{GotoTarget, RunError, ThreadStatus};
 use harness::state::{StateError, StateUpdate, ThreadState};
 use serde_json::{Map, Value, json};
 
+use super::pending_tasks::{PendingTasks, pending_tasks};
 use super::state::state_of;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Fields, Ids};
-use crate::history::MESSAGE_REMOVED;
-use crate::input::{StateValues, checkpoint_of, nested_of, read_values};
-use crate::reads::{Moment, all_runs, require_thread, transcript};
-use crate::routes::{Answer, App};
+use crate::queries::history::MESSAGE_REMOVED;
+use crate::queries::threads::{SnapshotKind, all_runs, require_thread, transcript};
+use crate::requests::{StateValues, checkpoint_of, nested_of, read_values};
+use crate::responses::{StateView, checkpoint_json};
+use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
-use crate::wire::{StateView, checkpoint_json};
 
-/// How often a change is planned anew because others changed the thread meanwhile.
-const MOST_TRIES: u32 = 8;
+/// Maximum number of attempts after concurrent changes.
+const MAX_ATTEMPTS: u32 = 8;
 
 pub(crate) async fn update_state(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
     Body(mut body): Body,
-) -> Answer {
+) -> JsonResult {
     let thread = ids.thread()?;
     let update = read_update(&mut body);
     let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
@@ -47,7 +49,7 @@ pub(crate) async fn update_state(
     body.finish()?;
     if nested.is_some() {
         return Err(ApiError::BadRequest(
-            "The state of an agent inside of a call cannot be changed.".to_owned(),
+            "The state of a nested agent cannot be changed.".to_owned(),
         ));
     }
     let from = from.map(|reference| reference.checkpoint_id);
@@ -55,19 +57,19 @@ pub(crate) async fn update_state(
     if record.status == ThreadStatus::Busy {
         return Err(busy());
     }
-    let made = change_state(&state, &record, &[update], from.as_ref(), dialect).await?;
-    answer(&state, &thread, &made, dialect).await
+    let meta = change_state(&state, &record, &[update], from.as_ref(), dialect).await?;
+    response(&state, &thread, &meta, dialect).await
 }
 
-/// Values, the node for which they speak, and where it goes besides its followers.
+/// Values, the node they are attributed to, and targets in addition to its successors.
 #[derive(Debug, Default)]
 pub(super) struct Update {
     pub(super) values: Map<String, Value>,
     pub(super) as_node: Option<String>,
-    pub(super) goto: Vec<Visit>,
+    pub(super) goto: Vec<GotoTarget>,
 }
 
-/// An update in a body.
+/// Reads an update in a body.
 pub(super) fn read_update(body: &mut Fields) -> Update {
     Update {
         values: body.object("values").unwrap_or_default(),
@@ -76,7 +78,7 @@ pub(super) fn read_update(body: &mut Fields) -> Update {
     }
 }
 
-/// Writes updates that belong together as one checkpoint on top of the newest, or of `from`.
+/// Writes updates as one checkpoint on top of the newest, or of `from`.
 pub(super) async fn change_state(
     state: &GatewayState,
     record: &ThreadRecord,
@@ -84,8 +86,8 @@ pub(super) async fn change_state(
     from: Option<&CheckpointId>,
     dialect: Dialect,
 ) -> Result<CheckpointMeta, ApiError> {
-    for _ in 0..MOST_TRIES {
-        match (Change {
+    for _ in 0..MAX_ATTEMPTS {
+        match (StateChange {
             record,
             updates,
             from,
@@ -93,9 +95,9 @@ pub(super) async fn change_state(
         .write(state, dialect)
         .await?
         {
-            Written::Done(meta) => return Ok(*meta),
-            Written::Moved => {
-                tracing::debug!(thread_id = %record.thread_id, "the thread was changed meanwhile, planning the change again")
+            WriteOutcome::Done(meta) => return Ok(*meta),
+            WriteOutcome::Moved => {
+                tracing::debug!(thread_id = %record.thread_id, "the thread changed concurrently, retrying the state update")
             }
         }
     }
@@ -110,24 +112,24 @@ fn busy() -> ApiError {
     )
 }
 
-/// What is asked of a thread.
-struct Change<'a> {
+/// A requested change of a thread.
+struct StateChange<'a> {
     record: &'a ThreadRecord,
     updates: &'a [Update],
     from: Option<&'a CheckpointId>,
 }
 
-/// How a try to write ended.
-enum Written {
+/// Outcome of one attempt.
+enum WriteOutcome {
     /// Written as this checkpoint.
     Done(Box<CheckpointMeta>),
-    /// The thread was changed since it was read.
+    /// The thread changed since it was read.
     Moved,
 }
 
-impl Change<'_> {
-    /// Reads the thread as it is now, plans the change on it and writes it, if the thread is still that.
-    async fn write(self, state: &GatewayState, dialect: Dialect) -> Result<Written, ApiError> {
+impl StateChange<'_> {
+    /// Reads the thread, plans the change on it and writes it, if the thread is still unchanged.
+    async fn write(self, state: &GatewayState, dialect: Dialect) -> Result<WriteOutcome, ApiError> {
         let Self {
             record,
             updates,
@@ -148,7 +150,8 @@ impl Change<'_> {
             }
             _ => {}
         }
-        // What the newest state held decides which messages were taken away, wherever the change forks from.
+        // The newest state decides which messages were removed, even if the change forks from an
+        // older one.
         let newest = if from.is_some() {
             state.checkpoints.get(thread, None).await?
         } else {
@@ -167,15 +170,16 @@ impl Change<'_> {
             .await;
             names_channels |= values != StateValues::default();
             replaces |= replaces_messages(&values, dialect);
-            after = changed(after, values, state, dialect)?;
+            after = apply_values(after, values, state, dialect)?;
         }
-        let Due { next, machine } = due(state, record, updates, base.as_ref(), &after).await?;
+        let PendingTasks { next, machine } =
+            pending_tasks(state, record, updates, base.as_ref(), &after).await?;
 
         let planned_on = match &newest {
             Some(newest) => newest.log_tail,
             None => state.checkpoints.log_tail(thread).await?,
         };
-        let change = OutsideChange {
+        let change = ExternalUpdate {
             thread_id: thread,
             base: base.as_ref(),
             newest: newest.as_ref(),
@@ -193,18 +197,18 @@ impl Change<'_> {
         let meta = change.write.meta.clone();
         match state.checkpoints.put_outside_run(change).await {
             Ok(()) => {}
-            Err(PutError::Moved(_)) => return Ok(Written::Moved),
+            Err(PutError::Moved(_)) => return Ok(WriteOutcome::Moved),
             Err(error) => return Err(refused(error)),
         }
         if let Some(newest) = newest.filter(|_| from.is_none()) {
-            let held = held_ids(state, &newest, replaces).await?;
-            journal_removals(state, record, held, &after).await?;
+            let previous = visible_ids(state, &newest, replaces).await?;
+            record_removals(state, record, previous, &after).await?;
         }
-        Ok(Written::Done(Box::new(meta)))
+        Ok(WriteOutcome::Done(Box::new(meta)))
     }
 }
 
-/// Why the state stays as it is.
+/// Converts the error of a rejected write.
 pub(super) fn refused(error: PutError) -> ApiError {
     match error {
         PutError::Busy { .. } => busy(),
@@ -214,12 +218,12 @@ pub(super) fn refused(error: PutError) -> ApiError {
     }
 }
 
-async fn answer(
+async fn response(
     state: &GatewayState,
     thread: &ThreadId,
     meta: &CheckpointMeta,
     dialect: Dialect,
-) -> Answer {
+) -> JsonResult {
     if dialect == Dialect::DeerFlow {
         return Ok(Json(
             state_of(state, thread, None, &StateView::of(dialect)).await?,
@@ -231,8 +235,9 @@ async fn answer(
     ))
 }
 
-/// The state after the change: DeerFlow replaces whole channels, the platform reduces.
-fn changed(
+/// Returns the state after the change: DeerFlow replaces whole channels, the platform applies
+/// reducers.
+fn apply_values(
     mut before: ThreadState,
     values: StateValues,
     state: &GatewayState,
@@ -286,108 +291,7 @@ fn changed(
     Ok(after)
 }
 
-/// The tasks that are due, and where the agent stands if the state does not tell.
-#[derive(Default)]
-struct Due {
-    next: Vec<PendingTask>,
-    machine: Option<Value>,
-}
-
-/// What is due after the change: as before, or what follows the nodes that the change speaks for, and where they go.
-async fn due(
-    state: &GatewayState,
-    record: &ThreadRecord,
-    updates: &[Update],
-    base: Option<&Snapshot>,
-    after: &ThreadState,
-) -> Result<Due, ApiError> {
-    let speak_for: Vec<&str> = updates
-        .iter()
-        .filter_map(|update| update.as_node.as_deref())
-        .collect();
-    if speak_for.is_empty() {
-        return Ok(base
-            .map(|base| Due {
-                next: base.meta.next.clone(),
-                machine: base.meta.machine.clone(),
-            })
-            .unwrap_or_default());
-    }
-    let assistant = match &record.assistant {
-        Some(assistant) => assistant.clone(),
-        None => state
-            .assistants
-            .list()
-            .await
-            .into_iter()
-            .next()
-            .map(|info| info.name)
-            .unwrap_or_default(),
-    };
-    let agent = state.assistants.resolve(&assistant, &Map::new()).await?;
-    let nodes = agent.nodes();
-    let known = |name: &str| nodes.iter().any(|known| known == name);
-    let goes_to = || {
-        updates
-            .iter()
-            .flat_map(|update| &update.goto)
-            .filter(|visit| visit.node != "__end__")
-    };
-    let mut named = speak_for
-        .iter()
-        .filter(|node| !matches!(**node, "__start__" | "__end__"))
-        .copied()
-        .chain(goes_to().map(|to| &*to.node));
-    if let Some(unknown) = named.find(|node| !known(node)) {
-        let unknown: String = unknown.chars().take(80).collect();
-        return Err(ApiError::BadRequest(format!(
-            "Node {unknown} does not exist"
-        )));
-    }
-    let open_calls = after
-        .messages()
-        .last()
-        .map_or(0, |message| message.tool_calls().len());
-    let follower = |node: &str| match node {
-        "__start__" if !known("model") => nodes.first().map(String::as_str),
-        "__start__" | "tools" if known("model") => Some("model"),
-        "model" if open_calls > 0 && known("tools") => Some("tools"),
-        _ => None,
-    };
-    let followers = speak_for
-        .iter()
-        .filter_map(|node| follower(node))
-        .map(|node| Visit {
-            node: node.to_owned(),
-            input: None,
-        });
-    let mut seen = HashSet::new();
-    // A node that is due is due once, but for what is sent to it.
-    let is_new = |visit: &Visit| visit.input.is_some() || seen.insert(visit.node.clone());
-    let visits: Vec<Visit> = followers.chain(goes_to().cloned()).filter(is_new).collect();
-    let task = |visit: &Visit| PendingTask::new(state.ids.random().to_string(), &visit.node);
-    // Each call of an answer is a task of its own.
-    let tasks = |visit: &Visit| {
-        if visit.node == "tools" && visit.input.is_none() {
-            open_calls.max(1)
-        } else {
-            1
-        }
-    };
-    let next = visits
-        .iter()
-        .flat_map(|visit| (0..tasks(visit)).map(move |_| task(visit)))
-        .collect();
-    // Where nobody is sent anywhere, the state tells.
-    let machine = if goes_to().next().is_some() {
-        agent.parked(visits, state.ids.random())
-    } else {
-        None
-    };
-    Ok(Due { next, machine })
-}
-
-/// Whether the change stands for the whole list of messages, not for some of them.
+/// `true` if the change replaces the whole list of messages.
 fn replaces_messages(values: &StateValues, dialect: Dialect) -> bool {
     let clears = |message: &Message| message.id.as_deref() == Some(REMOVE_ALL);
     values
@@ -396,8 +300,9 @@ fn replaces_messages(values: &StateValues, dialect: Dialect) -> bool {
         .is_some_and(|messages| !dialect.is_platform() || messages.iter().any(clears))
 }
 
-/// The messages that a reader saw before the change. A replacement also replaces those that compaction took out.
-async fn held_ids(
+/// Returns the ids of the messages visible before the change. A replacement also replaces compacted
+/// messages.
+async fn visible_ids(
     state: &GatewayState,
     newest: &Snapshot,
     replaces: bool,
@@ -411,7 +316,7 @@ async fn held_ids(
             .collect());
     }
     let runs = all_runs(state, &newest.meta.thread_id).await?;
-    let seen = transcript(state, newest, Moment::Newest, &runs).await?;
+    let seen = transcript(state, newest, SnapshotKind::Newest, &runs).await?;
     Ok(seen
         .iter()
         .filter_map(|message| message.get("id")?.as_str())
@@ -419,23 +324,23 @@ async fn held_ids(
         .collect())
 }
 
-/// Names the messages that the change took away, so that the transcript does not bring them back.
-async fn journal_removals(
+/// Records the ids of removed messages, so that the transcript omits them.
+async fn record_removals(
     state: &GatewayState,
     record: &ThreadRecord,
-    held: Vec<String>,
+    previous: Vec<String>,
     after: &ThreadState,
 ) -> Result<(), ApiError> {
-    let kept: HashSet<&str> = after
+    let remaining: HashSet<&str> = after
         .messages()
         .iter()
         .filter_map(|message| message.id.as_deref())
         .collect();
-    let gone: Vec<String> = held
+    let removed: Vec<String> = previous
         .into_iter()
-        .filter(|id| !kept.contains(id.as_str()))
+        .filter(|id| !remaining.contains(id.as_str()))
         .collect();
-    if gone.is_empty() {
+    if removed.is_empty() {
         return Ok(());
     }
     let run_id = RunId::parse(format!("state-update-{}", state.ids.random()))
@@ -446,7 +351,7 @@ async fn journal_removals(
         user_id: record.user_id.clone(),
         event_type: MESSAGE_REMOVED.to_owned(),
         category: category::TRACE.to_owned(),
-        content: json!({ "ids": gone }),
+        content: json!({ "ids": removed }),
         metadata: Map::new(),
         created_at: state.clock.now(),
     };

@@ -3,18 +3,18 @@
 use axum::Json;
 use axum::extract::State;
 use harness::runtime::actor_context::effective_user_id;
-use harness::uploads::{place_named, remove};
+use harness::uploads::{remove, upload_path};
 use serde_json::json;
 
 use crate::extract::Ids;
-use crate::reads::require_thread;
-use crate::routes::{Answer, App};
+use crate::queries::threads::require_thread;
+use crate::routes::{App, JsonResult};
 
-pub(crate) async fn delete(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
     let thread = ids.thread()?;
-    let place = place_named(ids.text("filename"))?;
+    let path = upload_path(ids.text("filename"))?;
     require_thread(&state, &thread).await?;
     Ok(Json(json!(
-        remove(&state.files.thread(&effective_user_id(), &thread), &place).await?
+        remove(&state.files.thread(&effective_user_id(), &thread), &path).await?
     )))
 }

@@ -7,9 +7,9 @@ use harness::uploads;
 use serde_json::json;
 
 use crate::extract::Ids;
-use crate::routes::{Answer, App};
+use crate::routes::{App, JsonResult};
 
-pub(crate) async fn list(State(state): App, ids: Ids) -> Answer {
+pub(crate) async fn list(State(state): App, ids: Ids) -> JsonResult {
     let thread = ids.thread()?;
     Ok(Json(json!(
         uploads::list(&state.files.thread(&effective_user_id(), &thread), &thread).await?

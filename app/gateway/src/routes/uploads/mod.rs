@@ -1,5 +1,6 @@
-//! `/threads/{t}/uploads`: what the user hands in. Files may come before their thread does; they lie under the caller's own
-//! directory, whoever else has a thread of that id.
+//! `/threads/{t}/uploads`: files of the user. Files may be uploaded before their thread exists;
+//! they are stored under the caller's own directory, even if another user has a thread with the
+//! same id.
 
 mod delete;
 mod list;
@@ -11,11 +12,11 @@ pub(crate) use post::post;
 
 use harness::uploads::UploadError;
 
-use crate::error::{ApiError, sentence};
+use crate::error::{ApiError, capitalized};
 
 impl From<UploadError> for ApiError {
     fn from(error: UploadError) -> Self {
-        let text = sentence(&error.to_string());
+        let text = capitalized(&error.to_string());
         match error {
             UploadError::Nothing | UploadError::InvalidName | UploadError::NotAFile(_) => {
                 Self::BadRequest(text)

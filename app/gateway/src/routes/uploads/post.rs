@@ -1,4 +1,4 @@
-//! `POST`: files as parts of a form, written while they come.
+//! `POST`: files as parts of a form, written while they are received.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -15,129 +15,137 @@ use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use harness::runtime::actor_context::effective_user_id;
-use harness::runtime::runs::store::Made;
+use harness::runtime::runs::store::CreatedResource;
 use harness::uploads::{UploadBatch, UploadError};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ApiError, Issue};
 use crate::extract::{BODY_TIMEOUT, Ids, refuse_declared};
-use crate::repeats::{Repeatable, made_before, made_of, replayed};
-use crate::routes::{App, Reply};
+use crate::idempotency::{IdempotencyKey, created_by, find_created, mark_replayed};
+use crate::routes::{App, ResponseResult};
 
-/// What boundaries and headers of parts may add to the files, in bytes.
+/// Allowance for boundaries and part headers, in bytes.
 const FORM_OVERHEAD: u64 = 1024 * 1024;
-/// How much may come of a form, in bytes, before what came is a part's: its reader looks all of that through again with each piece.
-const MOST_UNREAD: u64 = 4 * FORM_OVERHEAD;
+/// Maximum number of bytes received before they become a part: the parser rescans all of them with
+/// each chunk.
+const MAX_BUFFERED: u64 = 4 * FORM_OVERHEAD;
 
 pub(crate) async fn post(
     State(state): App,
     ids: Ids,
-    asked: Repeatable,
+    idempotency_key: IdempotencyKey,
     mut request: Request,
-) -> Reply {
+) -> ResponseResult {
     let thread = ids.thread()?;
     state.health.require_space()?;
     let limits = state.info.uploads();
-    let most = limits.max_total_size.saturating_add(FORM_OVERHEAD);
-    refuse_declared(&request, most).map_err(|_| UploadError::TooMuch)?;
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    DefaultBodyLimit::max(most).apply(&mut request);
+    let max_body_size = limits.max_total_size.saturating_add(FORM_OVERHEAD);
+    refuse_declared(&request, max_body_size).map_err(|_| UploadError::TooMuch)?;
+    let max_body_size = usize::try_from(max_body_size).unwrap_or(usize::MAX);
+    DefaultBodyLimit::max(max_body_size).apply(&mut request);
     let meter = Arc::<Meter>::default();
-    let form = Multipart::from_request(meter.watch(request), &())
+    let form = Multipart::from_request(meter.measure(request), &())
         .await
         .map_err(|_| no_files_field())?;
     let user = effective_user_id();
     let mut batch = UploadBatch::new(state.files.thread(&user, &thread), limits);
-    let digest = receive(form, &meter, &mut batch, asked.is_named()).await?;
-    let key = asked.with_digest(&state, digest);
-    if let Some(before) = made_before(&state, key.as_ref()).await? {
-        return again(before);
+    let digest = receive(form, &meter, &mut batch, idempotency_key.is_present()).await?;
+    let key = idempotency_key.with_digest(&state, digest);
+    if let Some(before) = find_created(&state, key.as_ref()).await? {
+        return replay(before);
     }
-    let answer = json!(
+    let response = json!(
         batch
             .appear(&user, &thread, state.info.documents().as_deref())
             .await?
     );
-    // Files are no rows: should this be lost, the same files are written once more in their places.
+    // Files are not rows: if the key is lost, a retry writes the same files again.
     if let Some(key) = &key
         && let Some(known) = state
             .requests
-            .keep(key, Made::Answer(answer.clone()), state.clock.now())
+            .keep(
+                key,
+                CreatedResource::Answer(response.clone()),
+                state.clock.now(),
+            )
             .await?
     {
-        return again(made_of(known)?);
+        return replay(created_by(known)?);
     }
-    Ok(Json(answer).into_response())
+    Ok(Json(response).into_response())
 }
 
-/// The answer of the time when the same files came first.
-fn again(made: Made) -> Reply {
-    match made {
-        Made::Answer(answer) => Ok(replayed(Json(answer).into_response())),
+/// Returns the response of the first upload.
+fn replay(created: CreatedResource) -> ResponseResult {
+    match created {
+        CreatedResource::Answer(response) => Ok(mark_replayed(Json(response).into_response())),
         other => Err(ApiError::Internal(format!(
-            "an upload is known to have made {other:?}"
+            "the idempotency key of an upload refers to {other:?}"
         ))),
     }
 }
 
-/// How much of a form came, and how much of that was read as parts, in bytes.
+/// Number of bytes received, and number of bytes read as parts.
 #[derive(Debug, Default)]
 struct Meter {
-    came: AtomicU64,
+    received: AtomicU64,
     read: AtomicU64,
 }
 
 impl Meter {
-    /// The request, whose body is measured as it comes.
-    fn watch(self: &Arc<Self>, request: Request) -> Request {
+    /// Returns the request with a metered body.
+    fn measure(self: &Arc<Self>, request: Request) -> Request {
         let meter = self.clone();
         request.map(|body| {
-            Body::from_stream(body.into_data_stream().inspect_ok(move |piece| {
-                meter.came.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            Body::from_stream(body.into_data_stream().inspect_ok(move |chunk| {
+                meter
+                    .received
+                    .fetch_add(chunk.len() as u64, Ordering::Relaxed);
             }))
         })
     }
 
-    /// The next part, unless too much comes before it.
+    /// Returns the next part, unless too many bytes precede it.
     async fn next_part<'a>(&self, form: &'a mut Multipart) -> Result<Option<Field<'a>>, ApiError> {
-        let mut next = pin!(in_time(form.next_field()));
+        let mut next = pin!(with_timeout(form.next_field()));
         poll_fn(|cx| match next.as_mut().poll(cx) {
-            Poll::Pending if self.unread() > MOST_UNREAD => Poll::Ready(Err(wordy())),
+            Poll::Pending if self.unparsed() > MAX_BUFFERED => Poll::Ready(Err(overhead_error())),
             polled => polled,
         })
         .await
     }
 
-    /// A piece of a part.
-    async fn piece(&self, part: &mut Field<'_>) -> Result<Option<Bytes>, ApiError> {
-        let piece = in_time(part.chunk()).await?;
+    /// Returns a chunk of a part.
+    async fn chunk(&self, part: &mut Field<'_>) -> Result<Option<Bytes>, ApiError> {
+        let chunk = with_timeout(part.chunk()).await?;
         self.read.fetch_add(
-            piece.as_ref().map_or(0, |piece| piece.len() as u64),
+            chunk.as_ref().map_or(0, |chunk| chunk.len() as u64),
             Ordering::Relaxed,
         );
-        Ok(piece)
+        Ok(chunk)
     }
 
-    fn unread(&self) -> u64 {
-        self.came
+    fn unparsed(&self) -> u64 {
+        self.received
             .load(Ordering::Relaxed)
             .saturating_sub(self.read.load(Ordering::Relaxed))
     }
 }
 
-fn wordy() -> ApiError {
+fn overhead_error() -> ApiError {
     ApiError::BadRequest(format!(
-        "the form cannot be read: more than {MOST_UNREAD} bytes of it belong to no part"
+        "invalid form: more than {MAX_BUFFERED} bytes belong to no part"
     ))
 }
 
-/// Writes the files of a form, and gives a digest of the names as they came, and of the contents if the request has a name.
+/// Writes the files of a form. Returns a digest of the names as sent, and of the contents if the
+/// request has an idempotency key.
 async fn receive(
     mut form: Multipart,
     meter: &Meter,
     batch: &mut UploadBatch,
-    named: bool,
+    has_key: bool,
 ) -> Result<Sha256, ApiError> {
     let (mut field_seen, mut digest) = (false, Sha256::new());
     while let Some(mut field) = meter.next_part(&mut form).await? {
@@ -154,12 +162,12 @@ async fn receive(
             file = batch.begin(&raw).await?;
         }
         let mut content = Sha256::new();
-        while let Some(piece) = meter.piece(&mut field).await? {
-            let Some(begun) = file else { continue };
-            if named {
-                content.update(&piece);
+        while let Some(chunk) = meter.chunk(&mut field).await? {
+            let Some(open_file) = file else { continue };
+            if has_key {
+                content.update(&chunk);
             }
-            file = Some(batch.write(begun, piece).await?);
+            file = Some(batch.write(open_file, chunk).await?);
         }
         if let Some(file) = file {
             digest.update(content.finalize());
@@ -173,14 +181,16 @@ async fn receive(
     }
 }
 
-/// A client that stalls does not hold its request for ever.
-async fn in_time<T>(part: impl Future<Output = Result<T, MultipartError>>) -> Result<T, ApiError> {
+/// Limits the time that a stalled client can hold its request.
+async fn with_timeout<T>(
+    part: impl Future<Output = Result<T, MultipartError>>,
+) -> Result<T, ApiError> {
     let part = tokio::time::timeout(BODY_TIMEOUT, part)
         .await
         .map_err(|_| ApiError::TooSlow)?;
     part.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => UploadError::TooMuch.into(),
-        _ => ApiError::BadRequest(format!("the form cannot be read: {}", error.body_text())),
+        _ => ApiError::BadRequest(format!("invalid form: {}", error.body_text())),
     })
 }
 

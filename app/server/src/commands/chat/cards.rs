@@ -1,31 +1,31 @@
-//! Events as a person reads them: text as it comes, and a card for each call of a tool.
+//! Renders events for a terminal: streamed text, and a card for each tool call.
 //!
-//! Who reads along with a program gets the text of the answers alone.
+//! If the output is not a terminal, only the text of the answers is written.
 
 use std::io::{self, Write};
 
 use harness::client::{EventKind, StreamEvent};
 use serde_json::Value;
 
-/// What of a call's arguments and of its result fits on a line.
+/// Maximum length of tool arguments and results, in characters.
 const LINE: usize = 100;
-/// The tool whose result is a question to the person.
+/// Tool whose result is a question to the user.
 const ASKING: &str = "ask_clarification";
 
-/// Shows the events of one answer.
+/// Writes the events of one answer.
 #[derive(Debug)]
 pub(super) struct Cards {
-    watched: bool,
-    /// The message whose text was shown last.
+    is_interactive: bool,
+    /// Id of the message whose text was written last.
     message: Option<String>,
-    /// Whether the line that was written last is still open.
+    /// `true` if the last line has no line feed yet.
     open: bool,
 }
 
 impl Cards {
-    pub(super) fn new(watched: bool) -> Self {
+    pub(super) fn new(is_interactive: bool) -> Self {
         Self {
-            watched,
+            is_interactive,
             message: None,
             open: false,
         }
@@ -42,7 +42,7 @@ impl Cards {
             write!(out, "{text}")?;
         } else if event.kind == EventKind::MessagesTuple && event.data["type"] == "tool" {
             self.result(&event.data, out)?;
-        } else if event.kind == EventKind::MessagesTuple && self.watched {
+        } else if event.kind == EventKind::MessagesTuple && self.is_interactive {
             for call in event.data["tool_calls"].as_array().into_iter().flatten() {
                 self.close(out)?;
                 writeln!(
@@ -52,14 +52,14 @@ impl Cards {
                     first_line(&call["args"].to_string())
                 )?;
             }
-        } else if event.kind == EventKind::End && self.watched {
+        } else if event.kind == EventKind::End && self.is_interactive {
             self.close(out)?;
             writeln!(out, "({} tokens)", event.data["usage"]["total_tokens"])?;
         }
         out.flush()
     }
 
-    /// Leaves the output at the beginning of a line.
+    /// Ends the current line, if one is open.
     pub(super) fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.close(out)?;
         out.flush()
@@ -71,7 +71,7 @@ impl Cards {
             self.close(out)?;
             return writeln!(out, "{}", plain(content));
         }
-        if !self.watched {
+        if !self.is_interactive {
             return Ok(());
         }
         self.close(out)?;
@@ -106,7 +106,8 @@ fn first_line(text: &str) -> String {
     }
 }
 
-/// Without what would steer the terminal or hide text in it: models and tools write what others have them write.
+/// Removes control and invisible characters that could steer the terminal or hide text: models and
+/// tools may output untrusted content.
 pub(super) fn plain(text: &str) -> String {
     let harmless = |letter: &char| {
         let steers = letter.is_control() && !matches!(letter, '\n' | '\t');
@@ -122,9 +123,9 @@ mod tests {
 
     use super::*;
 
-    fn shown(watched: bool, events: &[(EventKind, Value)]) -> String {
+    fn shown(is_interactive: bool, events: &[(EventKind, Value)]) -> String {
         let mut out = Vec::new();
-        let mut cards = Cards::new(watched);
+        let mut cards = Cards::new(is_interactive);
         for (kind, data) in events {
             cards
                 .show(
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_text_cards_and_what_it_cost() {
+    fn terminal_shows_text_cards_and_tokens() {
         assert_eq!(
             shown(true, &turn()),
             "I look.\n● ls {\"path\":\"/\"}\n  ⎿ one (and 2 more lines)\nThree files.\n(12 tokens)\n"
@@ -172,12 +173,12 @@ mod tests {
     }
 
     #[test]
-    fn a_program_reads_the_text_alone() {
+    fn piped_output_has_text_only() {
         assert_eq!(shown(false, &turn()), "I look.\nThree files.\n");
     }
 
     #[test]
-    fn a_question_is_shown_whole() {
+    fn question_is_shown_completely() {
         let asked = json!({ "type": "tool", "id": "t", "name": ASKING, "content": "Which?\n1. red\n2. blue", "status": "success" });
         assert_eq!(
             shown(false, &[(EventKind::MessagesTuple, asked)]),
@@ -186,9 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_shown_steers_the_terminal() {
-        let evil = "\u{1b}]0;title\u{7}red\u{1b}[31m\u{9b}2J\r\u{202e}txt";
-        assert_eq!(plain(evil), "]0;titlered[31m2Jtxt");
+    fn output_contains_no_control_sequences() {
+        let hostile = "\u{1b}]0;title\u{7}red\u{1b}[31m\u{9b}2J\r\u{202e}txt";
+        assert_eq!(plain(hostile), "]0;titlered[31m2Jtxt");
         let result = json!({ "type": "tool", "id": "t", "name": "x\u{1b}[2J", "content": "a\u{1b}[2Jb", "status": "error" });
         assert!(!shown(true, &[(EventKind::MessagesTuple, result)]).contains('\u{1b}'));
     }

@@ -1,4 +1,4 @@
-//! What a person at the terminal reads.
+//! Tests of the terminal conversation.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use harness::ids::SeededIds;
 use harness::middlewares::GuardrailMiddleware;
 use harness::middlewares::guardrail::policy_of;
 use harness::models::ScriptedModel;
-use harness::runtime::memory::MemoryStores;
+use harness::runtime::in_memory::InMemoryStores;
 use harness::runtime::runs::{RunLimits, RunsFacade};
 use harness::tools::builtins::WriteTodos;
 
 use super::*;
 
-/// A client whose every call needs a yes.
+/// Client whose tool calls all need approval.
 fn client() -> Client {
     let rules =
         serde_json::from_value(serde_json::json!({"use": "rules", "config": {"default": "ask"}}))
@@ -24,7 +24,7 @@ fn client() -> Client {
         .tool(WriteTodos)
         .middleware(guard)
         .build();
-    let stores = MemoryStores::default();
+    let stores = InMemoryStores::default();
     let parts = stores
         .clone()
         .runtime(Arc::new(StaticResolver::new().with_agent("agent", agent)))
@@ -38,25 +38,25 @@ fn client() -> Client {
         .installation(installation)
 }
 
-/// What a person reads who writes these lines.
-async fn read(lines: &[&str], args: &ChatArgs, watched: bool) -> (ExitCode, String) {
-    read_of(client(), lines, args, watched).await
+/// Returns the output for a user who enters these lines.
+async fn read(lines: &[&str], args: &ChatArgs, is_interactive: bool) -> (ExitCode, String) {
+    read_of(client(), lines, args, is_interactive).await
 }
 
-/// What the next one reads at the terminal, of the same installation.
+/// Returns the output of a later session over the same installation.
 async fn read_of(
     client: Client,
     lines: &[&str],
     args: &ChatArgs,
-    watched: bool,
+    is_interactive: bool,
 ) -> (ExitCode, String) {
-    let (said, lines_read) = mpsc::channel(lines.len().max(1));
+    let (sender, lines_read) = mpsc::channel(lines.len().max(1));
     for line in lines {
-        said.try_send((*line).to_owned()).unwrap();
+        sender.try_send((*line).to_owned()).unwrap();
     }
-    drop(said);
-    // Nobody can say stop, which is not the same as saying it.
-    let (_, mut stops) = mpsc::channel(1);
+    drop(sender);
+    // A closed interrupt channel must not count as an interrupt.
+    let (_, mut interrupts) = mpsc::channel(1);
     let ids = SeededIds::new(1);
     let thread = args
         .thread
@@ -67,21 +67,21 @@ async fn read_of(
         thread,
         ids: &ids,
         lines: lines_read,
-        stops: &mut stops,
-        watched,
+        interrupts: &mut interrupts,
+        is_interactive,
     };
     let mut out = Vec::new();
     let code = chat.run(args, &mut out).await.unwrap().into();
     (code, String::from_utf8(out).unwrap())
 }
 
-/// Stops the conversation so often as soon as there is something to read.
-struct Impatient {
+/// Interrupts the conversation this many times, as soon as there is output.
+struct InterruptingOutput {
     stop: mpsc::Sender<()>,
     times: usize,
 }
 
-impl Write for Impatient {
+impl Write for InterruptingOutput {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         for _ in 0..std::mem::take(&mut self.times) {
             self.stop.try_send(()).unwrap();
@@ -95,19 +95,19 @@ impl Write for Impatient {
 }
 
 #[tokio::test]
-async fn who_stops_an_answer_once_gets_it_stopped_and_who_does_twice_is_not_kept_waiting() {
-    for (times, ended) in [(1, Ended::Stopped), (2, Ended::AtOnce)] {
-        let (stop, mut stops) = mpsc::channel(2);
+async fn first_interrupt_cancels_and_second_returns_at_once() {
+    for (times, ended) in [(1, ChatExit::Cancelled), (2, ChatExit::Aborted)] {
+        let (stop, mut interrupts) = mpsc::channel(2);
         let ids = SeededIds::new(1);
         let mut chat = Chat {
             client: client(),
             thread: ThreadId::parse("first").unwrap(),
             ids: &ids,
             lines: mpsc::channel(1).1,
-            stops: &mut stops,
-            watched: false,
+            interrupts: &mut interrupts,
+            is_interactive: false,
         };
-        let mut out = Impatient { stop, times };
+        let mut out = InterruptingOutput { stop, times };
         assert_eq!(
             chat.run(&args(&["[[slow 10000x10ms]] on and on"]), &mut out)
                 .await
@@ -118,23 +118,26 @@ async fn who_stops_an_answer_once_gets_it_stopped_and_who_does_twice_is_not_kept
 }
 
 #[tokio::test]
-async fn a_stop_that_came_too_late_does_not_end_the_conversation() {
-    let (said, lines) = mpsc::channel(1);
-    let (stop, mut stops) = mpsc::channel(2);
+async fn late_interrupt_does_not_end_conversation() {
+    let (sender, lines) = mpsc::channel(1);
+    let (stop, mut interrupts) = mpsc::channel(2);
     let ids = SeededIds::new(1);
     let mut chat = Chat {
         client: client(),
         thread: ThreadId::parse("first").unwrap(),
         ids: &ids,
         lines,
-        stops: &mut stops,
-        watched: false,
+        interrupts: &mut interrupts,
+        is_interactive: false,
     };
     stop.try_send(()).unwrap();
-    said.try_send("then say still here".to_owned()).unwrap();
-    drop(said);
+    sender.try_send("then say still here".to_owned()).unwrap();
+    drop(sender);
     let mut out = Vec::new();
-    assert_eq!(chat.run(&args(&[]), &mut out).await.unwrap(), Ended::Well);
+    assert_eq!(
+        chat.run(&args(&[]), &mut out).await.unwrap(),
+        ChatExit::Success
+    );
     assert_eq!(String::from_utf8(out).unwrap(), "still here\n");
 }
 
@@ -147,7 +150,7 @@ fn args(message: &[&str]) -> ChatArgs {
 }
 
 #[tokio::test]
-async fn a_message_is_answered_and_nothing_else_is_printed() {
+async fn single_message_prints_answer_only() {
     assert_eq!(
         read(&[], &args(&["then say", "Good day"]), false).await,
         (ExitCode::SUCCESS, "Good day\n".to_owned())
@@ -155,7 +158,7 @@ async fn a_message_is_answered_and_nothing_else_is_printed() {
 }
 
 #[tokio::test]
-async fn a_person_is_asked_about_a_call_and_it_is_made_after_a_yes_alone() {
+async fn call_runs_only_after_approval() {
     let call = "[[tool:write_todos {\"todos\": []}]] then say over";
     for (answer, denied) in [("y", false), ("n", true), ("", true)] {
         let (code, printed) = read(&[call, answer], &args(&[]), true).await;
@@ -173,7 +176,7 @@ async fn a_person_is_asked_about_a_call_and_it_is_made_after_a_yes_alone() {
     let (code, printed) = read(&[], &args(&[call]), false).await;
     assert_eq!(code, ExitCode::FAILURE, "{printed}");
     assert!(
-        printed.contains("nobody answered") && !printed.contains("over"),
+        printed.contains("no answer given") && !printed.contains("over"),
         "{printed}"
     );
     let (code, printed) = read(
@@ -196,12 +199,12 @@ async fn a_person_is_asked_about_a_call_and_it_is_made_after_a_yes_alone() {
 }
 
 #[tokio::test]
-async fn a_line_that_decides_nothing_is_asked_again() {
+async fn invalid_decision_is_asked_again() {
     let call = "[[tool:write_todos {\"todos\": []}]] then say over";
     let (code, printed) = read(&[call, "yes please", "YES"], &args(&[]), true).await;
     assert_eq!(code, ExitCode::SUCCESS, "{printed}");
     assert!(
-        printed.contains("not understood: \"yes please\" is no decision")
+        printed.contains("not understood: \"yes please\" is not a decision")
             && printed.contains("over\n"),
         "{printed}"
     );
@@ -222,7 +225,7 @@ async fn a_line_that_decides_nothing_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_question_stays_open_until_it_is_answered_from_wherever_one_comes_back() {
+async fn interrupt_stays_pending_across_sessions() {
     let client = client();
     let on = |thread| ChatArgs {
         thread: Some(ThreadId::parse(thread).unwrap()),
@@ -266,7 +269,7 @@ async fn a_question_stays_open_until_it_is_answered_from_wherever_one_comes_back
 }
 
 #[tokio::test]
-async fn a_program_answers_what_an_earlier_one_was_asked() {
+async fn later_process_answers_pending_interrupt() {
     let call = "[[tool:write_todos {\"todos\": []}]] then say over";
     for (answer, denied) in [("yes", false), ("no", true)] {
         let client = client();
@@ -286,19 +289,19 @@ async fn a_program_answers_what_an_earlier_one_was_asked() {
             "{printed}"
         );
         let ids = SeededIds::new(1);
-        let (_, mut stops) = mpsc::channel(1);
+        let (_, mut interrupts) = mpsc::channel(1);
         let thread = ThreadId::parse("first").unwrap();
         let mut chat = Chat {
             client,
             thread,
             ids: &ids,
             lines: mpsc::channel(1).1,
-            stops: &mut stops,
-            watched: false,
+            interrupts: &mut interrupts,
+            is_interactive: false,
         };
         let again = chat.run(&args, &mut Vec::new()).await.unwrap_err();
         assert!(
-            again.to_string().contains("first waits for no answer"),
+            again.to_string().contains("first has no pending question"),
             "{again}"
         );
     }
@@ -329,7 +332,7 @@ async fn events_are_lines_of_json_when_asked() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_until_the_person_quits() {
+async fn conversation_continues_until_quit() {
     let lines = [
         "then say one",
         "",
@@ -348,7 +351,7 @@ async fn a_conversation_goes_on_until_the_person_quits() {
 }
 
 #[tokio::test]
-async fn a_question_that_cannot_be_asked_is_told_and_the_conversation_goes_on() {
+async fn failed_question_is_reported_and_chat_continues() {
     let lines = ["/resume ../../etc", "then say still here"];
     let (_, printed) = read(&lines, &args(&[]), false).await;
     assert!(printed.contains("still here"), "{printed}");

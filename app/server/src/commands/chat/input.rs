@@ -1,22 +1,22 @@
-//! What a person writes at the prompt.
+//! Parses what the user enters at the prompt.
 
-/// What can be written.
+/// Help text for the prompt.
 pub(super) const HELP: &str = "\
-/new            begin another conversation
-/resume THREAD  go on with one
-/model NAME     ask this model from now on; without a name the configured one
-/plan           plan with a list of things to do, or no longer
-/help           show this
-/quit           end, as Ctrl-D does";
+/new            start a new conversation
+/resume THREAD  continue a conversation
+/model NAME     use this model from now on; without a name the configured one
+/plan           toggle plan mode
+/help           show this help
+/quit           quit, like Ctrl-D";
 
-/// A line, understood.
+/// Parsed line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
-    /// Nothing.
+pub(super) enum Input<'a> {
+    /// Empty line.
     Nothing,
-    /// Something for the agent.
+    /// Message for the agent.
     Words(&'a str),
-    /// The commands of [`HELP`].
+    /// Commands of [`HELP`].
     New,
     Resume(&'a str),
     Model(&'a str),
@@ -25,8 +25,9 @@ pub(super) enum Said<'a> {
     Quit,
 }
 
-impl<'a> Said<'a> {
-    /// Paths and skills begin with a slash, too: what is no command of ours is for the agent.
+impl<'a> Input<'a> {
+    /// Parses a line. Unknown commands are messages for the agent, because paths and skills also
+    /// begin with a slash.
     pub(super) fn read(line: &'a str) -> Self {
         let line = line.trim();
         let Some(rest) = line.strip_prefix('/') else {
@@ -55,30 +56,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_are_told_from_words() {
+    fn slash_commands_are_distinguished_from_messages() {
         let cases = [
-            ("", Said::Nothing),
-            ("  hello there ", Said::Words("hello there")),
-            ("/new", Said::New),
-            ("/resume  abc ", Said::Resume("abc")),
-            ("/model", Said::Model("")),
-            ("/exit", Said::Quit),
-            ("/bootstrap", Said::Words("/bootstrap")),
+            ("", Input::Nothing),
+            ("  hello there ", Input::Words("hello there")),
+            ("/new", Input::New),
+            ("/resume  abc ", Input::Resume("abc")),
+            ("/model", Input::Model("")),
+            ("/exit", Input::Quit),
+            ("/bootstrap", Input::Words("/bootstrap")),
             (
                 "/new plans for the house",
-                Said::Words("/new plans for the house"),
+                Input::Words("/new plans for the house"),
             ),
             (
                 "/deep-research wolves",
-                Said::Words("/deep-research wolves"),
+                Input::Words("/deep-research wolves"),
             ),
             (
                 "/mnt/user-data/x.txt is what?",
-                Said::Words("/mnt/user-data/x.txt is what?"),
+                Input::Words("/mnt/user-data/x.txt is what?"),
             ),
         ];
-        for (line, said) in cases {
-            assert_eq!(Said::read(line), said, "{line:?}");
+        for (line, expected) in cases {
+            assert_eq!(Input::read(line), expected, "{line:?}");
         }
     }
 }

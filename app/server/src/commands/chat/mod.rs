@@ -1,9 +1,11 @@
-//! `deerflow chat`: talk to the agent at a terminal, in this process, over the installation's own stores.
+//! `deerflow chat`: a conversation with the agent at a terminal, in this process, over the stores
+//! of the installation.
 
 mod cards;
 mod input;
 mod options;
 mod questions;
+pub mod run;
 
 use std::io::{self, Write};
 use std::pin::pin;
@@ -18,112 +20,115 @@ use tokio::sync::mpsc;
 
 use crate::cli::ChatArgs;
 use cards::Cards;
-use input::Said;
-pub(crate) use options::command_to_allow;
+use input::Input;
+pub(crate) use options::approval_command;
 use options::options;
 
-/// What a conversation at a terminal needs.
+/// State of a conversation at a terminal.
 #[derive(Debug)]
 pub struct Chat<'a> {
-    /// Who is asked.
+    /// Client of the agent.
     pub client: Client,
-    /// The thread to begin with, and then the one that is talked on.
+    /// Current thread.
     pub thread: ThreadId,
-    /// Makes the ids of others.
+    /// Source of ids for new threads.
     pub ids: &'a dyn IdSource,
-    /// The lines that a person writes, until there are no more.
+    /// Lines entered by the user; closed at the end of input.
     pub lines: mpsc::Receiver<String>,
-    /// Says each time that the person wants what goes on to stop.
-    pub stops: &'a mut mpsc::Receiver<()>,
-    /// Whether a person looks at the output, rather than a program.
-    pub watched: bool,
+    /// Interrupts (Ctrl-C) of the user.
+    pub interrupts: &'a mut mpsc::Receiver<()>,
+    /// `true` if the output is a terminal.
+    pub is_interactive: bool,
 }
 
-/// How a question ended, or a conversation.
+/// Result of one answer or of the whole conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// With an answer.
-    Well,
-    /// Without.
+pub enum ChatExit {
+    /// Answered.
+    Success,
+    /// Failed.
     Failed,
-    /// With a question of its own that nobody here answered.
-    Asked,
-    /// The person had it stop.
-    Stopped,
-    /// The person would not wait for it to stop.
-    AtOnce,
+    /// Ended with interrupts that the user did not answer.
+    Unanswered,
+    /// Cancelled by the user.
+    Cancelled,
+    /// Exited by the user without waiting for the cancellation.
+    Aborted,
 }
 
-impl From<Ended> for ExitCode {
-    fn from(ended: Ended) -> Self {
+impl From<ChatExit> for ExitCode {
+    fn from(ended: ChatExit) -> Self {
         match ended {
-            Ended::Well => Self::SUCCESS,
-            Ended::Failed | Ended::Asked => Self::FAILURE,
-            // As a shell says of a program that an interrupt ended.
-            Ended::Stopped | Ended::AtOnce => Self::from(130),
+            ChatExit::Success => Self::SUCCESS,
+            ChatExit::Failed | ChatExit::Unanswered => Self::FAILURE,
+            // The exit code that shells report for a program ended by an interrupt.
+            ChatExit::Cancelled | ChatExit::Aborted => Self::from(130),
         }
     }
 }
 
 impl Chat<'_> {
-    /// Answers the message of the command line, or else each line until there are no more, the first of them with what the thread waits
-    /// for since before.
-    pub async fn run(&mut self, args: &ChatArgs, out: &mut dyn Write) -> anyhow::Result<Ended> {
+    /// Answers the message of the command line, or else each entered line until the end of input.
+    /// Interactive sessions start with the pending interrupts of the thread.
+    pub async fn run(&mut self, args: &ChatArgs, out: &mut dyn Write) -> anyhow::Result<ChatExit> {
         let mut options = options(args);
         if !args.message.is_empty() {
             let words = args.message.join(" ");
             return match args.answer {
-                true => self.take_up(Some(&words), &options, args.json, out).await,
+                true => {
+                    self.resume_pending(Some(&words), &options, args.json, out)
+                        .await
+                }
                 false => self.answer(&words, &options, args.json, out).await,
             };
         }
-        if self.watched && !args.json {
+        if self.is_interactive && !args.json {
             writeln!(
                 out,
-                "thread {}; /help says what can be done, Ctrl-C stops an answer, Ctrl-D ends",
+                "thread {}; /help lists commands, Ctrl-C stops an answer, Ctrl-D quits",
                 self.thread
             )?;
         }
-        let mut last = self.take_up(None, &options, args.json, out).await?;
+        let mut last = self.resume_pending(None, &options, args.json, out).await?;
         loop {
-            if last == Ended::AtOnce {
+            if last == ChatExit::Aborted {
                 return Ok(last);
             }
-            if self.watched && !args.json {
+            if self.is_interactive && !args.json {
                 write!(out, "\n> ")?;
                 out.flush()?;
             }
-            // What was to stop is over: that was not meant for the whole conversation.
-            while self.stops.try_recv().is_ok() {}
+            // Interrupts that arrived while an answer was ending must not end the conversation.
+            while self.interrupts.try_recv().is_ok() {}
             let line = tokio::select! {
                 line = self.lines.recv() => line,
-                Some(()) = self.stops.recv() => None,
+                Some(()) = self.interrupts.recv() => None,
             };
             let Some(line) = line else { return Ok(last) };
-            match Said::read(&line) {
-                Said::Nothing => {}
-                Said::Words(words) => last = self.answer(words, &options, args.json, out).await?,
-                Said::Quit => return Ok(last),
-                Said::Help => writeln!(out, "{}", input::HELP)?,
-                Said::New => {
+            match Input::read(&line) {
+                Input::Nothing => {}
+                Input::Words(words) => last = self.answer(words, &options, args.json, out).await?,
+                Input::Quit => return Ok(last),
+                Input::Help => writeln!(out, "{}", input::HELP)?,
+                Input::New => {
                     self.thread = self.ids.thread_id();
                     writeln!(out, "thread {}", self.thread)?;
                 }
-                Said::Resume(id) => match ThreadId::parse(id) {
+                Input::Resume(id) => match ThreadId::parse(id) {
                     Ok(id) => {
                         self.thread = id;
-                        last = self.take_up(None, &options, args.json, out).await?;
+                        last = self.resume_pending(None, &options, args.json, out).await?;
                     }
                     Err(error) => writeln!(out, "{error}")?,
                 },
-                Said::Model(name) => {
+                Input::Model(name) => {
                     options.model_name = (!name.is_empty()).then(|| name.to_owned())
                 }
-                Said::Plan => {
+                Input::Plan => {
                     options.plan_mode = !options.plan_mode;
                     writeln!(
                         out,
-                        "planning is {}",
+                        "plan mode is {}",
                         if options.plan_mode { "on" } else { "off" }
                     )?;
                 }
@@ -137,34 +142,38 @@ impl Chat<'_> {
         options: &ChatOptions,
         json: bool,
         out: &mut dyn Write,
-    ) -> anyhow::Result<Ended> {
+    ) -> anyhow::Result<ChatExit> {
         let conversation = self.client.stream_with(words, &self.thread, options).await;
         self.converse(conversation, options, json, out).await
     }
 
-    /// Goes on with what the thread waits for since before: the person is asked, unless they said it already.
-    async fn take_up(
+    /// Resumes a thread with pending interrupts, using `answer_text` as the answer or asking the user.
+    async fn resume_pending(
         &mut self,
-        said: Option<&str>,
+        answer_text: Option<&str>,
         options: &ChatOptions,
         json: bool,
         out: &mut dyn Write,
-    ) -> anyhow::Result<Ended> {
-        let open = match self.client.open_questions(&self.thread).await {
+    ) -> anyhow::Result<ChatExit> {
+        let open = match self.client.pending_interrupts(&self.thread).await {
             Ok(open) => open,
-            Err(error) => return told_of(&error, json, out),
+            Err(error) => return report_error(&error, json, out),
         };
         if open.is_empty() {
-            anyhow::ensure!(said.is_none(), "thread {} waits for no answer", self.thread);
-            return Ok(Ended::Well);
+            anyhow::ensure!(
+                answer_text.is_none(),
+                "thread {} has no pending question",
+                self.thread
+            );
+            return Ok(ChatExit::Success);
         }
-        let answers = match said {
+        let answers = match answer_text {
             Some(words) => questions::read_all(words, &open),
-            // A program says by itself what it answers.
-            None if json => return Ok(Ended::Well),
+            // A program sends its answers itself.
+            None if json => return Ok(ChatExit::Success),
             None => match self.ask(&open, options, out).await? {
                 Some(answers) => answers,
-                None => return Ok(Ended::Asked),
+                None => return Ok(ChatExit::Unanswered),
             },
         };
         let conversation = self
@@ -174,30 +183,31 @@ impl Chat<'_> {
         self.converse(conversation, options, json, out).await
     }
 
-    /// Follows a conversation to its end, and what comes of the answers to what it asks.
+    /// Follows a conversation to its end, including the runs that follow from answers to
+    /// interrupts.
     async fn converse(
         &mut self,
         mut conversation: Result<Conversation, ClientError>,
         options: &ChatOptions,
         json: bool,
         out: &mut dyn Write,
-    ) -> anyhow::Result<Ended> {
+    ) -> anyhow::Result<ChatExit> {
         loop {
             let (ended, open) = match conversation {
                 Ok(conversation) => self.follow(conversation, json, out).await?,
-                Err(error) => return told_of(&error, json, out),
+                Err(error) => return report_error(&error, json, out),
             };
-            if open.is_empty() || ended != Ended::Well {
+            if open.is_empty() || ended != ChatExit::Success {
                 return Ok(ended);
             }
-            // A program has read the questions in the last event.
+            // A program reads the interrupts from the last event.
             let answers = if json {
                 None
             } else {
                 self.ask(&open, options, out).await?
             };
             let Some(answers) = answers else {
-                return Ok(Ended::Asked);
+                return Ok(ChatExit::Unanswered);
             };
             conversation = self
                 .client
@@ -206,7 +216,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Asks the person what the run asks; nothing when nobody answers.
+    /// Asks the user about the pending interrupts; `None` if the input ends first.
     async fn ask(
         &mut self,
         open: &[Question],
@@ -218,13 +228,13 @@ impl Chat<'_> {
             questions::show(question, out)?;
             let line = tokio::select! {
                 line = self.lines.recv() => line,
-                Some(()) = self.stops.recv() => None,
+                Some(()) = self.interrupts.recv() => None,
             };
             let Some(line) = line else {
                 writeln!(
                     out,
-                    "\nnobody answered, so nothing was done; `{}` says yes",
-                    command_to_allow(&self.thread, options)
+                    "\nno answer given, so nothing was executed; approve with `{}`",
+                    approval_command(&self.thread, options)
                 )?;
                 return Ok(None);
             };
@@ -233,35 +243,35 @@ impl Chat<'_> {
         Ok(Some(answers.into()))
     }
 
-    /// Shows a conversation to its end, and stops it when the person wants that. Who wants it twice is not kept waiting. What it asks
-    /// at its end is left to be answered.
+    /// Writes the events of a run until its end. A first interrupt cancels the run; a second
+    /// returns without waiting. Returns the interrupts that are pending at the end.
     async fn follow(
         &mut self,
         mut conversation: Conversation,
         json: bool,
         out: &mut dyn Write,
-    ) -> anyhow::Result<(Ended, Vec<Question>)> {
+    ) -> anyhow::Result<(ChatExit, Vec<Question>)> {
         let mut open = Vec::new();
         let (thread, run) = (conversation.thread_id.clone(), conversation.run_id.clone());
-        let mut cards = Cards::new(self.watched);
+        let mut cards = Cards::new(self.is_interactive);
         let client = self.client.clone();
         let mut cancelling = pin!(client.cancel(&thread, &run));
         let (mut stopped, mut cancelled) = (false, false);
         loop {
             let event = tokio::select! {
                 biased;
-                Some(()) = self.stops.recv() => {
+                Some(()) = self.interrupts.recv() => {
                     if stopped {
                         cards.end(out)?;
-                        return Ok((Ended::AtOnce, open));
+                        return Ok((ChatExit::Aborted, open));
                     }
                     stopped = true;
                     continue;
                 }
-                done = &mut cancelling, if stopped && !cancelled => {
+                cancel_result = &mut cancelling, if stopped && !cancelled => {
                     cancelled = true;
-                    if let Err(error) = done {
-                        tracing::debug!(%error, "the run could not be stopped");
+                    if let Err(error) = cancel_result {
+                        tracing::debug!(%error, "cannot cancel the run");
                     }
                     continue;
                 }
@@ -271,23 +281,30 @@ impl Chat<'_> {
                 Some(Ok(event)) => {
                     open.extend(event.questions());
                     let shown = if json {
-                        line_of(&event, out)
+                        write_json_line(&event, out)
                     } else {
                         cards.show(&event, out)
                     };
                     if let Err(error) = shown {
-                        // Nobody reads any more: the run is for nobody.
+                        // Without a reader of the output, the run is not needed.
                         _ = self.client.cancel(&thread, &run).await;
                         return Err(error.into());
                     }
                 }
                 Some(Err(error)) => {
                     cards.end(out)?;
-                    return Ok((told_of(&error, json, out)?, open));
+                    return Ok((report_error(&error, json, out)?, open));
                 }
                 None => {
                     cards.end(out)?;
-                    return Ok((if stopped { Ended::Stopped } else { Ended::Well }, open));
+                    return Ok((
+                        if stopped {
+                            ChatExit::Cancelled
+                        } else {
+                            ChatExit::Success
+                        },
+                        open,
+                    ));
                 }
             }
         }
@@ -295,16 +312,16 @@ impl Chat<'_> {
 }
 
 /// Writes a line of JSON.
-fn line_of(event: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
+fn write_json_line(event: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, event)?;
     writeln!(out)?;
     out.flush()
 }
 
-/// Says why there is no answer, or no more of it.
-fn told_of(error: &ClientError, json: bool, out: &mut dyn Write) -> anyhow::Result<Ended> {
+/// Writes an error message.
+fn report_error(error: &ClientError, json: bool, out: &mut dyn Write) -> anyhow::Result<ChatExit> {
     if json {
-        line_of(
+        write_json_line(
             &json!({ "type": "error", "data": { "message": error.to_string() } }),
             out,
         )?;
@@ -312,7 +329,7 @@ fn told_of(error: &ClientError, json: bool, out: &mut dyn Write) -> anyhow::Resu
         writeln!(out, "error: {}", cards::plain(&error.to_string()))?;
         out.flush()?;
     }
-    Ok(Ended::Failed)
+    Ok(ChatExit::Failed)
 }
 
 #[cfg(test)]

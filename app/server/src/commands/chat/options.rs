@@ -1,10 +1,10 @@
-//! How a question is asked, as the command line says it.
+//! Chat options from the command line, and back.
 
 use harness::client::ChatOptions;
 
 use crate::cli::ChatArgs;
 
-/// The options that the command line names.
+/// Returns the options given on the command line.
 pub(super) fn options(args: &ChatArgs) -> ChatOptions {
     let mut options = ChatOptions::default();
     options.model_name.clone_from(&args.model);
@@ -17,8 +17,9 @@ pub(super) fn options(args: &ChatArgs) -> ChatOptions {
     options
 }
 
-/// The command with which a person allows what a thread waits for, asked as the question was: what the agent can do depends on it.
-pub(crate) fn command_to_allow(thread: &impl std::fmt::Display, asked: &ChatOptions) -> String {
+/// Returns the shell command that approves the pending calls of a thread, with the options of the
+/// original question, because they determine what the agent can do.
+pub(crate) fn approval_command(thread: &impl std::fmt::Display, asked: &ChatOptions) -> String {
     let usual = ChatOptions::default();
     let switches = [
         ("--no-thinking", !asked.thinking_enabled),
@@ -43,7 +44,7 @@ pub(crate) fn command_to_allow(thread: &impl std::fmt::Display, asked: &ChatOpti
     format!("deerflow chat --thread {thread}{named} --answer yes")
 }
 
-/// As a shell reads it as one word.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -61,10 +62,10 @@ mod tests {
     use crate::cli::{Cli, Command};
 
     #[test]
-    fn a_question_is_answered_as_it_was_asked() {
+    fn approval_command_repeats_question_options() {
         let mut asked = ChatOptions::default();
         assert_eq!(
-            command_to_allow(&"t", &asked),
+            approval_command(&"t", &asked),
             "deerflow chat --thread t --answer yes"
         );
         asked.model_name = Some("my model's".to_owned());
@@ -76,12 +77,12 @@ mod tests {
             asked.subagent_enabled,
             asked.recursion_limit,
         ) = (false, true, true, 7);
-        let command = command_to_allow(&"t", &asked);
+        let command = approval_command(&"t", &asked);
         assert!(
             command.contains(r" --model 'my model'\''s' --agent writer "),
             "{command}"
         );
-        // As a shell reads it.
+        // Parse the command like a shell.
         let words = command
             .replace(r"'my model'\''s'", "my_model")
             .split(' ')

@@ -1,4 +1,4 @@
-//! The single looks of the doctor. None of them leaves a trace.
+//! Single checks of `deerflow doctor`. None of them changes anything.
 
 use std::io;
 use std::path::Path;
@@ -14,22 +14,23 @@ use super::ProviderProbe;
 use super::report::{Finding, Verdict};
 use crate::config::{Exposure, Settings, missing_classes};
 use crate::listener::{BACKLOG, ListenError, cap_warning, listen};
-use crate::open_files::{FEW_OPEN_FILES, low_warning};
+use crate::open_files::{MIN_OPEN_FILES, low_warning};
 
-/// Free bytes below which a database should not be started.
-const LEAST_FREE_BYTES: u64 = 64 * 1024 * 1024;
-/// Free bytes below which somebody should look.
+/// Free bytes below which the check fails.
+const MIN_FREE_BYTES: u64 = 64 * 1024 * 1024;
+/// Free bytes below which the check warns.
 const LOW_FREE_BYTES: u64 = 1024 * 1024 * 1024;
-/// What `GET /health` of a gateway says it is, and how much of an answer is read.
+/// Service name in the response of `GET /health`, and the maximum number of bytes read.
 const SERVICE: &[u8] = b"\"deer-flow-gateway\"";
-const LONGEST_HEALTH: u64 = 16 * 1024;
+const MAX_HEALTH_BYTES: u64 = 16 * 1024;
 
 pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding> {
     let subject = "configuration";
     match loaded {
         Err(error) => {
-            let mend = "mend the named place; `deerflow config example` prints a commented example";
-            vec![Finding::fail(subject, error.to_string(), mend)]
+            let fix =
+                "fix the reported setting; `deerflow config example` prints a commented example";
+            vec![Finding::fail(subject, error.to_string(), fix)]
         }
         Ok(Loaded { path: None, .. }) => vec![Finding::warn(
             subject,
@@ -43,7 +44,7 @@ pub(super) fn configuration(loaded: &Result<Loaded, ConfigError>) -> Vec<Finding
         }) => {
             let mut findings = vec![Finding::ok(subject, format!("{} is valid", path.display()))];
             findings.extend(warnings.iter().map(|warning| {
-                Finding::warn(subject, warning.to_string(), "mend the named place")
+                Finding::warn(subject, warning.to_string(), "fix the reported setting")
             }));
             findings
         }
@@ -66,15 +67,15 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
             let provider = probe.map_or(Ok(model.provider.clone()), |probe| probe.probe(model));
             match (model.require_resolved(), provider) {
                 (Err(missing), _) => {
-                    let mend = format!("set {} in the environment or in .env", missing.variable);
-                    Finding::warn(subject, missing.to_string(), mend)
+                    let fix = format!("set {} in the environment or in .env", missing.variable);
+                    Finding::warn(subject, missing.to_string(), fix)
                 }
                 (_, Err(cause)) => {
-                    let mend = "mend this entry of `models`, or what it names";
+                    let fix = "fix this entry of `models`, or what it refers to";
                     Finding::warn(
                         subject,
                         format!("`{}` cannot be used: {cause}", model.name),
-                        mend,
+                        fix,
                     )
                 }
                 (_, Ok(kind)) => Finding::ok(subject, format!("`{}` through {kind}", model.name)),
@@ -85,13 +86,13 @@ pub(super) fn models(config: &AppConfig, probe: Option<&dyn ProviderProbe>) -> V
         .iter()
         .all(|finding| finding.verdict != Verdict::Ok)
     {
-        let mend = "mend at least one of the entries above";
-        findings.push(Finding::fail(subject, "not one can be used", mend));
+        let fix = "fix at least one of the entries above";
+        findings.push(Finding::fail(subject, "none of them can be used", fix));
     }
     findings
 }
 
-/// What is named under `use` and not there; models have findings of their own.
+/// Classes named under `use` that do not exist; models have their own findings.
 pub(super) fn classes(config: &AppConfig) -> Vec<Finding> {
     let missing = missing_classes(config)
         .into_iter()
@@ -100,8 +101,8 @@ pub(super) fn classes(config: &AppConfig) -> Vec<Finding> {
         .map(|missing| {
             Finding::warn(
                 missing.section,
-                missing.found,
-                "name one that docs/ and `deerflow config example` show",
+                missing.problem,
+                "use a class that docs/ or `deerflow config example` lists",
             )
         })
         .collect()
@@ -118,7 +119,7 @@ pub(super) fn acp_agents(config: &AppConfig, environment: &Environment) -> Vec<F
         Some(missing) => Finding::warn(
             subject,
             format!("`{name}` cannot work: {missing}"),
-            "mend the named entry; until then its calls fail",
+            "fix this entry; until then its calls fail",
         ),
     };
     config.acp_agents.iter().map(found).collect()
@@ -130,7 +131,7 @@ pub(super) fn exposure(settings: &Settings) -> Finding {
         Ok(Exposure::Anywhere) => Finding::warn(
             subject,
             Exposure::Anywhere.to_string(),
-            "make sure that something in front of this server signs users in",
+            "make sure that a proxy in front of this server authenticates users",
         ),
         Ok(exposure) => Finding::ok(subject, exposure.to_string()),
         Err(error) => Finding::fail(
@@ -189,7 +190,7 @@ pub(super) fn connection_queue(cap: Option<u32>) -> Finding {
     }
 }
 
-/// Whether what listens there calls itself a DeerFlow gateway.
+/// Reports whether the process that uses the port is a DeerFlow gateway.
 async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
     let asked = async {
         let mut socket = tokio::net::TcpStream::connect((host, port)).await?;
@@ -197,7 +198,10 @@ async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
             .write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
             .await?;
         let mut answer = Vec::new();
-        socket.take(LONGEST_HEALTH).read_to_end(&mut answer).await?;
+        socket
+            .take(MAX_HEALTH_BYTES)
+            .read_to_end(&mut answer)
+            .await?;
         io::Result::Ok(answer.windows(SERVICE.len()).any(|words| words == SERVICE))
     };
     matches!(tokio::time::timeout(limit, asked).await, Ok(Ok(true)))
@@ -209,7 +213,7 @@ pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {
         Ok(()) if existing == directory => {
             Finding::ok(subject, format!("{} is writable", directory.display()))
         }
-        Ok(()) => Finding::ok(subject, format!("{} can be made", directory.display())),
+        Ok(()) => Finding::ok(subject, format!("{} can be created", directory.display())),
         Err(error) => Finding::fail(
             subject,
             format!("{} is not writable: {error}", existing.display()),
@@ -229,7 +233,7 @@ pub(super) fn database_directory(database: &DatabaseConfig, settings: &Settings)
         }
         DatabaseBackend::Memory => vec![Finding::warn(
             "database",
-            "nothing outlives the process, since `database.backend` is memory",
+            "all data is lost when the process ends, because `database.backend` is memory",
             "set `database.backend` to sqlite or postgres to keep conversations",
         )],
         _ => Vec::new(),
@@ -240,10 +244,10 @@ pub(super) fn open_files(hard: Option<u64>) -> Finding {
     let subject = "open files";
     match (low_warning(hard), hard) {
         (Some(warning), _) => {
-            let mend = format!(
-                "raise the hard limit: `ulimit -Hn {FEW_OPEN_FILES}` or LimitNOFILE of the service"
+            let fix = format!(
+                "raise the hard limit: `ulimit -Hn {MIN_OPEN_FILES}` or LimitNOFILE of the service"
             );
-            Finding::warn(subject, warning, mend)
+            Finding::warn(subject, warning, fix)
         }
         (None, Some(limit)) => Finding::ok(
             subject,
@@ -255,7 +259,7 @@ pub(super) fn open_files(hard: Option<u64>) -> Finding {
 
 fn free_space(directory: &Path) -> Finding {
     let subject = "disk";
-    let mend = "free some space, or point `database.sqlite_dir` to another disk";
+    let fix = "free some space, or point `database.sqlite_dir` to another disk";
     let bytes = match rustix::fs::statvfs(directory) {
         Ok(disk) => disk.f_bavail.saturating_mul(disk.f_frsize),
         Err(error) => {
@@ -263,7 +267,7 @@ fn free_space(directory: &Path) -> Finding {
                 "the free space of {} is unknown: {error}",
                 directory.display()
             );
-            return Finding::warn(subject, found, mend);
+            return Finding::warn(subject, found, fix);
         }
     };
     let found = format!(
@@ -272,8 +276,8 @@ fn free_space(directory: &Path) -> Finding {
         directory.display()
     );
     match bytes {
-        ..LEAST_FREE_BYTES => Finding::fail(subject, found, mend),
-        LEAST_FREE_BYTES..LOW_FREE_BYTES => Finding::warn(subject, found, mend),
+        ..MIN_FREE_BYTES => Finding::fail(subject, found, fix),
+        MIN_FREE_BYTES..LOW_FREE_BYTES => Finding::warn(subject, found, fix),
         LOW_FREE_BYTES.. => Finding::ok(subject, found),
     }
 }

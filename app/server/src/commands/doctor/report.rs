@@ -1,62 +1,62 @@
-//! One thing the doctor looked at.
+//! Finding of one check.
 
 use std::fmt;
 
-/// How a start would take it.
+/// Severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Fine.
+    /// No problem.
     Ok,
-    /// It would start, and something may not work.
+    /// A start would succeed, but something may not work.
     Warn,
-    /// It would not start.
+    /// A start would fail.
     Fail,
 }
 
-/// One thing, what was found, and how to mend it.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The thing.
+    /// Subject of the check.
     pub subject: &'static str,
-    /// How a start would take it.
+    /// Severity.
     pub verdict: Verdict,
-    /// What was found.
-    pub found: String,
-    /// How to mend it; empty when it is fine.
-    pub mend: String,
+    /// Result in words.
+    pub detail: String,
+    /// How to fix the problem; empty without one.
+    pub fix: String,
 }
 
 impl Finding {
-    pub(super) fn ok(subject: &'static str, found: impl Into<String>) -> Self {
+    pub(super) fn ok(subject: &'static str, detail: impl Into<String>) -> Self {
         Self {
             subject,
             verdict: Verdict::Ok,
-            found: found.into(),
-            mend: String::new(),
+            detail: detail.into(),
+            fix: String::new(),
         }
     }
 
     pub(super) fn warn(
         subject: &'static str,
-        found: impl Into<String>,
-        mend: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
         Self {
             subject,
             verdict: Verdict::Warn,
-            found: found.into(),
-            mend: mend.into(),
+            detail: detail.into(),
+            fix: fix.into(),
         }
     }
 
     pub(super) fn fail(
         subject: &'static str,
-        found: impl Into<String>,
-        mend: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Self {
         Self {
             verdict: Verdict::Fail,
-            ..Self::warn(subject, found, mend)
+            ..Self::warn(subject, detail, fix)
         }
     }
 }
@@ -68,9 +68,9 @@ impl fmt::Display for Finding {
             Verdict::Warn => "warn",
             Verdict::Fail => "FAIL",
         };
-        write!(f, "{word}  {}: {}", self.subject, self.found)?;
-        if !self.mend.is_empty() {
-            write!(f, "\n      mend: {}", self.mend)?;
+        write!(f, "{word}  {}: {}", self.subject, self.detail)?;
+        if !self.fix.is_empty() {
+            write!(f, "\n      fix: {}", self.fix)?;
         }
         Ok(())
     }

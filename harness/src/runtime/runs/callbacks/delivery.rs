@@ -1,4 +1,4 @@
-//! Which files a run has presented, and which tools did.
+//! Collects the files that a run presented to the user, by tool.
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use crate::runtime::agent::{Task, TaskEnd};
 use crate::state::{StateUpdate, ThreadState};
 
-/// The channel that has the files a thread has presented.
+/// Channel with the files that were presented on a thread.
 const ARTIFACTS: &str = "artifacts";
 
-/// What the calls of a run presented, by tool.
+/// Presented files by tool.
 #[derive(Debug, Default)]
 pub(crate) struct RunDelivery(IndexMap<String, IndexSet<String>>);
 
 impl RunDelivery {
-    pub(crate) fn hear(&mut self, task: &Task, end: &TaskEnd) {
+    pub(crate) fn on_event(&mut self, task: &Task, end: &TaskEnd) {
         let Some(update) = end.update.as_ref().filter(|_| task.call.is_some()) else {
             return;
         };
@@ -27,35 +27,37 @@ impl RunDelivery {
         }
     }
 
-    /// The receipt of a run that found `before` and reached `after`. It says what has become of the thread: what a call presented
-    /// that was cut off is not in it; what a former attempt presented, whose calls nobody remembers, is in it without a tool.
+    /// Builds the receipt of a run that started at `before` and ended at `after`. It lists the
+    /// files that were added to the thread, without files of aborted calls. A file of an earlier
+    /// attempt has no tool, because the calls of that attempt are unknown.
     pub(crate) fn receipt(&self, before: &ThreadState, after: &ThreadState) -> Value {
-        let (earlier, held) = (
+        let (previous, current) = (
             paths(before.channel(ARTIFACTS)),
             paths(after.channel(ARTIFACTS)),
         );
-        let is_told = |path: &str| self.0.values().any(|told| told.contains(path));
-        let presented: Vec<&str> = held
+        let has_tool = |path: &str| self.0.values().any(|paths| paths.contains(path));
+        let presented: Vec<&str> = current
             .iter()
             .copied()
-            .filter(|path| !earlier.contains(path) || is_told(path))
+            .filter(|path| !previous.contains(path) || has_tool(path))
             .collect();
-        let kept = |told: &IndexSet<String>| -> Vec<Value> {
-            told.iter()
-                .filter(|path| held.contains(path.as_str()))
+        let in_thread = |paths: &IndexSet<String>| -> Vec<Value> {
+            paths
+                .iter()
+                .filter(|path| current.contains(path.as_str()))
                 .map(|path| path.as_str().into())
                 .collect()
         };
         let by_tool = self
             .0
             .iter()
-            .map(|(tool, told)| (tool.clone(), kept(told)))
-            .filter(|(_, kept)| !kept.is_empty());
+            .map(|(tool, paths)| (tool.clone(), in_thread(paths)))
+            .filter(|(_, in_thread)| !in_thread.is_empty());
         json!({ "presented": presented.len(), "paths": presented, "by_tool": by_tool.collect::<IndexMap<_, _>>() })
     }
 }
 
-/// The tool whose result leads what its call wrote.
+/// Returns the tool whose result is the first message of its call's update.
 fn tool_of(update: &StateUpdate) -> Option<&str> {
     update
         .messages
@@ -75,92 +77,5 @@ fn paths(artifacts: Option<&Value>) -> IndexSet<&str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::Map;
-
-    use super::*;
-    use crate::messages::{Message, ToolCall, ToolStatus};
-
-    fn thread(artifacts: Value) -> ThreadState {
-        ThreadState::restored(
-            [],
-            [(ARTIFACTS.to_owned(), artifacts)].into_iter().collect(),
-        )
-    }
-
-    /// The end of a call of `tool` that wrote these artifacts.
-    fn called(tool: &str, artifacts: Value) -> TaskEnd {
-        let result = Message::tool(
-            &ToolCall::new("c", tool, Map::new()),
-            "done",
-            ToolStatus::Success,
-        );
-        let update = StateUpdate::messages([result]).and(ARTIFACTS, artifacts);
-        TaskEnd {
-            update: Some(update),
-            ..TaskEnd::default()
-        }
-    }
-
-    fn heard(ends: impl IntoIterator<Item = TaskEnd>) -> RunDelivery {
-        let mut delivery = RunDelivery::default();
-        let task = Task {
-            id: "t".to_owned(),
-            node: "tools".to_owned(),
-            step: 1,
-            call: Some(0),
-        };
-        ends.into_iter().for_each(|end| delivery.hear(&task, &end));
-        delivery
-    }
-
-    #[test]
-    fn a_run_that_presents_nothing_says_so() {
-        let receipt = heard([called("ls", Value::Null)])
-            .receipt(&thread(json!(["/old"])), &thread(json!(["/old"])));
-        assert_eq!(
-            receipt.to_string(),
-            r#"{"presented":0,"paths":[],"by_tool":{}}"#
-        );
-        let nothing = ThreadState::default();
-        assert_eq!(RunDelivery::default().receipt(&nothing, &nothing), receipt);
-    }
-
-    #[test]
-    fn each_file_counts_once_also_when_it_was_presented_before_or_by_two_tools() {
-        let delivery = heard([
-            called("present_files", json!(["/b", "/a"])),
-            called("task", json!(["/b"])),
-            called("present_files", json!(["/a"])),
-        ]);
-        let receipt = delivery.receipt(
-            &thread(json!(["/old", "/a"])),
-            &thread(json!(["/old", "/a", "/b"])),
-        );
-        let by_tool = json!({ "present_files": ["/b", "/a"], "task": ["/b"] });
-        assert_eq!(
-            receipt,
-            json!({ "presented": 2, "paths": ["/a", "/b"], "by_tool": by_tool })
-        );
-    }
-
-    #[test]
-    fn what_the_thread_never_took_is_not_presented() {
-        let receipt = heard([called("present_files", json!(["/a"]))])
-            .receipt(&ThreadState::default(), &ThreadState::default());
-        assert_eq!(
-            receipt,
-            json!({ "presented": 0, "paths": [], "by_tool": {} })
-        );
-    }
-
-    #[test]
-    fn files_of_a_former_attempt_are_presented_by_a_tool_that_is_not_known() {
-        let receipt = heard([called("present_files", json!(["/b"]))])
-            .receipt(&thread(json!([])), &thread(json!(["/a", "/b"])));
-        assert_eq!(
-            receipt,
-            json!({ "presented": 2, "paths": ["/a", "/b"], "by_tool": { "present_files": ["/b"] } })
-        );
-    }
-}
+#[path = "delivery_tests.rs"]
+mod tests;

@@ -1,25 +1,26 @@
-//! Writes the journal of a run: messages for the transcript, the rest as trace.
+//! Builds the journal rows of a run: messages for the transcript, other events as trace.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::answers::{Awaited, AwaitedAnswers, Place};
+use super::human_input::{self, HumanInput};
+use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
 use crate::clock::Clock;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};
-use crate::runtime::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_aside};
+use crate::runtime::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary};
 use crate::runtime::runs::store::{NewRunEvent, category};
 use crate::state::{CHANNELS, ThreadState};
 
-/// The type of the row that has the question of a run.
+/// Type of the row with the human message of a run.
 pub(crate) const HUMAN_INPUT: &str = "llm.human.input";
-/// The type of the row that says which memory the model was shown.
+/// Type of the row that records the memory context of a run.
 pub(crate) const MEMORY_CONTEXT: &str = "context:memory";
 
-/// The journal of one run, before it is stored.
+/// Builder of a run's journal rows.
 #[derive(Debug)]
 pub(crate) struct RunEventCallback {
     thread_id: ThreadId,
@@ -28,25 +29,16 @@ pub(crate) struct RunEventCallback {
     clock: Arc<dyn Clock>,
     max_trace_chars: usize,
     pending: Vec<NewRunEvent>,
-    human: Human,
+    human: HumanInput,
     memory_is_written: bool,
-    /// Answers are journaled when the hooks behind the model are done with them: a message must read the same in the journal
-    /// and in the state.
-    awaited: AwaitedAnswers,
-    /// The ids of the answers that came to their end.
+    /// Answers that are not journaled yet: hooks after the model may still change them, and the
+    /// journal and the state must contain the same message.
+    pending_answers: PendingAnswers,
+    /// Ids of the completed answers.
     answers: HashSet<String>,
     last_answer: Option<String>,
     message_count: u64,
     llm_calls: u64,
-}
-
-/// The question of the run. It is journaled when the first answer begins, for middlewares stamp it until then, and a message
-/// must read the same in the journal and in the state.
-#[derive(Debug)]
-enum Human {
-    None,
-    Awaited(Message),
-    Written(String),
 }
 
 impl RunEventCallback {
@@ -64,9 +56,9 @@ impl RunEventCallback {
             clock,
             max_trace_chars,
             pending: Vec::new(),
-            human: Human::None,
+            human: HumanInput::None,
             memory_is_written: false,
-            awaited: AwaitedAnswers::default(),
+            pending_answers: PendingAnswers::default(),
             last_answer: None,
             answers: HashSet::new(),
             message_count: 0,
@@ -83,42 +75,32 @@ impl RunEventCallback {
         );
     }
 
-    /// The last human message of the input that belongs in a transcript: not hidden, or an answer to a question of ours. The
-    /// last, for a client may send the messages of before once more with its question.
+    /// Sets the human message of the run, for the transcript. It is the last one of the input,
+    /// because a client may send earlier messages again. Hidden messages are skipped unless they
+    /// answer an interrupt.
     pub(crate) fn human(&mut self, state: &ThreadState, input_ids: &[String]) {
-        let persistable = |message: &&Message| {
-            message.is_human()
-                && message.name.as_deref() != Some("summary")
-                && (!message.flag(kwargs::HIDE_FROM_UI)
-                    || message
-                        .additional_kwargs
-                        .contains_key(kwargs::HUMAN_INPUT_RESPONSE))
-                && message.id.as_ref().is_some_and(|id| input_ids.contains(id))
-        };
-        if let Some(message) = state.messages().iter().rfind(persistable) {
-            self.human = Human::Awaited(message.clone());
+        if let Some(message) = human_input::find(state, input_ids) {
+            self.human = HumanInput::Pending(message.clone());
         }
     }
 
-    /// The message that awaits being written is in the journal already, by an earlier attempt.
-    pub(crate) fn human_is_written(&mut self) {
-        if let Human::Awaited(message) = &self.human {
-            self.human = Human::Written(message.content.text());
-        }
+    /// Records that an earlier attempt has journaled the human message.
+    pub(crate) fn set_human_written(&mut self) {
+        self.human.set_written();
     }
 
-    /// Which memory the model was shown is in the journal already, by an earlier attempt.
-    pub(crate) fn memory_is_written(&mut self) {
+    /// Records that an earlier attempt has journaled the memory context.
+    pub(crate) fn set_memory_written(&mut self) {
         self.memory_is_written = true;
     }
 
-    pub(crate) fn hear(&mut self, event: &AgentEvent) {
+    pub(crate) fn on_event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Step(step) => {
-                self.update_human(&step.state);
-                self.awaited.follow(&step.state);
+                self.human.update(&step.state);
+                self.pending_answers.update(&step.state);
                 if step.checkpoint {
-                    self.write_settled();
+                    self.write_final();
                 }
             }
             AgentEvent::ModelRequest {
@@ -127,9 +109,9 @@ impl RunEventCallback {
                 message_count,
                 ..
             } => {
-                if !is_aside(caller) {
+                if !is_auxiliary(caller) {
                     self.write_human();
-                    self.write_settled();
+                    self.write_final();
                 }
                 self.trace(
                     "llm.request",
@@ -144,14 +126,14 @@ impl RunEventCallback {
                 self.trace("llm.error", json!({ "caller": caller, "error": error }));
             }
             AgentEvent::ToolStart { call_id, name } => {
-                self.write_settled();
+                self.write_final();
                 self.trace(
                     "tool.start",
                     json!({ "tool_call_id": call_id, "name": name }),
                 );
             }
             AgentEvent::ToolEnd(call) => {
-                self.write_settled();
+                self.write_final();
                 let metadata = Map::from_iter([("latency_ms".to_owned(), json!(call.latency_ms))]);
                 self.message("llm.tool.result", &call.message, metadata);
             }
@@ -159,19 +141,20 @@ impl RunEventCallback {
                 let text = self.clip(&payload.to_string());
                 self.trace("custom_event", json!({ "payload": text }));
             }
-            AgentEvent::Subagent(news) => {
-                let (event_type, content, metadata) = subagents::row(news);
+            AgentEvent::Subagent(subagent_event) => {
+                let (event_type, content, metadata) = subagents::row(subagent_event);
                 self.push(event_type, category::SUBAGENT, content, metadata);
             }
             AgentEvent::Done(_) => {
                 self.write_human();
-                self.write_rest();
+                self.write_all();
             }
             _ => {}
         }
     }
 
-    /// The part of an answer that a cancel left, or a text the run's end added; nothing when the answer had come to its end.
+    /// Journals the partial answer of a cancelled run, or a text that was added at the end of the
+    /// run. No effect if the answer was completed.
     pub(crate) fn partial_answer(&mut self, message: &Message) {
         if message
             .id
@@ -180,7 +163,7 @@ impl RunEventCallback {
         {
             return;
         }
-        self.write_rest();
+        self.write_all();
         let metadata = Map::from_iter([
             ("caller".to_owned(), json!("lead_agent")),
             ("incomplete".to_owned(), json!(true)),
@@ -188,7 +171,7 @@ impl RunEventCallback {
         self.message("llm.ai.response", message, metadata);
     }
 
-    /// The end of the run, which reached `state`.
+    /// Journals the end of the run with its last state.
     pub(crate) fn run_ended(
         &mut self,
         status: &str,
@@ -196,7 +179,7 @@ impl RunEventCallback {
         state: &ThreadState,
     ) {
         self.write_human();
-        self.write_rest();
+        self.write_all();
         match error {
             Some((name, text)) => {
                 let text = self.clip(text);
@@ -216,7 +199,7 @@ impl RunEventCallback {
         }
     }
 
-    /// The receipt of what the run presented.
+    /// Journals the receipt of presented files.
     pub(crate) fn delivered(&mut self, receipt: Value) {
         self.push("run.delivery", category::OUTPUTS, receipt, Map::new());
     }
@@ -226,11 +209,7 @@ impl RunEventCallback {
     }
 
     pub(crate) fn first_human_text(&self) -> Option<String> {
-        match &self.human {
-            Human::None => None,
-            Human::Awaited(message) => Some(message.content.text()),
-            Human::Written(text) => Some(text.clone()),
-        }
+        self.human.text()
     }
 
     pub(crate) fn last_answer_text(&self) -> Option<String> {
@@ -241,8 +220,9 @@ impl RunEventCallback {
         std::mem::take(&mut self.pending)
     }
 
-    /// A model call beside the conversation, of the framework or of an agent inside a call.
-    pub(crate) fn model_call_inside(&mut self, call: &ModelCallRecord) {
+    /// Journals a model call that is not part of the conversation: an auxiliary one, or one of a
+    /// nested agent.
+    pub(crate) fn nested_model_call(&mut self, call: &ModelCallRecord) {
         let metadata = self.facts_of(call);
         self.trace_answer(&call.message, metadata);
     }
@@ -269,29 +249,30 @@ impl RunEventCallback {
         self.push("llm.ai.response", category::TRACE, json!(answer), metadata);
     }
 
-    fn write_settled(&mut self) {
-        let settled = self.awaited.settled();
-        settled
+    fn write_final(&mut self) {
+        let answers = self.pending_answers.take_final();
+        answers
             .into_iter()
             .for_each(|answer| self.write_answer(answer));
     }
 
-    fn write_rest(&mut self) {
-        let rest = self.awaited.rest();
-        rest.into_iter()
+    fn write_all(&mut self) {
+        let answers = self.pending_answers.take_all();
+        answers
+            .into_iter()
             .for_each(|answer| self.write_answer(answer));
     }
 
-    /// What a guard has taken back is no part of the transcript, but it was said.
+    /// An answer that a hook removed is not part of the transcript, but stays in the trace.
     fn write_answer(
         &mut self,
-        Awaited {
+        PendingAnswer {
             message,
             metadata,
-            place,
-        }: Awaited,
+            state,
+        }: PendingAnswer,
     ) {
-        if place == Place::Gone {
+        if state == AnswerState::Removed {
             return self.trace_answer(&message, metadata);
         }
         let text = message.content.text();
@@ -313,8 +294,8 @@ impl RunEventCallback {
     }
 
     fn model_call(&mut self, call: &ModelCallRecord) {
-        if call.is_aside() {
-            return self.model_call_inside(call);
+        if call.is_auxiliary() {
+            return self.nested_model_call(call);
         }
         let mut metadata = self.facts_of(call);
         if call.message.flag(kwargs::INCOMPLETE) {
@@ -322,41 +303,21 @@ impl RunEventCallback {
         }
         self.write_human();
         self.answers.extend(call.message.id.clone());
-        self.awaited.push(call.message.clone(), metadata);
-    }
-
-    fn update_human(&mut self, state: &ThreadState) {
-        if let Human::Awaited(held) = &self.human
-            && let Some(now) = state
-                .messages()
-                .iter()
-                .rfind(|message| message.id == held.id)
-        {
-            self.human = Human::Awaited(now.clone());
-        }
+        self.pending_answers.push(call.message.clone(), metadata);
     }
 
     pub(crate) fn write_human(&mut self) {
-        if let Human::Awaited(message) = &self.human {
-            let message = message.clone();
-            let mut shown = message.clone();
-            if let Some(original) = message
-                .additional_kwargs
-                .get(kwargs::ORIGINAL_USER_CONTENT)
-                .and_then(Value::as_str)
-            {
-                shown = message.with(|body| body.content = original.into());
-            }
-            self.human = Human::Written(shown.content.text());
+        if let Some(message) = self.human.take_pending() {
             self.message(
                 HUMAN_INPUT,
-                &shown,
+                &message,
                 Map::from_iter([("caller".to_owned(), json!("lead_agent"))]),
             );
         }
     }
 
-    /// Once per run: each of its model calls is shown the same. The digest tells runs apart without keeping what is remembered.
+    /// Journals the memory context once per run, because all of its model calls receive the same.
+    /// Only a digest is stored, not the content.
     fn write_memory(&mut self, content_sha256: &str) {
         if !std::mem::replace(&mut self.memory_is_written, true) {
             self.push(
@@ -402,7 +363,8 @@ impl RunEventCallback {
     }
 }
 
-/// The state a run reached, without its messages: each has a row of its own, and a thread would be journaled anew by every run.
+/// Returns the channels of the final state. Messages are omitted, because each has a row of its
+/// own.
 fn outputs(state: &ThreadState) -> Value {
     CHANNELS
         .iter()

@@ -1,4 +1,4 @@
-//! The journal of a run: which messages it holds, and that it holds each once.
+//! Tests of the journal rows of a run.
 
 use chrono::DateTime;
 
@@ -19,7 +19,7 @@ fn journal() -> RunEventCallback {
     )
 }
 
-/// `type:text` of the journaled messages.
+/// Returns `type:text` of the journaled messages.
 fn messages(journal: &mut RunEventCallback) -> Vec<String> {
     let rows = journal
         .flush()
@@ -31,7 +31,7 @@ fn messages(journal: &mut RunEventCallback) -> Vec<String> {
         .collect()
 }
 
-/// A state with these messages, ids `h0`, `h1`, ... where they have none.
+/// Builds a state with these messages; those without an id get `h0`, `h1` and so on.
 fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadState {
     let with_id = |(at, message): (u64, Message)| {
         let id = message.id.clone().unwrap_or_else(|| format!("h{at}"));
@@ -40,7 +40,7 @@ fn state_of(messages: impl IntoIterator<Item = Message>) -> ThreadState {
     ThreadState::restored((0..).zip(messages).map(with_id), Default::default())
 }
 
-/// The thread after a step of the agent.
+/// Step of the agent with this state.
 fn step(messages: impl IntoIterator<Item = Message>, checkpoint: bool) -> AgentEvent {
     AgentEvent::Step(StepEvent {
         node: "n".to_owned(),
@@ -66,7 +66,7 @@ fn answered(message: Message) -> AgentEvent {
 }
 
 #[test]
-fn the_question_is_the_newest_also_when_a_client_sends_the_ones_before_again() {
+fn human_message_is_newest_of_repeated_input() {
     let mut journal = journal();
     let state = state_of([
         Message::human("old"),
@@ -79,10 +79,10 @@ fn the_question_is_the_newest_also_when_a_client_sends_the_ones_before_again() {
 }
 
 #[test]
-fn an_answer_that_came_to_its_end_before_a_cancel_is_journaled_once() {
+fn completed_answer_is_journaled_once_after_cancel() {
     let mut journal = journal();
     let named = |id: &str| Message::ai(id).with(|body| body.id = Some(id.to_owned()));
-    journal.hear(&answered(named("whole")));
+    journal.on_event(&answered(named("whole")));
     journal.partial_answer(&named("whole"));
     journal.partial_answer(&named("half"));
     assert_eq!(messages(&mut journal), ["ai:whole", "ai:half"]);
@@ -90,13 +90,13 @@ fn an_answer_that_came_to_its_end_before_a_cancel_is_journaled_once() {
 }
 
 #[test]
-fn an_answer_reads_as_the_guards_behind_the_model_left_it() {
+fn answer_is_journaled_as_changed_by_hooks() {
     let mut journal = journal();
     let named = |text: &str| Message::ai(text).with(|body| body.id = Some("a".to_owned()));
-    journal.hear(&answered(named("said")));
-    journal.hear(&step([named("said")], false));
-    assert_eq!(messages(&mut journal), [""; 0], "guards may change it");
-    journal.hear(&step([named("said, and stopped")], true));
+    journal.on_event(&answered(named("said")));
+    journal.on_event(&step([named("said")], false));
+    assert_eq!(messages(&mut journal), [""; 0], "hooks may change it");
+    journal.on_event(&step([named("said, and stopped")], true));
     assert_eq!(messages(&mut journal), ["ai:said, and stopped"]);
     assert_eq!(
         journal.last_answer_text().as_deref(),
@@ -105,14 +105,14 @@ fn an_answer_reads_as_the_guards_behind_the_model_left_it() {
 }
 
 #[test]
-fn an_answer_that_a_guard_took_back_is_traced_only() {
+fn removed_answer_is_only_traced() {
     let mut journal = journal();
     let named = |id: &str, text: &str| Message::ai(text).with(|body| body.id = Some(id.to_owned()));
-    journal.hear(&answered(named("empty", "")));
-    journal.hear(&step([named("empty", "")], true));
-    journal.hear(&answered(named("whole", "text")));
-    journal.hear(&step([named("empty", ""), named("whole", "text")], false));
-    journal.hear(&step([named("whole", "text")], true));
+    journal.on_event(&answered(named("empty", "")));
+    journal.on_event(&step([named("empty", "")], true));
+    journal.on_event(&answered(named("whole", "text")));
+    journal.on_event(&step([named("empty", ""), named("whole", "text")], false));
+    journal.on_event(&step([named("whole", "text")], true));
     let rows: Vec<(String, Value)> = journal
         .flush()
         .into_iter()
@@ -128,9 +128,9 @@ fn an_answer_that_a_guard_took_back_is_traced_only() {
 }
 
 #[test]
-fn an_answer_without_a_word_that_stays_is_journaled_at_the_end() {
+fn empty_answer_is_journaled_at_run_end() {
     let mut journal = journal();
-    journal.hear(&answered(
+    journal.on_event(&answered(
         Message::ai("").with(|body| body.id = Some("a".to_owned())),
     ));
     journal.run_ended("success", None, &ThreadState::default());
@@ -138,13 +138,13 @@ fn an_answer_without_a_word_that_stays_is_journaled_at_the_end() {
 }
 
 #[test]
-fn the_memory_that_a_run_is_shown_is_journaled_once_by_its_digest() {
-    let shown = || AgentEvent::MemoryShown {
+fn memory_context_is_journaled_once_by_digest() {
+    let memory_event = || AgentEvent::MemoryShown {
         content_sha256: "abc".into(),
     };
     let mut first = journal();
-    first.hear(&shown());
-    first.hear(&shown());
+    first.on_event(&memory_event());
+    first.on_event(&memory_event());
     let rows = first.flush();
     assert_eq!(
         (
@@ -156,13 +156,13 @@ fn the_memory_that_a_run_is_shown_is_journaled_once_by_its_digest() {
     );
     assert_eq!(rows[0].content, json!({ "content_sha256": "abc" }));
     let mut second = journal();
-    second.memory_is_written();
-    second.hear(&shown());
+    second.set_memory_written();
+    second.on_event(&memory_event());
     assert_eq!(second.flush(), []);
 }
 
 #[test]
-fn the_end_says_what_the_run_reached_besides_messages() {
+fn run_end_row_has_channels_without_messages() {
     let mut journal = journal();
     let channels = [("artifacts", json!(["/a"])), ("title", json!("A title"))]
         .map(|(name, value)| (name.to_owned(), value));
@@ -181,9 +181,9 @@ fn the_end_says_what_the_run_reached_besides_messages() {
 }
 
 #[test]
-fn what_a_middleware_does_about_a_call_has_a_row_of_its_own() {
+fn middleware_action_has_its_own_row() {
     let mut journal = journal();
-    journal.hear(&AgentEvent::MiddlewareAction(Box::new(MiddlewareAction {
+    journal.on_event(&AgentEvent::MiddlewareAction(Box::new(MiddlewareAction {
         tag: "guardrail",
         name: "GuardrailMiddleware".to_owned(),
         hook: "wrap_tool_call",

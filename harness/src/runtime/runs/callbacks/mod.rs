@@ -1,8 +1,9 @@
-//! What a run leaves behind besides its state: the journal, the token count, the title.
+//! Observers of a run's events, which collect the journal rows, usage and title.
 
-mod answers;
 mod delivery;
 mod events;
+mod human_input;
+mod pending_answers;
 mod subagents;
 mod title;
 mod tokens;
@@ -18,7 +19,7 @@ use super::store::NewRunEvent;
 use crate::runtime::agent::{AgentEvent, SubagentEvent};
 use crate::state::ThreadState;
 
-/// The callbacks of one run.
+/// Observers of one run.
 #[derive(Debug)]
 pub(super) struct Callbacks {
     pub(super) events: RunEventCallback,
@@ -26,12 +27,12 @@ pub(super) struct Callbacks {
     title: RunTitleCallback,
     subagents: OpenSubagents,
     delivery: RunDelivery,
-    /// What former attempts added up to.
+    /// Totals of earlier attempts.
     former: RunCompletionData,
 }
 
 impl Callbacks {
-    /// Of a run whose former attempts added up to `former`.
+    /// Creates the observers of a run whose earlier attempts have the totals `former`.
     pub(super) fn new(events: RunEventCallback, former: RunCompletionData) -> Self {
         Self {
             events,
@@ -43,39 +44,39 @@ impl Callbacks {
         }
     }
 
-    /// Hears of one event. Tokens and what calls print are none of its business and cost nothing.
-    pub(super) fn hear(&mut self, event: &AgentEvent) {
+    /// Handles one event. Tokens and live output of calls are skipped, because they are frequent.
+    pub(super) fn on_event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Token(..) | AgentEvent::LiveOutput(_) => return,
-            // What an agent inside a call says is no part of the transcript; what it costs counts.
-            AgentEvent::Nested(_, inside) => return self.hear_inside(inside),
-            AgentEvent::Subagent(news) => self.subagents.hear(news),
-            AgentEvent::TaskEnd(task, end) => self.delivery.hear(task, end),
+            // Messages of a nested agent are not part of the transcript, but its usage counts.
+            AgentEvent::Nested(_, inside) => return self.on_nested_event(inside),
+            AgentEvent::Subagent(subagent_event) => self.subagents.on_event(subagent_event),
+            AgentEvent::TaskEnd(task, end) => self.delivery.on_event(task, end),
             _ => {}
         }
-        self.tokens.hear(event);
-        self.title.hear(event);
-        self.events.hear(event);
+        self.tokens.on_event(event);
+        self.title.on_event(event);
+        self.events.on_event(event);
     }
 
-    fn hear_inside(&mut self, event: &AgentEvent) {
+    fn on_nested_event(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::Nested(_, inside) => self.hear_inside(inside),
+            AgentEvent::Nested(_, inside) => self.on_nested_event(inside),
             AgentEvent::ModelCall(call) => {
-                self.tokens.hear(event);
-                self.events.model_call_inside(call);
+                self.tokens.on_event(event);
+                self.events.nested_model_call(call);
             }
-            AgentEvent::MiddlewareAction(_) => self.events.hear(event),
+            AgentEvent::MiddlewareAction(_) => self.events.on_event(event),
             _ => {}
         }
     }
 
-    /// How the subagents end that are under way when the run is stopped.
-    pub(super) fn cut_subagents(&self) -> Vec<SubagentEvent> {
-        self.subagents.cut()
+    /// Returns events that cancel the subagents which are still running.
+    pub(super) fn cancel_open_subagents(&self) -> Vec<SubagentEvent> {
+        self.subagents.cancelled()
     }
 
-    /// The end of the run, which found `before` and reached `after`.
+    /// Handles the end of the run, which started at `before` and ended at `after`.
     pub(super) fn run_ended(
         &mut self,
         status: &str,
@@ -87,24 +88,24 @@ impl Callbacks {
         self.events.delivered(self.delivery.receipt(before, after));
     }
 
-    /// Journal rows since the last call.
+    /// Takes the journal rows since the last call.
     pub(super) fn flush(&mut self) -> Vec<NewRunEvent> {
         self.events.flush()
     }
 
-    /// What the run adds up to so far, over all attempts.
+    /// Returns the totals so far, over all attempts.
     pub(super) fn completion_data(&self) -> RunCompletionData {
-        let said = (
+        let texts = (
             self.events.first_human_text(),
             self.events.last_answer_text(),
         );
         self.former.clone().and(
             self.tokens
-                .completion_data(self.events.message_count(), said),
+                .completion_data(self.events.message_count(), texts),
         )
     }
 
-    /// The title the run saw.
+    /// Returns the last title of the thread that the run emitted.
     pub(super) fn title(&self) -> Option<String> {
         self.title.title()
     }

@@ -1,15 +1,15 @@
-//! Remembers the last title the run saw.
+//! Collects the last title of a run.
 
 use serde_json::Value;
 
 use crate::runtime::agent::AgentEvent;
 
-/// The last non-empty `title` among state updates and custom events.
+/// Last non-empty `title` in state updates and custom events.
 #[derive(Debug, Default)]
 pub(crate) struct RunTitleCallback(Option<String>);
 
 impl RunTitleCallback {
-    pub(crate) fn hear(&mut self, event: &AgentEvent) {
+    pub(crate) fn on_event(&mut self, event: &AgentEvent) {
         let title = match event {
             AgentEvent::Step(step) => step
                 .update

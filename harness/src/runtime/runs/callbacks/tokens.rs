@@ -1,4 +1,4 @@
-//! Adds up what a run costs: every model call once, split by who asked.
+//! Sums up the usage of a run: each model call once, split by caller.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use crate::messages::UsageMetadata;
 use crate::runtime::agent::{AgentEvent, ModelCallRecord};
 use crate::runtime::runs::RunCompletionData;
 
-/// The longest excerpt kept of a question or an answer, in characters.
+/// Maximum length of the stored excerpt of a message, in characters.
 const EXCERPT_CHARS: usize = 2_000;
 
-/// The token count of one run.
+/// Usage of one run.
 #[derive(Debug, Default)]
 pub(crate) struct RunTokenCallback {
     counted: HashSet<String>,
@@ -20,7 +20,7 @@ pub(crate) struct RunTokenCallback {
 }
 
 impl RunTokenCallback {
-    pub(crate) fn hear(&mut self, event: &AgentEvent) {
+    pub(crate) fn on_event(&mut self, event: &AgentEvent) {
         let AgentEvent::ModelCall(call) = event else {
             return;
         };
@@ -44,9 +44,10 @@ impl RunTokenCallback {
         add(&mut totals.total_input_tokens, usage.input_tokens);
         add(&mut totals.total_output_tokens, usage.output_tokens);
         add(&mut totals.total_tokens, total);
-        let held = self.by_model.get(&call.model);
+        let previous = self.by_model.get(&call.model);
         let part = |key: &str| {
-            held.and_then(|held| held.get(key))
+            previous
+                .and_then(|previous| previous.get(key))
                 .and_then(Value::as_u64)
                 .unwrap_or(0)
         };
@@ -62,7 +63,8 @@ impl RunTokenCallback {
         self.by_model.insert(call.model.clone(), entry);
     }
 
-    /// The whole completion data; messages are counted by the journal, which also knows the first question and the last answer.
+    /// Builds the completion data. The journal supplies the number of messages, the first human
+    /// message and the last answer.
     pub(crate) fn completion_data(
         &self,
         message_count: u64,
@@ -78,9 +80,9 @@ impl RunTokenCallback {
     }
 }
 
-/// Providers may count whatever they like.
-fn add(sum: &mut u64, more: u64) {
-    *sum = sum.saturating_add(more);
+/// The addition saturates, because providers may report any number.
+fn add(sum: &mut u64, added: u64) {
+    *sum = sum.saturating_add(added);
 }
 
 fn excerpt(text: &str) -> String {
@@ -93,7 +95,7 @@ mod tests {
     use crate::messages::Message;
 
     #[test]
-    fn counts_beyond_all_measure_stop_at_the_largest_number() {
+    fn token_counts_saturate() {
         let mut tokens = RunTokenCallback::default();
         for call_id in ["a", "b"] {
             let usage = UsageMetadata {
@@ -101,7 +103,7 @@ mod tests {
                 output_tokens: u64::MAX,
                 ..UsageMetadata::default()
             };
-            tokens.hear(&AgentEvent::ModelCall(ModelCallRecord {
+            tokens.on_event(&AgentEvent::ModelCall(ModelCallRecord {
                 call_id: call_id.to_owned(),
                 caller: "lead_agent".to_owned(),
                 model: "m".to_owned(),

@@ -1,4 +1,4 @@
-//! How runs end while the store does not take what they write.
+//! Tests of the ends of runs while the store fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use crate::runtime::agent::{
     RunContext, StepEvent, StopKind, UnknownAssistant,
 };
 use crate::runtime::checkpoint::PendingTask;
-use crate::runtime::memory::runtime_in_memory;
+use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::store::{CommitError, RunCommit, RunCommitStore, StoreError};
 use crate::runtime::runs::tests::{BEAT, as_user, facade, over, spec, texts, thread};
-use crate::runtime::runs::{Durability, RunSpec, RunStatus, RunsFacade, RuntimeParts, WaitOutcome};
+use crate::runtime::runs::{Durability, RunSpec, RunStatus, RunsFacade, RuntimePorts, WaitOutcome};
 use crate::runtime::stream_bridge::{StreamItem, TerminalKind};
 use crate::state::StateUpdate;
 
-/// A store that answers some commits with an error.
+/// Store that fails selected commits.
 #[derive(Debug)]
-struct Refusing {
+struct FailingStore {
     store: Arc<dyn RunCommitStore>,
-    refuses: Mutex<fn(&RunCommit) -> Option<StoreError>>,
+    fails: Mutex<fn(&RunCommit) -> Option<StoreError>>,
 }
 
 #[async_trait]
-impl RunCommitStore for Refusing {
+impl RunCommitStore for FailingStore {
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError> {
-        let refused = (*self.refuses.lock())(&commit);
+        let refused = (*self.fails.lock())(&commit);
         match refused {
             Some(error) => Err(error.into()),
             None => self.store.commit(commit).await,
@@ -46,7 +46,7 @@ fn away(_: &RunCommit) -> Option<StoreError> {
     Some(StoreError::Unavailable("away".to_owned()))
 }
 
-/// Takes five steps, a second apart.
+/// Agent that takes five steps, one per second.
 #[derive(Debug)]
 struct FiveSteps;
 
@@ -109,22 +109,24 @@ impl AgentResolver for FiveSteps {
     }
 }
 
-fn refusing(refuses: fn(&RunCommit) -> Option<StoreError>) -> (RunsFacade, Arc<Refusing>) {
-    refusing_over(facade().parts().clone(), refuses)
+fn with_failing_store(
+    fails: fn(&RunCommit) -> Option<StoreError>,
+) -> (RunsFacade, Arc<FailingStore>) {
+    with_failing_store_over(facade().parts().clone(), fails)
 }
 
-fn refusing_over(
-    parts: RuntimeParts,
-    refuses: fn(&RunCommit) -> Option<StoreError>,
-) -> (RunsFacade, Arc<Refusing>) {
-    let commit = Arc::new(Refusing {
-        store: parts.commit.clone(),
-        refuses: Mutex::new(refuses),
+fn with_failing_store_over(
+    ports: RuntimePorts,
+    fails: fn(&RunCommit) -> Option<StoreError>,
+) -> (RunsFacade, Arc<FailingStore>) {
+    let commit = Arc::new(FailingStore {
+        store: ports.commit.clone(),
+        fails: Mutex::new(fails),
     });
     (
-        over(RuntimeParts {
+        over(RuntimePorts {
             commit: commit.clone(),
-            ..parts
+            ..ports
         }),
         commit,
     )
@@ -144,9 +146,9 @@ async fn saved(facade: &RunsFacade) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_waits_for_the_store_stops_when_it_is_told_to() {
+async fn waiting_for_store_stops_on_cancel() {
     as_user(async {
-        let (facade, _) = refusing(away);
+        let (facade, _) = with_failing_store(away);
         let run = facade
             .create_background(RunSpec {
                 durability: Durability::Sync,
@@ -156,15 +158,15 @@ async fn a_run_that_waits_for_the_store_stops_when_it_is_told_to() {
             .unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
         assert_eq!(facade.live_runs(), 1);
-        let told = Instant::now();
-        facade.hand_over_all();
+        let cancelled_at = Instant::now();
+        facade.release_all();
         while facade.live_runs() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         assert!(
-            told.elapsed() < Duration::from_secs(5),
+            cancelled_at.elapsed() < Duration::from_secs(5),
             "{:?}",
-            told.elapsed()
+            cancelled_at.elapsed()
         );
         let stored = facade
             .parts()
@@ -176,25 +178,25 @@ async fn a_run_that_waits_for_the_store_stops_when_it_is_told_to() {
         assert_eq!(
             (stored.status, stored.attempt),
             (RunStatus::Starting, 1),
-            "it is taken over by who finds it"
+            "a process takes the run over"
         );
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_keeps_its_steps_however_long_the_store_is_away_at_its_end() {
+async fn end_keeps_steps_after_long_store_outage() {
     as_user(async {
-        let (facade, commit) = refusing(away);
+        let (facade, commit) = with_failing_store(away);
         let (run, outcome) = facade.create_for_waiting(spec("finish")).await.unwrap();
         let mut outcome = Box::pin(outcome);
         assert!(
             tokio::time::timeout(Duration::from_secs(600), &mut outcome)
                 .await
                 .is_err(),
-            "it may not be over"
+            "the run may not end yet"
         );
-        *commit.refuses.lock() = |_| None;
+        *commit.fails.lock() = |_| None;
         assert_eq!(texts(&outcome.await), ["hello", "one two"]);
         assert_eq!(saved(&facade).await, ["hello", "one two"]);
         assert_eq!(
@@ -211,10 +213,10 @@ async fn a_run_keeps_its_steps_however_long_the_store_is_away_at_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_steps_the_store_refuses_fails_and_its_input_stays() {
+async fn rejected_steps_fail_run_and_keep_input() {
     as_user(async {
-        let (facade, _) = refusing(|commit| {
-            (commit.checkpoints.len() > 1).then(|| StoreError::NotWritable("too much".to_owned()))
+        let (facade, _) = with_failing_store(|commit| {
+            (commit.checkpoints.len() > 1).then(|| StoreError::NotWritable("too large".to_owned()))
         });
         let (run, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
         assert!(
@@ -238,9 +240,9 @@ async fn a_run_whose_steps_the_store_refuses_fails_and_its_input_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_ends_though_the_store_takes_nothing_but_its_end() {
+async fn run_ends_when_store_accepts_only_end() {
     as_user(async {
-        let (facade, _) = refusing(|commit| {
+        let (facade, _) = with_failing_store(|commit| {
             (!commit.checkpoints.is_empty()).then(|| StoreError::Failed("no".to_owned()))
         });
         let (run, outcome) = facade.create_and_wait(spec("finish")).await.unwrap();
@@ -259,9 +261,9 @@ async fn a_run_ends_though_the_store_takes_nothing_but_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_whose_steps_the_store_was_away_for_goes_on_when_it_is_back() {
+async fn run_resumes_after_store_outage() {
     as_user(async {
-        let (facade, commit) = refusing(away);
+        let (facade, commit) = with_failing_store(away);
         facade.recover().await.unwrap();
         let (run, outcome) = facade
             .create_for_waiting(RunSpec {
@@ -279,7 +281,7 @@ async fn a_run_whose_steps_the_store_was_away_for_goes_on_when_it_is_back() {
             .unwrap()
             .unwrap();
         assert!(!stored.status.is_terminal(), "{stored:?}");
-        *commit.refuses.lock() = |_| None;
+        *commit.fails.lock() = |_| None;
         let outcome = outcome.await;
         let ended = facade.get_run(None, &run.run_id).await.unwrap().unwrap();
         assert_eq!(texts(&outcome), ["hello", "one two"]);
@@ -290,36 +292,36 @@ async fn a_run_whose_steps_the_store_was_away_for_goes_on_when_it_is_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_is_shown_once_it_is_stored() {
+async fn interrupt_is_published_after_commit() {
     as_user(async {
-        let (facade, commit) = refusing(away);
+        let (facade, commit) = with_failing_store(away);
         let (_, mut stream) = facade.create_and_stream(spec("ask"), BEAT).await.unwrap();
-        let asks =
+        let awaits_human =
             |item: &StreamItem| matches!(item, StreamItem::Event(event) if event.data.pieces().iter().any(|piece| String::from_utf8_lossy(piece).contains("__interrupt__")));
         let until = Instant::now() + Duration::from_secs(40);
         while let Ok(item) = tokio::time::timeout_at(until, stream.items.next()).await {
-            assert!(!asks(&item.expect("no end")), "nobody could answer it after a crash");
+            assert!(!awaits_human(&item.expect("no end")), "a crash could revert the interrupt");
         }
-        *commit.refuses.lock() = |_| None;
+        *commit.fails.lock() = |_| None;
         let rest: Vec<_> = stream.items.collect().await;
-        assert!(rest.iter().any(asks), "{rest:?}");
+        assert!(rest.iter().any(awaits_human), "{rest:?}");
         assert_eq!(rest.last(), Some(&StreamItem::End(TerminalKind::End)));
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_is_no_more_than_a_step_ahead_of_a_store_that_is_away() {
+async fn run_is_at_most_one_step_ahead_of_store() {
     as_user(async {
-        let (facade, commit) = refusing_over(runtime_in_memory(Arc::new(FiveSteps)).unwrap(), away);
+        let (facade, commit) = with_failing_store_over(runtime_in_memory(Arc::new(FiveSteps)).unwrap(), away);
         let (_, mut stream) = facade.create_and_stream(spec("any"), BEAT).await.unwrap();
         let is_step = |item: &StreamItem| matches!(item, StreamItem::Event(event) if event.event == "updates");
         let (until, mut steps) = (Instant::now() + Duration::from_secs(30), 0);
         while let Ok(item) = tokio::time::timeout_at(until, stream.items.next()).await {
             steps += usize::from(is_step(&item.expect("no end")));
         }
-        assert!(steps <= 2, "{steps} steps are shown");
-        *commit.refuses.lock() = |_| None;
+        assert!(steps <= 2, "{steps} steps were published");
+        *commit.fails.lock() = |_| None;
         let rest: Vec<_> = stream.items.collect().await;
         assert_eq!(steps + rest.iter().filter(|item| is_step(item)).count(), 5);
         assert_eq!(rest.last(), Some(&StreamItem::End(TerminalKind::End)));

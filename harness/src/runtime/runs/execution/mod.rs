@@ -1,15 +1,19 @@
-//! One run, executed: start, prepare, stream, finish, and what always comes after. Reads top to bottom.
+//! Execution of one run, in four phases: start, prepare, stream, finish.
 
-mod end;
+mod commit_buffer;
+mod commit_retry;
+mod end_record;
 mod finish;
-mod journal;
 mod nested;
 mod partial;
 mod prepare;
 mod read;
+mod reconcile;
+mod release;
 mod resume;
 mod start;
 mod stream;
+mod stream_end;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -19,47 +23,47 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::active_run::{ActiveRun, RunOutcome};
 use super::callbacks::Callbacks;
-use super::live::{LiveRun, RunOutcome};
-use super::parts::RuntimeParts;
 use super::plan::ExecutionPlan;
+use super::ports::RuntimePorts;
 use super::record::RunRecord;
 use crate::ids::CheckpointId;
-use crate::runtime::agent::{CallLine, CallLog};
+use crate::runtime::agent::{CallLog, PendingCallEntry};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
+use crate::runtime::encoding::{Frame, ModeEncoder};
 use crate::runtime::fail_points;
-use crate::runtime::serialization::{Frame, ModeEncoder};
 use crate::runtime::stream_bridge::{BridgeError, StreamKey};
 use crate::runtime::tasks::panic_text;
 use crate::state::ThreadState;
-use end::StreamEnd;
-use journal::Journal;
+use commit_buffer::CommitBuffer;
 use partial::PartialAnswer;
+use stream_end::StreamEnd;
 
-/// The longest that reading a thread may take.
+/// Timeout of the prepare phase.
 const PREPARE_LIMIT: Duration = Duration::from_secs(60);
 
-/// A run under way and everything known of it so far.
+/// Execution of one run, with its progress so far.
 struct Execution {
     plan: ExecutionPlan,
     record: RunRecord,
-    parts: RuntimeParts,
-    live: Arc<LiveRun>,
+    ports: RuntimePorts,
+    active: Arc<ActiveRun>,
     key: StreamKey,
-    journal: Journal,
+    commit_buffer: CommitBuffer,
     callbacks: Callbacks,
     encoder: ModeEncoder,
     frames: Vec<Frame>,
     partial: PartialAnswer,
-    /// Where the agent writes its calls down, and where they come out.
+    /// Sender of the agent's tool call records, and its receiver.
     calls: CallLog,
-    lines: mpsc::UnboundedReceiver<CallLine>,
-    /// With durability `exit`, the checkpoint that will be written at the end.
-    held: Option<CheckpointWrite>,
+    call_entries: mpsc::UnboundedReceiver<PendingCallEntry>,
+    /// With durability `exit`, the checkpoint to be written at the end.
+    deferred_checkpoint: Option<CheckpointWrite>,
     progress: Progress,
 }
 
-/// Where the thread stands.
+/// Progress of the thread.
 #[derive(Debug, Default)]
 struct Progress {
     state: Arc<ThreadState>,
@@ -68,31 +72,31 @@ struct Progress {
     step: i64,
     next: Vec<PendingTask>,
     machine: Option<Value>,
-    /// Whether the state differs from the last checkpoint.
+    /// `true` if the state differs from the last checkpoint.
     dirty: bool,
-    /// Nodes that were due before the run: what a rollback returns to.
-    due_before: bool,
-    /// The state the run found: what a rollback returns to.
+    /// `true` if nodes were pending before the run; a rollback restores that.
+    pending_before: bool,
+    /// State before the run; a rollback restores it.
     before: Arc<ThreadState>,
-    /// Whether the input is in the state but in no checkpoint yet.
-    input_unsaved: bool,
-    /// The last checkpoint that this run wrote.
+    /// `true` if the input is in the state, but not in a checkpoint.
+    has_unsaved_input: bool,
+    /// Last checkpoint that this run wrote.
     own_checkpoint: Option<CheckpointMeta>,
-    /// The checkpoint that the run goes on from, unless it began with an input.
-    found: Option<CheckpointMeta>,
+    /// Checkpoint that the run resumes from, unless it started with an input.
+    base_checkpoint: Option<CheckpointMeta>,
 }
 
-/// Executes a run to its end, or until it goes on elsewhere: then there is no outcome. Nothing an agent does, not even a panic,
-/// keeps it from ending.
+/// Executes a run to its end. Returns `None` if the run continues in another process. The run ends
+/// even if the agent panics.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
 pub(super) async fn run(
     plan: ExecutionPlan,
     record: RunRecord,
-    parts: RuntimeParts,
-    live: Arc<LiveRun>,
+    ports: RuntimePorts,
+    active: Arc<ActiveRun>,
 ) -> Option<RunOutcome> {
-    // Each hop in a box of its own: a run that streams for minutes holds the memory of no other hop.
-    let mut execution = Box::new(Box::pin(Execution::start(plan, record, parts, live)).await);
+    // Each phase is boxed, so that a long stream phase does not hold the memory of the others.
+    let mut execution = Box::new(Box::pin(Execution::start(plan, record, ports, active)).await);
     let work = AssertUnwindSafe(async {
         match tokio::time::timeout(PREPARE_LIMIT, Box::pin(execution.prepare())).await {
             Ok(Ok(events)) => {
@@ -100,8 +104,8 @@ pub(super) async fn run(
                 Box::pin(execution.stream(events)).await
             }
             Ok(Err(end)) => end,
-            Err(_) if execution.journal.is_unconfirmed() => StreamEnd::Away,
-            Err(_) => StreamEnd::failed("StorageError", "the thread could not be read in time"),
+            Err(_) if execution.commit_buffer.is_unconfirmed() => StreamEnd::StoreUnavailable,
+            Err(_) => StreamEnd::failed("StorageError", "reading the thread timed out"),
         }
     });
     let end = work.catch_unwind().await.unwrap_or_else(|panic| {
@@ -112,27 +116,29 @@ pub(super) async fn run(
     let outcome = Box::pin(execution.finish(end)).await;
     if outcome.is_some() {
         fail_points::pass("end.published");
-        execution.always_after().await;
+        execution.clean_up().await;
         fail_points::pass("end.tidied");
     }
     outcome
 }
 
 impl Execution {
-    /// Sends the collected frames on their way. Only a stream that was taken over ends the run; a failing transport must not.
+    /// Publishes the collected frames. Fails only if a later attempt owns the stream; other
+    /// transport errors do not end the run.
     async fn publish_frames(&mut self) -> Result<(), StreamEnd> {
         for frame in self.frames.drain(..) {
             match self
-                .parts
+                .ports
                 .bridge
                 .publish(&self.key, frame.event, frame.data)
                 .await
             {
                 Ok(_) => {}
                 Err(BridgeError::Fenced { .. }) => return Err(StreamEnd::Lost),
-                // Shutdown: viewers were aborted and come back elsewhere; the run goes on to its next durable step.
+                // Shutdown: subscribers were disconnected and reconnect to another process. The run
+                // continues to its next durable step.
                 Err(BridgeError::Closed) => {}
-                Err(error) => tracing::warn!(%error, "an event did not reach the stream"),
+                Err(error) => tracing::warn!(%error, "cannot publish an event to the stream"),
             }
         }
         Ok(())

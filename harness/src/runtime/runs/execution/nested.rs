@@ -1,76 +1,79 @@
-//! What agents inside of calls reach: kept with the tasks that make the calls, in the checkpoint at which those are due.
+//! State of nested agents, which run inside of tool calls. It is stored in the pending tasks that
+//! make the calls.
 
 use std::sync::Arc;
 
 use super::Execution;
-use super::end::StreamEnd;
 use super::prepare::START;
+use super::stream_end::StreamEnd;
 use crate::clock::Clock;
 use crate::ids::{CheckpointId, IdSource};
 use crate::runtime::agent::{AgentEvent, StepEvent};
 use crate::runtime::checkpoint::{
-    CheckpointMeta, CheckpointPlace, CheckpointSource, NestedState, PendingTask,
+    CheckpointMeta, CheckpointPath, CheckpointSource, NestedState, PendingTask,
 };
-use crate::runtime::serialization::CheckpointView;
+use crate::runtime::encoding::CheckpointView;
 use crate::state::ThreadState;
 
 impl Execution {
-    /// Deals with one event of an agent inside a call.
-    pub(super) async fn take_nested(&mut self, event: AgentEvent) -> Result<(), StreamEnd> {
-        self.callbacks.hear(&event);
-        let Some((path, step)) = step_in(&event) else {
+    /// Handles one event of a nested agent.
+    pub(super) async fn handle_nested(&mut self, event: AgentEvent) -> Result<(), StreamEnd> {
+        self.callbacks.on_event(&event);
+        let Some((path, step)) = nested_step(&event) else {
             self.encoder.encode(&event, &mut self.frames);
             return self.publish_frames().await;
         };
-        let (ids, clock) = (self.parts.ids.clone(), self.parts.clock.clone());
-        self.reach(&path, |held| {
-            if held.is_none() {
-                Reached::Next(before_input(&*ids, &*clock))
+        let (ids, clock) = (self.ports.ids.clone(), self.ports.clock.clone());
+        self.update_nested(&path, |current| {
+            if current.is_none() {
+                NestedChange::Next(before_input(&*ids, &*clock))
             } else {
-                Reached::Nothing
+                NestedChange::Unchanged
             }
         });
         self.encoder.encode(&event, &mut self.frames);
-        if self.reach(&path, |held| {
-            held.map_or(Reached::Nothing, |held| after(held, step, &*ids, &*clock))
+        if self.update_nested(&path, |current| {
+            current.map_or(NestedChange::Unchanged, |current| {
+                after(current, step, &*ids, &*clock)
+            })
         }) {
             self.save_nested().await?;
         }
         self.publish_frames().await
     }
 
-    /// Keeps what `decide` makes of the state that the agent at `path` had, and shows it when it is a checkpoint of its own.
-    /// Tells whether there is anything new.
-    fn reach(
+    /// Applies `decide` to the state of the agent at `path`, stores the result, and emits a new
+    /// checkpoint. Returns `true` if the state has changed.
+    fn update_nested(
         &mut self,
         path: &[&str],
-        decide: impl FnOnce(Option<&NestedState>) -> Reached,
+        decide: impl FnOnce(Option<&NestedState>) -> NestedChange,
     ) -> bool {
         let Some(outer) = self.progress.parent.clone() else {
             return false;
         };
-        let Some((task, place)) = task_at(
+        let Some((task, checkpoint_path)) = task_at(
             &mut self.progress.next,
             path,
             &outer,
-            &CheckpointPlace::default(),
+            &CheckpointPath::default(),
         ) else {
             return false;
         };
-        let (new, shown) = match decide(task.nested.as_deref()) {
-            Reached::Nothing => return false,
-            Reached::Same(new) => (new, false),
-            Reached::Next(new) => (new, true),
+        let (new, is_new_checkpoint) = match decide(task.nested.as_deref()) {
+            NestedChange::Unchanged => return false,
+            NestedChange::Same(new) => (new, false),
+            NestedChange::Next(new) => (new, true),
         };
         let new = Arc::new(new);
         task.nested = Some(new.clone());
-        if shown {
+        if is_new_checkpoint {
             let meta = new.meta(&self.outer_meta(outer));
             self.encoder.checkpoint(
                 &CheckpointView {
                     meta: &meta,
                     state: &new.state,
-                    place: &place,
+                    place: &checkpoint_path,
                 },
                 &mut self.frames,
             );
@@ -78,37 +81,39 @@ impl Execution {
         true
     }
 
-    /// Saves it with the checkpoint that this run wrote last; what an earlier run wrote is amended at the end.
+    /// Saves the state with the last checkpoint of this run. A checkpoint of an earlier run is
+    /// amended only at the end.
     async fn save_nested(&mut self) -> Result<(), StreamEnd> {
         let own = self.progress.own_checkpoint.is_some()
             && !self.progress.dirty
-            && !self.progress.input_unsaved;
+            && !self.progress.has_unsaved_input;
         if !own {
             return Ok(());
         }
-        // What the journal tells of the agent is written with the state that it has reached by then.
+        // Journal rows of the agent are committed together with its state.
         let rows = self.callbacks.flush();
-        self.journal.events(rows);
+        self.commit_buffer.events(rows);
         self.save().await
     }
 
-    /// What checkpoints inside of the one with this id have in common with it.
+    /// Returns the metadata that checkpoints nested in this one share with it.
     fn outer_meta(&self, checkpoint_id: CheckpointId) -> CheckpointMeta {
         self.meta(checkpoint_id, CheckpointSource::Loop, Vec::new(), None)
     }
 }
 
-/// What becomes of a kept state.
-enum Reached {
-    Nothing,
-    /// The same checkpoint, at which something else is due now.
+/// Change of a nested agent's state.
+enum NestedChange {
+    Unchanged,
+    /// Same checkpoint with other pending tasks.
     Same(NestedState),
-    /// A checkpoint that follows.
+    /// A new checkpoint.
     Next(NestedState),
 }
 
-/// The step that an agent inside of calls has made, and the calls' namespaces from outside in.
-fn step_in(mut event: &AgentEvent) -> Option<(Vec<&str>, &StepEvent)> {
+/// Returns the step of a nested agent, and the namespaces of the calls from the outermost to the
+/// innermost.
+fn nested_step(mut event: &AgentEvent) -> Option<(Vec<&str>, &StepEvent)> {
     let mut path = Vec::new();
     loop {
         match event {
@@ -122,24 +127,30 @@ fn step_in(mut event: &AgentEvent) -> Option<(Vec<&str>, &StepEvent)> {
     }
 }
 
-/// The task that makes the innermost call of a path, and the place of the agent inside of it.
+/// Finds the task that makes the innermost call of a path, and the checkpoint path of the agent
+/// inside of it.
 fn task_at<'a>(
     next: &'a mut [PendingTask],
     path: &[&str],
     at: &CheckpointId,
-    place: &CheckpointPlace,
-) -> Option<(&'a mut PendingTask, CheckpointPlace)> {
+    checkpoint_path: &CheckpointPath,
+) -> Option<(&'a mut PendingTask, CheckpointPath)> {
     let (first, rest) = path.split_first()?;
     let task = next.iter_mut().find(|task| task.namespace() == *first)?;
-    let place = place.inside(at, first);
+    let checkpoint_path = checkpoint_path.inside(at, first);
     if rest.is_empty() {
-        return Some((task, place));
+        return Some((task, checkpoint_path));
     }
-    let held = Arc::make_mut(task.nested.as_mut()?);
-    task_at(&mut held.next, rest, &held.checkpoint_id, &place)
+    let current = Arc::make_mut(task.nested.as_mut()?);
+    task_at(
+        &mut current.next,
+        rest,
+        &current.checkpoint_id,
+        &checkpoint_path,
+    )
 }
 
-/// Where every agent begins: nothing is there yet, and the input is due.
+/// Returns the initial state of an agent: empty, with the input pending.
 fn before_input(ids: &dyn IdSource, clock: &dyn Clock) -> NestedState {
     NestedState {
         checkpoint_id: ids.checkpoint_id(),
@@ -153,28 +164,34 @@ fn before_input(ids: &dyn IdSource, clock: &dyn Clock) -> NestedState {
     }
 }
 
-/// What a step makes of the state before it. As with the run's own checkpoints, the input has one, and then each step that is
-/// worth it; what becomes of tasks that were due belongs to the one at which they were.
-fn after(held: &NestedState, step: &StepEvent, ids: &dyn IdSource, clock: &dyn Clock) -> Reached {
-    let with_input = held.source == CheckpointSource::Input;
+/// Returns the change that a step makes. As in the run itself, the input has its own checkpoint,
+/// and each later step has one if the agent requests it. Progress of pending tasks is stored in the
+/// checkpoint at which they became pending.
+fn after(
+    current: &NestedState,
+    step: &StepEvent,
+    ids: &dyn IdSource,
+    clock: &dyn Clock,
+) -> NestedChange {
+    let with_input = current.source == CheckpointSource::Input;
     if !step.checkpoint && !with_input {
-        return Reached::Nothing;
+        return NestedChange::Unchanged;
     }
     let mut next = step.next.clone();
-    PendingTask::carry_over(&mut next, &held.next);
+    PendingTask::carry_over(&mut next, &current.next);
     let machine = Some(step.machine.clone());
-    if !with_input && held.state == step.state {
-        return Reached::Same(NestedState {
+    if !with_input && current.state == step.state {
+        return NestedChange::Same(NestedState {
             next,
             machine,
-            ..held.clone()
+            ..current.clone()
         });
     }
-    Reached::Next(NestedState {
+    NestedChange::Next(NestedState {
         checkpoint_id: ids.checkpoint_id(),
-        parent_id: Some(held.checkpoint_id.clone()),
+        parent_id: Some(current.checkpoint_id.clone()),
         source: CheckpointSource::Loop,
-        step: held.step + 1,
+        step: current.step + 1,
         next,
         machine,
         state: step.state.clone(),

@@ -1,13 +1,15 @@
-//! Collects the answer that is being streamed, so that a cancel does not lose what viewers have read.
+//! Collects the answer that is being streamed, so that a cancel does not lose the text that
+//! subscribers have received.
 
 use crate::messages::{Message, MessageAccumulator, MessageChunk};
 
-/// The message under way, if one is.
+/// Message in progress.
 #[derive(Debug, Default)]
 pub(super) struct PartialAnswer(Option<MessageAccumulator>);
 
 impl PartialAnswer {
-    /// Takes a fragment. The closing one leaves the whole in place until a step has it in its state.
+    /// Adds a fragment. After the last one, the message is retained until a step has it in its
+    /// state.
     pub(super) fn push(&mut self, chunk: &MessageChunk) {
         if self
             .0
@@ -21,12 +23,12 @@ impl PartialAnswer {
         }
     }
 
-    /// The message has reached the state, or is not wanted.
+    /// Discards the message, because the state has it or it is not needed.
     pub(super) fn clear(&mut self) {
         self.0 = None;
     }
 
-    /// What is left to keep of a message that never reached the state.
+    /// Takes a message that did not reach the state.
     pub(super) fn take(&mut self) -> Option<Message> {
         self.0.take().and_then(MessageAccumulator::finish_partial)
     }

@@ -1,4 +1,4 @@
-//! The second hop: the thread's state with the input in it, and an agent that has begun.
+//! Second phase of an execution: loads the state, applies the input and starts the agent.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use futures_util::FutureExt;
 
 use serde_json::Value;
 
-use super::super::spec::{RunCommand, RunInput};
-use super::end::StreamEnd;
+use super::stream_end::StreamEnd;
 use super::{Execution, Progress};
 use crate::runtime::agent::{
     AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, RunContext, StopKind,
@@ -16,32 +15,38 @@ use crate::runtime::checkpoint::{
     CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot,
 };
 use crate::runtime::compute::{Size, heavy_poll};
+use crate::runtime::runs::spec::{RunInput, ThreadCommand};
 use crate::state::{StateUpdate, ThreadState};
 
-/// What is due where only the input is missing.
+/// Name of the pending task of a checkpoint that precedes the input.
 pub(super) const START: &str = "__start__";
-/// How many checkpoints are looked through for the one that follows another.
-pub(super) const MOST_SUCCESSORS: usize = 1_000;
+/// Maximum number of checkpoints that are searched for a successor.
+pub(super) const MAX_SUCCESSORS: usize = 1_000;
 
 impl Execution {
-    /// Loads the state, reduces the input into it, shows that, and starts the agent. The input is saved with the agent's first
-    /// word, which tells what is due.
+    /// Loads the state, reduces the input into it, publishes the result, and starts the agent. The
+    /// input is saved with the first event of the agent that lists the pending tasks.
     #[tracing::instrument(name = "prepare", skip_all)]
     pub(super) async fn prepare(&mut self) -> Result<AgentStream, StreamEnd> {
-        let again = self.record.attempt > 1;
-        let taken_up = if again { self.take_up().await? } else { None };
-        let goes_on = taken_up.is_some();
-        if again {
+        let is_retry = self.record.attempt > 1;
+        let restored = if is_retry {
+            self.restore_progress().await?
+        } else {
+            None
+        };
+        let resumed = restored.is_some();
+        if is_retry {
             let from = self.progress.parent.clone();
-            self.announce_going_on(from.as_ref()).await?;
+            self.announce_resumed(from.as_ref()).await?;
         }
-        let (machine, start) = match taken_up {
-            Some(taken_up) => taken_up,
-            None => (self.load().await?, self.take_what_is_new().await?),
+        let (machine, start) = match restored {
+            Some(restored) => restored,
+            None => (self.load().await?, self.apply_request().await?),
         };
         heavy_poll(Size::messages(self.progress.state.messages())).await;
-        if again {
-            // What viewers saw of the former attempt since its last checkpoint is not so any more.
+        if is_retry {
+            // Events of the earlier attempt after its last checkpoint are no longer valid, so
+            // subscribers receive a snapshot.
             self.encoder
                 .snapshot(&self.progress.state, &mut self.frames);
         } else {
@@ -53,8 +58,8 @@ impl Execution {
             self.complete_input();
         }
         let (sink, events) = EventSink::channel();
-        let ended = if goes_on {
-            self.reached_its_end()
+        let ended = if resumed {
+            self.recorded_outcome()
         } else {
             None
         };
@@ -65,7 +70,7 @@ impl Execution {
             && self.progress.next.is_empty()
             && !self.progress.state.messages().is_empty()
         {
-            // The thread is done: there is nothing to go on with, and asking the agent might begin anew.
+            // No task is pending. Starting the agent could repeat its work.
             let done = async {
                 Ok(AgentOutcome {
                     kind: StopKind::Completed,
@@ -74,8 +79,8 @@ impl Execution {
             };
             return Ok(AgentStream::new(events, done.boxed()));
         }
-        // The first checkpoint with the input in it is a step of its own.
-        let step = self.progress.step + i64::from(self.progress.input_unsaved);
+        // The first checkpoint with the input is a step of its own.
+        let step = self.progress.step + i64::from(self.progress.has_unsaved_input);
         let input = AgentInput {
             state: ThreadState::clone(&self.progress.state),
             start,
@@ -86,9 +91,9 @@ impl Execution {
         Ok(self.plan.agent.stream(input, self.context(sink), events))
     }
 
-    /// Reduces what the request brings, and gives how the agent begins.
-    async fn take_what_is_new(&mut self) -> Result<AgentStart, StreamEnd> {
-        if let RunInput::Update(update) | RunInput::Command(RunCommand { update, .. }) =
+    /// Applies the input of the request, and returns how the agent starts.
+    async fn apply_request(&mut self) -> Result<AgentStart, StreamEnd> {
+        if let RunInput::Update(update) | RunInput::Command(ThreadCommand { update, .. }) =
             &self.plan.input
         {
             heavy_poll(Size::messages(&update.messages)).await;
@@ -99,17 +104,17 @@ impl Execution {
         );
         Ok(match self.plan.input.clone() {
             RunInput::Update(update) => {
-                self.take_input(update).await?;
+                self.apply_input(update).await?;
                 AgentStart::Fresh
             }
             RunInput::Resume(answers) => AgentStart::Resume(answers),
             RunInput::Continue => AgentStart::Continue,
-            RunInput::Command(RunCommand {
+            RunInput::Command(ThreadCommand {
                 resume,
                 update,
                 goto,
             }) => {
-                self.take_update(update)?;
+                self.apply_update(update)?;
                 match (resume, goto) {
                     (resume, visits) if !visits.is_empty() => AgentStart::Goto { resume, visits },
                     (Some(answers), _) => AgentStart::Resume(answers),
@@ -119,34 +124,34 @@ impl Execution {
         })
     }
 
-    /// The checkpoint the run starts from, and where its machine stood.
+    /// Loads the checkpoint that the run starts from, and returns the state of the agent's machine.
     async fn load(&mut self) -> Result<Option<Value>, StreamEnd> {
-        let wanted = self
+        let requested = self
             .plan
             .checkpoint
             .as_ref()
             .map(|checkpoint| &checkpoint.checkpoint_id);
-        let found = self
-            .read(|| self.parts.checkpointer.get(&self.plan.thread_id, wanted))
+        let loaded = self
+            .read(|| self.ports.checkpointer.get(&self.plan.thread_id, requested))
             .await?;
-        let found = match found {
+        let loaded = match loaded {
             Some(snapshot)
                 if awaits_input(&snapshot) && !matches!(self.plan.input, RunInput::Update(_)) =>
             {
                 self.with_input(snapshot).await?
             }
-            found => found,
+            loaded => loaded,
         };
-        let Some(snapshot) = found else {
-            if let Some(gone) = wanted {
-                // It was there when the run was asked for; nothing may begin from an empty state in its stead.
-                let message = format!(
-                    "checkpoint {gone}, which this run was to begin at, was removed before it began"
-                );
+        let Some(snapshot) = loaded else {
+            if let Some(missing) = requested {
+                // The checkpoint existed at admission. The run must not start from an empty state
+                // instead.
+                let message =
+                    format!("checkpoint {missing} was deleted before the run could start from it");
                 return Err(StreamEnd::failed("CheckpointNotFoundError", message));
             }
             let log_tail = self
-                .read(|| self.parts.checkpointer.log_tail(&self.plan.thread_id))
+                .read(|| self.ports.checkpointer.log_tail(&self.plan.thread_id))
                 .await?;
             self.progress = Progress {
                 step: -2,
@@ -155,9 +160,10 @@ impl Execution {
             };
             return Ok(None);
         };
-        self.heed_newest(wanted.is_some(), &snapshot.meta).await?;
+        self.observe_newest(requested.is_some(), &snapshot.meta)
+            .await?;
         let state = Arc::new(snapshot.state);
-        let found =
+        let base_checkpoint =
             (!matches!(self.plan.input, RunInput::Update(_))).then(|| snapshot.meta.clone());
         self.progress = Progress {
             before: state.clone(),
@@ -165,24 +171,29 @@ impl Execution {
             log_tail: snapshot.log_tail,
             parent: Some(snapshot.meta.checkpoint_id),
             step: snapshot.meta.step,
-            due_before: !snapshot.meta.next.is_empty(),
-            next: if wanted.is_some() {
-                without_ended(snapshot.meta.next)
+            pending_before: !snapshot.meta.next.is_empty(),
+            next: if requested.is_some() {
+                reset_ended_agents(snapshot.meta.next)
             } else {
                 snapshot.meta.next
             },
             machine: snapshot.meta.machine.clone(),
             dirty: false,
-            input_unsaved: false,
+            has_unsaved_input: false,
             own_checkpoint: None,
-            found,
+            base_checkpoint,
         };
         Ok(snapshot.meta.machine)
     }
 
-    /// The next checkpoint is to be the thread's newest, whatever clock made the last one.
-    async fn heed_newest(&self, is_fork: bool, found: &CheckpointMeta) -> Result<(), StreamEnd> {
-        self.parts.ids.heed(&found.checkpoint_id);
+    /// Ensures that the next checkpoint id is greater than all ids of the thread, even if another
+    /// clock generated them.
+    async fn observe_newest(
+        &self,
+        is_fork: bool,
+        loaded: &CheckpointMeta,
+    ) -> Result<(), StreamEnd> {
+        self.ports.ids.heed(&loaded.checkpoint_id);
         if is_fork {
             let newest = HistoryQuery {
                 limit: 1,
@@ -190,27 +201,27 @@ impl Execution {
             };
             let newest = self
                 .read(|| {
-                    self.parts
+                    self.ports
                         .checkpointer
                         .list_meta(&self.plan.thread_id, &newest)
                 })
                 .await?;
             newest
                 .iter()
-                .for_each(|meta| self.parts.ids.heed(&meta.checkpoint_id));
+                .for_each(|meta| self.ports.ids.heed(&meta.checkpoint_id));
         }
         Ok(())
     }
 
-    /// A checkpoint from before an input goes on with that input, which its successor holds.
+    /// Returns the successor of a checkpoint that precedes an input: the successor has the input.
     async fn with_input(&self, before: Snapshot) -> Result<Option<Snapshot>, StreamEnd> {
         let query = HistoryQuery {
-            limit: MOST_SUCCESSORS,
+            limit: MAX_SUCCESSORS,
             ..HistoryQuery::default()
         };
         let metas = self
             .read(|| {
-                self.parts
+                self.ports
                     .checkpointer
                     .list_meta(&self.plan.thread_id, &query)
             })
@@ -220,7 +231,7 @@ impl Execution {
         match metas.iter().rfind(follows) {
             Some(meta) => {
                 self.read(|| {
-                    self.parts
+                    self.ports
                         .checkpointer
                         .get(&self.plan.thread_id, Some(&meta.checkpoint_id))
                 })
@@ -230,31 +241,31 @@ impl Execution {
         }
     }
 
-    /// Reduces the input; whatever was due before is dropped. The state before it becomes a checkpoint, so that a fork can
-    /// begin there.
-    async fn take_input(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
+    /// Reduces the input and discards pending tasks. The previous state is written as a checkpoint
+    /// from which a fork can start.
+    async fn apply_input(&mut self, update: StateUpdate) -> Result<(), StreamEnd> {
         let before = self.progress.state.clone();
-        self.take_update(update)?;
+        self.apply_update(update)?;
         let after = std::mem::replace(&mut self.progress.state, before);
-        let id = self.parts.ids.random().to_string();
+        let id = self.ports.ids.random().to_string();
         self.progress.next = vec![PendingTask::new(id, START)];
         self.progress.machine = None;
         self.checkpoint(CheckpointSource::Input).await?;
         self.progress.state = after;
         self.progress.next.clear();
         self.progress.dirty = true;
-        self.progress.input_unsaved = true;
+        self.progress.has_unsaved_input = true;
         Ok(())
     }
 
-    /// Reduces changes that a client sends with a run.
-    pub(super) fn take_update(&mut self, mut update: StateUpdate) -> Result<(), StreamEnd> {
+    /// Reduces an update that the client sent with the run.
+    pub(super) fn apply_update(&mut self, mut update: StateUpdate) -> Result<(), StreamEnd> {
         if update.is_empty() {
             return Ok(());
         }
         for message in &mut update.messages {
             if message.id.is_none() {
-                *message = message.with(|body| body.id = Some(self.parts.ids.message_id()));
+                *message = message.with(|body| body.id = Some(self.ports.ids.message_id()));
             }
         }
         let ids: Vec<String> = update
@@ -266,7 +277,7 @@ impl Execution {
             .apply_within(
                 update,
                 self.plan.limits.max_thread_messages,
-                &*self.parts.ids,
+                &*self.ports.ids,
             )
             .map_err(|error| StreamEnd::failed("InvalidUpdateError", error.to_string()))?;
         self.progress.dirty = true;
@@ -274,7 +285,8 @@ impl Execution {
         Ok(())
     }
 
-    /// Lets the agent complete the newest user message while no checkpoint has it: the log then holds it once.
+    /// Replaces the newest human message with the version that the agent completed, before the
+    /// first checkpoint, so that the log has the message only once.
     fn complete_input(&mut self) {
         let Some(last) = self
             .progress
@@ -287,7 +299,7 @@ impl Execution {
         };
         let facts = InputFacts {
             run_id: self.plan.run_id.clone(),
-            now: self.parts.clock.now(),
+            now: self.ports.clock.now(),
         };
         if let Some(message) = self.plan.agent.complete_input(last, &facts) {
             Arc::make_mut(&mut self.progress.state).replace_last(message);
@@ -305,17 +317,18 @@ impl Execution {
             recursion_limit: self.plan.recursion_limit,
             interrupt_before: self.plan.interrupt_before.clone(),
             interrupt_after: self.plan.interrupt_after.clone(),
-            clock: self.parts.clock.clone(),
-            ids: self.parts.ids.clone(),
+            clock: self.ports.clock.clone(),
+            ids: self.ports.ids.clone(),
             sink,
             calls: self.calls.clone(),
-            token: self.live.token.child_token(),
+            token: self.active.token.child_token(),
         }
     }
 }
 
-/// A run that goes on from a checkpoint it names repeats what was done there, so agents that have ended begin anew.
-fn without_ended(mut next: Vec<PendingTask>) -> Vec<PendingTask> {
+/// Resets nested agents that have ended: a run from an explicit checkpoint repeats its pending
+/// calls.
+fn reset_ended_agents(mut next: Vec<PendingTask>) -> Vec<PendingTask> {
     for task in &mut next {
         task.nested.take_if(|nested| nested.next.is_empty());
     }

@@ -1,21 +1,23 @@
-//! Reading the thread of a run: what was accepted does not fail because the store was away for a moment.
+//! Reads of the thread, with retries during a store outage.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::store::StoreError;
 use super::Execution;
-use super::end::StreamEnd;
+use super::stream_end::StreamEnd;
 use crate::runtime::checkpoint::CheckpointError;
+use crate::runtime::runs::store::StoreError;
 
-/// The wait before a read that failed is tried again.
+/// Pause between retries.
 const RETRY: Duration = Duration::from_millis(500);
-/// How long the store may be away before the run is given back. Less than all of its preparation may take.
-const READ_PATIENCE: Duration = Duration::from_secs(45);
+/// Maximum duration of an outage before the run is released. Must be shorter than the timeout of
+/// the prepare phase.
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 impl Execution {
-    /// Reads, again and again while the store fails and nobody has the run stop. Who asks bounds the time.
+    /// Reads, with retries while the store fails and the run is not stopped. The caller limits the
+    /// total time.
     pub(super) async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, StreamEnd>
     where
         F: Future<Output = Result<T, CheckpointError>>,
@@ -24,15 +26,15 @@ impl Execution {
         loop {
             match read().await {
                 Err(CheckpointError::Store(StoreError::Unavailable(_)))
-                    if began.elapsed() >= READ_PATIENCE =>
+                    if began.elapsed() >= READ_TIMEOUT =>
                 {
-                    return Err(StreamEnd::Away);
+                    return Err(StreamEnd::StoreUnavailable);
                 }
                 Err(CheckpointError::Store(error)) => {
-                    tracing::warn!(%error, "the thread of the run cannot be read yet")
+                    tracing::warn!(%error, "cannot read the thread of the run yet")
                 }
-                found => {
-                    return found.map_err(|error| {
+                result => {
+                    return result.map_err(|error| {
                         StreamEnd::failed(
                             "StorageError",
                             format!("the thread cannot be read: {error}"),
@@ -41,13 +43,13 @@ impl Execution {
                 }
             }
             if self
-                .live
+                .active
                 .token
                 .run_until_cancelled(tokio::time::sleep(RETRY))
                 .await
                 .is_none()
             {
-                return Err(self.live.stop_reason().into());
+                return Err(self.active.stop_reason().into());
             }
         }
     }

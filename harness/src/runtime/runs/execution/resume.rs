@@ -1,41 +1,42 @@
-//! The second hop of a later attempt: the run goes on where the one before it stood.
+//! Second phase of a later attempt: restores the progress of the previous attempt.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::recovery::{is_memory_journaled, journaled_question};
-use super::super::spec::RunInput;
-use super::end::StreamEnd;
-use super::prepare::{MOST_SUCCESSORS, awaits_input};
+use super::prepare::{MAX_SUCCESSORS, awaits_input};
+use super::stream_end::StreamEnd;
 use super::{Execution, Progress};
 use crate::runtime::agent::{AgentOutcome, AgentStart, StopKind};
 use crate::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
+use crate::runtime::runs::lost_input::{is_memory_journaled, journaled_human_input};
+use crate::runtime::runs::spec::RunInput;
 use crate::state::ThreadState;
 
 impl Execution {
-    /// Takes up what the run has saved, and gives where its machine stood and how the agent goes on. `None` when it had saved
-    /// nothing: it begins as if for the first time.
-    pub(super) async fn take_up(
+    /// Restores the saved progress. Returns the state of the agent's machine and how the agent
+    /// starts. `None` if no progress was saved: the run starts from its input.
+    pub(super) async fn restore_progress(
         &mut self,
     ) -> Result<Option<(Option<Value>, AgentStart)>, StreamEnd> {
-        self.take_up_memory().await?;
+        self.restore_memory_flag().await?;
         let newest = self
-            .read(|| self.parts.checkpointer.get(&self.plan.thread_id, None))
+            .read(|| self.ports.checkpointer.get(&self.plan.thread_id, None))
             .await?;
         let Some(reached) = newest.filter(|newest| self.is_own(&newest.meta)) else {
             return Ok(None);
         };
-        self.parts.ids.heed(&reached.meta.checkpoint_id);
-        let before = self.found_by_the_first_attempt().await?;
-        self.take_up_human(&reached.state, before.as_ref()).await?;
-        let input_is_due = reached.meta.source == CheckpointSource::Input && awaits_input(&reached);
+        self.ports.ids.heed(&reached.meta.checkpoint_id);
+        let before = self.snapshot_before_run().await?;
+        self.restore_human(&reached.state, before.as_ref()).await?;
+        let is_input_pending =
+            reached.meta.source == CheckpointSource::Input && awaits_input(&reached);
         self.progress = Progress {
             before: before.as_ref().map_or_else(Arc::default, |before| {
                 Arc::new(ThreadState::clone(&before.state))
             }),
-            due_before: before.is_some_and(|before| !before.meta.next.is_empty()),
+            pending_before: before.is_some_and(|before| !before.meta.next.is_empty()),
             state: Arc::new(reached.state),
             log_tail: reached.log_tail,
             parent: Some(reached.meta.checkpoint_id.clone()),
@@ -46,30 +47,30 @@ impl Execution {
             ..Progress::default()
         };
         match self.plan.input.clone() {
-            RunInput::Update(update) if input_is_due => {
+            RunInput::Update(update) if is_input_pending => {
                 (self.progress.next, self.progress.machine) = (Vec::new(), None);
-                self.take_update(update)?;
+                self.apply_update(update)?;
                 self.progress.dirty = true;
-                self.progress.input_unsaved = true;
+                self.progress.has_unsaved_input = true;
                 Ok(Some((None, AgentStart::Fresh)))
             }
             _ => Ok(Some((self.progress.machine.clone(), AgentStart::Continue))),
         }
     }
 
-    /// The journal says once which memory a run was shown.
-    async fn take_up_memory(&mut self) -> Result<(), StreamEnd> {
+    /// The journal records the memory context of a run only once.
+    async fn restore_memory_flag(&mut self) -> Result<(), StreamEnd> {
         let journaled = || async {
-            Ok(is_memory_journaled(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?)
+            Ok(is_memory_journaled(&self.plan.thread_id, &self.plan.run_id, &self.ports).await?)
         };
         if self.read(journaled).await? {
-            self.callbacks.events.memory_is_written();
+            self.callbacks.events.set_memory_written();
         }
         Ok(())
     }
 
-    /// The question that the run was made with joins the journal if it has not yet.
-    async fn take_up_human(
+    /// Journals the human message of the run unless the journal has it.
+    async fn restore_human(
         &mut self,
         reached: &ThreadState,
         before: Option<&Snapshot>,
@@ -87,23 +88,23 @@ impl Execution {
         let new: Vec<String> = new.cloned().collect();
         self.callbacks.events.human(reached, &new);
         let journaled = || async {
-            Ok(journaled_question(&self.plan.thread_id, &self.plan.run_id, &self.parts).await?)
+            Ok(journaled_human_input(&self.plan.thread_id, &self.plan.run_id, &self.ports).await?)
         };
         if self.read(journaled).await?.is_some() {
-            self.callbacks.events.human_is_written();
+            self.callbacks.events.set_human_written();
         }
         Ok(())
     }
 
-    /// The outcome of a run that had come to its end already, and only could not say so.
-    pub(super) fn reached_its_end(&self) -> Option<AgentOutcome> {
+    /// Returns the outcome of a run that had stopped already, but whose end was not stored.
+    pub(super) fn recorded_outcome(&self) -> Option<AgentOutcome> {
         let next = &self.progress.next;
-        let questions: Vec<Value> = next
+        let interrupts: Vec<Value> = next
             .iter()
             .flat_map(|task| task.interrupts.clone())
             .collect();
-        let kind = if !questions.is_empty() {
-            StopKind::Question(questions)
+        let kind = if !interrupts.is_empty() {
+            StopKind::Question(interrupts)
         } else if next
             .iter()
             .any(|task| self.plan.interrupt_before.selects(&task.name))
@@ -118,15 +119,15 @@ impl Execution {
         })
     }
 
-    /// What the thread was before the run: a rollback returns to it.
-    async fn found_by_the_first_attempt(&self) -> Result<Option<Snapshot>, StreamEnd> {
+    /// Returns the thread before the run, for a rollback.
+    async fn snapshot_before_run(&self) -> Result<Option<Snapshot>, StreamEnd> {
         let query = HistoryQuery {
-            limit: MOST_SUCCESSORS,
+            limit: MAX_SUCCESSORS,
             ..HistoryQuery::default()
         };
         let metas = self
             .read(|| {
-                self.parts
+                self.ports
                     .checkpointer
                     .list_meta(&self.plan.thread_id, &query)
             })
@@ -135,7 +136,7 @@ impl Execution {
         match first.and_then(|first| first.parent_id.as_ref()) {
             Some(parent) => {
                 self.read(|| {
-                    self.parts
+                    self.ports
                         .checkpointer
                         .get(&self.plan.thread_id, Some(parent))
                 })

@@ -1,32 +1,32 @@
-//! The first hop of an execution: the run is running, and its viewers know.
+//! First phase of an execution: marks the run as running and opens its stream.
 
 use std::sync::Arc;
 
-use super::super::callbacks::{Callbacks, RunEventCallback};
-use super::super::live::LiveRun;
-use super::super::observer::LifecycleKind;
-use super::super::parts::RuntimeParts;
-use super::super::plan::ExecutionPlan;
-use super::super::record::RunRecord;
-use super::super::status::RunStatus;
-use super::end::StreamEnd;
-use super::journal::Journal;
+use super::commit_buffer::CommitBuffer;
 use super::partial::PartialAnswer;
+use super::stream_end::StreamEnd;
 use super::{Execution, Progress};
 use crate::ids::CheckpointId;
 use crate::runtime::agent::CallLog;
+use crate::runtime::encoding::{ModeEncoder, RunFacts, StreamOptions, metadata_frame};
 use crate::runtime::fail_points;
-use crate::runtime::serialization::{ModeEncoder, RunFacts, Wanted, metadata_frame};
+use crate::runtime::runs::active_run::ActiveRun;
+use crate::runtime::runs::callbacks::{Callbacks, RunEventCallback};
+use crate::runtime::runs::observer::LifecycleKind;
+use crate::runtime::runs::plan::ExecutionPlan;
+use crate::runtime::runs::ports::RuntimePorts;
+use crate::runtime::runs::record::RunRecord;
+use crate::runtime::runs::status::RunStatus;
 use crate::runtime::stream_bridge::StreamKey;
 
 impl Execution {
-    /// Announces a first attempt, marks the run as running, tells the observer.
+    /// Opens the stream of a first attempt, marks the run as running, and notifies the observer.
     #[tracing::instrument(name = "start", skip_all)]
     pub(super) async fn start(
         plan: ExecutionPlan,
         record: RunRecord,
-        parts: RuntimeParts,
-        live: Arc<LiveRun>,
+        ports: RuntimePorts,
+        active: Arc<ActiveRun>,
     ) -> Self {
         let key = StreamKey {
             run_id: record.run_id.clone(),
@@ -36,18 +36,18 @@ impl Execution {
             record.thread_id.clone(),
             record.run_id.clone(),
             record.user_id.clone(),
-            parts.clock.clone(),
+            ports.clock.clone(),
             plan.limits.max_trace_chars,
         );
-        let former = (record.attempt > 1).then(|| parts.ledger.clone());
-        let (calls, lines) = CallLog::of(record.run_id.clone(), former);
+        let former = (record.attempt > 1).then(|| ports.ledger.clone());
+        let (calls, call_entries) = CallLog::of(record.run_id.clone(), former);
         let mut execution = Self {
             key,
             calls,
-            lines,
-            journal: Journal::new(&record, parts.clone()),
+            call_entries,
+            commit_buffer: CommitBuffer::new(&record, ports.clone()),
             callbacks: Callbacks::new(events, record.completion.clone()),
-            encoder: encoder(&plan, &record, &parts),
+            encoder: encoder(&plan, &record, &ports),
             frames: vec![metadata_frame(
                 &record.run_id,
                 &record.thread_id,
@@ -55,35 +55,35 @@ impl Execution {
                 None,
             )],
             partial: PartialAnswer::default(),
-            held: None,
+            deferred_checkpoint: None,
             progress: Progress::default(),
             plan,
             record,
-            parts,
-            live,
+            ports,
+            active,
         };
-        // A later one says first where it goes on.
+        // A later attempt opens its stream once its checkpoint is known.
         if execution.record.attempt == 1 && execution.announce().await.is_err() {
-            tracing::warn!("a newer attempt owns the stream already");
+            tracing::warn!("a newer attempt owns the stream");
         }
-        execution.live.set_status(RunStatus::Running);
-        execution.journal.advance(RunStatus::Running);
+        execution.active.set_status(RunStatus::Running);
+        execution.commit_buffer.advance(RunStatus::Running);
         let assistant = execution.plan.assistant.clone();
         execution.callbacks.events.run_started(&assistant);
-        execution.tell(LifecycleKind::RunStarted).await;
+        execution.notify(LifecycleKind::RunStarted).await;
         execution
     }
 
-    /// Opens the attempt's stream with `metadata`.
+    /// Opens the stream of the attempt with a `metadata` event.
     async fn announce(&mut self) -> Result<(), StreamEnd> {
         let published = self.publish_frames().await;
         fail_points::pass("run.announced");
-        self.live.opened.cancel();
+        self.active.opened.cancel();
         published
     }
 
-    /// The same for a later attempt, which goes on from this checkpoint.
-    pub(super) async fn announce_going_on(
+    /// Opens the stream of a later attempt that resumes from this checkpoint.
+    pub(super) async fn announce_resumed(
         &mut self,
         from: Option<&CheckpointId>,
     ) -> Result<(), StreamEnd> {
@@ -97,14 +97,14 @@ impl Execution {
     }
 }
 
-fn encoder(plan: &ExecutionPlan, record: &RunRecord, parts: &RuntimeParts) -> ModeEncoder {
-    let wanted = Wanted {
+fn encoder(plan: &ExecutionPlan, record: &RunRecord, ports: &RuntimePorts) -> ModeEncoder {
+    let options = StreamOptions {
         modes: plan.modes,
         subgraphs: plan.subgraphs,
         echo_input: plan.echo_input,
         describe_messages: plan.describe_messages,
     };
-    ModeEncoder::new(wanted, parts.clock.clone(), || RunFacts {
+    ModeEncoder::new(options, ports.clock.clone(), || RunFacts {
         run_id: record.run_id.clone(),
         thread_id: record.thread_id.clone(),
         attempt: record.attempt,

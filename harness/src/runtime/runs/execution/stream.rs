@@ -1,86 +1,89 @@
-//! The third hop: the agent works, its events become frames, checkpoints and journal rows.
+//! Third phase of an execution: turns the agent's events into frames, checkpoints and journal rows.
 
 use std::pin::pin;
 
 use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::spec::Durability;
 use super::Execution;
-use super::end::StreamEnd;
+use super::stream_end::StreamEnd;
 use crate::ids::CheckpointId;
 use crate::runtime::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
 use crate::runtime::checkpoint::{
-    CheckpointMeta, CheckpointPlace, CheckpointSource, CheckpointWrite, PendingTask,
+    CheckpointMeta, CheckpointPath, CheckpointSource, CheckpointWrite, PendingTask,
 };
 use crate::runtime::compute::{Size, heavy_poll};
-use crate::runtime::serialization::CheckpointView;
+use crate::runtime::encoding::CheckpointView;
+use crate::runtime::runs::spec::Durability;
 
-/// What a run that lived too long is told.
-const OVER_TIME: &str = "the run reached its time limit";
+/// Error text of a run that exceeds its wall clock limit.
+const WALL_CLOCK_EXCEEDED: &str = "the run reached its time limit";
 
-/// Whether an agent has a reason to say nothing.
+/// Reasons why an agent may emit no events.
 #[derive(Debug, Default)]
-struct Silence {
-    waits_for_a_person: bool,
-    /// Tools at work. Each has a time limit of its own; one that takes its time is not a hung agent.
+struct IdleState {
+    awaits_human: bool,
+    /// Number of running tools. Tools have time limits of their own, so a slow tool is not a hung
+    /// agent.
     tools: usize,
 }
 
-impl Silence {
-    fn hear(&mut self, event: &AgentEvent) {
-        self.waits_for_a_person = matches!(event, AgentEvent::AwaitingInput);
+impl IdleState {
+    fn on_event(&mut self, event: &AgentEvent) {
+        self.awaits_human = matches!(event, AgentEvent::AwaitingInput);
         match event {
             AgentEvent::ToolStart { .. } => self.tools += 1,
             AgentEvent::ToolEnd(_) => self.tools = self.tools.saturating_sub(1),
-            // What a step has left behind is at work no more: a tool that asks a person ends without a word.
+            // No tool runs after a step. A tool that raises an interrupt ends without an end event.
             AgentEvent::Step(_) => self.tools = 0,
             _ => {}
         }
     }
 
     fn is_allowed(&self) -> bool {
-        self.waits_for_a_person || self.tools > 0
+        self.awaits_human || self.tools > 0
     }
 }
 
 impl Execution {
-    /// Streams until the agent is done, fails, is cancelled, or runs out of time. Dropping the agent's stream stops it.
+    /// Streams until the agent ends, fails, is cancelled, or times out. Dropping the agent's stream
+    /// stops the agent.
     #[tracing::instrument(name = "stream", skip_all)]
     pub(super) async fn stream(&mut self, mut events: AgentStream) -> StreamEnd {
-        let token = self.live.token.clone();
+        let token = self.active.token.clone();
         let limits = self.plan.limits;
         let wall = Instant::now() + limits.wall_clock;
         let mut last_event = Instant::now();
-        // Re-armed only when it fires, so that an event does not cost a timer.
+        // The timer is re-armed only when it fires, because a reset per event is expensive.
         let mut watchdog = pin!(sleep_until(wall.min(last_event + limits.idle)));
-        let mut silence = Silence::default();
+        let mut silence = IdleState::default();
         loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => return self.live.stop_reason().into(),
+                () = token.cancelled() => return self.active.stop_reason().into(),
                 event = events.next() => {
                     last_event = Instant::now();
                     if last_event >= wall {
-                        return StreamEnd::TimedOut(OVER_TIME);
+                        return StreamEnd::TimedOut(WALL_CLOCK_EXCEEDED);
                     }
-                    self.journal.poke(last_event);
+                    self.commit_buffer.flush_if_due(last_event);
                     if let Some(Ok(event)) = &event {
-                        silence.hear(event);
+                        silence.on_event(event);
                     }
-                    if let Some(end) = self.take(event).await {
+                    if let Some(end) = self.handle_event(event).await {
                         return end;
                     }
                 }
-                // After all that was said before it: a call is written down with the step that it belongs to.
-                Some(line) = self.lines.recv() => {
-                    self.journal.call(line);
-                    while let Ok(line) = self.lines.try_recv() {
-                        self.journal.call(line);
+                // Polled after all earlier events, so that a call is recorded together with its
+                // step.
+                Some(entry) = self.call_entries.recv() => {
+                    self.commit_buffer.call(entry);
+                    while let Ok(entry) = self.call_entries.try_recv() {
+                        self.commit_buffer.call(entry);
                     }
-                    self.journal.poke(Instant::now());
+                    self.commit_buffer.flush_if_due(Instant::now());
                 }
-                written = self.journal.tick() => {
+                written = self.commit_buffer.drive() => {
                     if let Err(error) = written {
                         return error.into();
                     }
@@ -88,7 +91,7 @@ impl Execution {
                 () = &mut watchdog => {
                     let now = Instant::now();
                     if now >= wall {
-                        return StreamEnd::TimedOut(OVER_TIME);
+                        return StreamEnd::TimedOut(WALL_CLOCK_EXCEEDED);
                     }
                     let may_be_silent = silence.is_allowed();
                     if now >= last_event + limits.idle && !may_be_silent {
@@ -101,8 +104,11 @@ impl Execution {
         }
     }
 
-    /// Deals with one event; gives the end when it was the last.
-    async fn take(&mut self, event: Option<Result<AgentEvent, AgentError>>) -> Option<StreamEnd> {
+    /// Handles one event. Returns the end if it was the last one.
+    async fn handle_event(
+        &mut self,
+        event: Option<Result<AgentEvent, AgentError>>,
+    ) -> Option<StreamEnd> {
         let event = match event {
             Some(Ok(event)) => event,
             Some(Err(error)) => return Some(error.into()),
@@ -117,19 +123,19 @@ impl Execution {
             heavy_poll(Size::messages(step.state.messages())).await;
         }
         if matches!(event, AgentEvent::Nested(..)) {
-            return self.take_nested(event).await.err();
+            return self.handle_nested(event).await.err();
         }
-        self.callbacks.hear(&event);
+        self.callbacks.on_event(&event);
         self.encoder.encode(&event, &mut self.frames);
         match event {
             AgentEvent::Token(chunk, _) => self.partial.push(&chunk),
             AgentEvent::Step(step) => {
-                if let Err(end) = self.take_step(step).await {
+                if let Err(end) = self.handle_step(step).await {
                     return Some(end);
                 }
             }
             AgentEvent::AwaitingInput => {
-                self.parts
+                self.ports
                     .bridge
                     .mark_awaiting_input(&self.record.run_id)
                     .await
@@ -140,9 +146,10 @@ impl Execution {
         self.publish_frames().await.err()
     }
 
-    async fn take_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
-        // An agent that begins with a change has not said what was due before it.
-        if self.progress.input_unsaved && step.update.is_some() {
+    async fn handle_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
+        // The first event of the agent changes the state, so the pending tasks of the input were
+        // not reported.
+        if self.progress.has_unsaved_input && step.update.is_some() {
             self.checkpoint(CheckpointSource::Loop).await?;
         }
         self.progress.dirty |= step.update.is_some();
@@ -154,28 +161,28 @@ impl Execution {
         self.progress.machine = Some(step.machine);
         self.partial.clear();
         let rows = self.callbacks.flush();
-        self.journal.events(rows);
-        if step.checkpoint || self.progress.input_unsaved {
+        self.commit_buffer.events(rows);
+        if step.checkpoint || self.progress.has_unsaved_input {
             self.save().await?;
         }
-        // The process ends: here the next one can go on without doing anything twice.
-        let leaves = step.checkpoint
+        // Shutdown: from this checkpoint, the next process can resume without repeated effects.
+        let is_releasing = step.checkpoint
             && !self.progress.next.is_empty()
-            && self.parts.tasks.token().is_cancelled();
-        if leaves {
-            Err(StreamEnd::HandedOver)
+            && self.ports.tasks.token().is_cancelled();
+        if is_releasing {
+            Err(StreamEnd::Released)
         } else {
             Ok(())
         }
     }
 
-    /// Makes a checkpoint of where the thread stands, if it stands elsewhere than the last one says. What became of the tasks
-    /// that were due there belongs to that one: it is written again.
+    /// Writes a checkpoint if the thread has changed since the last one. Progress of pending tasks
+    /// is stored in the checkpoint at which they became pending, which is written again.
     pub(super) async fn save(&mut self) -> Result<(), StreamEnd> {
-        if self.progress.dirty || self.progress.input_unsaved {
+        if self.progress.dirty || self.progress.has_unsaved_input {
             return self.checkpoint(CheckpointSource::Loop).await;
         }
-        let machine = self.due_machine();
+        let machine = self.pending_machine();
         match &mut self.progress.own_checkpoint {
             Some(own) if own.next == self.progress.next && own.machine == machine => Ok(()),
             Some(own) => {
@@ -184,27 +191,28 @@ impl Execution {
                 let meta = own.clone();
                 self.write(meta, true).await
             }
-            // What an earlier run wrote is amended at the end: a rollback must find it as it was.
-            None if self.progress.found.is_some() => Ok(()),
+            // A checkpoint of an earlier run is amended only at the end: a rollback must find it
+            // unchanged.
+            None if self.progress.base_checkpoint.is_some() => Ok(()),
             None => self.checkpoint(CheckpointSource::Loop).await,
         }
     }
 
-    /// Makes a checkpoint of where the thread stands.
+    /// Writes a checkpoint of the current progress.
     pub(super) async fn checkpoint(&mut self, source: CheckpointSource) -> Result<(), StreamEnd> {
         self.progress.step += 1;
         let meta = self.meta(
-            self.parts.ids.checkpoint_id(),
+            self.ports.ids.checkpoint_id(),
             source,
             self.progress.next.clone(),
-            self.due_machine(),
+            self.pending_machine(),
         );
-        let place = CheckpointPlace::default();
+        let path = CheckpointPath::default();
         self.encoder.checkpoint(
             &CheckpointView {
                 meta: &meta,
                 state: &self.progress.state,
-                place: &place,
+                place: &path,
             },
             &mut self.frames,
         );
@@ -213,7 +221,7 @@ impl Execution {
         self.write(meta, false).await
     }
 
-    /// The facts of a checkpoint that this run writes now.
+    /// Builds the metadata of a checkpoint that this run writes now.
     pub(super) fn meta(
         &self,
         checkpoint_id: CheckpointId,
@@ -231,19 +239,19 @@ impl Execution {
             next,
             machine,
             metadata: self.plan.metadata.clone(),
-            created_at: self.parts.clock.now(),
+            created_at: self.ports.clock.now(),
         }
     }
 
-    /// Where the agent's machine stands, while anything is due.
-    fn due_machine(&self) -> Option<serde_json::Value> {
+    /// Returns the state of the agent's machine, if tasks are pending.
+    fn pending_machine(&self) -> Option<serde_json::Value> {
         self.progress
             .machine
             .clone()
             .filter(|_| !self.progress.next.is_empty())
     }
 
-    /// Plans the write of a checkpoint and hands it to the journal, or keeps it for the end.
+    /// Plans the write of a checkpoint and adds it to the commit buffer, or defers it to the end.
     async fn write(&mut self, meta: CheckpointMeta, amends: bool) -> Result<(), StreamEnd> {
         let state = std::sync::Arc::make_mut(&mut self.progress.state);
         let write = CheckpointWrite {
@@ -251,25 +259,27 @@ impl Execution {
             ..CheckpointWrite::plan(meta, state, &mut self.progress.log_tail)
         };
         self.progress.dirty = false;
-        self.progress.input_unsaved = false;
+        self.progress.has_unsaved_input = false;
         if self.plan.durability == Durability::Exit {
-            self.held = Some(match self.held.take() {
-                Some(held) => write.instead_of(held),
+            self.deferred_checkpoint = Some(match self.deferred_checkpoint.take() {
+                Some(deferred_checkpoint) => write.instead_of(deferred_checkpoint),
                 None => write,
             });
             return Ok(());
         }
-        self.journal.adds_up_to(self.callbacks.completion_data());
-        self.journal.checkpoint(write);
-        let (token, waits) = (&self.live.token, self.plan.durability == Durability::Sync);
+        self.commit_buffer
+            .set_usage(self.callbacks.completion_data());
+        self.commit_buffer.checkpoint(write);
+        let (token, waits) = (&self.active.token, self.plan.durability == Durability::Sync);
         let stored = async {
             if waits {
-                self.journal.settled().await
+                self.commit_buffer.flush().await
             } else {
-                self.journal.keeps_up().await
+                self.commit_buffer.apply_backpressure().await
             }
         };
-        // Who is told to stop waits no longer: what comes next hears of it and writes the rest, or does not.
+        // A stop request ends the wait. The next phase reads the stop reason and writes or discards
+        // the buffered data.
         Ok(token.run_until_cancelled(stored).await.unwrap_or(Ok(()))?)
     }
 }

@@ -1,4 +1,4 @@
-//! The ledger of a run's tool calls: who takes the run over reads in it which of them may be repeated.
+//! Ledger of a run's tool calls. After a takeover it determines which calls may be repeated.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -6,27 +6,28 @@ use serde_json::Value;
 use super::error::StoreError;
 use crate::ids::RunId;
 
-/// How far a call has come whose repetition matters. One that nothing is known of never began.
+/// Progress of a recorded call. A call without an entry never started.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallProgress {
-    /// It has begun, so it may have had its effect.
+    /// The call started and may have had its effect.
     Started,
-    /// It has ended, with this.
+    /// The call ended with this result.
     Done(Value),
 }
 
-/// A call's progress, as the run's owner writes it with a [`RunCommit`](super::RunCommit).
+/// Progress of one call, written by the run's owner in a [`RunCommit`](super::RunCommit).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallEntry {
-    /// The call, unique within the run and the same when it is made again.
+    /// Key of the call: unique within the run, and the same when the call is repeated.
     pub key: String,
-    /// How far it has come. The last that was written counts.
+    /// Progress of the call. A later entry replaces an earlier one.
     pub progress: CallProgress,
 }
 
-/// Reads what the owners of a run wrote down of its calls. It stays until the run is over.
+/// Reads the tool calls that the attempts of a run recorded. Entries are retained until the run
+/// ends.
 #[async_trait]
 pub trait ToolLedger: Send + Sync + std::fmt::Debug {
-    /// How far the call with this key has come.
+    /// Returns the progress of the call with this key.
     async fn progress(&self, run: &RunId, key: &str) -> Result<Option<CallProgress>, StoreError>;
 }

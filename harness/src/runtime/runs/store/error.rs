@@ -1,49 +1,49 @@
-//! What can go wrong at a store.
+//! Errors of stores.
 
-use super::requests::Known;
+use super::requests::KeyState;
 use crate::ids::{RunId, ThreadId};
 use crate::runtime::actor_context::NoActor;
 
-/// The store itself failed.
+/// Failure of the store itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The database or file system answered with an error.
+    /// The database or file system reported an error.
     #[error("the store failed: {0}")]
     Failed(String),
-    /// The store did not answer in time, or is not reachable.
+    /// The store did not respond in time, or is unreachable.
     #[error("the store is not available: {0}")]
     Unavailable(String),
-    /// No room left, or the store is read-only.
+    /// The store is full or read-only.
     #[error("the store cannot be written: {0}")]
     NotWritable(String),
-    /// An owner was required and none is bound.
+    /// An owner is required, but no actor is bound.
     #[error(transparent)]
     NoActor(#[from] NoActor),
 }
 
-/// Why a run was not admitted. Nothing was written.
+/// Reason why a run was not admitted. No data was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
     /// The thread has an active run.
     #[error("thread {thread_id} already has an active run")]
     ThreadBusy {
-        /// The thread.
+        /// Id of the thread.
         thread_id: ThreadId,
-        /// The run in its slot.
+        /// Id of the active run.
         active: RunId,
     },
-    /// Too many runs wait on the thread.
-    #[error("too many runs wait on thread {0}")]
+    /// The thread's queue is full.
+    #[error("the queue of thread {0} is full")]
     QueueFull(ThreadId),
-    /// No such thread, or somebody else's.
+    /// The thread does not exist or belongs to another user.
     #[error("thread {0} not found")]
     ThreadNotFound(ThreadId),
-    /// The request's key is known.
-    #[error("a request of this key came before")]
-    KnownRequest(Known),
-    /// The run id is taken.
+    /// The request's key was used before.
+    #[error("the idempotency key was used before")]
+    KnownRequest(KeyState),
+    /// A run with this id exists.
     #[error("run {0} already exists")]
     RunExists(RunId),
     /// The store failed.
@@ -51,19 +51,19 @@ pub enum AdmitError {
     Store(#[from] StoreError),
 }
 
-/// Why a write of a running run was refused. Nothing of it was written.
+/// Reason why a commit was rejected. No data was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// The run is already over; terminal once.
+    /// The run has already ended.
     #[error("run {0} is already over")]
     AlreadyTerminal(RunId),
     /// A newer attempt owns the run.
     #[error("attempt {attempt} of run {run_id} no longer owns it")]
     OwnershipLost {
-        /// The run.
+        /// Id of the run.
         run_id: RunId,
-        /// Who tried to write.
+        /// Attempt that tried to write.
         attempt: u32,
     },
     /// The run was deleted.

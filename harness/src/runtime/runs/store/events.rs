@@ -1,4 +1,4 @@
-//! The journal of a thread: an append-only list of what happened in its runs.
+//! Journal of a thread: an append-only list of the events of its runs.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -10,7 +10,7 @@ use crate::runtime::actor_context::Owner;
 
 /// Categories of journal events.
 pub mod category {
-    /// Messages: what the transcript is read from.
+    /// Messages, from which the transcript is read.
     pub const MESSAGE: &str = "message";
     /// Technical trace.
     pub const TRACE: &str = "trace";
@@ -18,57 +18,57 @@ pub mod category {
     pub const OUTPUTS: &str = "outputs";
     /// Failures.
     pub const ERROR: &str = "error";
-    /// Agents that an agent set to work.
+    /// Activity of subagents.
     pub const SUBAGENT: &str = "subagent";
-    /// What models were shown besides the conversation, by its digest.
+    /// Context that models received in addition to the conversation, by its digest.
     pub const CONTEXT: &str = "context";
-    /// What models cost outside of runs.
+    /// Model usage outside of runs.
     pub const USAGE: &str = "usage";
-    /// What middlewares did.
+    /// Actions of middlewares.
     pub const MIDDLEWARE: &str = "middleware";
 }
 
-/// An event to be journaled.
+/// Event to be appended to the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRunEvent {
-    /// The thread.
+    /// Id of the thread.
     pub thread_id: ThreadId,
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Whose it is.
+    /// Id of the user who owns the thread.
     pub user_id: Option<String>,
-    /// Such as `llm.ai.response`; at most 32 characters.
+    /// Type of the event, such as `llm.ai.response`; at most 32 characters.
     pub event_type: String,
-    /// See [`category`]; at most 16 characters.
+    /// Category of the event, see [`category`]; at most 16 characters.
     pub category: String,
-    /// Any JSON.
+    /// Content, any JSON.
     pub content: Value,
-    /// Facts about it: `caller`, `usage`, ...
+    /// Facts about the event, such as `caller` and `usage`.
     pub metadata: Map<String, Value>,
-    /// When.
+    /// Time of the event.
     pub created_at: DateTime<Utc>,
 }
 
-/// A journaled event. `seq` rises strictly per thread, across runs and processes.
+/// Event of the journal. `seq` increases strictly per thread, across runs and processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEvent {
-    /// Its place in the thread's journal, from 1.
+    /// Position in the thread's journal, from 1.
     pub seq: u64,
-    /// The event.
+    /// Content of the journal entry.
     pub event: NewRunEvent,
 }
 
-/// Which way to read.
+/// Side from which a limited query selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// The oldest that match, ascending.
+    /// The oldest matches, in ascending order.
     #[default]
     Oldest,
-    /// The newest that match, but given in ascending order: a page from the end.
+    /// The newest matches, also in ascending order: a page from the end.
     Newest,
 }
 
-/// Which events of a thread to read.
+/// Filter of journal events.
 #[derive(Debug, Clone)]
 pub struct EventQuery {
     /// Only of this run.
@@ -81,9 +81,9 @@ pub struct EventQuery {
     pub after_seq: Option<u64>,
     /// Only with a smaller seq.
     pub before_seq: Option<u64>,
-    /// At most this many; a hundred when nobody says.
+    /// Maximum number of events; 100 by default.
     pub limit: usize,
-    /// Which of them when there are more.
+    /// Selection when there are more events than `limit`.
     pub order: Order,
 }
 
@@ -101,16 +101,16 @@ impl Default for EventQuery {
     }
 }
 
-/// Keeps the journal.
+/// Store of the journal.
 ///
-/// Promises: an appended batch is durable when the call returns, whole and in order; `seq` has no duplicates within a thread;
-/// rows given out are copies; another user's thread reads as empty.
+/// Guarantees: an appended batch is durable when the call returns, complete and in order; `seq` is
+/// unique within a thread; returned rows are copies; a thread of another user reads as empty.
 #[async_trait]
 pub trait RunEventStore: Send + Sync + std::fmt::Debug {
-    /// Appends a batch and returns the seq of each.
+    /// Appends a batch and returns the `seq` of each event.
     async fn append(&self, events: Vec<NewRunEvent>) -> Result<Vec<u64>, StoreError>;
 
-    /// Events of a thread, always in ascending order of seq.
+    /// Lists events of a thread, always in ascending order of `seq`.
     async fn list(
         &self,
         thread: &ThreadId,
@@ -118,7 +118,7 @@ pub trait RunEventStore: Send + Sync + std::fmt::Debug {
         owner: &Owner,
     ) -> Result<Vec<RunEvent>, StoreError>;
 
-    /// How many events of category `message` a thread has.
+    /// Counts the events of category `message` in a thread.
     async fn count_messages(&self, thread: &ThreadId, owner: &Owner) -> Result<u64, StoreError>;
 
     /// Removes the events of one run.

@@ -1,4 +1,4 @@
-//! The processes that work on the runs of one store, and how they are known to live.
+//! Processes that execute the runs of a store, and their leases.
 
 use std::time::Duration;
 
@@ -9,74 +9,80 @@ use super::error::StoreError;
 use crate::ids::{NodeId, RunId, ThreadId};
 use crate::runtime::runs::CancelAction;
 
-/// How a process is known to live.
+/// Lease of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// It has the store for itself: every other one is gone. Nothing needs to be renewed.
+    /// The process uses the store exclusively: no earlier process uses it any more. The lease does
+    /// not expire.
     Alone,
-    /// Others may be there. It lives until this long after its last renewal was received; then its runs are others' to take.
+    /// Other processes may use the store. The lease expires this long after the last renewal was
+    /// received; then other processes may take the runs.
     Shared(Duration),
 }
 
-/// Whether a process still keeps out those that must not work beside it.
+/// State of the lock that excludes processes which must not use the store concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// It does, without a break since it was last asked.
+pub enum StoreLockStatus {
+    /// This process has held the lock without interruption since the last check.
     Kept,
-    /// It does again, or for the first time: others may have come and gone since it was last asked.
+    /// This process holds the lock again, or for the first time. Another process may have held it
+    /// since the last check.
     Retaken,
-    /// Another process has come that must not be there beside this one.
+    /// Another process holds the lock.
     Lost,
 }
 
-/// A process as others see it.
+/// Registered process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRecord {
-    /// Which.
+    /// Id of the process.
     pub node: NodeId,
-    /// Where it says it can be found.
+    /// Address that the process announced.
     pub address: Option<String>,
-    /// When it last said that it lives; one that has the store for itself says so once.
+    /// Time of the last renewal; for an exclusive process, the time of its registration.
     pub renewed_at: DateTime<Utc>,
-    /// When it came.
+    /// Time of the registration.
     pub since: DateTime<Utc>,
-    /// How much of its lease is left by the store's clock; `None` for one that has the store for itself.
+    /// Remaining time of its lease by the store's clock; `None` for an exclusive process.
     pub left: Option<Duration>,
-    /// How many runs it owns.
+    /// Number of runs that it owns.
     pub runs: u64,
 }
 
-/// A run as its owner needs to know it.
+/// Facts about an owned run by which its owner applies changes of other processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedRun {
-    /// Which.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// Under which attempt it is owned.
+    /// Attempt under which the run is owned.
     pub attempt: u32,
-    /// Whether it was told to stop.
+    /// Requested cancel, if there is one.
     pub cancel: Option<CancelAction>,
 }
 
-/// Keeps who lives. Time is the store's own: no clock of a process counts.
+/// Registry of live processes. All times are those of the store's clock, not of a process's.
 #[async_trait]
 pub trait NodeStore: Send + Sync + std::fmt::Debug {
-    /// Enters a process under an id that was never used, for `ttl` if others may be there.
+    /// Registers a process under a node id that was never used, with a lease of `ttl` in a shared
+    /// store.
     async fn register(&self, node: &NodeId, ttl: Duration) -> Result<Lease, StoreError>;
 
-    /// Renews a lease that is still valid, for `ttl` from now. `false` when it lapsed or was given up: it is never revived.
+    /// Renews a valid lease for `ttl` from now. Returns `false` if it has expired or was released;
+    /// such a lease cannot be renewed.
     async fn renew(&self, node: &NodeId, ttl: Duration) -> Result<bool, StoreError>;
 
-    /// Gives the lease up; what the process still owns may be taken at once. Idempotent.
+    /// Releases the lease. Runs that the process still owns may be taken at once. Idempotent.
     async fn leave(&self, node: &NodeId) -> Result<(), StoreError>;
 
-    /// The runs that the process owns.
+    /// Lists the runs that the process owns.
     async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError>;
 
-    /// Whether those are still kept out that must not work beside this process. What kept them out and broke is put up again.
-    async fn hold(&self) -> Result<Hold, StoreError>;
+    /// Checks the lock that excludes processes which must not use the store concurrently, and takes
+    /// the lock again if it was lost.
+    async fn hold(&self) -> Result<StoreLockStatus, StoreError>;
 
-    /// Processes whose lease is valid, the oldest first.
+    /// Lists the processes with a valid lease, oldest first.
     async fn list(&self) -> Result<Vec<NodeRecord>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Requests that may come again: what each made when it came first.
+//! Idempotency of requests: the resource that the first request of a key created.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,25 +9,25 @@ use uuid::Uuid;
 use super::error::StoreError;
 use crate::ids::{RunId, ThreadId};
 
-/// What a request is known by when it comes again.
+/// Idempotency key of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestKey {
-    /// Who asks.
+    /// User who sent the request.
     pub user_id: String,
-    /// What for: the route's pattern.
+    /// Pattern of the route.
     pub route: String,
-    /// What the client calls the request.
+    /// Key that the client sent.
     pub name: String,
-    /// Which of the things that the request makes, from 0.
+    /// Index of the resource within the request, from 0.
     pub part: u32,
-    /// A hash of all that is asked.
+    /// Hash of the whole request.
     pub digest: String,
-    /// Until when it is known.
+    /// Time until which the key is retained.
     pub expires_at: DateTime<Utc>,
 }
 
 impl RequestKey {
-    /// The key of another of the things that the request makes.
+    /// Returns the key of another resource of the same request.
     #[must_use]
     pub fn part(&self, part: u32) -> Self {
         Self {
@@ -37,48 +37,52 @@ impl RequestKey {
     }
 }
 
-/// What a request made. It may be gone by now.
+/// Resource that a request created. It may have been deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Made {
+pub enum CreatedResource {
     /// A thread.
     Thread(ThreadId),
-    /// A run on its thread.
+    /// A run with its thread.
     Run(ThreadId, RunId),
     /// A cron.
     Cron(Uuid),
-    /// Something that no store keeps, and what was answered.
+    /// No stored resource; the response is replayed.
     Answer(Value),
 }
 
-/// What a store knows of a request's key.
+/// State of a request key that was used before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
-    /// The same request came before.
-    Again(Made),
-    /// Another request came under this key.
+pub enum KeyState {
+    /// The same request was made before.
+    Again(CreatedResource),
+    /// Another request was made under this key.
     Other,
 }
 
-/// Keeps what requests made. Those that make threads, runs and crons are written by the stores of these, in the transaction that makes
-/// the thing, and of two at once under one key one makes it and the other gets to know.
+/// Stores the resources that requests created. For threads, runs and crons, the stores of these
+/// write the key in the transaction that creates the resource. Of two concurrent requests with one
+/// key, one creates the resource and the other receives it.
 #[async_trait]
 pub trait RequestStore: Send + Sync + std::fmt::Debug {
-    /// What is known of the key at `at`.
-    async fn known(&self, key: &RequestKey, at: DateTime<Utc>)
-    -> Result<Option<Known>, StoreError>;
+    /// Returns the state of the key at `at`, or `None` if it is new.
+    async fn known(
+        &self,
+        key: &RequestKey,
+        at: DateTime<Utc>,
+    ) -> Result<Option<KeyState>, StoreError>;
 
-    /// Keeps what the request made, unless something is known of its key: then it gives that.
+    /// Records the resource of a new key. For a used key, returns its state without a change.
     async fn keep(
         &self,
         key: &RequestKey,
-        made: Made,
+        resource: CreatedResource,
         at: DateTime<Utc>,
-    ) -> Result<Option<Known>, StoreError>;
+    ) -> Result<Option<KeyState>, StoreError>;
 
-    /// Forgets the key: what the request made was undone.
+    /// Deletes the key after the creation of the resource was undone.
     async fn forget(&self, key: &RequestKey) -> Result<(), StoreError>;
 
-    /// Forgets up to `most` keys that are over at `at`, and says how many those were.
+    /// Deletes up to `most` keys that have expired at `at`, and returns their number.
     async fn sweep(&self, at: DateTime<Utc>, most: usize) -> Result<usize, StoreError>;
 }

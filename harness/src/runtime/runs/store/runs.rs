@@ -1,4 +1,4 @@
-//! Creating, writing, reading and deleting runs.
+//! Ports to create, commit, read and delete runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,109 +22,114 @@ use crate::runtime::runs::{
     ThreadStatus, ThreadTtl,
 };
 
-/// A run that wants to be admitted.
+/// Run to be admitted.
 #[derive(Debug, Clone)]
 pub struct NewRun {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// What happens when there is no such thread.
+    /// Behaviour if the thread does not exist.
     pub if_not_exists: IfNotExists,
-    /// Whether the thread lives only as long as the run.
+    /// `true` to delete the thread when the run ends.
     pub temporary_thread: bool,
-    /// How long the thread stays, if it is made for this run; for ever when absent.
+    /// Lifetime of the thread if it is created for this run; unlimited if absent.
     pub thread_ttl: Option<ThreadTtl>,
-    /// The assistant's name.
+    /// Name of the assistant.
     pub assistant: String,
-    /// Whose it is.
+    /// Id of the user who owns the run.
     pub user_id: Option<String>,
-    /// Client metadata.
+    /// Metadata set by the client.
     pub metadata: Map<String, Value>,
-    /// The request as clients see it; it holds the input, so an accepted input is never lost.
+    /// Request as clients see it. It contains the input, so an accepted input is never lost.
     pub kwargs: Value,
-    /// What it does about a busy thread.
+    /// Strategy if the thread is busy.
     pub multitask: MultitaskStrategy,
-    /// The model entry asked for.
+    /// Requested entry of the model configuration.
     pub model_name: Option<String>,
-    /// Where its end is told.
+    /// URL that is called when the run ends.
     pub webhook: Option<String>,
-    /// What the request is known by when it comes again.
+    /// Idempotency key of the request.
     pub request: Option<RequestKey>,
-    /// What it takes to start the run, now or again; kept until it is over.
-    pub recipe: Arc<Recipe>,
-    /// Who executes it, if it need not wait.
+    /// Stored request from which any process can start the run. Retained until the run ends.
+    pub recipe: Arc<StoredRunRequest>,
+    /// Owner of the run, if it starts at once.
     pub owner: NodeId,
-    /// Most runs that may wait on the thread.
+    /// Maximum number of queued runs on the thread.
     pub most_waiting: usize,
-    /// When it was accepted, or for a delayed run when it may begin.
+    /// Time of acceptance or, for a delayed run, the earliest start.
     pub created_at: DateTime<Utc>,
-    /// Now.
+    /// Current time.
     pub at: DateTime<Utc>,
 }
 
-/// What a run is started from that waits or whose process died, by whichever process takes it.
+/// Stored request from which any process can start a queued or orphaned run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Recipe {
-    /// The request, without what the run's record has.
+pub struct StoredRunRequest {
+    /// Request, without the fields that the run's record has.
     pub spec: RunSpec,
-    /// Who made it.
+    /// Actor who made the request.
     pub actor: ActorContext,
 }
 
 /// A run that was admitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Admitted {
-    /// The run: `starting` when it has the slot, `pending` when it waits.
+    /// The run: `starting` if it may start at once, `pending` if it is queued.
     pub run: RunRecord,
-    /// Runs of the thread that are told to stop for its sake.
+    /// Runs of the thread of which this admission requested the cancel.
     pub displaced: Vec<RunRecord>,
 }
 
-/// A run whose turn has come, or whose owner is gone.
+/// Queued or orphaned run that a process has claimed.
 #[derive(Debug, Clone)]
 pub struct Claimed {
-    /// The run, `starting`, under the attempt of its new owner.
+    /// The run, `starting`, with the attempt of its new owner.
     pub run: RunRecord,
-    /// How many of its owners died with it.
+    /// Number of its owners that died.
     pub losses: u32,
-    /// How long ago it was first at work, by the store's clock; zero if it never was.
+    /// Time since the first attempt started, by the store's clock; zero if none started.
     pub worked: Duration,
-    /// What to start it from, or why that cannot be read.
-    pub recipe: Result<Recipe, String>,
+    /// Request to start the run from, or the reason why it cannot be read.
+    pub recipe: Result<StoredRunRequest, String>,
 }
 
-/// Admits runs, and gives those that wait to who starts them.
+/// Admits runs, and assigns queued and orphaned runs to processes.
 ///
-/// Runs of a thread begin in the order in which they were admitted, one at a time, whatever clock made their `created_at`; one that
-/// waits for its time lets those behind it pass until then. One that was given back keeps its thread: until it has gone on, or has
-/// ended if it was told to stop, no other run begins there. Different threads are independent. A run that cannot be read is ended
-/// as an error by who finds it, and keeps nobody waiting.
+/// Runs of a thread start in the order of their admission, one at a time, even if their
+/// `created_at` comes from different clocks. A delayed run does not block later runs until its
+/// start time. A released run blocks its thread: until it has resumed, or has ended after a cancel,
+/// no other run starts there. Threads are independent of each other. A run that cannot be read is
+/// ended as failed by the first call that reads it, so that it does not block the queue.
 #[async_trait]
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
-    /// Does what [`verdict`](crate::runtime::runs::verdict) says of the run, in one transaction with the run's row, the thread's
-    /// (made if asked, checked to be the user's), and the thread's status, `busy`. Of two calls at once on one thread at most
-    /// one gets the slot. A request whose key is known makes nothing, and is told so before anything else; the key of one that
-    /// makes its run is kept with it.
+    /// Applies [`decide_admission`](crate::runtime::runs::decide_admission) to the run. One
+    /// transaction writes the run, its thread (created if requested; it must belong to the user),
+    /// and the thread's status `busy`. Of two concurrent calls for one thread, at most one starts
+    /// its run. A request with a used key creates no run; this is checked first. The key of a new
+    /// request is stored with its run.
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError>;
 
-    /// Takes a run that waits, is due at `now`, was not told to stop, and whose thread's slot is free: of a thread the one that was
-    /// given back, or else the first. It is `starting` then, `updated_at` is `now`, and no other call gets it.
+    /// Claims a queued run without a cancel request that may start at `now` and has a free thread.
+    /// Of the runs of a thread, the released one is first, then the oldest one. The run becomes
+    /// `starting` with `updated_at` set to `now`, and no other call returns it.
     async fn claim(&self, node: &NodeId, now: DateTime<Utc>)
     -> Result<Option<Claimed>, StoreError>;
 
-    /// Takes the oldest run whose owner no longer lives, whether it was told to stop or not. Its attempt is one higher then, so
-    /// that the former owner cannot write it any more; otherwise as with a claim.
+    /// Claims the oldest orphaned run: its owner has no valid lease. Runs with a cancel request are
+    /// included. The attempt increases by one, so that writes of the former owner are rejected;
+    /// otherwise as with [`claim`](Self::claim).
     async fn take_over(
         &self,
         node: &NodeId,
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError>;
 
-    /// When the next of the runs that wait for their time may begin.
+    /// Returns the earliest start of the delayed runs.
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;
 
-    /// Records that the run shall be cancelled; the first action stands. Gives the run as it is then, `None` if unknown.
+    /// Records a cancel request; the action of a later request is ignored. Returns the updated run,
+    /// or `None` if it does not exist.
     async fn request_cancel(
         &self,
         run: &RunId,
@@ -133,63 +138,68 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<RunRecord>, StoreError>;
 }
 
-/// The end of a run, written once.
+/// End of a run, written once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEnd {
-    /// A terminal status.
+    /// Terminal status.
     pub status: RunStatus,
-    /// Why it failed.
+    /// Error text of a failed run.
     pub error: Option<String>,
-    /// The class of that error.
+    /// Class of that error.
     pub error_name: Option<String>,
-    /// Why it stopped early.
+    /// Reason of an early stop.
     pub stop_reason: Option<String>,
-    /// What it added up to.
+    /// Usage and message totals.
     pub completion: RunCompletionData,
-    /// What becomes of the thread's status once nothing waits on it; not heeded when the checkpoints go.
+    /// Status of the thread if no other run is queued on it. Ignored if `discard_checkpoints` is
+    /// set.
     pub thread_status: ThreadStatus,
-    /// The thread's title, when the state has one.
+    /// Title of the thread, if the state has one.
     pub title: Option<String>,
-    /// The call that tells of it; kept in the outbox, in the same transaction.
+    /// Webhook call, stored in the outbox in the same transaction.
     pub webhook: Option<WebhookCall>,
-    /// The last state as JSON, for a request that comes again when the thread is gone: kept with the key that the run was made under.
+    /// Final state as JSON, for a repeated request after the thread was deleted. Stored with the
+    /// request key of the run.
     pub kept_values: Option<Bytes>,
-    /// Whether the run's checkpoints go, as after a rollback. The thread's status then follows from the newest one that is left.
+    /// `true` to delete the run's checkpoints, as after a rollback. The thread's status then
+    /// follows from the newest remaining checkpoint.
     pub discard_checkpoints: bool,
-    /// Whether calls of the run may have been written down: they go.
+    /// `true` to delete the run's ledger entries, if it may have any.
     pub forget_calls: bool,
 }
 
-/// What a run wants to make durable together.
+/// Changes of a run that become durable together.
 #[derive(Debug, Clone)]
 pub struct RunCommit {
-    /// The run.
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// Which attempt writes.
+    /// Attempt that writes.
     pub attempt: u32,
-    /// Tells the commit from the attempt's others, rising: it is written once, however often it is sent. One that comes again
-    /// comes as it was, before a later one. 0 stands for no number: the commit is written each time.
+    /// Number of the commit within its attempt, increasing. A commit that is sent repeatedly is
+    /// written once. A repeated commit must be unchanged, and must be sent before later ones. A
+    /// commit with number 0 is written each time.
     pub batch: u64,
-    /// A new status that is not terminal. Back to pending raises the attempt by one, so that who had the run cannot write it.
+    /// New status that is not terminal. A change to pending increases the attempt by one, so that
+    /// writes of the former owner are rejected.
     pub advance: Option<RunStatus>,
     /// Journal events, in order.
     pub events: Vec<NewRunEvent>,
     /// Checkpoints, in order.
     pub checkpoints: Vec<CheckpointWrite>,
-    /// What the ledger shall say of calls, in order.
+    /// Ledger entries of calls, in order.
     pub calls: Vec<CallEntry>,
-    /// What the run adds up to so far; later attempts go on from there.
+    /// Usage and message totals so far; later attempts continue from them.
     pub so_far: Option<Box<RunCompletionData>>,
-    /// The end.
+    /// End of the run.
     pub end: Option<RunEnd>,
-    /// Now.
+    /// Current time.
     pub at: DateTime<Utc>,
 }
 
 impl RunCommit {
-    /// A commit that writes nothing yet.
+    /// Creates an empty commit.
     pub fn new(run_id: RunId, thread_id: ThreadId, attempt: u32, at: DateTime<Utc>) -> Self {
         let (events, checkpoints, calls) = (Vec::new(), Vec::new(), Vec::new());
         Self {
@@ -207,9 +217,9 @@ impl RunCommit {
         }
     }
 
-    /// The same commit for a run that another may take now.
+    /// Changes the commit so that it also releases the run to other processes.
     #[must_use]
-    pub fn giving_back(self) -> Self {
+    pub fn releasing(self) -> Self {
         Self {
             advance: Some(RunStatus::Pending),
             ..self
@@ -217,27 +227,30 @@ impl RunCommit {
     }
 }
 
-/// Writes what a run reaches: events, checkpoints, calls and status in one transaction, refused as a whole from anyone but the owner.
+/// Commits the progress of runs: events, checkpoints, calls and status in one transaction. Commits
+/// of other attempts than the owner's are rejected.
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
-    /// Makes all of it durable, or nothing. With an end, the thread's slot is free when it returns, and the thread stays `busy`
-    /// if other runs of it are not over. A temporary thread goes with the last end, and so does what was said in the run: its
-    /// kwargs are `{}` then and its completion has numbers only.
+    /// Makes the whole commit durable, or no part of it. When a commit with an end returns, the
+    /// thread is free; it stays `busy` if it has other unfinished runs. A temporary thread is
+    /// deleted with the last end, and with it the content of the run: its `kwargs` become `{}` and
+    /// its completion has only numbers.
     ///
-    /// A commit whose batch is not above the last that this attempt wrote was written before, by a call that never heard so: it
-    /// changes nothing and is `Ok`, also when it was the one that ended the run. A checkpoint that names places of the log
-    /// that are not there, with its own messages, is refused with all else: what came before it is missing.
+    /// A commit whose batch is not greater than the last one of this attempt was already written,
+    /// although the caller received no confirmation: it has no effect and returns `Ok`, also if it
+    /// ended the run. A checkpoint that refers to log positions that do not exist, in addition to
+    /// its own messages, is rejected with the whole commit: an earlier commit is missing.
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
 }
 
-/// Which runs to list.
+/// Filter of a list of runs.
 #[derive(Debug, Clone)]
 pub struct RunListQuery {
-    /// At most this many; a hundred when nobody says.
+    /// Maximum number of runs; 100 by default.
     pub limit: usize,
-    /// Skip this many.
+    /// Number of runs to skip.
     pub offset: usize,
-    /// Only in this status, as clients see it: `starting` counts as `pending`.
+    /// Status as clients see it: `pending` includes `starting`.
     pub status: Option<RunStatus>,
 }
 
@@ -251,13 +264,13 @@ impl Default for RunListQuery {
     }
 }
 
-/// Reads runs. Whose is said by [`Owner`].
+/// Reads runs. [`Owner`] selects the visible runs.
 #[async_trait]
 pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
-    /// One run.
+    /// Returns one run.
     async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError>;
 
-    /// A thread's runs, newest first.
+    /// Lists the runs of a thread, newest first.
     async fn list(
         &self,
         thread: &ThreadId,
@@ -265,41 +278,43 @@ pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
         owner: &Owner,
     ) -> Result<Vec<RunRecord>, StoreError>;
 
-    /// An unfinished run of the thread: the one that holds it, or else the first that waits.
+    /// Returns an unfinished run of the thread: the one that occupies it, otherwise the first
+    /// queued one.
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
 
-    /// The last state that was kept of a run for a request that comes again, as long as its key is known.
+    /// Returns the final state stored for repeated requests, while the request key is retained.
     async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError>;
 
-    /// Where the owner's runs stand that are not over, oldest first; of one thread if asked. Nothing else of them is read.
+    /// Lists the owner's unfinished runs, oldest first, of one thread if given. Reads only the
+    /// fields of [`UnfinishedRun`].
     async fn standing(
         &self,
         thread: Option<&ThreadId>,
         owner: &Owner,
-    ) -> Result<Vec<RunStanding>, StoreError>;
+    ) -> Result<Vec<UnfinishedRun>, StoreError>;
 }
 
-/// Where a run stands that is not over.
+/// Summary of an unfinished run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunStanding {
-    /// The run.
+pub struct UnfinishedRun {
+    /// Id of the run.
     pub run_id: RunId,
-    /// Its thread.
+    /// Id of its thread.
     pub thread_id: ThreadId,
-    /// How far it is.
+    /// Status of the run.
     pub status: RunStatus,
-    /// Whether it was told to stop.
+    /// `true` if a cancel was requested.
     pub told_to_stop: bool,
-    /// When it was accepted, or when it may begin.
+    /// Time of acceptance or, for a delayed run, the earliest start.
     pub created_at: DateTime<Utc>,
 }
 
 /// Deletes runs.
 #[async_trait]
 pub trait RunDeleteStore: Send + Sync + std::fmt::Debug {
-    /// Removes a finished run with its events and checkpoints. False when there was none.
+    /// Deletes an ended run with its events and checkpoints. Returns `false` if it does not exist.
     async fn delete(&self, run: &RunId) -> Result<bool, StoreError>;
 
-    /// Removes all runs of a thread with their events. Checkpoints go through the checkpointer.
+    /// Deletes all runs of a thread with their events. The checkpointer deletes the checkpoints.
     async fn delete_thread(&self, thread: &ThreadId) -> Result<(), StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Calls that tell of a run's end: written with the end, sent later, until somebody takes them.
+//! Outbox of webhook calls: written with the end of a run, and sent later until they are delivered.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,55 +9,58 @@ use super::error::StoreError;
 use crate::ids::RunId;
 use crate::runtime::runs::RunRecord;
 
-/// What a run's end has to say to its webhook.
+/// Content of a webhook call, recorded at the end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WebhookCall {
-    /// Where to.
+    /// URL to call.
     pub url: String,
-    /// When the run began.
+    /// Start time of the run.
     pub started_at: DateTime<Utc>,
-    /// The last state, when there is one.
+    /// Final state, if it is known.
     pub values: Option<Value>,
-    /// The error's class and text, when it failed.
+    /// Class and text of the error of a failed run.
     pub error: Option<(String, String)>,
 }
 
-/// A call that is due.
+/// Webhook call that is leased for delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WebhookDelivery {
-    /// The run as it ended.
+    /// Record of the ended run.
     pub run: RunRecord,
-    /// What to say besides.
+    /// Content recorded at the end of the run.
     pub call: WebhookCall,
-    /// When the run ended.
+    /// End time of the run.
     pub ended_at: DateTime<Utc>,
-    /// How often it was tried before.
+    /// Number of previous delivery attempts.
     pub tries: u32,
 }
 
-/// A call as its operator sees it.
+/// Entry of the outbox, as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebhookLetter {
-    /// The run that it tells of.
+pub struct WebhookOutboxEntry {
+    /// Id of the run.
     pub run_id: RunId,
-    /// Where to.
+    /// URL to call.
     pub url: String,
-    /// When the run ended.
+    /// End time of the run.
     pub ended_at: DateTime<Utc>,
-    /// How often it was tried since it was made, or sent again; a rest of its receiver counts as a try.
+    /// Number of delivery attempts since the call was created or resent. A postponement because its
+    /// receiver is paused counts as an attempt.
     pub tries: u32,
-    /// When it is tried next; without that it is a dead letter.
+    /// Time of the next attempt; `None` for a dead letter.
     pub due_at: Option<DateTime<Utc>>,
-    /// Since when it is a dead letter.
+    /// Time at which the call became a dead letter.
     pub died_at: Option<DateTime<Utc>>,
-    /// Why it was not taken when it was last tried.
+    /// Error of the last attempt.
     pub last_error: Option<String>,
 }
 
-/// Keeps the calls until they are taken or given up. A run has at most one; it does not go with the run.
+/// Stores webhook calls until they are delivered or swept. A run has at most one; it is not deleted
+/// with the run.
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
-    /// Calls that are due at `now`, oldest first, at most `limit`. Until `leased_until` no other call gets them.
+    /// Leases up to `limit` calls that are due at `now`, oldest first. Other calls do not return
+    /// them until `leased_until`.
     async fn due(
         &self,
         now: DateTime<Utc>,
@@ -65,11 +68,11 @@ pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
         limit: usize,
     ) -> Result<Vec<WebhookDelivery>, StoreError>;
 
-    /// The call was taken: it is forgotten.
+    /// Deletes a delivered call.
     async fn delivered(&self, run: &RunId) -> Result<(), StoreError>;
 
-    /// The calls were not taken at `at`, because of `error`. They are due again at `again_at`; without that they are dead letters,
-    /// kept but not tried any more.
+    /// Records that the delivery of these calls failed at `at` with `error`. They are due again at
+    /// `again_at`; without it they become dead letters, which are stored but not retried.
     async fn failed(
         &self,
         runs: &[RunId],
@@ -78,19 +81,21 @@ pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
-    /// Calls that were not tried after all: they are due at `at`.
+    /// Releases calls that were not attempted; they are due at `at`.
     async fn put_back(&self, runs: &[RunId], at: DateTime<Utc>) -> Result<(), StoreError>;
 
-    /// Calls that were not taken yet, or only the dead letters, those of the last ends first.
+    /// Lists undelivered calls, or only the dead letters, latest end first.
     async fn letters(
         &self,
         only_dead: bool,
         limit: usize,
-    ) -> Result<Vec<WebhookLetter>, StoreError>;
+    ) -> Result<Vec<WebhookOutboxEntry>, StoreError>;
 
-    /// Has a call sent at `at`, with as many tries as a new one. False when there is none.
+    /// Schedules a call for `at` with a new budget of attempts. Returns `false` if it does not
+    /// exist.
     async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
-    /// Forgets up to `most` dead letters, with all they would have said, that died at `before` or earlier. Gives their number.
+    /// Deletes up to `most` dead letters, with their content, that died at or before `before`.
+    /// Returns their number.
     async fn sweep(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError>;
 }

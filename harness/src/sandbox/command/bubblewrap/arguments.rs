@@ -1,4 +1,4 @@
-//! What `bwrap` is told: the whole of what a command sees, in the order in which it is put together.
+//! Arguments of `bwrap`: they define all that a command sees, in mount order.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 use super::BubblewrapOptions;
 use super::inner::{self, InnerProgram};
 use super::support::{self, Support};
-use crate::sandbox::egress::Way;
-use crate::sandbox::shelf::Shelf;
+use crate::sandbox::egress::EgressEndpoint;
+use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
 
-/// Where a command begins, and its home.
+/// Working directory and home of a command.
 pub(super) const WORKSPACE: &str = "/mnt/user-data/workspace";
-/// The user and group that a command believes to be.
+/// User id and group id inside the sandbox.
 pub(super) const INNER_ID: &str = "1000";
-/// Where programs are looked for inside.
+/// `PATH` inside the sandbox.
 pub(super) const INNER_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Folders of the system beside `/usr`: links into it, or real folders, as the host has them.
-const BESIDE_USR: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/// What programs need of `/etc`, and nothing that is secret or tells of this machine.
-const FROM_ETC: &[&str] = &[
+/// System folders next to `/usr`: links into it or real folders, as on the host.
+const USR_LINKS: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+/// Entries of `/etc` that programs need; none is secret or describes this machine.
+const ETC_ALLOWLIST: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates",
     "/etc/fonts",
@@ -41,14 +41,14 @@ const FROM_ETC: &[&str] = &[
     "/etc/ssl/openssl.cnf",
     "/etc/terminfo",
 ];
-/// What name lookup needs of it, where there is a network.
-const FOR_NETWORK: &[&str] = &[
+/// Files that name resolution needs, if there is a network.
+const NETWORK_CONFIG: &[&str] = &[
     "/etc/resolv.conf",
     "/etc/nsswitch.conf",
     "/etc/gai.conf",
     "/run/systemd/resolve",
 ];
-/// Files of `/proc` that tell of the whole machine.
+/// Files of `/proc` that describe the whole machine.
 const MASKED_FILES: &[&str] = &[
     "kallsyms",
     "kcore",
@@ -66,9 +66,10 @@ const MASKED_FILES: &[&str] = &[
     "version_signature",
     "vmallocinfo",
 ];
-/// Folders of `/proc` that do.
+/// Folders of `/proc` that describe the whole machine.
 const MASKED_FOLDERS: &[&str] = &["acpi", "asound", "bus", "driver", "irq", "scsi"];
-/// What a command writes to beside its folders and mounts. Sources of chance are not among it: nobody has to add to them.
+/// Paths that a command can write to in addition to its folders and mounts. Random devices are not
+/// included: no program needs to add entropy.
 const SCRATCH: &[&str] = &[
     "/tmp",
     "/dev/shm",
@@ -81,18 +82,19 @@ const SCRATCH: &[&str] = &[
 ];
 const SHARED_MEMORY_BYTES: u64 = 64 << 20;
 
-/// The parts of the host that every sandbox of this process sees, looked up once.
+/// Parts of the host that every sandbox of this process sees, collected once.
 #[derive(Debug)]
 pub(super) struct SystemView {
     arguments: Vec<OsString>,
 }
 
 impl SystemView {
-    /// `support` has the files that stand in for the host's; see [`support`](super::support).
-    pub(super) fn look(options: &BubblewrapOptions, support: &Support) -> Self {
+    /// Collects the arguments; `support` provides the replacements of host files, see
+    /// [`support`](super::support).
+    pub(super) fn collect(options: &BubblewrapOptions, support: &Support) -> Self {
         let mut view = Arguments::default();
         view.add(["--ro-bind", "/usr", "/usr"]);
-        for folder in BESIDE_USR {
+        for folder in USR_LINKS {
             match std::fs::read_link(folder) {
                 Ok(target) => view.add(["--symlink".as_ref(), target.as_os_str(), folder.as_ref()]),
                 Err(_) => view.add(["--ro-bind-try", folder, folder]),
@@ -102,11 +104,11 @@ impl SystemView {
             view.add(["--ro-bind-try", store, store]);
         }
         let network = if options.network.is_shared() {
-            FOR_NETWORK
+            NETWORK_CONFIG
         } else {
             &[]
         };
-        for path in FROM_ETC.iter().chain(network) {
+        for path in ETC_ALLOWLIST.iter().chain(network) {
             view.add(["--ro-bind-try", path, path]);
         }
         for name in support::NAMES {
@@ -116,7 +118,7 @@ impl SystemView {
                 &Path::new("/etc").join(name),
             ]);
         }
-        for hidden in options.hidden.iter().filter(|path| is_in_view(path)) {
+        for hidden in options.hidden.iter().filter(|path| is_visible(path)) {
             match hidden.is_dir() {
                 true => view.add([
                     Path::new("--tmpfs"),
@@ -148,7 +150,8 @@ impl SystemView {
                 &folder,
             ]);
         }
-        // Root owns the kernel's settings there, and a gateway that runs as root is root to the kernel even without privileges.
+        // Root owns the kernel settings there, and a gateway that runs as root is root for the
+        // kernel even without privileges.
         view.add(["--remount-ro", "/proc"]);
         view.add([
             "--dev",
@@ -198,7 +201,8 @@ impl SystemView {
     }
 }
 
-/// The program that the sandbox begins with, up to where the command follows; nothing where there is none.
+/// Returns the first program of the sandbox and its arguments up to the command; empty without an
+/// inner program.
 pub(super) fn first_program(options: &BubblewrapOptions) -> Vec<OsString> {
     let Some(InnerProgram { arguments, .. }) = &options.inner else {
         return Vec::new();
@@ -220,19 +224,19 @@ pub(super) fn first_program(options: &BubblewrapOptions) -> Vec<OsString> {
     program
         .chain(inner::arguments(
             &writable,
-            options.network.way_out().is_some(),
+            options.network.egress_provider().is_some(),
         ))
         .collect()
 }
 
-/// Everything before the command.
+/// Returns all arguments before the command.
 pub(super) fn arguments(
     system: &SystemView,
     dirs: &ThreadDirs,
-    shelf: &Shelf,
+    skills: &SkillMounts,
     network: bool,
     userns_can_be_disabled: bool,
-    way: Option<&dyn Way>,
+    egress: Option<&dyn EgressEndpoint>,
 ) -> Vec<OsString> {
     let mut all = Arguments::default();
     all.add([
@@ -258,24 +262,24 @@ pub(super) fn arguments(
         let inside: PathBuf = Path::new(USER_DATA).join(root.dir_name());
         all.add([Path::new("--bind"), &dirs.host_path(root), &inside]);
     }
-    // It is there once another agent has worked for the thread.
+    // It exists once an external agent has worked for the thread.
     all.add([
         Path::new("--ro-bind-try"),
         &dirs.host_path(Root::AcpWorkspace),
         Path::new(ACP_WORKSPACE),
     ]);
-    for folder in shelf.folders() {
-        // It may have been taken away since somebody looked.
+    for folder in skills.folders() {
+        // It may have been removed since the skills were listed.
         all.add([
             Path::new("--ro-bind-try"),
             &folder.host,
             &Path::new(SKILLS).join(folder.path.as_str()),
         ]);
     }
-    if let Some(way) = way {
+    if let Some(egress) = egress {
         all.add([
             Path::new("--ro-bind"),
-            way.socket(),
+            egress.socket(),
             Path::new(inner::PROXY),
         ]);
     }
@@ -283,9 +287,9 @@ pub(super) fn arguments(
     all.0
 }
 
-/// Whether something of the host would be seen unless it is hidden.
-fn is_in_view(path: &Path) -> bool {
-    BESIDE_USR
+/// Reports whether a host path would be visible unless it is hidden.
+fn is_visible(path: &Path) -> bool {
+    USR_LINKS
         .iter()
         .chain(&["/usr", "/nix/store", "/gnu/store"])
         .any(|folder| path.starts_with(folder))

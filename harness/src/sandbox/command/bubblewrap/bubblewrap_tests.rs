@@ -8,23 +8,23 @@ use super::*;
 use crate::ids::ThreadId;
 use crate::sandbox::safe_fs::Resolver;
 use crate::sandbox::virtual_paths::RelativePath;
-use crate::sandbox::{ShelvedFolder, Transcript};
+use crate::sandbox::{MountedSkill, Transcript};
 use crate::testkit::command_sandbox;
 
+#[cfg(feature = "http")]
+#[path = "egress_tests.rs"]
+mod egress_tests;
 #[path = "escapes_tests.rs"]
 mod escapes;
-#[cfg(feature = "http")]
-#[path = "way_out_tests.rs"]
-mod way_out;
 
-/// A sandbox over a fresh home, beside which things lie that no command may see.
-struct Place {
+/// A sandbox with a fresh home, next to files that no command may see.
+struct Fixture {
     base: tempfile::TempDir,
     sandbox: BubblewrapCommandSandbox,
     dirs: ThreadDirs,
 }
 
-impl Place {
+impl Fixture {
     async fn with(limits: CommandLimits) -> Self {
         let base = tempfile::tempdir().unwrap();
         let options = BubblewrapOptions {
@@ -45,7 +45,7 @@ impl Place {
         }
     }
 
-    async fn furnished() -> Self {
+    async fn new() -> Self {
         Self::with(CommandLimits::default()).await
     }
 
@@ -61,7 +61,7 @@ impl Place {
         let mut transcript = Transcript::keeping(1 << 20);
         let request = CommandRequest {
             dirs: &self.dirs,
-            shelf: &Shelf::default(),
+            shelf: &SkillMounts::default(),
             command,
             time_limit,
         };
@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// The example of a sandbox, which is its own inner program.
+/// The sandbox example, used as its own inner program.
 fn inner_program() -> InnerProgram {
     let tests = std::env::current_exe().unwrap();
     let program = tests
@@ -98,7 +98,7 @@ fn thread_of(base: &std::path::Path, user: &str) -> ThreadDirs {
     )
 }
 
-const SMALL: CommandLimits = CommandLimits {
+const SMALL_LIMITS: CommandLimits = CommandLimits {
     processes: 40,
     memory_bytes: 128 << 20,
     file_bytes: 1 << 20,
@@ -110,37 +110,37 @@ const SMALL: CommandLimits = CommandLimits {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn the_port_keeps_its_promises() {
-    let place = Place::furnished().await;
-    command_sandbox::keeps_every_promise(&place.sandbox, &place.dirs).await;
+async fn adapter_fulfils_port_contract() {
+    let fixture = Fixture::new().await;
+    command_sandbox::satisfies_sandbox_contract(&fixture.sandbox, &fixture.dirs).await;
 }
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn skills_are_read_and_what_is_gone_or_off_is_not_there() {
-    let place = Place::furnished().await;
+async fn skills_are_read_only_and_removed_ones_are_hidden() {
+    let fixture = Fixture::new().await;
     let shelved = |name: &str| {
-        let host = place.base.path().join(name);
-        ShelvedFolder {
+        let host = fixture.base.path().join(name);
+        MountedSkill {
             path: RelativePath::parse(&format!("public/{name}")).unwrap(),
             host,
         }
     };
     for name in ["on", "off"] {
-        std::fs::create_dir(place.base.path().join(name)).unwrap();
-        std::fs::write(place.base.path().join(name).join("SKILL.md"), name).unwrap();
+        std::fs::create_dir(fixture.base.path().join(name)).unwrap();
+        std::fs::write(fixture.base.path().join(name).join("SKILL.md"), name).unwrap();
     }
-    let shelf = Shelf::new(vec![shelved("on"), shelved("gone")]);
+    let skills = SkillMounts::new(vec![shelved("on"), shelved("gone")]);
     let command = "cd /mnt/skills; cat public/*/SKILL.md; touch new || touch public/new || touch public/on/new || rm public/on/SKILL.md || echo kept";
     let request = CommandRequest {
-        dirs: &place.dirs,
-        shelf: &shelf,
+        dirs: &fixture.dirs,
+        shelf: &skills,
         command,
         time_limit: Duration::from_secs(20),
     };
     let mut transcript = Transcript::keeping(1 << 20);
     assert_eq!(
-        place.sandbox.run(request, &mut transcript).await.unwrap(),
+        fixture.sandbox.run(request, &mut transcript).await.unwrap(),
         CommandEnd::Exited(0)
     );
     assert_eq!(transcript.out(), "onkept\n");
@@ -149,8 +149,8 @@ async fn skills_are_read_and_what_is_gone_or_off_is_not_there() {
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn ordinary_programs_work() {
-    let place = Place::furnished().await;
-    let (end, out, err) = place
+    let fixture = Fixture::new().await;
+    let (end, out, err) = fixture
         .run(
             "id -un; echo $HOME $TMPDIR; mktemp >/dev/null && ls -d /mnt/user-data/uploads; seq 3 | sort -r | head -1; \
              (echo inner) | cat; exec 5<>/dev/shm/x; test -w . && echo writable; cat /dev/null; od -An -tx1 -N1 /dev/zero",
@@ -165,9 +165,9 @@ async fn ordinary_programs_work() {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn configured_mounts_variables_and_hidden_folders_are_as_configured() {
-    let place = Place::furnished().await;
-    let data = place.base.path().join("data");
+async fn mounts_variables_and_hidden_folders_apply() {
+    let fixture = Fixture::new().await;
+    let data = fixture.base.path().join("data");
     std::fs::create_dir(&data).unwrap();
     std::fs::write(data.join("a"), "given").unwrap();
     let options = BubblewrapOptions {
@@ -178,14 +178,14 @@ async fn configured_mounts_variables_and_hidden_folders_are_as_configured() {
         }],
         environment: vec![("TOKEN".to_owned(), "t-1".to_owned())],
         hidden: vec!["/usr/share".into()],
-        ..place.sandbox.options.clone()
+        ..fixture.sandbox.options.clone()
     };
     let (sandbox, _) = BubblewrapCommandSandbox::open(options).await;
     let mut transcript = Transcript::keeping(1024);
     let command = "cat /mnt/data/a; echo $TOKEN; ls /usr/share | wc -l; touch /mnt/data/b";
     let request = CommandRequest {
-        dirs: &place.dirs,
-        shelf: &Shelf::default(),
+        dirs: &fixture.dirs,
+        shelf: &SkillMounts::default(),
         command,
         time_limit: Duration::from_secs(20),
     };
@@ -203,64 +203,64 @@ async fn configured_mounts_variables_and_hidden_folders_are_as_configured() {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_fork_bomb_stays_within_its_limit_and_ends() {
-    let place = Place::with(SMALL).await;
+async fn fork_bomb_is_limited_and_killed() {
+    let fixture = Fixture::with(SMALL_LIMITS).await;
     let command = "for i in $(seq 300); do sleep 30 & done 2>/dev/null; ls -d /proc/[0-9]* | wc -l";
-    let (end, out, _) = place.run_within(command, Duration::from_secs(3)).await;
-    // The shell tries again for a while to start what it may not.
+    let (end, out, _) = fixture.run_within(command, Duration::from_secs(3)).await;
+    // The shell retries failed forks for a while.
     assert!(
         end == CommandEnd::TimedOut
             || end != CommandEnd::Exited(0)
             || out.trim().parse::<u32>().unwrap() <= 50,
         "{end:?} {out}"
     );
-    let (end, ..) = place
+    let (end, ..) = fixture
         .run_within(
             "bomb() { bomb | bomb & }; bomb; sleep 30",
             Duration::from_secs(2),
         )
         .await;
     assert_ne!(end, CommandEnd::Exited(0));
-    let (end, out, _) = place.run("echo next").await;
+    let (end, out, _) = fixture.run("echo next").await;
     assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "next\n"));
 }
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn memory_files_and_processor_time_have_their_limits() {
-    let place = Place::with(SMALL).await;
+async fn memory_files_and_cpu_time_are_limited() {
+    let fixture = Fixture::with(SMALL_LIMITS).await;
     // A shell that doubles a text.
-    let (end, out, _) = place
+    let (end, out, _) = fixture
         .run("x=xxxxxxxx; while :; do x=$x$x; done; echo ESCAPED")
         .await;
     assert_ne!(end, CommandEnd::Exited(0));
     assert!(!out.contains("ESCAPED"));
-    place.run("head -c 50000000 /dev/zero > big").await;
-    let written = std::fs::metadata(place.dirs.host_path(Root::Workspace).join("big"))
+    fixture.run("head -c 50000000 /dev/zero > big").await;
+    let written = std::fs::metadata(fixture.dirs.host_path(Root::Workspace).join("big"))
         .unwrap()
         .len();
-    assert!(written <= SMALL.file_bytes, "{written}");
-    let (end, ..) = place
+    assert!(written <= SMALL_LIMITS.file_bytes, "{written}");
+    let (end, ..) = fixture
         .run("for i in 1 2 3 4; do head -c 1000000 /dev/zero > /tmp/$i || exit 3; done")
         .await;
     assert_eq!(end, CommandEnd::Exited(3));
-    let (end, ..) = place.run("while :; do :; done").await;
+    let (end, ..) = fixture.run("while :; do :; done").await;
     assert!(matches!(end, CommandEnd::Exited(128..)), "{end:?}");
 }
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_flood_of_output_ends_the_command() {
-    let place = Place::with(SMALL).await;
+async fn excess_output_kills_the_command() {
+    let fixture = Fixture::with(SMALL_LIMITS).await;
     let mut transcript = Transcript::keeping(1000);
     let request = CommandRequest {
-        dirs: &place.dirs,
-        shelf: &Shelf::default(),
+        dirs: &fixture.dirs,
+        shelf: &SkillMounts::default(),
         command: "yes & yes >&2",
         time_limit: Duration::from_secs(20),
     };
     assert_eq!(
-        place.sandbox.run(request, &mut transcript).await.unwrap(),
+        fixture.sandbox.run(request, &mut transcript).await.unwrap(),
         CommandEnd::TooMuchOutput
     );
     assert!(transcript.out().len() + transcript.err().len() < 5000);
@@ -268,13 +268,13 @@ async fn a_flood_of_output_ends_the_command() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn a_command_outlives_the_thread_that_asked_for_it() {
-    let place = Place::furnished().await;
+async fn command_survives_the_thread_that_requested_it() {
+    let fixture = Fixture::new().await;
     let runtime = tokio::runtime::Handle::current();
-    let started = place.dirs.host_path(Root::Workspace).join("started");
+    let started = fixture.dirs.host_path(Root::Workspace).join("started");
     let asking = std::thread::spawn(move || {
         let mut running =
-            Box::pin(async move { place.run("echo > started; sleep 1; echo alive").await });
+            Box::pin(async move { fixture.run("echo > started; sleep 1; echo alive").await });
         let until_started = async {
             while !started.exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -282,7 +282,7 @@ async fn a_command_outlives_the_thread_that_asked_for_it() {
         };
         runtime.block_on(async {
             tokio::select! {
-                ended = &mut running => panic!("it should go on: {ended:?}"),
+                ended = &mut running => panic!("it should still run: {ended:?}"),
                 () = until_started => {}
             }
         });
@@ -294,15 +294,15 @@ async fn a_command_outlives_the_thread_that_asked_for_it() {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn groups_of_ended_commands_are_removed() {
-    let place = Place::furnished().await;
-    let Some(groups) = &place.sandbox.cgroups else {
+async fn cgroups_of_ended_commands_are_removed() {
+    let fixture = Fixture::new().await;
+    let Some(groups) = &fixture.sandbox.cgroups else {
         return;
     };
     for _ in 0..3 {
-        place.run("sleep 60 & true").await;
+        fixture.run("sleep 60 & true").await;
     }
-    let group = groups.enter(&SMALL).unwrap();
+    let group = groups.create_group(&SMALL_LIMITS).unwrap();
     assert!(group.folders().iter().all(|folder| folder.is_dir()));
     let folders = group.folders().to_vec();
     drop(group);

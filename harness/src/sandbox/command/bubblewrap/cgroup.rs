@@ -1,7 +1,9 @@
-//! Control groups: how much all processes of one sandbox may use together, where this process may make groups.
+//! Control groups: limits for all processes of one sandbox together, where this process may create
+//! groups.
 //!
-//! Limits of single processes hold everywhere; control groups add the sum. For a gateway that runs as root they are the only limit
-//! of how many processes there are, because the kernel does not count root's.
+//! Limits of single processes always apply; control groups limit the sum. For a gateway that runs
+//! as root they are the only limit on the number of processes, because the kernel does not count
+//! root's processes.
 
 use std::fs;
 use std::io;
@@ -11,69 +13,70 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::super::limits::CommandLimits;
+use crate::sandbox::command::limits::CommandLimits;
 
-/// What we call our groups; the rest is this process' id and a number.
+/// Prefix of the group names; the process id and a number follow.
 const PREFIX: &str = "deerflow-command-";
 
-/// Numbers the groups of this process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+/// Number of the next group of this process.
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
-/// Where groups can be made.
+/// Parent folders of the groups that this process creates.
 #[derive(Debug)]
 pub(super) struct Cgroups {
-    /// One folder, or one for each controller where they have hierarchies of their own.
+    /// One folder, or one per controller if the controllers have separate hierarchies.
     parents: Vec<PathBuf>,
-    /// Groups whose processes were still dying when they were to be removed.
-    leftover: Arc<Mutex<Vec<PathBuf>>>,
+    /// Groups that could not be removed because their processes had not exited yet.
+    pending_removal: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Cgroups {
-    /// Finds where this process may make groups that limit processes and memory; nothing where it may not.
+    /// Finds the folders where this process may create groups that limit processes and memory;
+    /// `None` if there are none.
     pub(super) fn find(limits: &CommandLimits) -> Option<Self> {
         let membership = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let parents = parents(&membership, &mounts)?;
         let found = Self {
             parents,
-            leftover: Arc::default(),
+            pending_removal: Arc::default(),
         };
         found.sweep();
-        found.enter(limits).is_ok().then_some(found)
+        found.create_group(limits).is_ok().then_some(found)
     }
 
-    /// A new group, removed when it is dropped.
-    pub(super) fn enter(&self, limits: &CommandLimits) -> io::Result<Group> {
+    /// Creates a group, which is removed on drop.
+    pub(super) fn create_group(&self, limits: &CommandLimits) -> io::Result<Group> {
         let name = format!(
             "{PREFIX}{}-{}",
             std::process::id(),
-            NEXT.fetch_add(1, Ordering::Relaxed)
+            NEXT_ID.fetch_add(1, Ordering::Relaxed)
         );
-        self.leftover
+        self.pending_removal
             .lock()
             .retain(|folder| fs::remove_dir(folder).is_err() && folder.exists());
         let mut group = Group {
             folders: Vec::with_capacity(self.parents.len()),
-            leftover: self.leftover.clone(),
+            pending_removal: self.pending_removal.clone(),
         };
         for parent in &self.parents {
             let folder = parent.join(&name);
             fs::create_dir(&folder)?;
             group.folders.push(folder);
         }
-        // The launcher and the sandbox's own two processes are in it too.
+        // The launcher and the two processes of the sandbox belong to the group too.
         let processes = limits.processes + 8;
         group.limit(&["pids.max"], processes)?;
         group.limit(
             &["memory.max", "memory.limit_in_bytes"],
             limits.memory_bytes,
         )?;
-        // Not everywhere, and only a refinement.
+        // Not available everywhere, and optional.
         let _not_here = group.limit(&["memory.swap.max"], 0);
         Ok(group)
     }
 
-    /// Removes the groups of processes that are no more.
+    /// Removes the groups of processes that no longer exist.
     fn sweep(&self) {
         for parent in &self.parents {
             for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -89,20 +92,20 @@ impl Cgroups {
     }
 }
 
-/// The groups of one command.
+/// Groups of one command.
 #[derive(Debug)]
 pub(super) struct Group {
     folders: Vec<PathBuf>,
-    leftover: Arc<Mutex<Vec<PathBuf>>>,
+    pending_removal: Arc<Mutex<Vec<PathBuf>>>,
 }
 
 impl Group {
-    /// Where the command's first process is to be written down.
+    /// Folders where the first process of the command must register itself.
     pub(super) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// Writes a limit into the file that there is.
+    /// Writes a limit into the first file that exists.
     fn limit(&self, names: &[&str], value: u64) -> io::Result<()> {
         let file = self
             .folders
@@ -119,11 +122,11 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.folders
             .retain(|folder| fs::remove_dir(folder).is_err());
-        self.leftover.lock().append(&mut self.folders);
+        self.pending_removal.lock().append(&mut self.folders);
     }
 }
 
-/// The folders of this process' own groups in which groups with the two controllers can be made.
+/// Folders of this process's own groups, where groups with both controllers can be created.
 fn parents(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     let own = |controller: &str| {
         membership.lines().find_map(|line| {
@@ -144,7 +147,7 @@ fn parents(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     Some(vec![mounted(mounts, "cgroup2", "", &own("")?)?])
 }
 
-/// Where the group `path` of a hierarchy is seen.
+/// Path where the group `path` of a hierarchy is mounted.
 fn mounted(mounts: &str, kind: &str, controller: &str, path: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
@@ -163,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_made_beneath_our_own_in_either_version() {
+    fn parents_lie_beneath_own_group_in_both_versions() {
         let mounts = "29 22 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
                       30 22 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       31 22 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";

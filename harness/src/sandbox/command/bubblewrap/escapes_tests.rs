@@ -1,4 +1,4 @@
-//! Ways out of a sandbox that were taken elsewhere, each tried for real: none may read, change or reach what lies outside.
+//! Known sandbox escapes, each attempted for real: none may read, change or reach anything outside.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,14 +11,14 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::*;
 
-#[path = "escape_ways_tests.rs"]
-mod ways;
+#[path = "escape_attempts_tests.rs"]
+mod attempts;
 
-use ways::{CALLS, PYTHON_WAYS, WAYS};
+use attempts::{ATTEMPTS, CALLS, PYTHON_ATTEMPTS};
 
-/// What no command may print.
+/// Secret that no command may print.
 const CANARY: &str = "canary-7f3a91";
-/// What a command prints that got somewhere.
+/// Output of a command whose escape succeeded.
 const ESCAPED: &str = "ESCAPED";
 
 struct Outside {
@@ -34,16 +34,16 @@ struct Outside {
 }
 
 impl Outside {
-    fn beside(place: &Place) -> Self {
-        let folder = place.base.path().join("outside");
+    fn new(fixture: &Fixture) -> Self {
+        let folder = fixture.base.path().join("outside");
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("secret.txt"), CANARY).unwrap();
-        let other = thread_of(place.base.path(), "bob");
+        let other = thread_of(fixture.base.path(), "bob");
         other.create(Root::Workspace).unwrap();
         std::fs::write(other.host_path(Root::Workspace).join("secret.txt"), CANARY).unwrap();
         let inheritable = File::open(folder.join("secret.txt")).unwrap();
         fcntl_setfd(&inheritable, FdFlags::empty()).unwrap();
-        // One for each test, which may share a process.
+        // Unique per test: tests may share a process.
         let abstract_name = format!("deerflow-{}", folder.display());
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -93,13 +93,13 @@ impl Outside {
             );
         }
         assert!(!self.folder.join("new").exists(), "{by}");
-        let nobody = [
+        let no_caller = [
             self.socket.accept().is_err(),
             self.abstract_socket.accept().is_err(),
             self.tcp.accept().is_err(),
         ];
         assert_eq!(
-            (nobody, self.udp.recv(&mut [0; 9]).is_err()),
+            (no_caller, self.udp.recv(&mut [0; 9]).is_err()),
             ([true; 3], true),
             "called by: {by}"
         );
@@ -127,47 +127,48 @@ impl Drop for Outside {
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn no_way_leads_out() {
-    let place = Place::furnished().await;
-    let mut outside = Outside::beside(&place);
+async fn no_escape_attempt_succeeds() {
+    let fixture = Fixture::new().await;
+    let mut outside = Outside::new(&fixture);
     let mut escaped = Vec::new();
-    for (way, command) in WAYS {
-        let (_, out, err) = place
+    for (attempt, command) in ATTEMPTS {
+        let (_, out, err) = fixture
             .run_within(&outside.fill_in(command), Duration::from_secs(15))
             .await;
         if out.contains(ESCAPED) || out.contains(CANARY) || err.contains(CANARY) {
-            escaped.push(format!("{way}: {out}{err}"));
+            escaped.push(format!("{attempt}: {out}{err}"));
         }
-        outside.assert_untouched(way);
+        outside.assert_untouched(attempt);
     }
     assert!(escaped.is_empty(), "{}", escaped.join("\n"));
 }
 
 #[tokio::test]
 #[ignore = "needs bubblewrap; make test-external runs it"]
-async fn no_system_call_leads_out() {
-    let place = Place::furnished().await;
-    let mut outside = Outside::beside(&place);
-    for (way, script) in PYTHON_WAYS {
-        let mut file = File::create(place.dirs.host_path(Root::Workspace).join("way.py")).unwrap();
+async fn no_system_call_escapes() {
+    let fixture = Fixture::new().await;
+    let mut outside = Outside::new(&fixture);
+    for (attempt, script) in PYTHON_ATTEMPTS {
+        let mut file =
+            File::create(fixture.dirs.host_path(Root::Workspace).join("way.py")).unwrap();
         file.write_all(outside.fill_in(script).as_bytes()).unwrap();
-        let (end, out, err) = place.run("python3 way.py").await;
+        let (end, out, err) = fixture.run("python3 way.py").await;
         assert!(
             !out.contains(ESCAPED) && !(out + &err).contains(CANARY),
-            "{way}"
+            "{attempt}"
         );
-        assert_ne!(end, CommandEnd::Exited(0), "{way}");
-        outside.assert_untouched(way);
+        assert_ne!(end, CommandEnd::Exited(0), "{attempt}");
+        outside.assert_untouched(attempt);
     }
     for (call, number) in CALLS {
         let script = format!(
             "import ctypes as c; l=c.CDLL(None,use_errno=True); r=l.syscall({number},-1,-1,-1,-1,-1); print(r, c.get_errno())"
         );
-        let (_, out, err) = place.run(&format!("python3 -c '{script}'")).await;
-        let refused = [
+        let (_, out, err) = fixture.run(&format!("python3 -c '{script}'")).await;
+        let rejections = [
             format!("-1 {}\n", libc::EPERM),
             format!("-1 {}\n", libc::ENOSYS),
         ];
-        assert!(refused.contains(&out), "{call}: {out}{err}");
+        assert!(rejections.contains(&out), "{call}: {out}{err}");
     }
 }

@@ -1,7 +1,8 @@
-//! The system calls that a sandboxed command may not make.
+//! System calls that a sandboxed command may not make.
 //!
-//! Namespaces hide what is there; the filter shuts doors of the kernel that have led out of namespaces before, or that reach what
-//! no namespace covers: keyrings, other processes' memory, eBPF, `io_uring`, mounts, nested user namespaces, hypervisor sockets.
+//! Namespaces hide objects; the filter blocks parts of the kernel that have been used to break out
+//! of namespaces, or that no namespace covers: keyrings, other processes' memory, eBPF, `io_uring`,
+//! mounts, nested user namespaces, hypervisor sockets.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use seccompiler::{
     sock_filter,
 };
 
-/// Refused with `EPERM`, whatever the arguments.
+/// Rejected with `EPERM`, for all arguments.
 const REFUSED: &[c_long] = &[
     // other processes
     libc::SYS_ptrace,
@@ -24,7 +25,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // machinery within the kernel
+    // kernel interfaces
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_io_uring_setup,
@@ -84,7 +85,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_ustat,
 ];
 
-/// Flags of `clone` that make a namespace.
+/// Flags of `clone` that create a namespace.
 const NEW_NAMESPACES: &[libc::c_int] = &[
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -95,27 +96,27 @@ const NEW_NAMESPACES: &[libc::c_int] = &[
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Requests of `ioctl` that type into a terminal.
-const TYPING: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
+/// Requests of `ioctl` that inject terminal input.
+const TERMINAL_INPUT: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX];
 
-/// The families of sockets that programs need. All others reach past a network namespace, into the kernel's cryptography, or into
-/// code that few have looked at.
-const FAMILIES: &[libc::c_int] = &[
+/// Socket families that programs need. All others bypass the network namespace, or reach the
+/// kernel's cryptography or rarely reviewed code.
+const ALLOWED_FAMILIES: &[libc::c_int] = &[
     libc::AF_UNIX,
     libc::AF_INET,
     libc::AF_INET6,
     libc::AF_NETLINK,
 ];
 
-/// Kinds of sockets that see or make packets themselves.
+/// Socket types that read or write raw packets.
 const RAW_KINDS: &[libc::c_int] = &[libc::SOCK_RAW, SOCK_PACKET];
-/// The name is not in every C library.
+/// The name is missing in some C libraries.
 const SOCK_PACKET: libc::c_int = 10;
 
-/// Where the kind of a socket stands beside its flags.
+/// Bits of the socket type without its flags.
 const KIND_BITS: u64 = 0xf;
 
-/// The filter as the kernel reads it.
+/// Returns the filter in the format of the kernel.
 pub(super) fn program() -> Result<Vec<u8>, seccompiler::BackendError> {
     let equals = |argument, value| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
@@ -153,7 +154,10 @@ pub(super) fn program() -> Result<Vec<u8>, seccompiler::BackendError> {
     );
     rules.insert(
         libc::SYS_ioctl,
-        any(TYPING.iter().map(|request| equals(1, *request)).collect())?,
+        any(TERMINAL_INPUT
+            .iter()
+            .map(|request| equals(1, *request))
+            .collect())?,
     );
     rules.insert(libc::SYS_socket, sockets(is_not)?);
     rules.insert(libc::SYS_socketpair, any(vec![is_not(0, libc::AF_UNIX)])?);
@@ -172,7 +176,8 @@ pub(super) fn program() -> Result<Vec<u8>, seccompiler::BackendError> {
         .collect())
 }
 
-/// Which sockets are refused: of other families, of netlink all that is not about routes, which name lookup asks for, and raw ones.
+/// Rules for rejected sockets: other families, netlink except for routes (which name resolution
+/// uses), and raw sockets.
 fn sockets(
     is_not: impl Fn(u8, libc::c_int) -> Result<SeccompCondition, seccompiler::BackendError>,
 ) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
@@ -184,7 +189,7 @@ fn sockets(
             value as u64,
         )
     };
-    let strange = FAMILIES
+    let other_families = ALLOWED_FAMILIES
         .iter()
         .map(|family| is_not(0, *family))
         .collect::<Result<_, _>>()?;
@@ -196,15 +201,16 @@ fn sockets(
         .iter()
         .map(|kind| Ok(vec![is_not(0, libc::AF_NETLINK)?, is(1, KIND_BITS, *kind)?]));
     let raw = raw.collect::<Result<Vec<_>, seccompiler::BackendError>>()?;
-    [strange, other_netlink]
+    [other_families, other_netlink]
         .into_iter()
         .chain(raw)
         .map(SeccompRule::new)
         .collect()
 }
 
-/// What says "no such call" before the filter proper: `clone3`, whose flags no filter can see, so that programs fall back to
-/// `clone`; and the second set of numbers that some kernels know for the same calls.
+/// Instructions before the filter that return "no such call": for `clone3`, because a filter cannot
+/// read its flags and programs then fall back to `clone`; and for the x32 call numbers, which some
+/// kernels accept in addition.
 fn unknown_calls() -> Vec<sock_filter> {
     const LOAD_NUMBER: sock_filter = sock_filter {
         code: 0x20,

@@ -1,8 +1,8 @@
-//! The program that a sandbox begins with, inside: it locks what is not to be written to, opens the way to the proxy where there is
-//! one, and becomes the command.
+//! First program inside a sandbox: it restricts writes, starts the relay to the proxy if there is
+//! one, and executes the command.
 //!
-//! It is a program of the embedder's own, which calls [`run`] and nothing else. The sandbox has it mounted, so nothing needs to be
-//! installed.
+//! It is the embedder's own program, in a mode that only calls [`run`]. The sandbox mounts the
+//! program, so no installation is needed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,64 +14,67 @@ use super::write_lock;
 use crate::sandbox::command::running::code_of;
 use crate::sandbox::egress::relay;
 
-/// Where it lies inside.
+/// Path of the program inside the sandbox.
 pub(super) const PROGRAM: &str = "/mnt/.sandbox/program";
-/// Where the socket of the proxy lies inside.
+/// Path of the proxy's socket inside the sandbox.
 pub(super) const PROXY: &str = "/mnt/.sandbox/proxy";
-const WRITABLE: &str = "--writable";
-const THROUGH: &str = "--proxy";
-const COMMAND: &str = "--";
+const WRITABLE_FLAG: &str = "--writable";
+const PROXY_FLAG: &str = "--proxy";
+const COMMAND_FLAG: &str = "--";
 
-/// How the embedder's program is started so that it calls [`run`].
+/// Command line of the embedder's program that makes it call [`run`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InnerProgram {
-    /// The file. Libraries that it is linked with have to lie in the system's folders.
+    /// The executable. Its shared libraries must lie in the system folders.
     pub program: PathBuf,
-    /// What tells it to; arguments of the sandbox' own follow.
+    /// Arguments that select this mode; the arguments of the sandbox follow.
     pub arguments: Vec<String>,
 }
 
-/// Why a command was not begun.
+/// Reason why a command was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum InnerError {
-    /// It was not a sandbox that started this.
-    #[error("this is started by a sandbox, not by hand: no command follows")]
+    /// The program was not started by a sandbox.
+    #[error("no command given: only a sandbox starts this program")]
     NoCommand,
-    /// What is not to be written to could not be locked.
-    #[error("the folders could not be locked: {0}")]
+    /// The write lock could not be set.
+    #[error("cannot restrict writes: {0}")]
     Lock(#[from] landlock::RulesetError),
-    /// The command, or the way out, could not be started.
+    /// The command or the relay could not be started.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// What the sandbox asks for.
+/// Parsed arguments of the sandbox.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Asked {
+struct InnerRequest {
     writable: Vec<PathBuf>,
     proxy: Option<PathBuf>,
     command: Vec<OsString>,
 }
 
-/// Does what the sandbox asks for and gives the command's exit code, if it returns at all. `arguments` are those behind
-/// [`InnerProgram::arguments`].
+/// Executes the request of the sandbox and returns the command's exit code if it returns at all.
+/// `arguments` are those after [`InnerProgram::arguments`].
+///
+/// # Errors
+/// See [`InnerError`].
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<ExitCode, InnerError> {
-    let Asked {
+    let InnerRequest {
         writable,
         proxy,
         command,
-    } = read(arguments);
+    } = parse(arguments);
     let (program, arguments) = command.split_first().ok_or(InnerError::NoCommand)?;
-    // A kernel without Landlock is told of by the probe; the mounts hold without it.
-    let _held = write_lock::hold(writable)?;
+    // The probe reports a kernel without Landlock; the mounts protect the system without it.
+    let _enforced = write_lock::restrict_writes(writable)?;
     match proxy {
         None => Err(Command::new(program).args(arguments).exec().into()),
-        Some(socket) => beside_relay(&socket, program, arguments),
+        Some(socket) => run_with_relay(&socket, program, arguments),
     }
 }
 
-/// Runs the command and carries its connections meanwhile.
-fn beside_relay(
+/// Runs the command and relays its connections concurrently.
+fn run_with_relay(
     socket: &Path,
     program: &OsStr,
     arguments: &[OsString],
@@ -92,30 +95,30 @@ fn beside_relay(
     Ok(ExitCode::from(u8::try_from(code_of(status?)).unwrap_or(1)))
 }
 
-fn read(arguments: impl IntoIterator<Item = OsString>) -> Asked {
-    let mut asked = Asked::default();
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> InnerRequest {
+    let mut request = InnerRequest::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
-            Some(WRITABLE) => asked.writable.extend(arguments.next().map(PathBuf::from)),
-            Some(THROUGH) => asked.proxy = arguments.next().map(PathBuf::from),
-            Some(COMMAND) => asked.command.extend(arguments.by_ref()),
-            _ => return Asked::default(),
+            Some(WRITABLE_FLAG) => request.writable.extend(arguments.next().map(PathBuf::from)),
+            Some(PROXY_FLAG) => request.proxy = arguments.next().map(PathBuf::from),
+            Some(COMMAND_FLAG) => request.command.extend(arguments.by_ref()),
+            _ => return InnerRequest::default(),
         }
     }
-    asked
+    request
 }
 
-/// The arguments that say so to [`run`], behind the program's own. The command follows.
+/// Returns the arguments for [`run`], after the program's own. The command follows.
 pub(super) fn arguments(writable: &[PathBuf], through_proxy: bool) -> Vec<OsString> {
     let locked = writable
         .iter()
-        .flat_map(|path| [OsString::from(WRITABLE), path.into()]);
+        .flat_map(|path| [OsString::from(WRITABLE_FLAG), path.into()]);
     let proxy = through_proxy
-        .then(|| [THROUGH.into(), PROXY.into()])
+        .then(|| [PROXY_FLAG.into(), PROXY.into()])
         .into_iter()
         .flatten();
-    locked.chain(proxy).chain([COMMAND.into()]).collect()
+    locked.chain(proxy).chain([COMMAND_FLAG.into()]).collect()
 }
 
 #[cfg(test)]
@@ -123,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_is_read_as_it_was_written() {
+    fn arguments_round_trip() {
         let writable = vec![PathBuf::from("/tmp"), PathBuf::from("--proxy")];
         for through in [false, true] {
             let written = arguments(&writable, through)
@@ -131,8 +134,8 @@ mod tests {
                 .chain(["/bin/bash".into(), "--".into()]);
             let proxy = through.then(|| PathBuf::from(PROXY));
             assert_eq!(
-                read(written),
-                Asked {
+                parse(written),
+                InnerRequest {
                     writable: writable.clone(),
                     proxy,
                     command: vec!["/bin/bash".into(), "--".into()]
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_without_a_command_or_with_anything_unknown() {
+    fn run_rejects_missing_command_and_unknown_flags() {
         for arguments in [
             &[][..],
             &["--"],

@@ -1,7 +1,8 @@
-# Run by bash outside of the sandbox, before it is made: what follows "--" becomes the process that makes it.
-# Its input is a socket at which the gateway answers while it lives: the lifeline. No other descriptor of the gateway goes further,
-# whatever it had inherited itself.
-# The input of the command is an empty pipe: the host's /dev/null would be a way to the host's device, which root could change.
+# Run by bash outside of the sandbox, before its creation: the arguments after "--" are the program that creates it.
+# Standard input is the lifeline: a socket at which the gateway answers while it is alive. All other inherited
+# descriptors are closed.
+# The input of the command is an empty pipe: the host's /dev/null would give access to the host's device, which root could
+# change.
 exec 8<&0 9<"$1" 0< <(:)
 shift
 for fd in /proc/self/fd/*; do
@@ -11,7 +12,7 @@ for fd in /proc/self/fd/*; do
     *) eval "exec $fd<&-" ;;
     esac
 done
-# A limit that is already lower stays as it is.
+# A limit that is already lower is unchanged.
 limit() { ulimit "$1" "$2" 2>/dev/null || true; }
 limit -c 0
 limit -d "$1"

@@ -1,7 +1,8 @@
-//! Commands in a sandbox of the kernel's own means, put together by `bwrap`.
+//! Runs commands in a kernel sandbox built by `bwrap`.
 //!
-//! What a command sees is in `arguments`, what it may ask of the kernel in `filter`, what it may use in
-//! [`CommandLimits`] and `cgroup`. `probe` tries all of it before anything is trusted to it.
+//! `arguments` defines what a command sees, `filter` which system calls it may make,
+//! [`CommandLimits`] and `cgroup` the resources it may use. `probe` tests all of these before the
+//! sandbox is used.
 
 mod arguments;
 mod cgroup;
@@ -27,8 +28,8 @@ use super::{
     CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
     Isolation, Mount, Reach,
 };
-use crate::sandbox::egress::{self, WayOut};
-use crate::sandbox::shelf::Shelf;
+use crate::sandbox::egress::{self, EgressProvider};
+use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
 use arguments::{INNER_PATH, SystemView, WORKSPACE};
@@ -37,35 +38,39 @@ pub use inner::InnerProgram;
 pub use probe::{Layer, LayerReport, ProbeReport};
 use support::Support;
 
-/// Runs outside, before the sandbox is made.
-const LAUNCH: &str = include_str!("launch.sh");
-/// Runs inside, before the command: how many processes there may be counts from here, for the sandbox alone.
+/// Script that runs outside, before the sandbox is created.
+const LAUNCH_SCRIPT: &str = include_str!("launch.sh");
+/// Script that runs inside, before the command. Its process limit is set here, so that it counts
+/// the processes of this sandbox only.
 ///
-/// The kernel ends the sandbox with this process from the moment on at which `bwrap` has asked for it, and asks nobody whether this
-/// process was still there then. So a sandbox asks at its lifeline before it begins: what was made in vain gets no answer, and ends.
-const BEGIN: &str = r#"printf a >&8; read -r -n 1 -u 8 || exit 125; exec 8<&-; ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
+/// The kernel kills the sandbox when the spawning process dies, but only after `bwrap` has
+/// requested it; an earlier death is not noticed. So the script first sends a liveness request
+/// through its lifeline socket, and exits if no answer arrives.
+const INNER_SCRIPT: &str = r#"printf a >&8; read -r -n 1 -u 8 || exit 125; exec 8<&-; ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
 
-/// How sandboxes are made.
+/// Options of new sandboxes.
 #[derive(Debug, Clone)]
 pub struct BubblewrapOptions {
-    /// A folder of this process' own, for the few files that every sandbox sees instead of the host's.
+    /// Folder owned by this process, for the few files that replace files of the host in every
+    /// sandbox.
     pub support: PathBuf,
-    /// What a command may use.
+    /// Resource limits of a command.
     pub limits: CommandLimits,
-    /// What commands reach.
+    /// Network access of commands.
     pub network: Network,
-    /// The program that a sandbox begins with. Without one nothing is locked a second time, and there is no proxy.
+    /// First program of a sandbox. Without it there is no write lock and no proxy.
     pub inner: Option<InnerProgram>,
-    /// Further folders.
+    /// Additional mounts.
     pub mounts: Vec<Mount>,
-    /// Further variables.
+    /// Additional environment variables.
     pub environment: Vec<(String, String)>,
-    /// Folders and files that nobody sees, even where they lie beneath a folder of the system.
+    /// Folders and files that are hidden even if they lie beneath a visible system folder.
     pub hidden: Vec<PathBuf>,
 }
 
 impl BubblewrapOptions {
-    /// Sandboxes with the usual limits that see and reach nothing further; `support` is theirs.
+    /// Returns options with default limits, no network and no additional mounts; `support` is the
+    /// folder for its files.
     pub fn new(support: impl Into<PathBuf>) -> Self {
         Self {
             support: support.into(),
@@ -79,26 +84,26 @@ impl BubblewrapOptions {
     }
 }
 
-/// What the commands of a sandbox reach.
+/// Network access of the commands of a sandbox.
 #[derive(Debug, Clone, Default)]
 pub enum Network {
-    /// Nothing but their own loopback.
+    /// Only their own loopback.
     #[default]
     None,
-    /// What a proxy of this process lets through.
-    Proxied(Arc<dyn WayOut>),
-    /// All that this machine reaches, itself among it.
+    /// Hosts that a proxy of this process allows.
+    Proxied(Arc<dyn EgressProvider>),
+    /// All networks that this machine can reach, including the machine itself.
     Host,
 }
 
-/// Runs commands in sandboxes that `bwrap` makes, one for each.
+/// Runs each command in its own `bwrap` sandbox.
 #[derive(Debug)]
 pub struct BubblewrapCommandSandbox {
     bwrap: PathBuf,
     bash: PathBuf,
     options: BubblewrapOptions,
     system: SystemView,
-    /// The file with the system call filter.
+    /// Path of the system call filter.
     filter: PathBuf,
     cgroups: Option<Cgroups>,
     userns_can_be_disabled: bool,
@@ -110,7 +115,7 @@ impl Network {
         matches!(self, Self::Host)
     }
 
-    fn way_out(&self) -> Option<&dyn WayOut> {
+    fn egress_provider(&self) -> Option<&dyn EgressProvider> {
         if let Self::Proxied(proxy) = self {
             Some(&**proxy)
         } else {
@@ -123,7 +128,7 @@ impl BubblewrapCommandSandbox {
     async fn launch(
         &self,
         dirs: &ThreadDirs,
-        shelf: &Shelf,
+        skills: &SkillMounts,
         command: &str,
         cgroups: &[PathBuf],
     ) -> Result<Running, CommandError> {
@@ -138,7 +143,7 @@ impl BubblewrapCommandSandbox {
             ("LANG", "C.UTF-8"),
             ("TMPDIR", "/tmp"),
         ]);
-        if self.options.network.way_out().is_some() {
+        if self.options.network.egress_provider().is_some() {
             launch.envs(egress::variables());
         }
         launch.envs(
@@ -147,8 +152,10 @@ impl BubblewrapCommandSandbox {
                 .iter()
                 .map(|(name, value)| (name, value)),
         );
-        launch.args(["-c", LAUNCH, "launch"]).arg(&self.filter);
-        // What bash counts in: data and files by 1024 bytes.
+        launch
+            .args(["-c", LAUNCH_SCRIPT, "launch"])
+            .arg(&self.filter);
+        // bash counts data and file sizes in units of 1024 bytes.
         let sizes = [
             limits.memory_bytes / 1024,
             limits.file_bytes / 1024,
@@ -160,20 +167,20 @@ impl BubblewrapCommandSandbox {
             .args(cgroups)
             .arg("--");
         let shares_network = self.options.network.is_shared();
-        let way = self
+        let egress = self
             .options
             .network
-            .way_out()
-            .map(WayOut::open)
+            .egress_provider()
+            .map(EgressProvider::open)
             .transpose()?;
         let no_userns = self.userns_can_be_disabled;
         launch.arg(&self.bwrap).args(arguments::arguments(
             &self.system,
             dirs,
-            shelf,
+            skills,
             shares_network,
             no_userns,
-            way.as_deref(),
+            egress.as_deref(),
         ));
         launch
             .args(["--seccomp", "9", "--"])
@@ -181,13 +188,14 @@ impl BubblewrapCommandSandbox {
         launch.args([
             "/bin/bash",
             "-c",
-            BEGIN,
+            INNER_SCRIPT,
             "bash",
             &limits.processes.to_string(),
             command,
         ]);
         let (ours, lifeline) = StdUnixStream::pair()?;
-        // A group of its own: what makes the sandbox is ended with all its parts before the kernel ties them together.
+        // Own process group: during setup, all parts can be killed before the kernel ties them
+        // together.
         launch
             .current_dir("/")
             .process_group(0)
@@ -196,7 +204,9 @@ impl BubblewrapCommandSandbox {
             .stderr(Stdio::piped());
         let running = Running::group(self.spawner.spawn(launch).await?);
         ours.set_nonblocking(true)?;
-        Ok(running.asking_at(UnixStream::from_std(ours)?).with(way))
+        Ok(running
+            .with_lifeline(UnixStream::from_std(ours)?)
+            .with_egress(egress))
     }
 }
 
@@ -223,7 +233,7 @@ impl CommandSandbox for BubblewrapCommandSandbox {
         let group = self
             .cgroups
             .as_ref()
-            .map(|groups| groups.enter(&self.options.limits))
+            .map(|groups| groups.create_group(&self.options.limits))
             .transpose()?;
         let folders = group.as_ref().map_or(&[][..], |group| group.folders());
         let running = self

@@ -1,4 +1,4 @@
-//! Trying the sandbox out before anything is trusted to it: which layers hold here, and why the others do not.
+//! Probe of the sandbox before its use: which layers work here, and why others do not.
 
 use std::fmt;
 use std::path::Path;
@@ -10,51 +10,51 @@ use crate::ids::ThreadId;
 use crate::sandbox::command::spawner::Spawner;
 use crate::sandbox::command::{CommandEnd, CommandRequest, CommandSandbox, Transcript};
 use crate::sandbox::safe_fs::Resolver;
-use crate::sandbox::shelf::Shelf;
+use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::thread_dirs::ThreadDirs;
 
-/// Where programs of the system are.
+/// Folders of system programs.
 const PROGRAM_FOLDERS: &[&str] = &[
     "/usr/bin",
     "/bin",
     "/usr/local/bin",
     "/run/current-system/sw/bin",
 ];
-const PROBE_LIMIT: Duration = Duration::from_secs(10);
-/// What is run in the sandbox that is tried; its answer has a part for each look.
-const LOOKS: &str = "cat /proc/self/status; echo ==; cat /proc/net/dev; echo ==
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Script that runs in the probed sandbox; its output has one part per check.
+const PROBE_SCRIPT: &str = "cat /proc/self/status; echo ==; cat /proc/net/dev; echo ==
 { : >> /usr/.deerflow-probe; } 2>&- && echo writable: /usr
 { : >> /proc/sys/kernel/core_pattern; } 2>&- && echo writable: /proc/sys
 { : > /dev/null; } 2>&- || echo no devices
 { : >> /dev/random; } 2>&- && echo not locked";
 
-/// One of the things that stand between a command and this machine.
+/// A layer of isolation between a command and this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
-    /// `bwrap` and `bash` are there.
+    /// `bwrap` and `bash` are installed.
     Programs,
-    /// Users, mounts, processes, messages, host name and control groups of its own.
+    /// Own namespaces for users, mounts, processes, IPC, host name and control groups.
     Namespaces,
-    /// No capabilities, and no way to get any.
+    /// No capabilities, and no means to gain any.
     Privileges,
     /// Dangerous system calls are refused.
     SystemCalls,
-    /// No network but its own loopback.
+    /// No network except its own loopback.
     Network,
-    /// The system's folders and settings cannot be written to, and its harmless devices are there.
+    /// The system's folders and settings are read-only, and the harmless devices exist.
     ReadOnlySystem,
-    /// The kernel keeps what is not to be written to locked, beside the mounts.
+    /// The kernel also restricts writes with Landlock, in addition to the mounts.
     WriteLock,
-    /// Its processes are counted.
+    /// The number of its processes is limited.
     ProcessLimit,
-    /// What all its processes hold in memory together is limited.
+    /// The memory of all its processes together is limited.
     MemorySum,
-    /// The kernel itself refuses further user namespaces, not the filter alone.
+    /// The kernel itself, not only the filter, rejects further user namespaces.
     NestedNamespaces,
 }
 
 impl Layer {
-    /// Whether commands are refused without it.
+    /// Reports whether commands are rejected without this layer.
     pub fn is_required(self) -> bool {
         !matches!(
             self,
@@ -80,29 +80,29 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Whether a layer holds here.
+/// Result of probing one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerReport {
-    /// Which.
+    /// The layer.
     pub layer: Layer,
-    /// Why it does not, if it does not.
+    /// Reason why it does not work; `None` if it works.
     pub missing: Option<String>,
 }
 
-/// What was found of every layer that was asked for.
+/// Results for all probed layers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// The layers.
+    /// Results per layer.
     pub layers: Vec<LayerReport>,
 }
 
 impl ProbeReport {
-    /// Whether everything holds that commands are refused without.
+    /// Reports whether all required layers work.
     pub fn suffices(&self) -> bool {
         self.missing().all(|report| !report.layer.is_required())
     }
 
-    /// The layers that hold, by name.
+    /// Names of the working layers, separated by commas.
     pub fn active(&self) -> String {
         let active = self.layers.iter().filter(|report| report.missing.is_none());
         active
@@ -111,7 +111,7 @@ impl ProbeReport {
             .join(", ")
     }
 
-    /// Why layers do not hold.
+    /// Reasons for all missing layers.
     pub fn missing_text(&self) -> String {
         let texts = self.missing().map(|report| {
             format!(
@@ -134,8 +134,8 @@ impl ProbeReport {
         });
     }
 
-    /// Names another reason for a layer that does not hold.
-    fn say_why(&mut self, layer: Layer, why: &str) {
+    /// Replaces the reason of a missing layer.
+    fn set_reason(&mut self, layer: Layer, why: &str) {
         for report in self
             .layers
             .iter_mut()
@@ -156,15 +156,15 @@ impl ProbeReport {
 }
 
 impl BubblewrapCommandSandbox {
-    /// Makes a sandbox here and looks around in it. The sandbox is given only where every required layer holds.
+    /// Creates a sandbox and probes it. Returns the sandbox only if every required layer works.
     pub async fn open(options: BubblewrapOptions) -> (Option<Self>, ProbeReport) {
-        match Self::try_out(options).await {
+        match Self::probe(options).await {
             Ok((sandbox, report)) => (report.suffices().then_some(sandbox), report),
             Err(report) => (None, report),
         }
     }
 
-    async fn try_out(options: BubblewrapOptions) -> Result<(Self, ProbeReport), ProbeReport> {
+    async fn probe(options: BubblewrapOptions) -> Result<(Self, ProbeReport), ProbeReport> {
         let program = |name: &str| {
             let found = PROGRAM_FOLDERS
                 .iter()
@@ -179,47 +179,48 @@ impl BubblewrapCommandSandbox {
             |error: &dyn fmt::Display| ProbeReport::without(Layer::Namespaces, error.to_string());
         let filter = filter::program()
             .map_err(|error| ProbeReport::without(Layer::SystemCalls, error.to_string()))?;
-        let support = Support::make(&options.support, &filter).map_err(|error| unusable(&error))?;
-        if options.network.way_out().is_some() && options.inner.is_none() {
+        let support =
+            Support::create(&options.support, &filter).map_err(|error| unusable(&error))?;
+        if options.network.egress_provider().is_some() && options.inner.is_none() {
             return Err(ProbeReport::without(
                 Layer::Network,
-                "the way to a proxy needs a program that sandboxes begin with",
+                "the proxy needs the inner program of the sandbox",
             ));
         }
         let mut sandbox = Self {
             bwrap,
             bash,
-            system: SystemView::look(&options, &support),
+            system: SystemView::collect(&options, &support),
             filter: support.filter,
             cgroups: Cgroups::find(&options.limits),
             userns_can_be_disabled: true,
             spawner: Spawner::start().map_err(|error| unusable(&error))?,
             options,
         };
-        let seen = match sandbox.look_around().await {
-            Ok(seen) => seen,
+        let output = match sandbox.run_probe_script().await {
+            Ok(output) => output,
             Err(_) => {
                 sandbox.userns_can_be_disabled = false;
-                sandbox.look_around().await.map_err(|why| unusable(&why))?
+                sandbox
+                    .run_probe_script()
+                    .await
+                    .map_err(|why| unusable(&why))?
             }
         };
-        let mut report = judge(&seen, sandbox.options.network.is_shared());
+        let mut report = evaluate(&output, sandbox.options.network.is_shared());
         if sandbox.options.inner.is_none() {
-            report.say_why(
-                Layer::WriteLock,
-                "no program was given that a sandbox begins with",
-            );
+            report.set_reason(Layer::WriteLock, "no inner program was configured");
         }
         let is_counted = sandbox.cgroups.is_some() || !rustix::process::geteuid().is_root();
         report.add(
             Layer::ProcessLimit,
             is_counted,
-            "the kernel does not count root's processes: run as another user, or with control groups",
+            "the kernel does not count root's processes: run as another user or with control groups",
         );
         report.add(
             Layer::MemorySum,
             sandbox.cgroups.is_some(),
-            "this process may not make control groups for memory and processes",
+            "this process may not create control groups for memory and processes",
         );
         let disabled = sandbox.userns_can_be_disabled;
         report.add(
@@ -230,18 +231,18 @@ impl BubblewrapCommandSandbox {
         Ok((sandbox, report))
     }
 
-    async fn look_around(&self) -> Result<String, String> {
+    async fn run_probe_script(&self) -> Result<String, String> {
         let home: Arc<Path> = self.options.support.join("probe").into();
         let Ok(thread) = ThreadId::parse("probe") else {
-            return Err("no thread to try it with".to_owned());
+            return Err("no thread id for the probe".to_owned());
         };
         let dirs = ThreadDirs::new(home, Resolver::detect(), "probe", &thread);
         let mut transcript = Transcript::keeping(64 * 1024);
         let request = CommandRequest {
             dirs: &dirs,
-            shelf: &Shelf::default(),
-            command: LOOKS,
-            time_limit: PROBE_LIMIT,
+            shelf: &SkillMounts::default(),
+            command: PROBE_SCRIPT,
+            time_limit: PROBE_TIMEOUT,
         };
         let end = self
             .run(request, &mut transcript)
@@ -250,14 +251,14 @@ impl BubblewrapCommandSandbox {
         match end {
             CommandEnd::Exited(_) if transcript.out().contains("==") => Ok(transcript.out()),
             CommandEnd::Exited(_) => Err(transcript.err().trim().to_owned()),
-            _ => Err(format!("no answer within {} s", PROBE_LIMIT.as_secs())),
+            _ => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
         }
     }
 }
 
-/// What the answer of [`LOOKS`] says of the layers that can be seen from inside.
-fn judge(seen: &str, shares_network: bool) -> ProbeReport {
-    let mut parts = seen.split("==\n");
+/// Evaluates the output of [`PROBE_SCRIPT`] for the layers that are visible from inside.
+fn evaluate(output: &str, shares_network: bool) -> ProbeReport {
+    let mut parts = output.split("==\n");
     let (status, interfaces, rest) = (
         parts.next().unwrap_or(""),
         parts.next().unwrap_or(""),
@@ -275,16 +276,16 @@ fn judge(seen: &str, shares_network: bool) -> ProbeReport {
     let mut report = ProbeReport::default();
     report.add(Layer::Programs, true, "");
     report.add(Layer::Namespaces, true, "");
-    let powerless = is_zero("CapEff") && is_zero("CapBnd") && field("NoNewPrivs") == "1";
+    let is_unprivileged = is_zero("CapEff") && is_zero("CapBnd") && field("NoNewPrivs") == "1";
     report.add(
         Layer::Privileges,
-        powerless,
+        is_unprivileged,
         "a command would keep capabilities",
     );
     report.add(
         Layer::SystemCalls,
         field("Seccomp") == "2",
-        "the kernel took no filter",
+        "the kernel accepted no filter",
     );
     if !shares_network {
         let others = interfaces
@@ -315,10 +316,10 @@ mod tests {
                         Inter-|   Receive\n face |bytes\n    lo:       0\n==\n";
 
     #[test]
-    fn a_sandbox_that_holds_suffices() {
-        assert!(judge(GOOD, false).suffices());
-        assert_eq!(judge(GOOD, false).missing_text(), "");
-        let unlocked = judge(&format!("{GOOD}not locked\n"), false);
+    fn evaluate_accepts_complete_sandbox() {
+        assert!(evaluate(GOOD, false).suffices());
+        assert_eq!(evaluate(GOOD, false).missing_text(), "");
+        let unlocked = evaluate(&format!("{GOOD}not locked\n"), false);
         assert!(
             unlocked.suffices() && unlocked.missing_text().starts_with("write lock"),
             "{unlocked:?}"
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_layer_that_does_not_hold_is_named_and_refuses_commands() {
+    fn evaluate_names_each_missing_layer() {
         for (good, bad, named) in [
             (
                 "CapBnd:\t0000000000000000",
@@ -348,15 +349,15 @@ mod tests {
             ),
             (GOOD, "", "no privileges"),
         ] {
-            let report = judge(&GOOD.replace(good, bad), false);
+            let report = evaluate(&GOOD.replace(good, bad), false);
             assert!(
                 !report.suffices() && report.missing_text().contains(named),
                 "{bad}: {report:?}"
             );
         }
         assert!(
-            judge(&GOOD.replace("    lo:", "  eth0:"), true).suffices(),
-            "where it is wanted"
+            evaluate(&GOOD.replace("    lo:", "  eth0:"), true).suffices(),
+            "shared network"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The few files that every sandbox sees instead of the host's.
+//! Files that replace files of the host in every sandbox.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use super::arguments::{INNER_ID, WORKSPACE};
 
 /// Files of `/etc`.
 pub(super) const NAMES: [&str; 3] = ["passwd", "group", "hosts"];
-/// Devices with their numbers.
+/// Devices with their major and minor numbers.
 pub(super) const DEVICES: [(&str, u32, u32); 6] = [
     ("null", 1, 3),
     ("zero", 1, 5),
@@ -24,23 +24,24 @@ pub(super) const DEVICES: [(&str, u32, u32); 6] = [
 
 /// The file with the system call filter.
 const FILTER: &str = "filter";
-/// Owns them: an id that means nobody inside.
-const NOBODY: u32 = 65_534;
+/// Owner of the devices: the kernel's overflow id, which is not mapped inside the sandbox.
+const OVERFLOW_ID: u32 = 65_534;
 
-/// Where they are.
+/// Paths of the files.
 #[derive(Debug)]
 pub(super) struct Support {
-    /// The system call filter, as the kernel takes it.
+    /// System call filter in the format of the kernel.
     pub(super) filter: PathBuf,
-    /// Who is who inside.
+    /// Folder with the replaced files of `/etc`.
     pub(super) names: PathBuf,
-    /// Devices of our own, where this process is root: a command could change the mode of root's.
+    /// Folder with own devices, if this process is root: a command could change the mode of root's
+    /// devices.
     pub(super) devices: Option<PathBuf>,
 }
 
 impl Support {
-    /// Makes them anew in a folder that belongs to nobody else.
-    pub(super) fn make(folder: &Path, filter: &[u8]) -> io::Result<Self> {
+    /// Creates the files in `folder`, which must have no other use.
+    pub(super) fn create(folder: &Path, filter: &[u8]) -> io::Result<Self> {
         let names = folder.join("etc");
         fs::create_dir_all(&names)?;
         replace(folder, FILTER, filter)?;
@@ -68,7 +69,8 @@ impl Support {
     }
 }
 
-/// Writes a file anew, which nobody sees half written: a gateway that shares this folder may be making a sandbox from it.
+/// Replaces a file atomically: another gateway that shares this folder may be creating a sandbox
+/// from it.
 fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let mut pending = NamedTempFile::new_in(folder)?;
     pending.write_all(content)?;
@@ -95,8 +97,9 @@ fn make_devices(folder: PathBuf) -> io::Result<PathBuf> {
             makedev(major, minor),
         )?;
         fs::set_permissions(&path, Permissions::from_mode(0o666))?;
-        // All sandboxes share them, and none of their commands is this owner, so none can change the mode.
-        std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY))?;
+        // All sandboxes share the devices, and no command runs as their owner, so none can change
+        // the mode.
+        std::os::unix::fs::chown(&path, Some(OVERFLOW_ID), Some(OVERFLOW_ID))?;
     }
     Ok(folder)
 }

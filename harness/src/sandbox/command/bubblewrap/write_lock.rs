@@ -1,8 +1,8 @@
-//! A second lock on what a command may write to, held by the kernel beside the mounts.
+//! Landlock restrictions on writes, in addition to the mounts.
 //!
-//! The mounts of a sandbox show the system read-only. Should one of them come out writable, by a mistake of ours, of `bwrap` or of the
-//! kernel, Landlock still refuses. It also keeps signals and abstract sockets among the processes of the sandbox. It says nothing of
-//! what is read, and nothing of networks: both are up to the namespaces.
+//! The mounts of a sandbox show the system read-only. If one of them is writable by mistake,
+//! Landlock still rejects the write. It also confines signals and abstract sockets to the sandbox.
+//! It restricts neither reads nor networks: namespaces do.
 
 use std::path::Path;
 
@@ -11,24 +11,30 @@ use landlock::{
     Scope, path_beneath_rules,
 };
 
-/// The newest set of rights that is asked for. Older kernels give what they have of it.
-const WANTED: ABI = ABI::V6;
+/// Newest Landlock ABI that is requested. Older kernels apply the part that they support.
+const REQUESTED_ABI: ABI = ABI::V6;
 
-/// Lets this thread, and what it starts from now on, write beneath these folders and files alone, for good. Those that are not there
-/// are left out. False where the kernel has no Landlock.
+/// Irrevocably restricts this thread, and all processes and threads that it starts later, to
+/// writing beneath the `writable` folders and files. Missing paths are skipped. Returns `false` if
+/// the kernel has no Landlock.
 ///
 /// # Errors
-///
-/// The kernel refused the rules though it has Landlock: nothing is locked.
-pub(super) fn hold<P: AsRef<Path>>(
+/// If the kernel has Landlock but rejected the rules. No restriction applies then.
+pub(super) fn restrict_writes<P: AsRef<Path>>(
     writable: impl IntoIterator<Item = P>,
 ) -> Result<bool, RulesetError> {
     let status = Ruleset::default()
-        .handle_access(AccessFs::from_all(WANTED))?
-        .scope(Scope::from_all(WANTED))?
+        .handle_access(AccessFs::from_all(REQUESTED_ABI))?
+        .scope(Scope::from_all(REQUESTED_ABI))?
         .create()?
-        .add_rules(path_beneath_rules(["/"], AccessFs::from_read(WANTED)))?
-        .add_rules(path_beneath_rules(writable, AccessFs::from_all(WANTED)))?
+        .add_rules(path_beneath_rules(
+            ["/"],
+            AccessFs::from_read(REQUESTED_ABI),
+        ))?
+        .add_rules(path_beneath_rules(
+            writable,
+            AccessFs::from_all(REQUESTED_ABI),
+        ))?
         .restrict_self()?;
     Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
@@ -41,7 +47,8 @@ mod tests {
 
     use super::*;
 
-    /// The work of a thread that may write to `inside` alone. Without Landlock here there is nothing to see.
+    /// Runs `work` in a thread that may write to `inside` only. Skips it if the kernel has no
+    /// Landlock.
     fn locked(work: impl FnOnce(&Path, &Path) + Send) {
         let base = tempfile::tempdir().unwrap();
         let (inside, outside) = (base.path().join("inside"), base.path().join("outside"));
@@ -50,7 +57,7 @@ mod tests {
             fs::write(folder.join("file"), "as it was").unwrap();
         }
         std::thread::scope(|threads| {
-            threads.spawn(|| match hold([&inside]).unwrap() {
+            threads.spawn(|| match restrict_writes([&inside]).unwrap() {
                 true => work(&inside, &outside),
                 false => eprintln!("this kernel has no Landlock"),
             });
@@ -63,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_named_is_written_to_and_all_else_only_read() {
+    fn restrict_writes_allows_only_named_folders() {
         locked(|inside, outside| {
             fs::write(inside.join("file"), "new").unwrap();
             fs::create_dir(inside.join("folder")).unwrap();
@@ -97,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_started_by_it_does_is_locked_too() {
+    fn restrict_writes_applies_to_child_processes() {
         locked(|inside, outside| {
             let script = format!(
                 "echo new > {}/file; echo new > {}/file",

@@ -1,5 +1,5 @@
 folder=/tmp/deerflow-$mark
-# It has not begun, and cannot any more; or it has ended.
+# The command has not started, and cannot start any more; or it has ended.
 if mkdir -m 700 "$folder" 2>/dev/null; then
   rm -f "$folder.sh"
   sleep 2

@@ -1,32 +1,33 @@
-//! Containers of this machine, made by Docker or Podman over the HTTP API that both speak.
+//! Containers on this machine, created by Docker or Podman through their common HTTP API.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use reqwest::Url;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::docker_responses::{Inspected, Listed};
 use super::error::ContainerError;
-use super::peer::{Answer, Call, Peer};
-use super::place::{Order, Place, SandboxHost, SandboxId, digest};
+use super::http_service::{Call, HttpService, ServiceResponse};
+use super::sandbox_host::{ContainerEndpoint, ContainerSpec, SandboxHost, SandboxId, digest};
 use crate::sandbox::command::{CommandLimits, Mount};
 
-/// The port of the API inside.
+/// Port of the API inside a container.
 const INNER_PORT: &str = "8080/tcp";
-/// How long fetching an image may take.
-const FETCH_LIMIT: Duration = Duration::from_secs(15 * 60);
-/// How much an engine may tell of its fetching.
-const FETCH_BYTES: usize = 32 << 20;
-/// How many ports are tried where a first one is configured.
-const PORTS_TRIED: u16 = 10;
-/// How many containers of a former process are looked at.
-const MOST_LEFT: usize = 200;
-/// What the image's own programs get besides a command's memory and processes.
-const OWN_MEMORY: u64 = 2 << 30;
-const OWN_PROCESSES: u64 = 1024;
-/// What an image needs that starts its programs as users of their own; nothing that reaches out of the container.
+/// Timeout for pulling an image.
+const PULL_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Maximum size of an engine's progress messages while it pulls an image, in bytes.
+const MAX_PULL_LOG_BYTES: usize = 32 << 20;
+/// Number of ports to try, beginning with the configured one.
+const MAX_PORTS_TRIED: u16 = 10;
+/// Maximum number of orphaned containers that are adopted at startup.
+const MAX_ORPHANS: usize = 200;
+/// Memory and processes for the programs of the image, in addition to those of a command.
+const IMAGE_MEMORY_BYTES: u64 = 2 << 30;
+const IMAGE_PROCESSES: u64 = 1024;
+/// Capabilities that an image needs to start its programs as different users; none reaches outside
+/// of the container.
 const CAPABILITIES: [&str; 7] = [
     "CHOWN",
     "DAC_OVERRIDE",
@@ -36,45 +37,45 @@ const CAPABILITIES: [&str; 7] = [
     "SETGID",
     "SETUID",
 ];
-/// Says whose a container is: the home of a server.
-const OWNER: &str = "deerflow.home";
-/// Says whose a container is: the user and the thread.
-const THREAD: &str = "deerflow.thread";
-/// Says what it was made of.
-const MADE_OF: &str = "deerflow.made-of";
+/// Label with the home of the server that owns the container.
+const OWNER_LABEL: &str = "deerflow.home";
+/// Label with the user and the thread of the container.
+const THREAD_LABEL: &str = "deerflow.thread";
+/// Label with the digest of the container's specification.
+const SPEC_LABEL: &str = "deerflow.made-of";
 
-/// How an engine is asked for containers.
+/// Options of a container engine.
 #[derive(Debug, Clone)]
 pub struct DockerOptions {
-    /// The engine's socket.
+    /// Path of the engine's socket.
     pub socket: PathBuf,
-    /// The image, an all-in-one sandbox.
+    /// Image of an all-in-one sandbox.
     pub image: String,
-    /// What the names of containers begin with.
+    /// Prefix of container names.
     pub prefix: String,
-    /// The first port of this machine that containers are reached at; without one the engine chooses.
+    /// First host port for containers; without it the engine chooses the ports.
     pub first_port: Option<u16>,
-    /// The host under which ports of the engine's machine are reached.
+    /// Host name for reaching ports of the engine's machine.
     pub host: String,
-    /// The home of this server, and where the engine sees it when that is somewhere else.
+    /// Home of this server, and the path of the same folder as seen by the engine.
     pub home: (PathBuf, PathBuf),
-    /// What a command may use.
+    /// Resource limits of a command.
     pub limits: CommandLimits,
-    /// Variables inside.
+    /// Environment variables inside the container.
     pub environment: Vec<(String, String)>,
 }
 
-/// Makes containers with Docker or Podman.
+/// Creates containers with Docker or Podman.
 #[derive(Debug)]
 pub(super) struct DockerSandboxHost {
-    engine: Peer,
+    engine: HttpService,
     options: DockerOptions,
 }
 
 impl DockerSandboxHost {
     pub(super) fn new(options: DockerOptions) -> Result<Self, reqwest::Error> {
         Ok(Self {
-            engine: Peer::at_socket("the container engine", &options.socket)?,
+            engine: HttpService::at_socket("the container engine", &options.socket)?,
             options,
         })
     }
@@ -87,8 +88,8 @@ impl DockerSandboxHost {
         self.options.home.0.display().to_string()
     }
 
-    /// The container without what says whose it is and where it is reached.
-    fn body(&self, order: &Order) -> Value {
+    /// Request body of a container, without labels and port bindings.
+    fn body(&self, spec: &ContainerSpec) -> Value {
         let (home, seen) = &self.options.home;
         let mount = |mount: &Mount| {
             let source = mount
@@ -108,88 +109,87 @@ impl DockerSandboxHost {
             "Env": variables,
             "ExposedPorts": {INNER_PORT: {}},
             "HostConfig": {
-                "Mounts": order.mounts.iter().map(mount).collect::<Vec<_>>(),
+                "Mounts": spec.mounts.iter().map(mount).collect::<Vec<_>>(),
                 "AutoRemove": true,
                 "Privileged": false,
                 "CapDrop": ["ALL"],
                 "CapAdd": CAPABILITIES,
                 "SecurityOpt": ["no-new-privileges"],
-                "Memory": self.options.limits.memory_bytes.saturating_add(OWN_MEMORY),
-                "PidsLimit": self.options.limits.processes.saturating_add(OWN_PROCESSES),
+                "Memory": self.options.limits.memory_bytes.saturating_add(IMAGE_MEMORY_BYTES),
+                "PidsLimit": self.options.limits.processes.saturating_add(IMAGE_PROCESSES),
             },
         })
     }
 
-    fn numbered_body(&self, order: &Order, port: Option<u16>) -> Value {
-        let mut body = self.body(order);
-        body["Labels"] =
-            json!({OWNER: self.owner(), THREAD: thread_of(order), MADE_OF: self.recipe(order)});
+    fn body_with_port(&self, spec: &ContainerSpec, port: Option<u16>) -> Value {
+        let mut body = self.body(spec);
+        body["Labels"] = json!({OWNER_LABEL: self.owner(), THREAD_LABEL: thread_of(spec), SPEC_LABEL: self.spec_digest(spec)});
         let is_here = matches!(self.options.host.as_str(), "127.0.0.1" | "localhost");
-        let bound = if is_here { "127.0.0.1" } else { "0.0.0.0" };
+        let binding = if is_here { "127.0.0.1" } else { "0.0.0.0" };
         let port = port.map(|port| port.to_string()).unwrap_or_default();
         body["HostConfig"]["PortBindings"] =
-            json!({INNER_PORT: [{"HostIp": bound, "HostPort": port}]});
+            json!({INNER_PORT: [{"HostIp": binding, "HostPort": port}]});
         body
     }
 
-    /// Makes a container that is not started yet.
-    async fn create(&self, order: &Order, port: Option<u16>) -> Result<(), ContainerError> {
-        let name = self.name(&order.id);
-        let body = self.numbered_body(order, port);
-        let ask = || async {
+    /// Creates a container without starting it.
+    async fn create(&self, spec: &ContainerSpec, port: Option<u16>) -> Result<(), ContainerError> {
+        let name = self.name(&spec.id);
+        let body = self.body_with_port(spec, port);
+        let create_once = || async {
             self.engine
-                .call(Call::post("/containers/create", body.clone()).asking("name", &name))
+                .call(Call::post("/containers/create", body.clone()).query_parameter("name", &name))
                 .await
         };
-        let mut answer = ask().await?;
-        if answer.status == 404 {
-            self.fetch().await?;
-            answer = ask().await?;
+        let mut response = create_once().await?;
+        if response.status == 404 {
+            self.pull_image().await?;
+            response = create_once().await?;
         }
-        if answer.status == 409 {
-            // What was made and never started; a thread's own, or `find` would have said so.
-            self.find(order).await?;
-            self.remove(&order.id).await?;
-            answer = ask().await?;
+        if response.status == 409 {
+            // Created but never started. It belongs to this thread, or `find` would have failed.
+            self.find(spec).await?;
+            self.remove(&spec.id).await?;
+            response = create_once().await?;
         }
-        answer.done()
+        response.check_status()
     }
 
-    async fn start(&self, id: &SandboxId) -> Result<Answer, ContainerError> {
+    async fn start(&self, id: &SandboxId) -> Result<ServiceResponse, ContainerError> {
         let path = format!("/containers/{}/start", self.name(id));
         self.engine
             .call(Call::post(&path, json!({})).within(Duration::from_secs(60)))
             .await
     }
 
-    async fn fetch(&self) -> Result<(), ContainerError> {
+    async fn pull_image(&self) -> Result<(), ContainerError> {
         let image = self.options.image.clone();
-        tracing::info!(image, "fetching the image of sandboxes");
-        // Without a tag all of them would come.
+        tracing::info!(image, "pulling the sandbox image");
+        // Without a tag the engine would pull all of them.
         let is_exact = image.contains('@')
             || image
                 .rsplit('/')
                 .next()
                 .is_some_and(|name| name.contains(':'));
-        let wanted = if is_exact {
+        let reference = if is_exact {
             image.clone()
         } else {
             format!("{image}:latest")
         };
         let call = Call::post("/images/create", json!({}))
-            .asking("fromImage", wanted)
-            .within(FETCH_LIMIT)
-            .of_at_most(FETCH_BYTES);
-        let answer = self.engine.call(call).await?;
+            .query_parameter("fromImage", reference)
+            .within(PULL_TIMEOUT)
+            .max_bytes(MAX_PULL_LOG_BYTES);
+        let response = self.engine.call(call).await?;
         let failed = |why: String| ContainerError::Image {
             image: image.clone(),
             why,
         };
-        if answer.done().is_err() {
-            return Err(failed(answer.words()));
+        if response.check_status().is_err() {
+            return Err(failed(response.message()));
         }
-        // It answers 200 first and tells of a failure line by line.
-        let lines = answer
+        // The engine answers 200 first and reports failures line by line.
+        let lines = response
             .body()
             .split(|byte| *byte == b'\n')
             .filter_map(|line| serde_json::from_slice::<Value>(line).ok());
@@ -203,45 +203,49 @@ impl DockerSandboxHost {
     }
 
     async fn inspect(&self, id: &SandboxId) -> Result<Option<Inspected>, ContainerError> {
-        let answer = self
+        let response = self
             .engine
             .call(Call::get(&format!("/containers/{}/json", self.name(id))))
             .await?;
-        if answer.status == 404 {
+        if response.status == 404 {
             Ok(None)
         } else {
-            answer.read().map(Some)
+            response.read().map(Some)
         }
     }
 
-    /// Where a container is reached, when it runs.
-    fn place(&self, found: &Inspected) -> Option<Place> {
-        let bound = found
+    /// Address of a running container.
+    fn endpoint(&self, found: &Inspected) -> Option<ContainerEndpoint> {
+        let binding = found
             .network_settings
             .ports
             .get(INNER_PORT)?
             .as_ref()?
             .first()
             .filter(|_| found.state.running)?;
-        let url = Url::parse(&format!("http://{}:{}", self.options.host, bound.host_port)).ok()?;
-        Some(Place {
+        let url = Url::parse(&format!(
+            "http://{}:{}",
+            self.options.host, binding.host_port
+        ))
+        .ok()?;
+        Some(ContainerEndpoint {
             url,
-            made_of: found.config.labels.get(MADE_OF).cloned(),
+            spec_digest: found.config.labels.get(SPEC_LABEL).cloned(),
         })
     }
 }
 
 #[async_trait]
 impl SandboxHost for DockerSandboxHost {
-    fn recipe(&self, order: &Order) -> Option<String> {
-        Some(digest(self.body(order).to_string().as_bytes()))
+    fn spec_digest(&self, spec: &ContainerSpec) -> Option<String> {
+        Some(digest(self.body(spec).to_string().as_bytes()))
     }
 
-    async fn left_behind(&self) -> Result<Vec<(SandboxId, Place)>, ContainerError> {
-        let filter = json!({"label": [format!("{OWNER}={}", self.owner())]});
+    async fn list_orphans(&self) -> Result<Vec<(SandboxId, ContainerEndpoint)>, ContainerError> {
+        let filter = json!({"label": [format!("{OWNER_LABEL}={}", self.owner())]});
         let listed: Vec<Listed> = self
             .engine
-            .call(Call::get("/containers/json").asking("filters", filter))
+            .call(Call::get("/containers/json").query_parameter("filters", filter))
             .await?
             .read()?;
         let of_prefix = |name: &String| {
@@ -255,56 +259,59 @@ impl SandboxHost for DockerSandboxHost {
             .iter()
             .flat_map(|listed| &listed.names)
             .filter_map(of_prefix)
-            .take(MOST_LEFT)
+            .take(MAX_ORPHANS)
             .collect();
         let mut found = Vec::new();
         for id in ids {
-            if let Some(place) = self
+            if let Some(endpoint) = self
                 .inspect(&id)
                 .await?
-                .and_then(|inspected| self.place(&inspected))
+                .and_then(|inspected| self.endpoint(&inspected))
             {
-                found.push((id, place));
+                found.push((id, endpoint));
             }
         }
         Ok(found)
     }
 
-    async fn find(&self, order: &Order) -> Result<Option<Place>, ContainerError> {
-        let Some(found) = self.inspect(&order.id).await? else {
+    async fn find(
+        &self,
+        spec: &ContainerSpec,
+    ) -> Result<Option<ContainerEndpoint>, ContainerError> {
+        let Some(found) = self.inspect(&spec.id).await? else {
             return Ok(None);
         };
-        let says = |label: &str| found.config.labels.get(label).map(String::as_str);
-        if says(OWNER) != Some(self.owner().as_str())
-            || says(THREAD) != Some(thread_of(order).as_str())
+        let label = |label: &str| found.config.labels.get(label).map(String::as_str);
+        if label(OWNER_LABEL) != Some(self.owner().as_str())
+            || label(THREAD_LABEL) != Some(thread_of(spec).as_str())
         {
             return Err(ContainerError::Taken {
-                name: self.name(&order.id),
+                name: self.name(&spec.id),
             });
         }
-        Ok(self.place(&found))
+        Ok(self.endpoint(&found))
     }
 
-    async fn make(&self, order: &Order) -> Result<Place, ContainerError> {
+    async fn launch(&self, spec: &ContainerSpec) -> Result<ContainerEndpoint, ContainerError> {
         let ports: Vec<Option<u16>> = match self.options.first_port {
             None => vec![None],
-            Some(first) => (first..=first.saturating_add(PORTS_TRIED - 1))
+            Some(first) => (first..=first.saturating_add(MAX_PORTS_TRIED - 1))
                 .map(Some)
                 .collect(),
         };
         let mut refused = None;
         for port in ports {
-            self.create(order, port).await?;
-            let started = self.start(&order.id).await?;
+            self.create(spec, port).await?;
+            let started = self.start(&spec.id).await?;
             if started.status < 400 {
-                return self.find(order).await?.ok_or_else(|| started.refusal());
+                return self.find(spec).await?.ok_or_else(|| started.status_error());
             }
-            self.remove(&order.id).await?;
-            let said = started.words();
+            self.remove(&spec.id).await?;
+            let text = started.message();
             let is_taken = ["already allocated", "already in use"]
                 .iter()
-                .any(|words| said.contains(words));
-            refused = Some(started.refusal());
+                .any(|reason| text.contains(reason));
+            refused = Some(started.status_error());
             if !is_taken {
                 break;
             }
@@ -314,24 +321,24 @@ impl SandboxHost for DockerSandboxHost {
 
     async fn remove(&self, id: &SandboxId) -> Result<(), ContainerError> {
         let path = format!("/containers/{}", self.name(id));
-        let answer = self
+        let response = self
             .engine
             .call(
                 Call::delete(&path)
-                    .asking("force", true)
-                    .asking("v", true)
+                    .query_parameter("force", true)
+                    .query_parameter("v", true)
                     .within(Duration::from_secs(30)),
             )
             .await?;
-        // Gone, or going.
-        if matches!(answer.status, 404 | 409) {
+        // Already removed, or being removed.
+        if matches!(response.status, 404 | 409) {
             Ok(())
         } else {
-            answer.done()
+            response.check_status()
         }
     }
 
-    async fn look(&self) -> Result<String, ContainerError> {
+    async fn version(&self) -> Result<String, ContainerError> {
         let version: Value = self.engine.call(Call::get("/version")).await?.read()?;
         Ok(format!(
             "container engine {}",
@@ -340,53 +347,6 @@ impl SandboxHost for DockerSandboxHost {
     }
 }
 
-fn thread_of(order: &Order) -> String {
-    format!("{}/{}", order.user, order.thread)
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Listed {
-    names: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Inspected {
-    state: State,
-    config: Config,
-    network_settings: NetworkSettings,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct State {
-    running: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Config {
-    #[serde(default, deserialize_with = "or_default")]
-    labels: std::collections::HashMap<String, String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct NetworkSettings {
-    #[serde(default, deserialize_with = "or_default")]
-    ports: std::collections::HashMap<String, Option<Vec<Bound>>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Bound {
-    host_port: String,
-}
-
-/// Engines write null for what is empty.
-fn or_default<'de, D: serde::Deserializer<'de>, T: Deserialize<'de> + Default>(
-    value: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(value)?.unwrap_or_default())
+fn thread_of(spec: &ContainerSpec) -> String {
+    format!("{}/{}", spec.user, spec.thread)
 }

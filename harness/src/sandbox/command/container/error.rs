@@ -1,100 +1,100 @@
-//! What keeps a container from being had, in words that name the cause and its place.
+//! Errors of the container sandbox; each text names the cause and its origin.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use thiserror::Error;
 
-/// Why there is no container for a command.
+/// Reason why no container is available for a command.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ContainerError {
-    /// A call did not get through.
+    /// A call failed.
     #[error("{peer} {fault}")]
     Call {
-        /// Who was called.
+        /// Called service.
         peer: String,
-        /// What went wrong.
-        fault: CallFault,
+        /// Cause.
+        fault: CallFailure,
     },
-    /// A call was answered with a refusal.
-    #[error("{peer} answered with status {status}: {said}")]
+    /// The service responded with an error status.
+    #[error("{peer} responded with status {status}: {said}")]
     Refused {
-        /// Who was called.
+        /// Called service.
         peer: String,
         /// The HTTP status.
         status: u16,
-        /// Its own words, cut.
+        /// Error text of the response, truncated.
         said: String,
     },
-    /// An answer has not the form that was agreed on.
-    #[error("{peer} gave an answer that cannot be read: {why}")]
+    /// The response has an unexpected format.
+    #[error("{peer} sent an unreadable response: {why}")]
     Unreadable {
-        /// Who was called.
+        /// Called service.
         peer: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         why: String,
     },
-    /// The image cannot be had.
-    #[error("the image {image} is not there and cannot be fetched: {why}")]
+    /// The image is missing and cannot be pulled.
+    #[error("the image {image} is missing and cannot be pulled: {why}")]
     Image {
-        /// Its name.
+        /// Name of the image.
         image: String,
-        /// What the engine said.
+        /// Error text of the engine.
         why: String,
     },
-    /// Something else has the name.
+    /// Another conversation or program uses the container name.
     #[error(
-        "{name} is the name of a container that is not this conversation's; remove it, or set another sandbox.container_prefix"
+        "the container {name} belongs to another conversation or program; remove it, or set another sandbox.container_prefix"
     )]
     Taken {
-        /// The name.
+        /// Name of the container.
         name: String,
     },
-    /// It was started and does not answer.
+    /// The container was started but is not ready.
     #[error(
-        "the container was started and did not answer within {seconds} seconds; it was removed again"
+        "the container did not respond within {seconds} seconds after its start and was removed"
     )]
     NotReady {
-        /// How long was waited.
+        /// Time waited.
         seconds: u64,
     },
-    /// As many as may be are in use.
+    /// The maximum number of containers is in use.
     #[error("all {replicas} containers are in use (sandbox.replicas); try again in a moment")]
     Full {
-        /// How many there may be.
+        /// Maximum number of containers.
         replicas: usize,
     },
-    /// The server goes down.
-    #[error("the server shuts down")]
+    /// The server is shutting down.
+    #[error("the server is shutting down")]
     Closing,
 }
 
-/// What went wrong on the way of a call.
+/// Reason why a call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum CallFault {
-    /// There is no such socket.
-    #[error("cannot be reached: the socket is not there; is it running?")]
+pub enum CallFailure {
+    /// The socket does not exist.
+    #[error("cannot be reached: the socket does not exist; is it running?")]
     NoSocket,
-    /// The socket is another user's.
-    #[error("cannot be reached: this user may not use the socket")]
+    /// The socket belongs to another user.
+    #[error("cannot be reached: this user has no permission for the socket")]
     NotAllowed,
-    /// Nobody listens.
+    /// The connection was refused.
     #[error("cannot be reached")]
     Unreachable,
-    /// There was no answer in time.
-    #[error("did not answer in time")]
+    /// Timeout.
+    #[error("did not respond in time")]
     Late,
-    /// The answer is longer than anything that was agreed on.
-    #[error("gave an answer that is too long")]
+    /// The response is longer than the limit.
+    #[error("sent a response that is too long")]
     TooLong,
-    /// The answer stopped in its middle, or was none.
-    #[error("broke the connection off")]
+    /// The response was incomplete or invalid.
+    #[error("closed the connection early")]
     Broken,
 }
 
-impl From<reqwest::Error> for CallFault {
+impl From<reqwest::Error> for CallFailure {
     fn from(error: reqwest::Error) -> Self {
         let mut next: Option<&(dyn Error + 'static)> = Some(&error);
         while let Some(cause) = next {

@@ -1,12 +1,12 @@
-# Runs a command to its end and says what became of it: how it ended, and what it printed, between lines that bear the mark.
-# Arguments: mark, seconds, bytes of each output, KiB of data, KiB of a file, open files, seconds of processor time, command.
+# Runs a command to its end and prints a report: its end and its output, between lines with the marker.
+# Arguments: marker, seconds, bytes per output, KiB of memory, KiB per file, open files, seconds of processor time, command.
 mark=$1 seconds=$2 most=$3
 folder=/tmp/deerflow-$mark
-# Who cancels makes this folder first, when the command has not begun.
+# A cancel that arrives before the start creates this folder first.
 mkdir -m 700 "$folder" || exit 1
 rm -f "$0"
-mkfifo "$folder/news"
-exec 3<>"$folder/news"
+mkfifo "$folder/events"
+exec 3<>"$folder/events"
 
 run() {
   {
@@ -17,16 +17,16 @@ run() {
       DEERFLOW_COMMAND=$mark exec setsid /bin/bash -c "$8" </dev/null 2>&5 3>&- 4>&- 5>&-
     )
     echo "end $?" >&3
-    # Without this the shell would tell of a signal on the command's own output.
+    # Otherwise the shell would report a signal on the command's own output.
   } 5>&2 2>/dev/null
 }
 
-keep() {
+capture() {
   head -c "$most" >"$folder/$1"
   [ "$(head -c 1 | wc -c)" -eq 0 ] || echo much >&3
 }
 
-# Whatever the command started is known by its environment, in whichever group or session it is by now.
+# All processes of the command are found by an environment variable, regardless of their group and session.
 end_all() {
   for round in 1 2 3 4 5 6 7 8; do
     found=$(grep -lsaF "DEERFLOW_COMMAND=$mark" /proc/[0-9]*/environ)
@@ -39,7 +39,7 @@ end_all() {
 }
 
 {
-  { run "$@" 2>&1 >&4 4>&- | keep err; } 4>&1 | keep out
+  { run "$@" 2>&1 >&4 4>&- | capture err; } 4>&1 | capture out
   echo drained >&3
 } &
 

@@ -1,15 +1,18 @@
-//! Commands in containers: one for each user's thread, made when it is needed and kept for a while.
+//! Runs commands in containers, one per user's thread, created on demand and reused.
 //!
-//! `docker` and `provisioner` make them, `pool` says which are kept, `inside` speaks to what runs in one. A command is launched by a script
-//! that knows everything it started, so its end is the same whatever the image's service does.
+//! `docker` and `provisioner` create containers, `pool` decides which are retained, `api` calls the
+//! service inside. A command is started by a launch script that tracks all its processes, so its
+//! end does not depend on the image's service.
 
+mod api;
 mod docker;
+mod docker_responses;
 mod error;
-mod inside;
-mod peer;
-mod place;
+mod http_service;
 mod pool;
 mod provisioner;
+mod sandbox_host;
+mod slot;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,29 +24,29 @@ use super::{
     Isolation, Mount,
 };
 use crate::runtime::tasks::{TaskKind, Tasks};
-use crate::sandbox::fault::Fault;
+use crate::sandbox::file_error::FileFailure;
 use crate::sandbox::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
+use api::{CommandJob, SandboxApi};
 use docker::DockerSandboxHost;
-use inside::{Errand, Inside};
-use place::{Order, Place, SandboxHost, SandboxId};
-use pool::{Pool, Seat};
+use pool::{ContainerLease, Pool};
 use provisioner::ProvisionerSandboxHost;
+use sandbox_host::{ContainerEndpoint, ContainerSpec, SandboxHost, SandboxId};
 
 pub use docker::DockerOptions;
-pub use error::{CallFault, ContainerError};
-pub use pool::PoolRules;
+pub use error::{CallFailure, ContainerError};
 pub use provisioner::ProvisionerOptions;
+pub use slot::PoolRules;
 
-/// Who makes containers.
+/// Backend that creates containers.
 #[derive(Debug, Clone)]
-pub enum ContainerMaker {
-    /// An engine on this machine.
+pub enum ContainerBackend {
+    /// A container engine on this machine.
     Docker(DockerOptions),
-    /// A service of a cluster.
+    /// A provisioner service of a cluster.
     Provisioner(ProvisionerOptions),
 }
 
-/// Runs commands in containers, one for each thread.
+/// Runs commands in containers, one per thread.
 #[derive(Debug)]
 pub struct ContainerCommandSandbox {
     pool: Arc<Pool>,
@@ -51,7 +54,7 @@ pub struct ContainerCommandSandbox {
     mounts: Vec<Mount>,
 }
 
-impl ContainerMaker {
+impl ContainerBackend {
     fn open(self) -> Result<Arc<dyn SandboxHost>, reqwest::Error> {
         Ok(match self {
             Self::Docker(options) => Arc::new(DockerSandboxHost::new(options)?),
@@ -59,29 +62,30 @@ impl ContainerMaker {
         })
     }
 
-    /// Asks for name and version, or says what is wrong.
+    /// Queries the name and version of the backend.
     ///
     /// # Errors
-    /// When it does not answer.
-    pub async fn look(self) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(self.open()?.look().await?)
+    /// If the backend does not respond.
+    pub async fn version(self) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.open()?.version().await?)
     }
 }
 
 impl ContainerCommandSandbox {
-    /// Commands see `mounts` besides their thread's folders. Until `tasks` are shut down, containers are kept; then they go.
+    /// Creates the sandbox. Commands see `mounts` in addition to the folders of their thread. When
+    /// `tasks` are shut down, all containers are removed.
     ///
     /// # Errors
-    /// When there can be no HTTP client.
+    /// If the HTTP client cannot be created.
     pub fn new(
-        maker: ContainerMaker,
+        backend: ContainerBackend,
         rules: PoolRules,
         limits: CommandLimits,
         mounts: Vec<Mount>,
         tasks: Tasks,
     ) -> Result<Self, reqwest::Error> {
-        let pool = Pool::new(maker.open()?, Inside::new()?, rules, tasks.clone());
-        tasks.spawn(TaskKind::Service, "sandbox keeper", pool.clone().keep());
+        let pool = Pool::new(backend.open()?, SandboxApi::new()?, rules, tasks.clone());
+        tasks.spawn(TaskKind::Service, "sandbox pool", pool.clone().maintain());
         Ok(Self {
             pool,
             limits,
@@ -89,27 +93,27 @@ impl ContainerCommandSandbox {
         })
     }
 
-    /// What the thread of a request needs; its folders are made.
-    fn order(&self, request: CommandRequest<'_>) -> Result<Order, Fault> {
+    /// Builds the specification of the thread's container and creates its folders.
+    fn container_spec(&self, request: CommandRequest<'_>) -> Result<ContainerSpec, FileFailure> {
         let (user, thread) = request.dirs.names();
         let mut mounts = Vec::new();
         for root in Root::ALL {
             let inside = format!("{USER_DATA}/{}", root.dir_name());
             mounts.push(Mount {
-                host: request.dirs.create_open(root)?,
+                host: request.dirs.create_world_writable(root)?,
                 inside,
                 read_only: false,
             });
         }
-        // A container outlives the call that first writes there.
+        // The folder must exist when the container is created, before the first write to it.
         request.dirs.create(Root::AcpWorkspace)?;
         mounts.push(Mount {
             host: request.dirs.host_path(Root::AcpWorkspace),
             inside: ACP_WORKSPACE.to_owned(),
             read_only: true,
         });
-        let shelved = request.shelf.folders().iter();
-        mounts.extend(shelved.map(|folder| {
+        let mounted = request.shelf.folders().iter();
+        mounts.extend(mounted.map(|folder| {
             let inside = format!("{SKILLS}/{}", folder.path.as_str());
             Mount {
                 host: folder.host.clone(),
@@ -120,7 +124,7 @@ impl ContainerCommandSandbox {
         mounts.extend(self.mounts.iter().cloned());
         let mut seen = HashSet::new();
         mounts.retain(|mount| seen.insert(mount.inside.clone()));
-        Ok(Order {
+        Ok(ContainerSpec {
             id: SandboxId::of(request.dirs),
             user: user.to_owned(),
             thread: thread.to_owned(),
@@ -128,22 +132,27 @@ impl ContainerCommandSandbox {
         })
     }
 
-    /// Enters a container and lays the command down in it. One that is lost by then is made anew, once.
-    async fn prepare(&self, order: Order, errand: Errand<'_>) -> Result<Entered, CommandError> {
-        let no_place = |error: ContainerError| CommandError::NoPlace(error.into());
-        let (seat, place) = self.pool.enter(order.clone()).await.map_err(no_place)?;
-        if self.pool.inside.prepare(&place.url, errand).await.is_ok() {
-            return Ok(Entered { seat, place });
+    /// Acquires a container and uploads the command's script. If the container was lost, retries
+    /// once with a new one.
+    async fn prepare(
+        &self,
+        spec: ContainerSpec,
+        job: CommandJob<'_>,
+    ) -> Result<PreparedCommand, CommandError> {
+        let unavailable = |error: ContainerError| CommandError::NoPlace(error.into());
+        let (lease, endpoint) = self.pool.acquire(spec.clone()).await.map_err(unavailable)?;
+        if self.pool.api.prepare(&endpoint.url, job).await.is_ok() {
+            return Ok(PreparedCommand { lease, endpoint });
         }
-        seat.doubt().await;
-        drop(seat);
-        let (seat, place) = self.pool.enter(order).await.map_err(no_place)?;
+        lease.require_check().await;
+        drop(lease);
+        let (lease, endpoint) = self.pool.acquire(spec).await.map_err(unavailable)?;
         self.pool
-            .inside
-            .prepare(&place.url, errand)
+            .api
+            .prepare(&endpoint.url, job)
             .await
-            .map_err(no_place)?;
-        Ok(Entered { seat, place })
+            .map_err(unavailable)?;
+        Ok(PreparedCommand { lease, endpoint })
     }
 }
 
@@ -153,7 +162,7 @@ impl CommandSandbox for ContainerCommandSandbox {
         Isolation::Container
     }
 
-    /// All of it comes in one answer.
+    /// All output arrives in one response.
     fn prints_live(&self) -> bool {
         false
     }
@@ -165,58 +174,58 @@ impl CommandSandbox for ContainerCommandSandbox {
     ) -> Result<CommandEnd, CommandError> {
         request.check()?;
         let mark = format!("{:032x}", rand::random::<u128>());
-        let errand = Errand {
+        let job = CommandJob {
             mark: &mark,
             command: request.command,
             time_limit: request.time_limit,
             limits: &self.limits,
         };
-        let entered = self.prepare(self.order(request)?, errand).await?;
+        let prepared = self.prepare(self.container_spec(request)?, job).await?;
         let mut running = Running {
-            entered: Some(entered),
+            prepared: Some(prepared),
             mark: mark.clone(),
         };
-        let reported = match &running.entered {
-            Some(entered) => self.pool.inside.run(&entered.place.url, errand).await,
+        let reported = match &running.prepared {
+            Some(prepared) => self.pool.api.run(&prepared.endpoint.url, job).await,
             None => Err(ContainerError::Closing),
         };
         match reported {
             Ok(report) => {
-                running.entered = None;
-                Ok(report.tell(output))
+                running.prepared = None;
+                Ok(report.write_to(output))
             }
             Err(error) => Err(CommandError::Lost(error.into())),
         }
     }
 }
 
-/// A container, and the right to it.
+/// A container and its lease.
 #[derive(Debug)]
-struct Entered {
-    seat: Seat,
-    place: Place,
+struct PreparedCommand {
+    lease: ContainerLease,
+    endpoint: ContainerEndpoint,
 }
 
-/// A command that may run. Dropped before its end is known, it is ended.
+/// A command that may be running. On drop it is killed, unless its end is known.
 #[derive(Debug)]
 struct Running {
-    entered: Option<Entered>,
+    prepared: Option<PreparedCommand>,
     mark: String,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let Some(Entered { seat, place }) = self.entered.take() else {
+        let Some(PreparedCommand { lease, endpoint }) = self.prepared.take() else {
             return;
         };
         let mark = std::mem::take(&mut self.mark);
-        let pool = seat.pool().clone();
+        let pool = lease.pool().clone();
         let tasks = pool.tasks.clone();
         tasks.spawn(TaskKind::Finish, "sandbox cancel", async move {
-            if let Err(error) = pool.inside.cancel(&place.url, &mark).await {
-                tracing::warn!(%error, "a command in a container was perhaps not ended");
+            if let Err(error) = pool.api.cancel(&endpoint.url, &mark).await {
+                tracing::warn!(%error, "a command in a container may still be running");
             }
-            seat.doubt().await;
+            lease.require_check().await;
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Containers of a cluster, made by the provisioner: a service that starts a pod for each id.
+//! Containers in a cluster, created by the provisioner: a service that starts one pod per id.
 
 use std::time::Duration;
 
@@ -9,25 +9,26 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::ContainerError;
-use super::peer::{Call, Peer};
-use super::place::{Order, Place, SandboxHost, SandboxId};
+use super::http_service::{Call, HttpService};
+use super::sandbox_host::{ContainerEndpoint, ContainerSpec, SandboxHost, SandboxId};
 use crate::sandbox::command::Mount;
 
-/// Where the provisioner is.
+/// Options of the provisioner.
 #[derive(Debug, Clone)]
 pub struct ProvisionerOptions {
-    /// Its address.
+    /// Address of the provisioner.
     pub url: Url,
-    /// Its key.
+    /// API key of the provisioner.
     pub key: Option<SecretString>,
-    /// Folders of the cluster's machines that every pod sees. Those of threads and skills it knows itself.
+    /// Folders of the cluster's machines that every pod mounts. The provisioner itself mounts those
+    /// of threads and skills.
     pub mounts: Vec<Mount>,
 }
 
-/// Has pods made by a provisioner.
+/// Creates pods through a provisioner.
 #[derive(Debug)]
 pub(super) struct ProvisionerSandboxHost {
-    service: Peer,
+    service: HttpService,
     mounts: Vec<Mount>,
 }
 
@@ -39,7 +40,7 @@ struct Pod {
 
 impl ProvisionerSandboxHost {
     pub(super) fn new(options: ProvisionerOptions) -> Result<Self, reqwest::Error> {
-        let service = Peer::at("the provisioner", &options.url)?.with_key(options.key);
+        let service = HttpService::at("the provisioner", &options.url)?.with_key(options.key);
         Ok(Self {
             service,
             mounts: options.mounts,
@@ -48,7 +49,7 @@ impl ProvisionerSandboxHost {
 }
 
 impl Pod {
-    fn place(&self) -> Result<Place, ContainerError> {
+    fn endpoint(&self) -> Result<ContainerEndpoint, ContainerError> {
         let unreadable = |why: String| ContainerError::Unreadable {
             peer: "the provisioner".to_owned(),
             why,
@@ -57,46 +58,52 @@ impl Pod {
             .map_err(|error| unreadable(format!("sandbox_url: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(unreadable(
-                "sandbox_url is no address of a web server".to_owned(),
+                "sandbox_url is not an http or https address".to_owned(),
             ));
         }
-        Ok(Place { url, made_of: None })
+        Ok(ContainerEndpoint {
+            url,
+            spec_digest: None,
+        })
     }
 }
 
 #[async_trait]
 impl SandboxHost for ProvisionerSandboxHost {
-    fn recipe(&self, _order: &Order) -> Option<String> {
+    fn spec_digest(&self, _spec: &ContainerSpec) -> Option<String> {
         None
     }
 
-    /// Other servers have pods there too, so none is taken for left behind.
-    async fn left_behind(&self) -> Result<Vec<(SandboxId, Place)>, ContainerError> {
+    /// Pods of other servers are indistinguishable, so none is treated as orphaned.
+    async fn list_orphans(&self) -> Result<Vec<(SandboxId, ContainerEndpoint)>, ContainerError> {
         Ok(Vec::new())
     }
 
-    async fn find(&self, order: &Order) -> Result<Option<Place>, ContainerError> {
-        let answer = self
+    async fn find(
+        &self,
+        spec: &ContainerSpec,
+    ) -> Result<Option<ContainerEndpoint>, ContainerError> {
+        let response = self
             .service
-            .call(Call::get(&format!("/api/sandboxes/{}", order.id)))
+            .call(Call::get(&format!("/api/sandboxes/{}", spec.id)))
             .await?;
-        if answer.status == 404 {
+        if response.status == 404 {
             return Ok(None);
         }
-        let pod: Pod = answer.read()?;
+        let pod: Pod = response.read()?;
         if pod.status == "Running" {
-            pod.place().map(Some)
+            pod.endpoint().map(Some)
         } else {
             Ok(None)
         }
     }
 
-    async fn make(&self, order: &Order) -> Result<Place, ContainerError> {
+    async fn launch(&self, spec: &ContainerSpec) -> Result<ContainerEndpoint, ContainerError> {
         let mount = |mount: &Mount| json!({"host_path": mount.host, "container_path": mount.inside, "read_only": mount.read_only});
         let mut body = json!({
-            "sandbox_id": order.id.as_str(),
-            "thread_id": order.thread,
-            "user_id": order.user,
+            "sandbox_id": spec.id.as_str(),
+            "thread_id": spec.thread,
+            "user_id": spec.user,
             "include_legacy_skills": false,
         });
         if !self.mounts.is_empty() {
@@ -107,22 +114,22 @@ impl SandboxHost for ProvisionerSandboxHost {
             .call(Call::post("/api/sandboxes", body))
             .await?
             .read()?;
-        pod.place()
+        pod.endpoint()
     }
 
     async fn remove(&self, id: &SandboxId) -> Result<(), ContainerError> {
-        let answer = self
+        let response = self
             .service
             .call(Call::delete(&format!("/api/sandboxes/{id}")).within(Duration::from_secs(15)))
             .await?;
-        if answer.status == 404 {
+        if response.status == 404 {
             Ok(())
         } else {
-            answer.done()
+            response.check_status()
         }
     }
 
-    async fn look(&self) -> Result<String, ContainerError> {
+    async fn version(&self) -> Result<String, ContainerError> {
         let _health: Value = self.service.call(Call::get("/health")).await?.read()?;
         Ok("the provisioner".to_owned())
     }

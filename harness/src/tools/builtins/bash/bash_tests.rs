@@ -1,4 +1,4 @@
-//! What viewers see of a command while it runs, and that the result is none the different.
+//! Tests of the live output of a command, and that it does not change the result.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use crate::sandbox::{
 };
 use crate::testkit::tool_context;
 
-/// A call of `bash` whose events are read.
-struct Bench {
+/// Fixture that calls `bash` and records its events.
+struct Fixture {
     base: tempfile::TempDir,
     ctx: ToolContext,
     events: UnboundedReceiver<AgentEvent>,
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
         let (sink, events) = EventSink::channel();
         let mut ctx = tool_context();
@@ -52,32 +52,32 @@ impl Bench {
         )
     }
 
-    /// The next that viewers of `custom` are told.
-    async fn told(&mut self) -> Value {
+    /// Returns the next event of the `custom` stream mode.
+    async fn next_event(&mut self) -> Value {
         match self.events.recv().await {
-            Some(AgentEvent::LiveOutput(piece)) => json!(piece),
+            Some(AgentEvent::LiveOutput(chunk)) => json!(chunk),
             other => panic!("another event: {other:?}"),
         }
     }
 
-    /// All that was told of a stream since.
-    fn rest_of(&mut self, stream: &str) -> String {
+    /// Returns the remaining live output of a stream.
+    fn remaining_output(&mut self, stream: &str) -> String {
         let mut rest = String::new();
-        while let Ok(AgentEvent::LiveOutput(piece)) = self.events.try_recv() {
-            let piece = json!(piece);
+        while let Ok(AgentEvent::LiveOutput(chunk)) = self.events.try_recv() {
+            let chunk = json!(chunk);
             assert_eq!(
-                (&piece["tool_call_id"], &piece["tool"]),
+                (&chunk["tool_call_id"], &chunk["tool"]),
                 (&json!("c"), &json!("bash"))
             );
-            if piece["stream"] == stream {
-                rest.push_str(piece["data"].as_str().unwrap());
+            if chunk["stream"] == stream {
+                rest.push_str(chunk["data"].as_str().unwrap());
             }
         }
         rest
     }
 }
 
-fn on_the_host() -> HostCommandSandbox {
+fn host_sandbox() -> HostCommandSandbox {
     HostCommandSandbox::new(
         vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         CommandLimits::default(),
@@ -92,28 +92,28 @@ fn args(command: &str) -> BashArgs {
     }
 }
 
-/// A command that goes on when this file is there.
-fn waiting_for(name: &str) -> String {
+/// Command that waits until this file exists.
+fn wait_for_file(name: &str) -> String {
     format!("until [ -e {name} ]; do sleep 0.02; done")
 }
 
 #[tokio::test]
-async fn what_a_command_prints_is_told_while_it_runs_and_its_result_stays_as_it_is() {
-    let mut bench = Bench::new();
-    let bash = bench.bash(on_the_host(), 20_000);
+async fn output_is_streamed_and_result_is_unchanged() {
+    let mut fixture = Fixture::new();
+    let bash = fixture.bash(host_sandbox(), 20_000);
     let command = format!(
         "echo first; {}; echo oops >&2; {}; pwd; exit 3",
-        waiting_for("one"),
-        waiting_for("two")
+        wait_for_file("one"),
+        wait_for_file("two")
     );
-    let ctx = bench.ctx.clone();
+    let ctx = fixture.ctx.clone();
     let running = bash.call(args(&command), &ctx);
     let watching = async {
-        let workspace = bench.workspace();
-        let piece = |stream: &str, data: &str| json!({"type": "tool_output", "tool_call_id": "c", "tool": "bash", "stream": stream, "data": data});
-        assert_eq!(bench.told().await, piece("stdout", "first\n"));
+        let workspace = fixture.workspace();
+        let chunk = |stream: &str, data: &str| json!({"type": "tool_output", "tool_call_id": "c", "tool": "bash", "stream": stream, "data": data});
+        assert_eq!(fixture.next_event().await, chunk("stdout", "first\n"));
         std::fs::write(workspace.join("one"), "").unwrap();
-        assert_eq!(bench.told().await, piece("stderr", "oops\n"));
+        assert_eq!(fixture.next_event().await, chunk("stderr", "oops\n"));
         std::fs::write(workspace.join("two"), "").unwrap();
     };
     let (result, ()) = tokio::join!(running, watching);
@@ -122,21 +122,21 @@ async fn what_a_command_prints_is_told_while_it_runs_and_its_result_stays_as_it_
         "first\n/mnt/user-data/workspace\nStd Error:\noops\nExit Code: 3"
     );
     assert_eq!(
-        bench.rest_of("stdout"),
+        fixture.remaining_output("stdout"),
         "/mnt/user-data/workspace\n",
-        "the rest comes before the result"
+        "the remaining output is streamed before the result"
     );
 }
 
-/// Prints pieces, each long enough before the next to be told apart.
+/// Sandbox that prints chunks with a pause between them, so that viewers receive them separately.
 #[derive(Debug)]
-struct Pieces {
-    pieces: Vec<(Pipe, Vec<u8>)>,
+struct ChunkSandbox {
+    chunks: Vec<(Pipe, Vec<u8>)>,
     is_live: bool,
 }
 
 #[async_trait::async_trait]
-impl CommandSandbox for Pieces {
+impl CommandSandbox for ChunkSandbox {
     fn isolation(&self) -> Isolation {
         Isolation::Kernel
     }
@@ -150,7 +150,7 @@ impl CommandSandbox for Pieces {
         _request: CommandRequest<'_>,
         output: &mut dyn CommandOutput,
     ) -> Result<CommandEnd, CommandError> {
-        for (pipe, bytes) in &self.pieces {
+        for (pipe, bytes) in &self.chunks {
             output.take(*pipe, bytes);
             tokio::time::sleep(Duration::from_secs(2)).await;
         }
@@ -163,21 +163,21 @@ fn bytewise(text: &[u8]) -> Vec<(Pipe, Vec<u8>)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_piece_tells_what_the_result_does_not() {
-    let mut bench = Bench::new();
-    let said = format!(
+async fn chunks_contain_nothing_that_result_hides() {
+    let mut fixture = Fixture::new();
+    let printed = format!(
         "in {0}/a \u{fc}ber s3cret-value: {0}\n",
-        bench.workspace().display()
+        fixture.workspace().display()
     );
-    let pieces = Pieces {
-        pieces: bytewise(said.as_bytes()),
+    let chunks = ChunkSandbox {
+        chunks: bytewise(printed.as_bytes()),
         is_live: true,
     };
-    let bash = bench
-        .bash(pieces, 0)
+    let bash = fixture
+        .bash(chunks, 0)
         .without(Secrets::new(["s3cret-value"]));
     let result = bash
-        .call(args("x"), &bench.ctx)
+        .call(args("x"), &fixture.ctx)
         .await
         .unwrap()
         .content
@@ -186,16 +186,16 @@ async fn no_piece_tells_what_the_result_does_not() {
         result,
         "in /mnt/user-data/workspace/a \u{fc}ber [redacted]: /mnt/user-data/workspace"
     );
-    assert_eq!(bench.rest_of("stdout"), format!("{result}\n"));
+    assert_eq!(fixture.remaining_output("stdout"), format!("{result}\n"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_chatterbox_is_told_a_few_times_a_second_up_to_its_limit() {
-    let mut bench = Bench::new();
+async fn continuous_output_is_throttled_and_limited() {
+    let mut fixture = Fixture::new();
     #[derive(Debug)]
-    struct Chatterbox;
+    struct ContinuousOutput;
     #[async_trait::async_trait]
-    impl CommandSandbox for Chatterbox {
+    impl CommandSandbox for ContinuousOutput {
         fn isolation(&self) -> Isolation {
             Isolation::Kernel
         }
@@ -213,9 +213,9 @@ async fn a_chatterbox_is_told_a_few_times_a_second_up_to_its_limit() {
             Ok(CommandEnd::Exited(0))
         }
     }
-    let bash = bench.bash(Chatterbox, 8_000);
+    let bash = fixture.bash(ContinuousOutput, 8_000);
     let result = bash
-        .call(args("x"), &bench.ctx)
+        .call(args("x"), &fixture.ctx)
         .await
         .unwrap()
         .content
@@ -224,62 +224,62 @@ async fn a_chatterbox_is_told_a_few_times_a_second_up_to_its_limit() {
         result.contains("characters are left out") && result.chars().count() <= 8_000,
         "{result}"
     );
-    let mut told = Vec::new();
-    while let Ok(AgentEvent::LiveOutput(piece)) = bench.events.try_recv() {
-        told.push(json!(piece));
+    let mut next_event = Vec::new();
+    while let Ok(AgentEvent::LiveOutput(chunk)) = fixture.events.try_recv() {
+        next_event.push(json!(chunk));
     }
-    let notice = told.pop().unwrap();
+    let notice = next_event.pop().unwrap();
     assert_eq!(
         notice,
         json!({"type": "tool_output_truncated", "tool_call_id": "c", "tool": "bash", "shown_chars": 8_000})
     );
     assert!(
-        (10..=20).contains(&told.len()),
+        (10..=20).contains(&next_event.len()),
         "two seconds, ten pieces in each at most: {}",
-        told.len()
+        next_event.len()
     );
-    let chars = told
+    let chars = next_event
         .iter()
-        .map(|piece| piece["data"].as_str().unwrap().chars().count());
+        .map(|chunk| chunk["data"].as_str().unwrap().chars().count());
     assert_eq!(chars.sum::<usize>(), 8_000);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sandbox_that_gives_all_at_the_end_tells_nothing_before() {
-    let mut bench = Bench::new();
-    let bash = bench.bash(
-        Pieces {
-            pieces: bytewise(b"all of it\n"),
+async fn sandbox_without_live_output_streams_nothing() {
+    let mut fixture = Fixture::new();
+    let bash = fixture.bash(
+        ChunkSandbox {
+            chunks: bytewise(b"all of it\n"),
             is_live: false,
         },
         0,
     );
     assert_eq!(
-        bash.call(args("x"), &bench.ctx)
+        bash.call(args("x"), &fixture.ctx)
             .await
             .unwrap()
             .content
             .text(),
         "all of it"
     );
-    assert!(bench.events.try_recv().is_err());
+    assert!(fixture.events.try_recv().is_err());
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_listens_to_goes_on_and_one_that_is_dropped_is_silent() {
-    let mut bench = Bench::new();
-    let bash = bench.bash(on_the_host(), 0);
+async fn call_without_viewers_continues_and_dropped_call_is_silent() {
+    let mut fixture = Fixture::new();
+    let bash = fixture.bash(host_sandbox(), 0);
     {
-        let running = bash.call(args("echo begun; sleep 1000"), &bench.ctx);
+        let running = bash.call(args("echo begun; sleep 1000"), &fixture.ctx);
         tokio::select! {
             ended = running => panic!("it should go on: {ended:?}"),
-            piece = bench.events.recv() => assert!(matches!(piece, Some(AgentEvent::LiveOutput(_)))),
+            chunk = fixture.events.recv() => assert!(matches!(chunk, Some(AgentEvent::LiveOutput(_)))),
         }
     }
-    assert!(bench.events.try_recv().is_err());
-    bench.events.close();
+    assert!(fixture.events.try_recv().is_err());
+    fixture.events.close();
     assert_eq!(
-        bash.call(args("echo alone"), &bench.ctx)
+        bash.call(args("echo alone"), &fixture.ctx)
             .await
             .unwrap()
             .content

@@ -1,7 +1,7 @@
-//! `bash`: a shell command in the thread's sandbox.
+//! `bash`: runs a shell command in the thread's sandbox.
 
-mod live;
-mod live_pieces;
+mod chunks;
+mod streaming;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use self::live::{Live, Watched};
+use self::streaming::{OutputStreamer, TeeOutput};
 use super::files_of;
 use crate::sandbox::{
-    CommandRequest, CommandSandbox, FileHome, Isolation, Reach, Redacting, Secrets, Shelf,
+    CommandRequest, CommandSandbox, FileHome, Isolation, Reach, Redacting, Secrets, SkillMounts,
     Transcript, masking, render,
 };
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// What is kept of each end of an output in bytes, where no limit is set.
-const KEPT_WITHOUT_LIMIT: usize = 5 << 20;
-/// The longest encoding of a character.
+/// Bytes retained of each end of an output if no limit is set.
+const DEFAULT_RETAINED_BYTES: usize = 5 << 20;
+/// Maximum length of an encoded character, in bytes.
 const BYTES_PER_CHAR: usize = 4;
-/// How much of the list of hosts the description has.
-const MOST_HOSTS_CHARS: usize = 600;
+/// Maximum length of the host list in the description, in characters.
+const MAX_HOSTS_CHARS: usize = 600;
 
 /// Runs a shell command.
 #[derive(Debug, Clone)]
@@ -36,14 +36,15 @@ pub struct Bash {
 }
 
 impl Bash {
-    /// The tool over a sandbox whose commands may take `time_limit` and show `max_chars` characters (0: any number).
+    /// Creates the tool for a sandbox. A command may run for `time_limit` and its result has at
+    /// most `max_chars` characters (0: no limit).
     pub fn new(
         home: FileHome,
         sandbox: Arc<dyn CommandSandbox>,
         time_limit: Duration,
         max_chars: usize,
     ) -> Self {
-        let place = match sandbox.isolation() {
+        let environment = match sandbox.isolation() {
             Isolation::Kernel => {
                 "in a sandbox that holds a read-only system and this conversation's folders"
             }
@@ -70,7 +71,7 @@ impl Bash {
         };
         let seconds = time_limit.as_secs();
         let description = format!(
-            "Run a command with bash {place}. It begins in /mnt/user-data/workspace, reads no input and may take {seconds} seconds.{reach}{scripts} \
+            "Run a command with bash {environment}. It begins in /mnt/user-data/workspace, reads no input and may take {seconds} seconds.{reach}{scripts} \
              Files in the folders stay; variables, background processes and /tmp end with the call, so put what belongs together in one \
              command. Use it for programs, conversions and calculations; to look at, search, write or change files the file tools \
              are better. The result is what was printed, then the exit code unless it is 0; long output loses its middle."
@@ -85,7 +86,7 @@ impl Bash {
         }
     }
 
-    /// The same without these values in what it shows.
+    /// Redacts these secrets from results.
     #[must_use]
     pub fn without(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
@@ -93,9 +94,9 @@ impl Bash {
     }
 }
 
-/// A list that a model reads with every call.
+/// Shortens the host list, because the model reads it with every call.
 fn shortened(hosts: &str) -> String {
-    match hosts.char_indices().nth(MOST_HOSTS_CHARS) {
+    match hosts.char_indices().nth(MAX_HOSTS_CHARS) {
         Some((end, _)) => format!("{}.. and more", &hosts[..end]),
         None => hosts.to_owned(),
     }
@@ -125,35 +126,35 @@ impl Tool for Bash {
     async fn call(&self, args: BashArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let files = files_of(&self.home, ctx);
         let dirs = files.blocking().dirs();
-        let kept = if self.max_chars == 0 {
-            KEPT_WITHOUT_LIMIT
+        let retained_bytes = if self.max_chars == 0 {
+            DEFAULT_RETAINED_BYTES
         } else {
             self.max_chars.saturating_mul(BYTES_PER_CHAR)
         };
-        let mut transcript = Transcript::keeping(kept);
-        let shelf = files.shelf().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a command runs without the skills of its user");
-            Shelf::default()
+        let mut transcript = Transcript::keeping(retained_bytes);
+        let skills = files.skill_mounts().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot load the user's skills, running the command without them");
+            SkillMounts::default()
         });
         let request = CommandRequest {
             dirs,
-            shelf: &shelf,
+            shelf: &skills,
             command: &args.command,
             time_limit: self.time_limit,
         };
-        let mask = |text: String| masking::to_virtual(&text, dirs, &shelf);
+        let mask = |text: String| masking::to_virtual(&text, dirs, &skills);
         let live = self
             .sandbox
             .prints_live()
-            .then(|| Live::of(ctx, self.name(), dirs, &shelf, self.max_chars));
-        let mut watched = Watched {
+            .then(|| OutputStreamer::of(ctx, self.name(), dirs, &skills, self.max_chars));
+        let mut watched = TeeOutput {
             output: &mut transcript,
             live: live.as_ref(),
         };
         let mut redacting = Redacting::new(&mut watched, &self.secrets);
         let running = self.sandbox.run(request, &mut redacting);
         let end = match &live {
-            Some(live) => live.beside(running).await,
+            Some(live) => live.run_streaming(running).await,
             None => running.await,
         };
         redacting.finish();

@@ -1,0 +1,233 @@
+//! Assistants in memory, for one process and for tests.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::StoreError;
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::assistants::{
+    Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant,
+    NewAssistant, VersionQuery,
+};
+use crate::containment::contains;
+
+/// Assistants of one process.
+#[derive(Debug, Default)]
+pub struct InMemoryAssistantStore(Mutex<BTreeMap<Uuid, StoredAssistant>>);
+
+#[derive(Debug)]
+struct StoredAssistant {
+    current: Assistant,
+    /// In ascending order of version numbers.
+    versions: Vec<AssistantVersion>,
+}
+
+impl StoredAssistant {
+    fn belongs_to(&self, user: Option<&str>) -> bool {
+        user.is_none() || self.current.user_id.as_deref() == user
+    }
+
+    /// Makes a version the active one.
+    fn activate(&mut self, version: &AssistantVersion, at: DateTime<Utc>) -> Assistant {
+        self.current.version = version.version;
+        self.current.content = version.content.clone();
+        self.current.updated_at = at;
+        self.current.clone()
+    }
+}
+
+impl InMemoryAssistantStore {
+    fn matching(
+        &self,
+        search: &AssistantSearch,
+        owner: &Owner,
+    ) -> Result<Vec<Assistant>, StoreError> {
+        let user = owner.resolve()?;
+        let stored = self.0.lock();
+        let of_user = stored
+            .values()
+            .filter(|stored| stored.belongs_to(user.as_deref()))
+            .map(|stored| &stored.current);
+        let requested = |current: &&Assistant| {
+            !search.except.contains(&current.id) && search.matches(&current.content)
+        };
+        let mut found: Vec<Assistant> = of_user.filter(requested).cloned().collect();
+        found.sort_by(|a, b| search.order(a, b));
+        Ok(found)
+    }
+}
+
+#[async_trait]
+impl AssistantStore for InMemoryAssistantStore {
+    async fn create(&self, new: NewAssistant) -> Result<CreatedAssistant, StoreError> {
+        let mut stored = self.0.lock();
+        if let Some(existing) = stored.get(&new.id) {
+            let mine = existing.current.user_id == new.user_id;
+            return Ok(if mine {
+                CreatedAssistant::Existing(existing.current.clone())
+            } else {
+                CreatedAssistant::Taken
+            });
+        }
+        let first = AssistantVersion {
+            id: new.id,
+            version: 1,
+            content: new.content.clone(),
+            created_at: new.at,
+        };
+        let current = Assistant {
+            id: new.id,
+            user_id: new.user_id,
+            version: 1,
+            content: new.content,
+            created_at: new.at,
+            updated_at: new.at,
+        };
+        stored.insert(
+            new.id,
+            StoredAssistant {
+                current: current.clone(),
+                versions: vec![first],
+            },
+        );
+        Ok(CreatedAssistant::New(current))
+    }
+
+    async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
+        let user = owner.resolve()?;
+        Ok(self
+            .0
+            .lock()
+            .get(&id)
+            .filter(|stored| stored.belongs_to(user.as_deref()))
+            .map(|stored| stored.current.clone()))
+    }
+
+    async fn search(
+        &self,
+        search: &AssistantSearch,
+        owner: &Owner,
+    ) -> Result<Vec<Assistant>, StoreError> {
+        Ok(self
+            .matching(search, owner)?
+            .into_iter()
+            .skip(search.offset)
+            .take(search.limit)
+            .collect())
+    }
+
+    async fn count(&self, search: &AssistantSearch, owner: &Owner) -> Result<u64, StoreError> {
+        Ok(self.matching(search, owner)?.len() as u64)
+    }
+
+    async fn patch(
+        &self,
+        id: Uuid,
+        patch: AssistantPatch,
+        owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Assistant>, StoreError> {
+        let user = owner.resolve()?;
+        let mut stored = self.0.lock();
+        let Some(stored) = stored
+            .get_mut(&id)
+            .filter(|stored| stored.belongs_to(user.as_deref()))
+        else {
+            return Ok(None);
+        };
+        let number = stored
+            .versions
+            .last()
+            .map_or(1, |newest| newest.version + 1);
+        let next = AssistantVersion {
+            id,
+            version: number,
+            content: patch.applied_to(stored.current.content.clone()),
+            created_at: at,
+        };
+        let current = stored.activate(&next, at);
+        stored.versions.push(next);
+        Ok(Some(current))
+    }
+
+    async fn versions(
+        &self,
+        id: Uuid,
+        query: &VersionQuery,
+        owner: &Owner,
+    ) -> Result<Option<Vec<AssistantVersion>>, StoreError> {
+        let user = owner.resolve()?;
+        let stored = self.0.lock();
+        let Some(stored) = stored
+            .get(&id)
+            .filter(|stored| stored.belongs_to(user.as_deref()))
+        else {
+            return Ok(None);
+        };
+        let matching = stored
+            .versions
+            .iter()
+            .rev()
+            .filter(|version| contains(&version.content.metadata, &query.metadata));
+        Ok(Some(
+            matching
+                .skip(query.offset)
+                .take(query.limit)
+                .cloned()
+                .collect(),
+        ))
+    }
+
+    async fn set_latest(
+        &self,
+        id: Uuid,
+        version: u32,
+        owner: &Owner,
+        at: DateTime<Utc>,
+    ) -> Result<Option<Assistant>, StoreError> {
+        let user = owner.resolve()?;
+        let mut stored = self.0.lock();
+        let Some(stored) = stored
+            .get_mut(&id)
+            .filter(|stored| stored.belongs_to(user.as_deref()))
+        else {
+            return Ok(None);
+        };
+        let requested = stored
+            .versions
+            .iter()
+            .find(|existing| existing.version == version)
+            .cloned();
+        Ok(requested.map(|requested| stored.activate(&requested, at)))
+    }
+
+    async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError> {
+        let user = owner.resolve()?;
+        let mut stored = self.0.lock();
+        let mine = stored
+            .get(&id)
+            .is_some_and(|stored| stored.belongs_to(user.as_deref()));
+        Ok(mine && stored.remove(&id).is_some())
+    }
+}
+
+#[cfg(all(test, feature = "testkit"))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::testkit::assistants::AssistantStores;
+
+    async fn fresh() -> AssistantStores {
+        AssistantStores {
+            assistants: Arc::new(InMemoryAssistantStore::default()),
+            keep: Arc::new(()),
+        }
+    }
+
+    crate::assistant_store_suite!([#[tokio::test]] fresh);
+}

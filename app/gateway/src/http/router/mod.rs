@@ -1,0 +1,76 @@
+//! The route table. Three prefixes share one set of handlers, and each route is registered together
+//! with its OpenAPI description.
+
+mod admin;
+mod assistants;
+mod deerflow;
+mod runs;
+mod store;
+mod system;
+mod threads;
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::{Extension, Router};
+use tower::util::option_layer;
+
+use crate::error::ApiError;
+use crate::extract::BODY_LIMIT;
+use crate::guard::request_guard::{RequestGuard, guard_request};
+use crate::http::cors::cors;
+use crate::openapi::{Document, Routes};
+use crate::state::GatewayState;
+
+pub(crate) use deerflow::GROUPS;
+
+/// Builds the router over `state`.
+pub fn router(state: Arc<GatewayState>) -> Router {
+    let (root, of_root) = shared().merge(root()).split_for_parts();
+    let (deerflow, of_deerflow) = shared().merge(deerflow::routes()).split_for_parts();
+    let deerflow = deerflow.route_layer(Extension(Document::of_both(of_root.clone(), of_deerflow)));
+    root.layer(Extension(Document::of_platform(of_root)))
+        .nest("/api/langgraph", deerflow.clone())
+        .nest("/api", deerflow)
+        .fallback(async || ApiError::RouteNotFound)
+        .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
+        .layer(DefaultBodyLimit::max(BODY_LIMIT))
+        .layer(from_fn_with_state(
+            RequestGuard {
+                origin_policy: state.origin_policy.clone(),
+                authenticator: state.authenticator.clone(),
+            },
+            guard_request,
+        ))
+        .layer(option_layer(cors(&state.origin_policy)))
+        .with_state(state)
+}
+
+/// OpenAPI descriptions of the root and of DeerFlow's dialect.
+#[cfg(test)]
+pub(crate) fn described() -> (utoipa::openapi::OpenApi, utoipa::openapi::OpenApi) {
+    (
+        shared().merge(root()).into_openapi(),
+        shared().merge(deerflow::routes()).into_openapi(),
+    )
+}
+
+/// Routes of both dialects.
+fn shared() -> Routes {
+    threads::shared()
+        .merge(runs::shared())
+        .merge(assistants::shared())
+        .merge(system::shared())
+        .merge(admin::shared())
+}
+
+/// Routes of the root only.
+fn root() -> Routes {
+    assistants::root()
+        .merge(threads::root())
+        .merge(runs::root())
+        .merge(store::cron_routes())
+        .merge(store::items())
+        .merge(system::root())
+}

@@ -1,0 +1,261 @@
+//! Assistants as clients see them: those of the graphs, with each user's changes, and those created
+//! by users.
+
+use chrono::{DateTime, Utc};
+use deerflow_domain::assistants::{Assistant, AssistantContent, AssistantSearch, NewAssistant};
+use harness::runtime::actor_context::{Owner, effective_user_id, required_user_id};
+use harness::runtime::agent::AssistantInfo;
+use serde_json::{Map, json};
+use uuid::{Builder, Uuid, Version};
+
+use crate::error::ApiError;
+use crate::requests::assistant_uuid;
+use crate::state::GatewayState;
+
+/// Returns the unchanged assistant of a graph.
+pub(crate) fn default_of(info: &AssistantInfo, created: DateTime<Utc>) -> Assistant {
+    Assistant {
+        id: assistant_uuid(&info.name),
+        user_id: None,
+        version: 1,
+        content: AssistantContent {
+            graph: info.name.clone(),
+            name: info.name.clone(),
+            description: info.description.clone(),
+            metadata: Map::from_iter([("created_by".to_owned(), json!("system"))]),
+            ..AssistantContent::default()
+        },
+        created_at: created,
+        updated_at: created,
+    }
+}
+
+/// Returns the unchanged assistants of all graphs.
+pub(crate) async fn defaults(state: &GatewayState) -> Vec<Assistant> {
+    state
+        .assistants
+        .list()
+        .await
+        .iter()
+        .map(|info| default_of(info, state.started_at))
+        .collect()
+}
+
+/// Id of an assistant, and the id of its stored versions.
+#[derive(Debug)]
+pub(crate) struct AssistantEntry {
+    id: Uuid,
+    /// Id of the assistant in the store.
+    pub(crate) stored_id: Uuid,
+    /// The unchanged assistant, if it belongs to a graph.
+    pub(crate) default: Option<Assistant>,
+}
+
+impl AssistantEntry {
+    /// Returns the entry of the actor's assistant with this id; `None` if no assistant can have the
+    /// id. Each user's changes of a graph's assistant are stored separately.
+    pub(crate) async fn of(state: &GatewayState, id: Uuid) -> Option<Self> {
+        let default = defaults(state)
+            .await
+            .into_iter()
+            .find(|assistant| assistant.id == id);
+        match default {
+            Some(default) => Some(Self::customized(default)),
+            None => (!is_reserved(id)).then_some(Self {
+                id,
+                stored_id: id,
+                default: None,
+            }),
+        }
+    }
+
+    /// Returns the entry of the actor's changes of a graph's assistant.
+    pub(super) fn customized(default: Assistant) -> Self {
+        let mixed = Uuid::new_v5(&default.id, effective_user_id().as_bytes());
+        Self {
+            id: default.id,
+            stored_id: Builder::from_custom_bytes(mixed.into_bytes()).into_uuid(),
+            default: Some(default),
+        }
+    }
+
+    /// Returns the stored assistant.
+    pub(super) async fn stored(&self, state: &GatewayState) -> Result<Option<Assistant>, ApiError> {
+        Ok(state
+            .assistant_store
+            .get(self.stored_id, &Owner::Auto)
+            .await?
+            .map(|stored| self.with_public_id(stored)))
+    }
+
+    /// Returns the assistant with the user's changes.
+    async fn current(self, state: &GatewayState) -> Result<Option<Assistant>, ApiError> {
+        Ok(self.stored(state).await?.or(self.default))
+    }
+
+    /// Stores the first version of a graph's assistant, so that further versions can follow.
+    pub(crate) async fn prepare(&self, state: &GatewayState) -> Result<(), ApiError> {
+        if let Some(Assistant {
+            content,
+            created_at,
+            ..
+        }) = self.default.clone()
+        {
+            let user_id =
+                Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
+            state
+                .assistant_store
+                .create(NewAssistant {
+                    id: self.stored_id,
+                    user_id,
+                    content,
+                    at: created_at,
+                })
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the stored assistant with its public id.
+    pub(crate) fn with_public_id(&self, stored: Assistant) -> Assistant {
+        Assistant {
+            id: self.id,
+            ..stored
+        }
+    }
+}
+
+/// `true` if the id is one under which changes of graph assistants are stored: clients neither
+/// choose nor see such ids.
+pub(crate) fn is_reserved(id: Uuid) -> bool {
+    id.get_version() == Some(Version::Custom)
+}
+
+/// Returns the assistant with this id, if it belongs to a graph or to the actor.
+pub(crate) async fn find(state: &GatewayState, id: Uuid) -> Result<Option<Assistant>, ApiError> {
+    match AssistantEntry::of(state, id).await {
+        Some(entry) => entry.current(state).await,
+        None => Ok(None),
+    }
+}
+
+/// Rejects an unknown graph.
+pub(crate) async fn require_graph(state: &GatewayState, graph: &str) -> Result<(), ApiError> {
+    let known = state.assistants.list().await;
+    if known.iter().any(|info| info.name == graph) {
+        return Ok(());
+    }
+    let names = known
+        .iter()
+        .map(|info| format!("'{}'", info.name))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let graph: String = graph.chars().take(80).collect();
+    Err(ApiError::NotFound(format!(
+        "Graph '{graph}' not found. Expected one of: [{names}]"
+    )))
+}
+
+/// Returns a page of all matching assistants in one order.
+pub(crate) async fn search(
+    state: &GatewayState,
+    search: &AssistantSearch,
+) -> Result<Vec<Assistant>, ApiError> {
+    let (mut own, others) = graph_assistants(state, search).await?;
+    own.sort_by(|a, b| search.order(a, b));
+    let window = stored_window(&others, own.len());
+    let stored = state.assistant_store.search(&window, &Owner::Auto).await?;
+    Ok(merged(search, own, stored, window.offset))
+}
+
+/// Returns the number of matches, ignoring limit and offset.
+pub(crate) async fn count(state: &GatewayState, search: &AssistantSearch) -> Result<u64, ApiError> {
+    let (own, others) = graph_assistants(state, search).await?;
+    Ok(own.len() as u64 + state.assistant_store.count(&others, &Owner::Auto).await?)
+}
+
+/// Returns the matching graph assistants with the actor's changes, and the search for all others.
+async fn graph_assistants(
+    state: &GatewayState,
+    search: &AssistantSearch,
+) -> Result<(Vec<Assistant>, AssistantSearch), ApiError> {
+    let (mut own, mut others) = (Vec::new(), search.clone());
+    for entry in defaults(state)
+        .await
+        .into_iter()
+        .map(AssistantEntry::customized)
+    {
+        others.except.push(entry.stored_id);
+        own.extend(
+            entry
+                .current(state)
+                .await?
+                .filter(|assistant| search.matches(&assistant.content)),
+        );
+    }
+    Ok((own, others))
+}
+
+/// Returns the search for the stored assistants that can be on the page if up to `own` graph
+/// assistants precede them.
+fn stored_window(search: &AssistantSearch, own: usize) -> AssistantSearch {
+    AssistantSearch {
+        offset: search.offset.saturating_sub(own),
+        limit: search.limit.saturating_add(own),
+        ..search.clone()
+    }
+}
+
+/// Merges `own` and a window of stored assistants, both sorted, into the page. Only stored
+/// assistants were skipped before the window, so from position `own.len()` of the merged list on
+/// all positions are exact.
+fn merged(
+    search: &AssistantSearch,
+    own: Vec<Assistant>,
+    stored: Vec<Assistant>,
+    skipped: usize,
+) -> Vec<Assistant> {
+    let mut all = own;
+    all.extend(stored);
+    all.sort_by(|a, b| search.order(a, b));
+    all.into_iter()
+        .skip(search.offset - skipped)
+        .take(search.limit)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use deerflow_domain::assistants::AssistantSort;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn assistant(n: u128, key: i64) -> Assistant {
+        let info = AssistantInfo {
+            name: n.to_string(),
+            description: None,
+        };
+        Assistant {
+            id: Uuid::from_u128(n),
+            ..default_of(&info, DateTime::from_timestamp(key, 0).unwrap_or_default())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn merged_pages_equal_pages_of_one_list(
+            keys in proptest::collection::vec((0..6_i64, any::<bool>()), 0..20), offset in 0..25_usize, limit in 1..10_usize, ascending: bool,
+        ) {
+            let search = AssistantSearch { sort_by: AssistantSort::CreatedAt, ascending, limit, offset, ..AssistantSearch::default() };
+            let mut all: Vec<(Assistant, bool)> = keys.iter().zip(1..).map(|((key, own), n)| (assistant(n, *key), *own)).collect();
+            all.sort_by(|(a, _), (b, _)| search.order(a, b));
+            let of = |is_own: bool| all.iter().filter(|(_, own)| *own == is_own).map(|(it, _)| it.clone()).collect::<Vec<_>>();
+            let window = stored_window(&search, of(true).len());
+            let stored = of(false).into_iter().skip(window.offset).take(window.limit).collect();
+            let page = merged(&search, of(true), stored, window.offset);
+            let expected: Vec<_> = all.iter().map(|(it, _)| it.clone()).skip(offset).take(limit).collect();
+            prop_assert_eq!(page, expected);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Queries shared by several routes: threads and their transcripts, assistants, regeneration and
+//! costs.
+
+pub mod history;
+pub mod regenerate;
+pub mod thread_index;
+
+pub(crate) mod assistant_settings;
+pub(crate) mod assistants;
+pub(crate) mod pricing;
+pub(crate) mod threads;

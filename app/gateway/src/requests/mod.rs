@@ -1,0 +1,20 @@
+//! Conversion of requests to types of the runtime. Pure: every compatibility rule of input is here
+//! and nowhere else.
+
+mod assistant;
+mod checkpoint;
+mod command;
+mod modes;
+mod options;
+mod request_echo;
+mod run_spec;
+mod state;
+mod timing;
+
+pub use assistant::{assistant_uuid, resolve_assistant};
+pub use checkpoint::{NestedRef, before_cursor, checkpoint_of, nested_of};
+pub(crate) use command::NodeCommand;
+pub use modes::mode_filter;
+pub(crate) use options::is_server_key;
+pub use run_spec::{Defaults, RunTarget, into_spec};
+pub use state::{StateValues, coerce_messages, read_values};

@@ -1,0 +1,149 @@
+//! Echo of the request that clients see with the run: complete enough to repeat it, with secrets
+//! redacted.
+
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::runs::StreamModes;
+use serde_json::{Map, Value, json};
+
+use super::options::is_server_key;
+use crate::dialect::Dialect;
+use crate::extract::Fields;
+
+/// Words that mark a key whose value is secret.
+const SECRET_WORDS: &[&str] = &[
+    "secret",
+    "token",
+    "password",
+    "passwd",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credential",
+    "private_key",
+];
+
+/// Keys that contain such a word but are not secret.
+const NON_SECRET_KEYS: &[&str] = &[
+    "max_tokens",
+    "token_usage",
+    "max_input_tokens",
+    "max_output_tokens",
+];
+
+/// The server's decisions about the run.
+pub(super) struct EchoContext<'a> {
+    pub(super) run: &'a RunId,
+    /// Absent for a temporary thread.
+    pub(super) thread: Option<&'a ThreadId>,
+    pub(super) assistant: &'a str,
+    pub(super) metadata: &'a Map<String, Value>,
+    pub(super) temporary: bool,
+}
+
+/// Returns the echo of `fields`.
+pub(super) fn echo(
+    fields: &Fields,
+    context: &EchoContext<'_>,
+    modes: StreamModes,
+    dialect: Dialect,
+) -> Value {
+    let sent = |key: &str| fields.value(key).cloned().unwrap_or(Value::Null);
+    let config = fields
+        .value("config")
+        .cloned()
+        .map(redacted)
+        .unwrap_or(Value::Null);
+    if dialect == Dialect::DeerFlow {
+        let mut kwargs = json!({ "input": sent("input"), "config": config });
+        if let (Some(command), Some(map)) = (fields.value("command"), kwargs.as_object_mut()) {
+            map.insert("command".to_owned(), redacted(command.clone()));
+        }
+        return kwargs;
+    }
+    let during = fields.value("checkpoint_during") != Some(&Value::Bool(false));
+    let durability = fields
+        .value("durability")
+        .and_then(Value::as_str)
+        .unwrap_or(if during { "async" } else { "exit" });
+    json!({
+        "input": sent("input"),
+        "command": redacted(sent("command")),
+        "config": platform_config(config, context, fields.value("after_seconds")),
+        "context": redacted(fields.value("context").cloned().unwrap_or_else(|| json!({}))),
+        "stream_mode": modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>(),
+        "interrupt_before": sent("interrupt_before"),
+        "interrupt_after": sent("interrupt_after"),
+        "webhook": sent("webhook"),
+        "feedback_keys": sent("feedback_keys"),
+        "temporary": context.temporary,
+        "subgraphs": fields.value("stream_subgraphs") == Some(&Value::Bool(true)),
+        "resumable": fields.value("stream_resumable") == Some(&Value::Bool(true)),
+        "checkpoint_during": durability != "exit",
+        "durability": durability,
+    })
+}
+
+fn platform_config(
+    config: Value,
+    context: &EchoContext<'_>,
+    after_seconds: Option<&Value>,
+) -> Value {
+    let mut config = match config {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    };
+    let mut configurable = match config.shift_remove("configurable") {
+        Some(Value::Object(map)) => map
+            .into_iter()
+            .filter(|(key, _)| !is_server_key(key))
+            .collect(),
+        _ => Map::new(),
+    };
+    configurable.insert(
+        "__after_seconds__".to_owned(),
+        after_seconds.cloned().unwrap_or_else(|| 0.into()),
+    );
+    configurable.insert("run_id".to_owned(), context.run.as_str().into());
+    configurable.extend(
+        context
+            .thread
+            .map(|thread| ("thread_id".to_owned(), thread.as_str().into())),
+    );
+    configurable.insert("graph_id".to_owned(), context.assistant.into());
+    configurable.insert(
+        "assistant_id".to_owned(),
+        super::assistant_uuid(context.assistant).to_string().into(),
+    );
+    config.insert("configurable".to_owned(), Value::Object(configurable));
+    config.insert(
+        "metadata".to_owned(),
+        Value::Object(context.metadata.clone()),
+    );
+    Value::Object(config)
+}
+
+/// Replaces all values that may be secret by `***`.
+pub(super) fn redacted_fields(fields: Map<String, Value>) -> Map<String, Value> {
+    let hide = |(key, value): (String, Value)| {
+        let value = if is_secret(&key) && !value.is_null() {
+            Value::from("***")
+        } else {
+            redacted(value)
+        };
+        (key, value)
+    };
+    fields.into_iter().map(hide).collect()
+}
+
+fn redacted(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => Value::Object(redacted_fields(fields)),
+        Value::Array(items) => items.into_iter().map(redacted).collect(),
+        other => other,
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    !NON_SECRET_KEYS.contains(&key.as_str()) && SECRET_WORDS.iter().any(|word| key.contains(word))
+}

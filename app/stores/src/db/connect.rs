@@ -1,0 +1,362 @@
+//! Opens the database: its directory, lock, connections and schema.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use harness::runtime::runs::store::{StoreError, StoreLockStatus};
+use harness::runtime::tasks::Tasks;
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector,
+    SqlxSqliteConnector,
+};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
+
+use crate::db::config::{DatabaseConfig, OpenError, PostgresConfig};
+use crate::db::error::DbFailure;
+use crate::db::migration::migrate;
+use crate::db::pool::{
+    ACQUIRE_TIMEOUT, ENABLE_SYNCHRONOUS_COMMIT, pool_with_idle_check, postgres_options,
+    sqlite_options, sqlite_pool, writer_pool,
+};
+use crate::db::session_lock::{ExclusiveSession, SessionLockTimeouts};
+use crate::db::tx::Writes;
+use crate::db::write_queue::{Reconnect, WriteQueue};
+use crate::files::data_lock::DataLock;
+use crate::files::disk::DiskWatch;
+use crate::files::reserve::Reserve;
+
+/// The database file in the data directory.
+pub(crate) const FILE: &str = "deerflow.db";
+const SQLITE_READERS: u32 = 8;
+/// Files up to this size are checked page by page at startup. Checking a larger one would delay the
+/// start.
+pub(crate) const MAX_CHECKED_BYTES: u64 = 64 << 20;
+
+/// An open database. Clones share it; each store has one.
+#[derive(Debug, Clone)]
+pub struct Database {
+    reads: DatabaseConnection,
+    writes: Writes,
+    /// `true` if no other process can use the same database and schema.
+    exclusive: bool,
+    _lock: Option<Arc<DataLock>>,
+    /// The connection that holds the session lock in Postgres.
+    lock_session: Option<ExclusiveSession>,
+}
+
+impl Database {
+    /// Opens the database and migrates its schema. The writer runs in `tasks`, which must be shut
+    /// down after every caller that writes.
+    pub async fn open(config: &DatabaseConfig, tasks: &Tasks) -> Result<Self, OpenError> {
+        Self::open_with_reserve(config, 0, tasks).await
+    }
+
+    /// Opens the database like [`Database::open`], and reserves `reserve` bytes of disk space for a
+    /// SQLite file. When the disk is full, the reserve is released for deletes, ends of runs and
+    /// checkpoints of the WAL, while creations are refused.
+    pub async fn open_with_reserve(
+        config: &DatabaseConfig,
+        reserve: u64,
+        tasks: &Tasks,
+    ) -> Result<Self, OpenError> {
+        match config {
+            DatabaseConfig::Memory => Self::open_memory(tasks).await,
+            DatabaseConfig::Sqlite(directory) => Self::open_sqlite(directory, reserve, tasks).await,
+            DatabaseConfig::Postgres(postgres) => {
+                Self::open_postgres_in(postgres, SessionLockTimeouts::default(), tasks).await
+            }
+        }
+    }
+
+    /// Creates a database over a connection, without exclusive use.
+    pub(crate) fn from_connection(connection: DatabaseConnection) -> Self {
+        Self {
+            reads: connection.clone(),
+            writes: Writes::direct(connection),
+            exclusive: false,
+            _lock: None,
+            lock_session: None,
+        }
+    }
+
+    /// Checks that the database answers, with a read that touches no table.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        crate::db::error::read(self.reads.ping().await)
+    }
+
+    /// Returns `true` if no other process can use the same database and schema.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// Returns the connection for reads.
+    pub(crate) fn reads(&self) -> &DatabaseConnection {
+        &self.reads
+    }
+
+    /// Returns the connection for writes.
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
+    /// Returns the connection for reads of leases, which does not wait for other requests.
+    pub(crate) fn lease_reads(&self) -> &DatabaseConnection {
+        self.lock_session
+            .as_ref()
+            .map_or(&self.reads, ExclusiveSession::reads)
+    }
+
+    /// Returns the connection for writes of leases. It does not wait for other requests, except on
+    /// SQLite, where leases do not expire.
+    pub(crate) fn lease_writes(&self) -> &Writes {
+        self.lock_session
+            .as_ref()
+            .map_or(&self.writes, ExclusiveSession::writes)
+    }
+
+    /// Checks that the lock still excludes other processes. The lock on a data directory is only
+    /// released when the process ends.
+    pub(crate) async fn hold(&self) -> Result<StoreLockStatus, StoreError> {
+        match &self.lock_session {
+            Some(lock_session) => lock_session.hold().await,
+            None => Ok(StoreLockStatus::Kept),
+        }
+    }
+
+    async fn open_memory(tasks: &Tasks) -> Result<Self, OpenError> {
+        // All data is in this one connection, so it must never be closed.
+        let pool = sqlite_pool(1)
+            .idle_timeout(None)
+            .connect_with(sqlite_options().in_memory(true))
+            .await
+            .map_err(connection_failed)?;
+        let connection = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+        migrate(&connection).await.map_err(database_refused)?;
+        let reconnect: Reconnect = Box::new(|same| std::future::ready(Ok(same)).boxed());
+        let queue = WriteQueue::start(connection.clone(), reconnect, None, (), tasks);
+        Ok(Self {
+            reads: connection,
+            writes: Writes::queued(queue),
+            exclusive: true,
+            _lock: None,
+            lock_session: None,
+        })
+    }
+
+    async fn open_sqlite(directory: &Path, reserve: u64, tasks: &Tasks) -> Result<Self, OpenError> {
+        let directory_unusable = |error: std::io::Error| OpenError::Directory {
+            directory: directory.to_owned(),
+            reason: error.to_string(),
+        };
+        std::fs::create_dir_all(directory).map_err(directory_unusable)?;
+        let lock = DataLock::acquire(directory)
+            .map_err(directory_unusable)?
+            .ok_or_else(|| OpenError::InUse {
+                directory: directory.to_owned(),
+            })?;
+        let lock = Arc::new(lock);
+        let file = directory.join(FILE);
+        let damaged = |failure: DbFailure| match failure {
+            DbFailure::Failed(reason) | DbFailure::Disk(reason) => OpenError::Damaged {
+                file: file.clone(),
+                reason,
+            },
+            other => {
+                OpenError::Database(format!("{}: {}", file.display(), StoreError::from(other)))
+            }
+        };
+        let options = sqlite_options()
+            .filename(&file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            // The WAL shrinks to this size after a burst.
+            .pragma("journal_size_limit", "16777216")
+            // Pages that several commits changed are written back only once.
+            .pragma("wal_autocheckpoint", "4000")
+            // Temporary data of savepoints and sorts needs no file.
+            .pragma("temp_store", "MEMORY");
+        let mut reserve = Reserve::open(directory, reserve).map_err(directory_unusable)?;
+        let writer = match open_writer(&options, &file).await {
+            // A process that was killed on a full disk may leave a WAL that cannot be written back
+            // without free space.
+            Err(WriterOpenError::Reading(failure) | WriterOpenError::Migrating(failure))
+                if failure.may_lack_space() && reserve.release().map_err(directory_unusable)? =>
+            {
+                open_writer(&options, &file).await
+            }
+            opened => opened,
+        };
+        let writer = writer.map_err(|error| match error {
+            WriterOpenError::Reading(failure) => damaged(failure),
+            WriterOpenError::Migrating(failure) => {
+                OpenError::Database(format!("{}: {}", file.display(), StoreError::from(failure)))
+            }
+        })?;
+        let readers = sqlite_pool(SQLITE_READERS)
+            .connect_with(
+                options
+                    .clone()
+                    .create_if_missing(false)
+                    .pragma("query_only", "1"),
+            )
+            .await
+            .map_err(|error| damaged(DbFailure::from(&error)))?;
+        let reconnect: Reconnect = Box::new(move |broken| {
+            let options = options.clone();
+            async move {
+                broken.close().await?;
+                let pool = writer_pool()
+                    .connect_with(options.create_if_missing(false))
+                    .await;
+                let pool =
+                    pool.map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
+                let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+                read_schema(&writer).await?;
+                Ok(writer)
+            }
+            .boxed()
+        });
+        let disk = DiskWatch::start(directory, &lock, reserve).map_err(directory_unusable)?;
+        let queue = WriteQueue::start(writer, reconnect, Some(disk), Arc::clone(&lock), tasks);
+        Ok(Self {
+            reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers),
+            writes: Writes::queued(queue),
+            exclusive: true,
+            _lock: Some(lock),
+            lock_session: None,
+        })
+    }
+
+    /// Opens a Postgres server with these timeouts of the session lock.
+    pub async fn open_postgres(
+        config: &PostgresConfig,
+        limits: SessionLockTimeouts,
+    ) -> Result<Self, OpenError> {
+        Self::open_postgres_in(config, limits, &Tasks::new()).await
+    }
+
+    /// Opens a Postgres server. The connection for leases runs in the control runtime of `tasks`,
+    /// if there is one.
+    async fn open_postgres_in(
+        config: &PostgresConfig,
+        limits: SessionLockTimeouts,
+        tasks: &Tasks,
+    ) -> Result<Self, OpenError> {
+        let options = postgres_options(config)?;
+        // A pool retries a refused connection; at startup the error must be reported at once.
+        let probe = tokio::time::timeout(ACQUIRE_TIMEOUT, options.connect())
+            .await
+            .unwrap_or(Err(sqlx::Error::PoolTimedOut));
+        probe
+            .map_err(connection_failed)?
+            .close()
+            .await
+            .map_err(connection_failed)?;
+        let lock_session = ExclusiveSession::new(
+            options.clone(),
+            config.schema.as_deref(),
+            config.exclusive,
+            limits,
+        );
+        if tasks
+            .within_control(lock_session.hold())
+            .await
+            .map_err(|error| OpenError::Database(error.to_string()))?
+            == StoreLockStatus::Lost
+        {
+            return Err(if config.exclusive {
+                OpenError::InUseByOthers
+            } else {
+                OpenError::InUseByOne
+            });
+        }
+        let pool = pool_with_idle_check()
+            .max_connections(config.max_connections.max(1))
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    sqlx::query(ENABLE_SYNCHRONOUS_COMMIT)
+                        .execute(connection)
+                        .await
+                        .map(drop)
+                })
+            })
+            .connect_lazy_with(options);
+        let pool = SqlxPostgresConnector::from_sqlx_postgres_pool(pool);
+        if let Some(schema) = &config.schema {
+            pool.execute_unprepared(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\""))
+                .await
+                .map_err(database_refused)?;
+        }
+        migrate(&pool).await.map_err(database_refused)?;
+        Ok(Self {
+            reads: pool.clone(),
+            writes: Writes::direct(pool),
+            exclusive: config.exclusive,
+            _lock: None,
+            lock_session: Some(lock_session),
+        })
+    }
+}
+
+/// Error of opening the writer's connection.
+enum WriterOpenError {
+    Reading(DbFailure),
+    Migrating(DbFailure),
+}
+
+/// Opens the writer's connection, checks the file and migrates its schema.
+async fn open_writer(
+    options: &SqliteConnectOptions,
+    file: &Path,
+) -> Result<DatabaseConnection, WriterOpenError> {
+    let pool = writer_pool()
+        .connect_with(options.clone())
+        .await
+        .map_err(|error| WriterOpenError::Reading(DbFailure::from(&error)))?;
+    let writer = SqlxSqliteConnector::from_sqlx_sqlite_pool(pool);
+    if std::fs::metadata(file).is_ok_and(|found| found.len() <= MAX_CHECKED_BYTES) {
+        check(&writer).await.map_err(WriterOpenError::Reading)?;
+    }
+    migrate(&writer)
+        .await
+        .map_err(|error| WriterOpenError::Migrating(error.into()))?;
+    read_schema(&writer)
+        .await
+        .map_err(|error| WriterOpenError::Reading(error.into()))?;
+    Ok(writer)
+}
+
+/// Reads from the file, which opens the WAL.
+async fn read_schema(db: &DatabaseConnection) -> Result<(), DbErr> {
+    db.execute_unprepared("SELECT COUNT(*) FROM sqlite_schema")
+        .await
+        .map(drop)
+}
+
+/// Checks every page once.
+pub(crate) async fn check(db: &DatabaseConnection) -> Result<(), DbFailure> {
+    let statement =
+        sea_orm::Statement::from_string(db.get_database_backend(), "PRAGMA quick_check(1)");
+    let row = db.query_one_raw(statement).await?;
+    let verdict = row
+        .map(|row| row.try_get_by_index::<String>(0))
+        .transpose()?;
+    match verdict.as_deref() {
+        Some("ok") => Ok(()),
+        other => Err(DbFailure::Failed(
+            other.unwrap_or("the check returned no result").to_owned(),
+        )),
+    }
+}
+
+pub(crate) fn connection_failed(error: sqlx::Error) -> OpenError {
+    OpenError::Database(StoreError::from(DbFailure::from(&error)).to_string())
+}
+
+pub(crate) fn database_refused(error: DbErr) -> OpenError {
+    OpenError::Database(StoreError::from(DbFailure::from(error)).to_string())
+}

@@ -1,0 +1,25 @@
+//! Events of runs: the journal.
+
+use sea_orm::entity::prelude::*;
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "run_events")]
+pub(crate) struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) thread_id: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub(crate) seq: i64,
+    pub(crate) run_id: String,
+    pub(crate) user_id: Option<String>,
+    pub(crate) event_type: String,
+    pub(crate) category: String,
+    pub(crate) content: String,
+    pub(crate) event_metadata: String,
+    pub(crate) created_at: i64,
+}
+
+#[derive(Debug, Clone, Copy, EnumIter, DeriveRelation)]
+pub(crate) enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}

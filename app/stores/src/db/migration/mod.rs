@@ -1,0 +1,91 @@
+//! Migrations of the schema. To change the schema: add a file `mNNNN_what` with a struct, and
+//! append it to the list; never edit an old one.
+
+mod m0001_baseline;
+mod m0002_feedback;
+mod m0003_run_batches;
+mod m0004_run_queue;
+mod m0005_assistants;
+mod m0006_thread_search;
+mod m0007_store_items;
+mod m0008_crons;
+mod m0009_api_keys;
+mod m0010_thread_expiry;
+mod m0011_run_error;
+mod m0012_nodes;
+mod m0013_tool_ledger;
+mod m0014_thread_counts;
+mod m0015_run_order;
+mod m0016_request_keys;
+mod m0017_upkeep;
+mod m0018_memories;
+mod m0019_fact_counts;
+mod m0020_stream_log;
+mod m0021_admin_keys;
+mod m0022_model_usage;
+mod m0023_kept_states;
+
+use harness::runtime::fail_points;
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
+use sea_orm_migration::{MigrationTrait, MigratorTrait};
+
+struct Migrator;
+
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![
+            Box::new(m0001_baseline::Baseline),
+            Box::new(m0002_feedback::Feedback),
+            Box::new(m0003_run_batches::RunBatches),
+            Box::new(m0004_run_queue::RunQueue),
+            Box::new(m0005_assistants::Assistants),
+            Box::new(m0006_thread_search::ThreadSearch),
+            Box::new(m0007_store_items::StoreItems),
+            Box::new(m0008_crons::Crons),
+            Box::new(m0009_api_keys::ApiKeys),
+            Box::new(m0010_thread_expiry::ThreadExpiry),
+            Box::new(m0011_run_error::RunErrorName),
+            Box::new(m0012_nodes::Nodes),
+            Box::new(m0013_tool_ledger::ToolLedger),
+            Box::new(m0014_thread_counts::ThreadCounts),
+            Box::new(m0015_run_order::RunOrder),
+            Box::new(m0016_request_keys::RequestKeys),
+            Box::new(m0017_upkeep::Upkeep),
+            Box::new(m0018_memories::Memories),
+            Box::new(m0019_fact_counts::FactCounts),
+            Box::new(m0020_stream_log::StreamLog),
+            Box::new(m0021_admin_keys::AdminKeys),
+            Box::new(m0022_model_usage::ModelUsage),
+            Box::new(m0023_kept_states::KeptStates),
+        ]
+    }
+}
+
+/// Migrates the schema in one transaction. Several processes may call it at once: on Postgres an
+/// advisory lock serialises them, and SQLite is protected by the data directory's lock.
+pub(crate) async fn migrate(db: &DatabaseConnection) -> Result<(), DbErr> {
+    let tx = db.begin().await?;
+    if tx.get_database_backend() == DbBackend::Postgres {
+        tx.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({ADVISORY_LOCK})"))
+            .await?;
+    }
+    Migrator::up(&tx, None).await?;
+    fail_points::pass("migration.written");
+    tx.commit().await?;
+    fail_points::pass("migration.committed");
+    Ok(())
+}
+
+/// Table with the names of the applied migrations.
+pub(crate) const APPLIED: &str = "seaql_migrations";
+
+/// Returns the names of all migrations, in order.
+pub(crate) fn names() -> Vec<String> {
+    Migrator::migrations()
+        .iter()
+        .map(|migration| migration.name().to_owned())
+        .collect()
+}
+
+/// Lock number that no other program uses: the first eight bytes of `deerflow` as text.
+const ADVISORY_LOCK: i64 = i64::from_be_bytes(*b"deerflow");

@@ -1,0 +1,18 @@
+//! The database: opening, locking, migrations, reads and writes.
+
+pub(crate) mod clock;
+pub(crate) mod config;
+pub(crate) mod connect;
+pub(crate) mod entity;
+pub(crate) mod error;
+pub(crate) mod migration;
+pub(crate) mod pool;
+pub(crate) mod probe;
+pub(crate) mod readiness;
+pub(crate) mod session_lock;
+pub(crate) mod shared_access;
+pub(crate) mod space;
+pub(crate) mod statement_batch;
+pub(crate) mod tx;
+pub(crate) mod write_job;
+pub(crate) mod write_queue;

@@ -1,0 +1,132 @@
+//! Failures that the single writer survives.
+
+use futures_util::future::join_all;
+use harness::runtime::runs::store::{AdmitError, RunCreateStore, RunQueryStore, StoreError};
+use harness::testkit::new_run;
+use sea_orm::ConnectionTrait;
+
+use super::*;
+use crate::{Database, DatabaseConfig, SqlRunStore};
+
+async fn open(directory: &tempfile::TempDir, tasks: &Tasks) -> Database {
+    Database::open(&DatabaseConfig::Sqlite(directory.path().to_owned()), tasks)
+        .await
+        .unwrap()
+}
+
+/// Limits the file to this number of pages; beyond it, SQLite reports a full disk.
+async fn limit_pages(db: &Database, pages: &'static str) {
+    let set: Work<&'static str, (), StoreError> = |tx, pages| {
+        Box::pin(async move {
+            tx.execute_unprepared(&format!("PRAGMA max_page_count = {pages}"))
+                .await?;
+            Ok(())
+        })
+    };
+    db.writes().run(pages, set).await.unwrap();
+}
+
+#[tokio::test]
+async fn full_disk_refuses_writes_retains_acknowledged_and_recovers() {
+    let (directory, tasks) = (tempfile::tempdir().unwrap(), Tasks::new());
+    let db = open(&directory, &tasks).await;
+    let store = SqlRunStore::new(db.clone());
+    limit_pages(&db, "40").await;
+    let admitted =
+        join_all((0..400).map(|n| store.admit(new_run(&format!("r{n}"), &format!("t{n}"))))).await;
+    let accepted = admitted.iter().filter(|result| result.is_ok()).count();
+    let refused = admitted
+        .iter()
+        .filter(|result| matches!(result, Err(AdmitError::Store(StoreError::NotWritable(_)))))
+        .count();
+    assert!(
+        accepted > 0 && refused > 0 && accepted + refused == 400,
+        "{accepted} accepted, {refused} refused: {:?}",
+        admitted.last()
+    );
+    assert_eq!(
+        store
+            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .await
+            .unwrap()
+            .len(),
+        accepted
+    );
+    limit_pages(&db, "4294967294").await;
+    store.admit(new_run("after", "after")).await.unwrap();
+    assert_eq!(
+        store
+            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .await
+            .unwrap()
+            .len(),
+        accepted + 1
+    );
+}
+
+#[tokio::test]
+async fn panicking_work_is_rolled_back_and_queue_continues() {
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
+    let panics: Work<(), (), StoreError> = |tx, ()| {
+        Box::pin(async move {
+            tx.execute_unprepared("DELETE FROM seaql_migrations")
+                .await?;
+            panic!("boom")
+        })
+    };
+    let migrations = || async {
+        let statement = sea_orm::Statement::from_string(
+            sea_orm::DbBackend::Sqlite,
+            "SELECT COUNT(*) FROM seaql_migrations",
+        );
+        db.reads()
+            .query_one_raw(statement)
+            .await
+            .unwrap()
+            .unwrap()
+            .try_get_by_index::<i64>(0)
+            .unwrap()
+    };
+    let before = migrations().await;
+    assert_eq!(
+        db.writes().run((), panics).await,
+        Err(StoreError::Failed("the write panicked: boom".to_owned()))
+    );
+    SqlRunStore::new(db.clone())
+        .admit(new_run("r1", "t1"))
+        .await
+        .unwrap();
+    assert_eq!(migrations().await, before);
+}
+
+#[tokio::test]
+async fn shutdown_completes_queued_writes_and_refuses_later_ones() {
+    let (directory, tasks) = (tempfile::tempdir().unwrap(), Tasks::new());
+    let db = open(&directory, &tasks).await;
+    let store = SqlRunStore::new(db.clone());
+    let waiting =
+        join_all((0..50).map(|n| store.admit(new_run(&format!("r{n}"), &format!("t{n}")))));
+    let (answers, ()) = tokio::join!(waiting, tasks.shut_down());
+    let accepted = answers.iter().filter(|result| result.is_ok()).count();
+    assert!(answers.iter().all(|result| matches!(
+        result,
+        Ok(_) | Err(AdmitError::Store(StoreError::Unavailable(_)))
+    )));
+    assert!(matches!(
+        store.admit(new_run("late", "late")).await,
+        Err(AdmitError::Store(StoreError::Unavailable(_)))
+    ));
+    drop((store, db));
+    let tasks = Tasks::new();
+    assert_eq!(
+        SqlRunStore::new(open(&directory, &tasks).await)
+            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .await
+            .unwrap()
+            .len(),
+        accepted
+    );
+}

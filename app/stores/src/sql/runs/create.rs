@@ -1,0 +1,333 @@
+//! Admission of runs: two statements in one transaction if the thread is free, a few more
+//! otherwise.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use futures_util::future::BoxFuture;
+use harness::ids::{NodeId, RunId};
+use harness::runtime::runs::store::{
+    AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
+};
+use harness::runtime::runs::{
+    AdmissionDecision, CancelAction, IfNotExists, RunRecord, RunStatus, decide_admission,
+};
+use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
+use sea_orm::{
+    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
+    IntoActiveModel, Iterable, QueryFilter, QueryOrder, Value,
+};
+
+use super::SqlRunStore;
+use super::row::{admitted, cancel_word, is_active, new_row, readable, record};
+use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
+use super::{queue, takeover};
+use crate::db::entity::{micros, moment, plain, run};
+use crate::db::statement_batch::{StatementBatch, tagged};
+use crate::db::tx::TxError;
+use crate::sql::requests::{claim_key, key_claimed, lookup_key};
+use crate::sql::threads::keeps_latest;
+
+#[async_trait]
+impl RunCreateStore for SqlRunStore {
+    async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
+        self.db
+            .writes()
+            .create(run, |tx, run| Box::pin(admit(tx, run)))
+            .await
+    }
+
+    async fn claim(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        queue::claim(&self.db, node, now).await
+    }
+
+    async fn take_over(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        takeover::take_over(&self.db, node, now).await
+    }
+
+    async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        queue::next_due(&self.db, now).await
+    }
+
+    async fn request_cancel(
+        &self,
+        run: &RunId,
+        action: CancelAction,
+        at: DateTime<Utc>,
+    ) -> Result<Option<RunRecord>, StoreError> {
+        self.db
+            .writes()
+            .release((run.clone(), action, at), request_cancel)
+            .await
+    }
+}
+
+/// Creates the thread, or locks it if it belongs to the user. Changes no row if another user owns
+/// the thread, or owned a deleted thread with this id.
+const CREATE_OR_LOCK_THREAD: &str = "\
+    INSERT INTO threads_meta (thread_id, assistant_id, user_id, run_assistant_id, status, metadata_json, pinned, temporary, \
+        created_at, updated_at, state_updated_at, ttl_micros, keep_latest) \
+    SELECT new.thread_id, new.assistant_id, new.user_id, new.named, 'busy', '{}', FALSE, new.temporary, new.at, new.at, new.at, \
+        new.ttl, new.keep_latest \
+    FROM (SELECT CAST(? AS TEXT) AS thread_id, CAST(? AS TEXT) AS assistant_id, CAST(? AS TEXT) AS user_id, CAST(? AS TEXT) AS named, \
+        CAST(? AS BOOLEAN) AS temporary, CAST(? AS BIGINT) AS at, CAST(? AS BIGINT) AS ttl, CAST(? AS BOOLEAN) AS keep_latest) AS new \
+    WHERE NOT EXISTS (SELECT 1 FROM deleted_threads AS gone WHERE gone.thread_id = new.thread_id \
+        AND gone.user_id IS DISTINCT FROM new.user_id) \
+    ON CONFLICT (thread_id) DO UPDATE SET status = 'busy', updated_at = excluded.updated_at, \
+        run_assistant_id = CASE WHEN threads_meta.assistant_id IS NULL THEN excluded.run_assistant_id \
+            ELSE threads_meta.run_assistant_id END, \
+        assistant_id = COALESCE(threads_meta.assistant_id, excluded.assistant_id) \
+    WHERE threads_meta.user_id IS NOT DISTINCT FROM excluded.user_id \
+    RETURNING 'thread'";
+
+const LOCK_EXISTING_THREAD: &str = "\
+    UPDATE threads_meta SET status = 'busy', updated_at = ?, \
+        run_assistant_id = CASE WHEN assistant_id IS NULL THEN ? ELSE run_assistant_id END, assistant_id = COALESCE(assistant_id, ?) \
+    WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
+    RETURNING 'thread'";
+
+async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
+    // Admission, claim and end of a run all lock the thread first: one lock order prevents
+    // deadlocks, and while the thread is locked, no other transaction changes which of its runs is
+    // active. Only the idempotency key is locked before the thread, and never after it.
+    let mut statements = StatementBatch::new(tx);
+    if let Some(key) = &new.request {
+        claim_key(
+            &mut statements,
+            key,
+            &CreatedResource::Run(new.thread_id.clone(), new.run_id.clone()),
+            new.at,
+        );
+    }
+    let (thread, assistant, user): (Value, Value, Value) = (
+        new.thread_id.as_str().into(),
+        plain(&new.assistant).into(),
+        new.user_id.clone().into(),
+    );
+    let named: Value = new
+        .metadata
+        .get("assistant_id")
+        .and_then(serde_json::Value::as_str)
+        .map(plain)
+        .into();
+    let at = micros(new.at);
+    match new.if_not_exists {
+        IfNotExists::Create => {
+            let ttl = new.thread_ttl.and_then(|ttl| ttl.after.num_microseconds());
+            let (temporary, keep_latest) = (
+                new.temporary_thread.into(),
+                keeps_latest(new.thread_ttl).into(),
+            );
+            statements.add(
+                CREATE_OR_LOCK_THREAD,
+                [
+                    thread,
+                    assistant,
+                    user,
+                    named,
+                    temporary,
+                    at.into(),
+                    ttl.into(),
+                    keep_latest,
+                ],
+            );
+        }
+        IfNotExists::Reject => statements.add(
+            LOCK_EXISTING_THREAD,
+            [at.into(), named, assistant, thread, user],
+        ),
+    }
+    if new.created_at <= new.at {
+        statements.add_built(&insert_if_free(new)?);
+    }
+    let rows = statements.run(tx).await?;
+    if let Some(key) = new.request.as_ref().filter(|_| !key_claimed(&rows)) {
+        return Err(TxError::Refused(AdmitError::KnownRequest(
+            lookup_key(tx, key).await?,
+        )));
+    }
+    if tagged(&rows, "thread").is_none() {
+        return Err(TxError::Refused(AdmitError::ThreadNotFound(
+            new.thread_id.clone(),
+        )));
+    }
+    if tagged(&rows, "run").is_some() {
+        return Ok(Admitted {
+            run: admitted(new, RunStatus::Starting),
+            displaced: Vec::new(),
+        });
+    }
+    admit_to_busy_thread(tx, new).await
+}
+
+/// Builds an insert that takes effect if the thread has no unfinished run, and the run's id is new.
+fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
+    let row = new_row(new, RunStatus::Starting).into_active_model();
+    let (columns, values): (Vec<_>, Vec<_>) = run::Column::iter()
+        .filter_map(|column| {
+            row.get(column)
+                .into_value()
+                .map(|value| (column, Expr::val(value)))
+        })
+        .unzip();
+    let others = Query::select()
+        .expr(Expr::val(1))
+        .from(run::Entity)
+        .and_where(run::Column::ThreadId.eq(new.thread_id.as_str()))
+        .and_where(is_active())
+        .take();
+    let values = Query::select()
+        .exprs(values)
+        .and_where(Expr::exists(others).not())
+        .take();
+    let mut insert = Query::insert();
+    insert
+        .into_table(run::Entity)
+        .columns(columns)
+        .on_conflict(OnConflict::new().do_nothing().to_owned());
+    insert
+        .select_from(values)
+        .map_err(|error| DbErr::Custom(error.to_string()))?;
+    insert.returning(Query::returning().expr(Expr::val("run")));
+    Ok(insert)
+}
+
+/// Admits a run to a thread with unfinished runs, or a run with a delay.
+async fn admit_to_busy_thread(
+    tx: &DatabaseTransaction,
+    new: &NewRun,
+) -> Result<Admitted, TxError<AdmitError>> {
+    let active = run::Entity::find()
+        .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
+        .filter(is_active())
+        .order_by_asc(run::Column::CreatedAt)
+        .order_by_asc(run::Column::RunId)
+        .all(tx)
+        .await?;
+    let mut others = Vec::with_capacity(active.len());
+    for row in active {
+        match readable(&row) {
+            Err(reason) if !has_owner(&row) => {
+                drop(end_unreadable_row(tx, row, &reason, micros(new.at)).await?)
+            }
+            _ => others.push(sanitised(row)),
+        }
+    }
+    // The thread's lock makes this position unique.
+    let place = others
+        .iter()
+        .map(|row| row.place)
+        .max()
+        .map_or(0, |last| last + 1);
+    // A clock that is ahead must not make a run later than one that was admitted after it.
+    let begins: Vec<_> = others
+        .iter()
+        .map(|row| {
+            row.due_at
+                .unwrap_or_else(|| Ord::min(row.created_at, micros(new.created_at)))
+        })
+        .collect();
+    let mut others = others
+        .into_iter()
+        .map(record)
+        .collect::<Result<Vec<RunRecord>, DbErr>>()?;
+    let seen = others.iter().zip(begins).map(|(run, begins)| RunRecord {
+        created_at: moment(begins),
+        ..run.clone()
+    });
+    let (status, stop) = match decide_admission(new, &seen.collect::<Vec<_>>()) {
+        AdmissionDecision::Take(stop) => (RunStatus::Starting, stop),
+        AdmissionDecision::Wait(stop) => (RunStatus::Pending, stop),
+        refused => return Err(TxError::Refused(refusal_reason(tx, new, refused).await?)),
+    };
+    let row = run::Model {
+        place,
+        ..new_row(new, status)
+    };
+    let insert = run::Entity::insert(row.into_active_model())
+        .on_conflict(OnConflict::new().do_nothing().to_owned());
+    if insert.exec_without_returning(tx).await? == 0 {
+        return Err(TxError::Refused(AdmitError::RunExists(new.run_id.clone())));
+    }
+    others.retain(|run| run.cancel.is_none());
+    let Some(action) = stop else {
+        return Ok(Admitted {
+            run: admitted(new, status),
+            displaced: Vec::new(),
+        });
+    };
+    run::Entity::update_many()
+        .col_expr(run::Column::CancelAction, Expr::value(cancel_word(action)))
+        .col_expr(run::Column::UpdatedAt, Expr::value(micros(new.at)))
+        .filter(run::Column::RunId.is_in(others.iter().map(|run| run.run_id.as_str())))
+        .exec(tx)
+        .await?;
+    for other in &mut others {
+        other.cancel = Some(action);
+    }
+    Ok(Admitted {
+        run: admitted(new, status),
+        displaced: others,
+    })
+}
+
+async fn refusal_reason(
+    tx: &DatabaseTransaction,
+    new: &NewRun,
+    refused: AdmissionDecision,
+) -> Result<AdmitError, DbErr> {
+    if run::Entity::find_by_id(new.run_id.as_str())
+        .one(tx)
+        .await?
+        .is_some()
+    {
+        return Ok(AdmitError::RunExists(new.run_id.clone()));
+    }
+    Ok(match refused {
+        AdmissionDecision::Refuse(active) => AdmitError::ThreadBusy {
+            thread_id: new.thread_id.clone(),
+            active,
+        },
+        _ => AdmitError::QueueFull(new.thread_id.clone()),
+    })
+}
+
+fn request_cancel<'a>(
+    tx: &'a DatabaseTransaction,
+    (id, action, at): &'a (RunId, CancelAction, DateTime<Utc>),
+) -> BoxFuture<'a, Result<Option<RunRecord>, TxError<StoreError>>> {
+    Box::pin(async move {
+        run::Entity::update_many()
+            .col_expr(run::Column::CancelAction, Expr::value(cancel_word(*action)))
+            .col_expr(run::Column::UpdatedAt, Expr::value(micros(*at)))
+            .filter(run::Column::RunId.eq(id.as_str()))
+            .filter(run::Column::CancelAction.is_null())
+            .filter(is_active())
+            .exec(tx)
+            .await?;
+        let find = || run::Entity::find_by_id(id.as_str()).one(tx);
+        let row = match find().await? {
+            Some(row) if row.status == RunStatus::Pending.as_str() => match readable(&row) {
+                Ok(()) => Some(row),
+                Err(reason) => {
+                    end_unreadable(tx, row, &reason, micros(*at)).await?;
+                    find().await?
+                }
+            },
+            row => row.map(sanitised),
+        };
+        Ok(row.map(record).transpose()?)
+    })
+}
+
+/// Returns `true` if a node owns the run. A newer version may be able to read it.
+fn has_owner(row: &run::Model) -> bool {
+    RunStatus::parse(&row.status).is_some_and(RunStatus::is_owned)
+}

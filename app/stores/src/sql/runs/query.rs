@@ -1,0 +1,130 @@
+//! Reads of runs.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use harness::ids::{RunId, ThreadId};
+use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::store::{RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
+use harness::runtime::runs::{RunRecord, RunStatus};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
+
+use super::SqlRunStore;
+use super::row::{is_active, record, records, was_released};
+use crate::db::connect::Database;
+use crate::db::entity::{moment, run};
+use crate::db::error::read;
+use crate::sql::requests::stored_values;
+
+#[async_trait]
+impl RunQueryStore for SqlRunStore {
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
+        let row = owned(run::Entity::find_by_id(run.as_str()), owner)?
+            .one(self.db.reads())
+            .await;
+        read(row.and_then(|row| row.map(record).transpose()))
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
+        newest(of_thread(thread), &self.db, query, owner).await
+    }
+
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
+        // Descending by status: an owned run sorts before a pending one.
+        let first = of_thread(thread)
+            .filter(is_active())
+            .order_by_desc(run::Column::Status)
+            .order_by_desc(was_released());
+        let row = first
+            .order_by_asc(run::Column::CreatedAt)
+            .order_by_asc(run::Column::RunId)
+            .one(self.db.reads())
+            .await;
+        read(row.and_then(|row| row.map(record).transpose()))
+    }
+
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
+        Ok(read(stored_values(self.db.reads(), run).await)?.map(Bytes::from))
+    }
+
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<UnfinishedRun>, StoreError> {
+        let columns = [
+            run::Column::RunId,
+            run::Column::ThreadId,
+            run::Column::Status,
+            run::Column::CancelAction,
+            run::Column::CreatedAt,
+        ];
+        let select = owned(thread.map_or_else(run::Entity::find, of_thread), owner)?
+            .filter(is_active())
+            .select_only()
+            .columns(columns);
+        let select = select
+            .order_by_asc(run::Column::CreatedAt)
+            .order_by_asc(run::Column::RunId);
+        let rows: Vec<(String, String, String, Option<String>, i64)> =
+            read(select.into_tuple().all(self.db.reads()).await)?;
+        let standing =
+            |(run, thread, status, cancel, at): (String, String, String, Option<String>, i64)| {
+                let (run_id, thread_id) = (RunId::parse(run).ok()?, ThreadId::parse(thread).ok()?);
+                let (status, told_to_stop) = (RunStatus::parse(&status)?, cancel.is_some());
+                Some(UnfinishedRun {
+                    run_id,
+                    thread_id,
+                    status,
+                    told_to_stop,
+                    created_at: moment(at),
+                })
+            };
+        Ok(rows.into_iter().filter_map(standing).collect())
+    }
+}
+
+/// Returns a page of the runs of all threads.
+pub(crate) async fn newest_of_user(
+    db: &Database,
+    query: &RunListQuery,
+    owner: &Owner,
+) -> Result<Vec<RunRecord>, StoreError> {
+    newest(run::Entity::find(), db, query, owner).await
+}
+
+async fn newest(
+    from: Select<run::Entity>,
+    db: &Database,
+    query: &RunListQuery,
+    owner: &Owner,
+) -> Result<Vec<RunRecord>, StoreError> {
+    let mut select = owned(from, owner)?
+        .order_by_desc(run::Column::CreatedAt)
+        .order_by_desc(run::Column::RunId)
+        .limit(query.limit as u64)
+        .offset(query.offset as u64);
+    if let Some(status) = query.status {
+        let words = RunStatus::ALL
+            .into_iter()
+            .filter(|other| other.wire() == status.wire())
+            .map(RunStatus::as_str);
+        select = select.filter(run::Column::Status.is_in(words));
+    }
+    read(select.all(db.reads()).await).map(records)
+}
+
+fn of_thread(thread: &ThreadId) -> Select<run::Entity> {
+    run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()))
+}
+
+fn owned(select: Select<run::Entity>, owner: &Owner) -> Result<Select<run::Entity>, StoreError> {
+    Ok(match owner.resolve()? {
+        Some(user) => select.filter(run::Column::UserId.eq(user)),
+        None => select,
+    })
+}

@@ -1,0 +1,306 @@
+//! Builds one lead agent from its options: model, tools, system text and middlewares.
+
+use std::sync::Arc;
+
+use super::factory::{LEAD_AGENT, LeadAgents};
+use super::options::LeadOptions;
+use super::persona::Persona;
+use super::prompt::{Delegation, PromptFacts, system_prompt};
+use super::skills::AgentSkills;
+use crate::agents::AgentBuilder;
+use crate::agents::agent_loop::{ModelSettings, RetrySettings};
+use crate::agents::custom::{AgentName, ModelOverrides, SetupAgent, UpdateAgent};
+use crate::middlewares::summarization::Compactor;
+use crate::middlewares::{
+    ClarificationMiddleware, DanglingToolCallMiddleware, GoalMiddleware, LlmErrorMiddleware,
+    MemoryMiddleware, Middleware, SkillsMiddleware, SummarizationMiddleware, ThreadDataMiddleware,
+    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware,
+    order,
+};
+use crate::runtime::agent::{Agent, UnknownAssistant};
+use crate::subagents::{SubagentPool, SubagentPoolSpec, TaskTool, build_pool, kinds};
+use crate::tools::builtins::{
+    ASK_CLARIFICATION, AskClarification, DescribeSkill, ListUploadedFiles, VIEW_IMAGE, ViewImage,
+    WriteTodos,
+};
+use crate::tools::dynamic::add_dynamic;
+use crate::tools::{ToolRegistry, ToolSet, erase};
+
+impl LeadAgents {
+    pub(super) fn build(
+        &self,
+        options: &LeadOptions,
+        persona: &Persona,
+        skills: &AgentSkills,
+        live: &ToolSet,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        let spec = &self.spec;
+        if let Some(name) = options
+            .model
+            .as_deref()
+            .filter(|name| spec.models.entry(name).is_none())
+        {
+            return Err(UnknownAssistant::UnknownModel(name.to_owned()));
+        }
+        let custom_model = persona.agent.model.as_deref().filter(|name| {
+            let is_configured = spec.models.entry(name).is_some();
+            if !is_configured {
+                tracing::warn!(model = %name, agent = ?persona.name, "an agent names a model that is not configured, using the default model");
+            }
+            is_configured
+        });
+        let model = spec
+            .models
+            .get_or_default(options.model.as_deref().or(custom_model))
+            .map_err(|error| UnknownAssistant::Unusable {
+                name: LEAD_AGENT.to_owned(),
+                reason: error.to_string(),
+            })?;
+        let name = model.info().name.clone();
+        let supports_thinking = spec
+            .models
+            .entry(&name)
+            .is_some_and(|entry| entry.supports_thinking);
+        let shared = self.shared_tools(persona);
+        let pool = self.pool(options, &name, &shared, live, skills);
+        let delegation = pool
+            .as_ref()
+            .zip(options.tasks)
+            .map(|(pool, limits)| Delegation {
+                kinds: pool.kinds().collect(),
+                at_once: limits.at_once,
+                in_a_run: limits
+                    .in_a_run
+                    .unwrap_or(spec.guards.subagents.max_total_per_run),
+            });
+        let mut tools = self.tools(
+            shared,
+            pool.clone(),
+            options,
+            persona,
+            skills,
+            model.info().supports_vision,
+        );
+        add_dynamic(&mut tools, live, &spec.tool_search, |_| true);
+        let skills_section = skills.section(spec.defers_skills);
+        let facts = PromptFacts {
+            name: persona
+                .name
+                .as_ref()
+                .map_or(&*spec.display_name, AgentName::as_str),
+            soul: &persona.agent.soul,
+            profile: &persona.profile,
+            makes_agent: tools.get("setup_agent").is_some(),
+            can_change_itself: tools.get("update_agent").is_some(),
+            can_ask: tools.get(ASK_CLARIFICATION).is_some(),
+            skills: skills_section
+                .as_deref()
+                .filter(|_| tools.get("read_file").is_some()),
+            has_files: spec.files.is_some(),
+            plans: options.plan_mode,
+            delegation,
+            tools: tools.names().collect(),
+            deferred: tools
+                .deferred()
+                .map(|deferred| deferred.names().collect())
+                .unwrap_or_default(),
+        };
+        let prompt = system_prompt(&facts);
+        let middlewares = self.middlewares(options, persona, skills, &name, &tools);
+        Ok(AgentBuilder::new(model)
+            .name(persona.name.as_ref().map_or(LEAD_AGENT, AgentName::as_str))
+            .system_prompt(prompt)
+            .model_settings(ModelSettings {
+                // Thinking is on by default, so requesting it from a model without support is no
+                // error.
+                thinking: options.thinking.unwrap_or(true) && supports_thinking,
+                reasoning_effort: options.reasoning_effort.clone(),
+                overrides: persona
+                    .agent
+                    .model_settings
+                    .as_ref()
+                    .map(ModelOverrides::usable)
+                    .unwrap_or_default(),
+            })
+            .retry_settings(RetrySettings {
+                policy: spec.retry,
+                breaker: Some(spec.breakers.of(&name)),
+            })
+            .tools(tools)
+            .middlewares(middlewares)
+            .build())
+    }
+
+    /// Returns the tools that an agent shares with its subagents: the configured tools of its
+    /// groups.
+    fn shared_tools(&self, persona: &Persona) -> ToolRegistry {
+        let mut tools = self.spec.tools.clone();
+        if let Some(allowed) = &persona.agent.tool_groups {
+            tools.retain(|tool| {
+                self.spec
+                    .tool_groups
+                    .get(tool)
+                    .is_none_or(|group| allowed.contains(group))
+            });
+        }
+        tools
+    }
+
+    /// Builds the subagents of an agent with this model, if the run enables them.
+    fn pool(
+        &self,
+        options: &LeadOptions,
+        model: &str,
+        tools: &ToolRegistry,
+        live: &ToolSet,
+        skills: &AgentSkills,
+    ) -> Option<SubagentPool> {
+        let spec = &self.spec;
+        let config = &spec.guards.subagents;
+        options
+            .tasks
+            .filter(|_| config.enabled && !options.bootstrap)?;
+        let pool = build_pool(
+            kinds(config, spec.summarization.enabled),
+            &SubagentPoolSpec {
+                models: spec.auxiliary_models(),
+                inherited: model,
+                tools,
+                live,
+                tool_search: &spec.tool_search,
+                files: spec.files.as_ref(),
+                skills: spec.skills.as_ref().map(|all| (all, skills)),
+                defers_skills: spec.defers_skills,
+                guards: &spec.guards,
+                summarization: &spec.summarization,
+                middlewares: &spec.middlewares,
+                room: self.subagent_permits.clone(),
+            },
+        );
+        Some(pool).filter(|pool| !pool.is_empty())
+    }
+
+    /// Adds the agent's own tools to the shared ones, as the run's options require.
+    fn tools(
+        &self,
+        shared: ToolRegistry,
+        pool: Option<SubagentPool>,
+        options: &LeadOptions,
+        persona: &Persona,
+        skills: &AgentSkills,
+        supports_vision: bool,
+    ) -> ToolRegistry {
+        let spec = &self.spec;
+        let mut tools = shared;
+        if let Some(pool) = pool {
+            tools.add(erase(TaskTool::new(pool)));
+        }
+        if options.interactive {
+            tools.add(erase(AskClarification));
+        }
+        if let Some(home) = &spec.files {
+            tools.add(erase(ListUploadedFiles { home: home.clone() }));
+        }
+        if let Some(home) = spec.files.as_ref().filter(|_| supports_vision) {
+            tools.add(erase(ViewImage { home: home.clone() }));
+        }
+        if options.plan_mode {
+            tools.add(erase(WriteTodos));
+        }
+        if let Some(all) = spec
+            .skills
+            .as_ref()
+            .filter(|_| spec.defers_skills && !skills.is_empty())
+        {
+            tools.add(erase(DescribeSkill {
+                skills: all.clone(),
+                choice: skills.choice().clone(),
+            }));
+        }
+        match &spec.custom {
+            Some(agents) if options.bootstrap => tools.add(erase(SetupAgent {
+                agents: agents.clone(),
+            })),
+            // In a non-interactive run, prompt injection must not be able to change the agent
+            // permanently.
+            Some(agents)
+                if persona.name.is_some() && options.interactive && !options.from_forge =>
+            {
+                let models = spec
+                    .models
+                    .facts()
+                    .into_iter()
+                    .map(|facts| facts.name)
+                    .collect();
+                tools.add(erase(UpdateAgent {
+                    agents: agents.clone(),
+                    models,
+                }));
+            }
+            _ => {}
+        }
+        tools
+    }
+
+    /// Builds the middlewares of an agent with this model and these tools.
+    fn middlewares(
+        &self,
+        options: &LeadOptions,
+        persona: &Persona,
+        skills: &AgentSkills,
+        model: &str,
+        tools: &ToolRegistry,
+    ) -> Vec<Arc<dyn Middleware>> {
+        let spec = &self.spec;
+        let mut all: Vec<Arc<dyn Middleware>> = vec![
+            Arc::new(ThreadDataMiddleware),
+            Arc::new(DanglingToolCallMiddleware),
+            Arc::new(LlmErrorMiddleware),
+            Arc::new(ToolErrorMiddleware),
+            Arc::new(ClarificationMiddleware),
+        ];
+        if let Some(files) = &spec.files {
+            all.push(Arc::new(UploadsMiddleware::new(files.clone())));
+            if tools.get(VIEW_IMAGE).is_some() {
+                all.push(Arc::new(ViewImageMiddleware::new(files.clone())));
+            }
+        }
+        if options.plan_mode {
+            all.push(Arc::new(TodoMiddleware));
+        }
+        if let Some(all_skills) = &spec.skills {
+            all.push(Arc::new(SkillsMiddleware::new(
+                all_skills.clone(),
+                skills.choice().clone(),
+            )));
+        }
+        if spec.summarization.enabled {
+            let compactor =
+                Compactor::new(&spec.summarization, spec.auxiliary_models(), Some(model));
+            all.push(Arc::new(SummarizationMiddleware::new(compactor)));
+        }
+        if spec.title.enabled {
+            all.push(Arc::new(TitleMiddleware::with_models(
+                &spec.title,
+                spec.auxiliary_models(),
+            )));
+        }
+        all.push(Arc::new(GoalMiddleware::new(
+            spec.auxiliary_models(),
+            model,
+        )));
+        if let Some((memories, rules)) = &spec.memory {
+            let agent = persona.name.as_ref().map(AgentName::to_string);
+            all.push(Arc::new(
+                MemoryMiddleware::new(memories.clone(), rules.clone()).of_agent(agent),
+            ));
+        }
+        all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
+        all.extend(spec.middlewares.iter().cloned());
+        order::ordered(all)
+    }
+}
+
+#[cfg(test)]
+#[path = "assembly_tests.rs"]
+mod tests;

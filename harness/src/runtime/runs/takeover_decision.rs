@@ -1,0 +1,43 @@
+//! Decides whether a claimed run starts or ends.
+
+use super::end_commit::LOST_TEXT;
+use super::ports::RunLimits;
+use super::record::RunRecord;
+use super::spec::{Durability, Recovery, RunSpec};
+use super::stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED};
+
+/// Error text of a run whose processes died repeatedly.
+const EXHAUSTED_TEXT: &str = "every process that executed the run ended before it";
+
+/// Decision on a claimed run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TakeoverDecision {
+    Start,
+    /// The run ends with this stop reason and error text.
+    End(&'static str, &'static str),
+}
+
+/// Decides by the number of processes that died while they executed the run, and by whether the run
+/// had started to execute (section 3.6 of the reliability contract).
+pub(super) fn decide_takeover(
+    run: &RunRecord,
+    spec: &RunSpec,
+    losses: u32,
+    began: bool,
+    limits: &RunLimits,
+) -> TakeoverDecision {
+    match losses {
+        0 => TakeoverDecision::Start,
+        _ if run.cancel.is_some() => TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT),
+        _ if limits.recovery == Recovery::Fail || spec.recovery == Some(Recovery::Fail) => {
+            TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
+        }
+        // A run that crashes its processes must not be retried forever.
+        lost if lost >= limits.max_attempts => {
+            TakeoverDecision::End(ATTEMPTS_EXHAUSTED, EXHAUSTED_TEXT)
+        }
+        _ if !began => TakeoverDecision::Start,
+        _ if spec.durability == Durability::Exit => TakeoverDecision::End(NODE_LOST, LOST_TEXT),
+        _ => TakeoverDecision::Start,
+    }
+}
