@@ -189,7 +189,7 @@ async fn container_has_minimal_privileges() {
 async fn failure_inside_container_ends_command_with_reason() {
     let expected = [
         (Behavior::Failing, "status 500"),
-        (Behavior::Garbage, "the response stops in the middle"),
+        (Behavior::Garbage, "the end of the command is missing"),
         (Behavior::Endless, "too long"),
         (Behavior::BreakingOff, "closed the connection early"),
     ];

@@ -357,7 +357,7 @@ async fn task_is_answered_and_thread_continues() {
         .expect("progress");
     assert_eq!(
         (progress.progress, progress.message.as_deref()),
-        (1.0, Some("the agent is active"))
+        (1.0, Some("the agent is working"))
     );
     let mut actual = Vec::new();
     while actual.len() < 4 {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use harness::runtime::in_memory::{
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStreamBridge, InvalidOption,
 };
-use harness::runtime::runs::NodeNotifier;
-use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
-use harness::runtime::tasks::Tasks;
+use deerflow_runtime::runs::NodeNotifier;
+use deerflow_runtime::stream_bridge::{StreamBridge, StreamLog};
 
 use crate::redis::{InvalidAddress, RedisNodeNotifier, RedisOptions, RedisStreamBridge};
 
@@ -69,7 +69,7 @@ pub fn node_notifier(
 
 #[cfg(test)]
 mod tests {
-    use harness::runtime::in_memory::InMemoryStores;
+    use deerflow_runtime::in_memory::InMemoryStores;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -197,7 +197,7 @@ impl ApiKeyStore for InMemoryApiKeyStore {
 
 #[cfg(test)]
 mod tests {
-    use harness::testkit::at;
+    use deerflow_runtime::testkit::at;
 
     use super::*;
     use crate::testkit::api_keys::KeyStores;

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
+use deerflow_core::actor_context::Owner;
+use deerflow_runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 

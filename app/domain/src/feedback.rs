@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::StoreError;
 
 /// Rating of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::clock::Clock;
-use harness::ids::ThreadId;
-use harness::runtime::checkpoint::{CheckpointError, Checkpointer, HistoryRetention};
-use harness::runtime::runs::store::{RequestStore, StoreError, WebhookOutbox};
+use deerflow_core::clock::Clock;
+use deerflow_core::ids::ThreadId;
+use deerflow_runtime::checkpoint::{CheckpointError, Checkpointer, HistoryRetention};
+use deerflow_runtime::runs::store::{RequestStore, StoreError, WebhookOutbox};
 
 /// Retention times of data that has no other end of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

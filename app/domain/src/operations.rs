@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::StoreError;
 
 /// Run in an operator's list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Contract suites of application stores, run by every implementation.
 //!
 //! Expand [`thread_store_suite`](crate::thread_store_suite) with a function that opens fresh
-//! [`ThreadStores`], as with the suites of `harness::testkit`.
+//! [`ThreadStores`], as with the suites of `deerflow_runtime::testkit`.
 
 pub mod api_keys;
 pub mod assistants;
@@ -18,8 +18,8 @@ pub mod usage;
 
 use std::sync::Arc;
 
-use harness::runtime::actor_context::Owner;
-use harness::testkit::{RunStores, USER, at, object, thread};
+use deerflow_core::actor_context::Owner;
+use deerflow_runtime::testkit::{RunStores, USER, at, object, thread};
 use serde_json::Value;
 
 use crate::assistants::AssistantStore;
@@ -45,7 +45,7 @@ pub use thread_runs::{
 #[macro_export]
 macro_rules! thread_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit]
             created_thread_is_returned_unchanged
             repeated_create_returns_existing_thread_to_owner_only
             repeated_thread_request_returns_its_thread

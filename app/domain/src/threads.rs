@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::ids::ThreadId;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::CheckpointMeta;
-use harness::runtime::runs::store::{KeyState, RequestKey, StoreError};
-use harness::runtime::runs::{RunStatus, ThreadStatus, ThreadTtl};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::ThreadId;
+use deerflow_runtime::checkpoint::CheckpointMeta;
+use deerflow_runtime::runs::store::{KeyState, RequestKey, StoreError};
+use deerflow_runtime::runs::{RunStatus, ThreadStatus, ThreadTtl};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

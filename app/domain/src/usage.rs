@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
-use harness::messages::UsageMetadata;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::in_memory::InMemoryStores;
-use harness::runtime::runs::store::{RunListQuery, StoreError, UsageLedger};
-use harness::runtime::runs::{RunRecord, RunStatus};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::messages::UsageMetadata;
+use deerflow_runtime::in_memory::InMemoryStores;
+use deerflow_runtime::runs::store::{RunListQuery, StoreError, UsageLedger};
+use deerflow_runtime::runs::{RunRecord, RunStatus};
 use indexmap::IndexMap;
 
 /// Number of runs.

@@ -6,14 +6,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use deerflow_core::tasks::Tasks;
 use deerflow_domain::testkit::ThreadStores;
+use deerflow_runtime::testkit::Keep;
 use deerflow_stores::{
     Database, DatabaseConfig, JsonlRunEventStore, PostgresConfig, SessionLockTimeouts,
     SplitCommitStore, SqlAssistantStore, SqlCheckpointer, SqlFeedbackStore, SqlNodeStore,
     SqlRequestStore, SqlRunEventStore, SqlRunStore, SqlStreamLog, SqlThreadStore, SqlWebhookOutbox,
 };
-use harness::runtime::tasks::Tasks;
-use harness::testkit::Keep;
 use sqlx::{Connection, Executor};
 
 /// Builds all ports over one database.
@@ -23,7 +23,7 @@ fn ports_over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
         threads: Arc::new(SqlThreadStore::new(db.clone())),
         feedback: Arc::new(SqlFeedbackStore::new(db.clone())),
         assistants: Arc::new(SqlAssistantStore::new(db.clone())),
-        runs: harness::testkit::RunStores {
+        runs: deerflow_runtime::testkit::RunStores {
             create: runs.clone(),
             commit: runs.clone(),
             query: runs.clone(),
@@ -118,21 +118,21 @@ async fn postgres() -> Opened {
 
 macro_rules! suites_of_threads {
     ($attrs:tt $open:path) => {
-        async fn runs() -> harness::testkit::RunStores {
+        async fn runs() -> deerflow_runtime::testkit::RunStores {
             $open().await.runs
         }
         async fn assistants() -> deerflow_domain::testkit::assistants::AssistantStores {
             let stores = $open().await;
             deerflow_domain::testkit::assistants::AssistantStores { assistants: stores.assistants, keep: stores.runs.keep }
         }
-        harness::run_store_suite!($attrs runs);
-        harness::node_store_suite!($attrs runs);
-        harness::tool_ledger_suite!($attrs runs);
-        harness::run_events_suite!($attrs runs);
-        harness::checkpointer_suite!($attrs runs);
-        harness::webhook_outbox_suite!($attrs runs);
-        harness::request_store_suite!($attrs runs);
-        harness::stream_log_suite!($attrs runs);
+        deerflow_runtime::run_store_suite!($attrs runs);
+        deerflow_runtime::node_store_suite!($attrs runs);
+        deerflow_runtime::tool_ledger_suite!($attrs runs);
+        deerflow_runtime::run_events_suite!($attrs runs);
+        deerflow_runtime::checkpointer_suite!($attrs runs);
+        deerflow_runtime::webhook_outbox_suite!($attrs runs);
+        deerflow_runtime::request_store_suite!($attrs runs);
+        deerflow_runtime::stream_log_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
         deerflow_domain::thread_search_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
@@ -162,9 +162,9 @@ macro_rules! all_suites {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
         }
-        async fn memories() -> harness::testkit::memories::UserMemoryStores {
+        async fn memories() -> deerflow_runtime::testkit::memories::UserMemoryStores {
             let (db, keep) = $open().await;
-            harness::testkit::memories::UserMemoryStores { memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)), keep }
+            deerflow_runtime::testkit::memories::UserMemoryStores { memories: std::sync::Arc::new(deerflow_stores::SqlMemoryStore::new(db)), keep }
         }
         async fn upkeep() -> deerflow_domain::testkit::maintenance::MaintenanceStores {
             let (db, keep) = $open().await;
@@ -184,7 +184,7 @@ macro_rules! all_suites {
             }
         }
         suites_of_threads!($attrs threads);
-        harness::memory_store_suite!($attrs memories);
+        deerflow_runtime::memory_store_suite!($attrs memories);
         deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);

@@ -4,21 +4,21 @@
 
 use std::path::Path;
 
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::SeededIds;
+use deerflow_core::state::{StateUpdate, ThreadState};
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::checkpoint::Checkpointer;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{
+    RunCommit, RunCommitStore, RunCreateStore, RunEventStore, RunQueryStore,
+};
+use deerflow_runtime::testkit::{
+    all_events, at_once, checkpoint_write, commit_of, end_in, event, message, new_run, run, thread,
+};
 use deerflow_stores::{
     Database, DatabaseConfig, OpenError, PostgresConfig, SqlCheckpointer, SqlRunEventStore,
     SqlRunStore,
-};
-use harness::ids::SeededIds;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::Checkpointer;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{
-    RunCommit, RunCommitStore, RunCreateStore, RunEventStore, RunQueryStore,
-};
-use harness::runtime::tasks::Tasks;
-use harness::state::{StateUpdate, ThreadState};
-use harness::testkit::{
-    all_events, at_once, checkpoint_write, commit_of, end_in, event, message, new_run, run, thread,
 };
 use sqlx::Connection;
 use sqlx::sqlite::SqliteConnectOptions;

@@ -17,3 +17,7 @@ mod updates;
 
 pub use not_found::missing_program;
 pub use tool::{AcpContext, InvokeAcpAgent};
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::acp::AcpContext as AcpSurroundings;

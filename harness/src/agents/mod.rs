@@ -27,3 +27,14 @@ mod runtime_tests;
 mod takeover_tests;
 #[cfg(test)]
 pub(crate) mod test_support;
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::agents::listener_state as kept;
+#[doc(hidden)]
+pub mod aids {
+    //! Former name of a module.
+
+    pub use crate::agents::assist::DialogueMessage as Said;
+    pub use crate::agents::assist::*;
+}

@@ -155,10 +155,9 @@ async fn commands_see_skills_and_file_tools_see_mounts() {
         .contains("given")
     );
     let tools = json!([{ "name": "ls", "group": "files", "use": "sandbox.ls" }]);
-    let without = client(AppConfig {
-        tools: serde_json::from_value(tools).unwrap(),
-        ..config()
-    });
+    let mut restricted = config();
+    restricted.tools = serde_json::from_value(tools).unwrap();
+    let without = client(restricted);
     assert_eq!(
         result(&without, "bash", listing).await,
         None,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::ClientError;
-use crate::host_file;
+use deerflow_core::host_file;
 
 /// Opens a regular file for reading.
 pub(super) async fn open(path: PathBuf) -> Result<File, ClientError> {

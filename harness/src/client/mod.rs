@@ -79,6 +79,12 @@ mod builder_tests;
 #[cfg(test)]
 #[path = "question_tests.rs"]
 mod question_tests;
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::client::ApprovalRequest as AskedCall;
+#[doc(hidden)]
+pub use crate::client::MAX_ARTIFACT_BYTES as LARGEST_ARTIFACT;
+
 #[cfg(test)]
 #[path = "client_tests.rs"]
 mod tests;

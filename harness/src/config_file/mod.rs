@@ -24,3 +24,7 @@ pub use environment::{Environment, parse_switch};
 pub use error::{ConfigError, Origin, Problem, SyntaxError, Warning};
 pub use load::{Loaded, digest, load, load_file, parse, read_text};
 pub use locate::{locate, locate_extensions};
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::config_file::FileLocation as Place;

@@ -40,3 +40,9 @@ mod http_kit;
 mod http_tests;
 #[cfg(test)]
 mod test_kit;
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::mcp::McpConfigSource as McpPlace;
+#[doc(hidden)]
+pub use crate::mcp::McpContext as McpSurroundings;

@@ -63,3 +63,9 @@ pub use tool_errors::ToolErrorMiddleware;
 pub use tool_output::ToolOutputBudgetMiddleware;
 pub use uploads::UploadsMiddleware;
 pub use view_image::ViewImageMiddleware;
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::middlewares::ModelHandler as ModelEnd;
+#[doc(hidden)]
+pub use crate::middlewares::ToolHandler as ToolEnd;

@@ -32,11 +32,8 @@ fn calling(input: u64, output: u64) -> Reply {
 
 #[tokio::test]
 async fn budget_warns_once_and_stops_run_when_spent() {
-    let budget = TokenBudgetConfig {
-        enabled: true,
-        max_tokens: 1_000,
-        ..TokenBudgetConfig::default()
-    };
+    let budget: TokenBudgetConfig =
+        serde_json::from_value(json!({"enabled": true, "max_tokens": 1_000})).unwrap();
     let model = ReplayModel::new([calling(200, 90)]);
     let agent = AgentBuilder::new(model.clone())
         .middleware(TokenBudgetMiddleware::new(budget))
@@ -67,11 +64,8 @@ async fn answer_stopped_by_other_guard_keeps_reason() {
     chunk
         .response_metadata
         .insert("finish_reason".to_owned(), json!("content_filter"));
-    let budget = TokenBudgetConfig {
-        enabled: true,
-        max_tokens: 1_000,
-        ..TokenBudgetConfig::default()
-    };
+    let budget: TokenBudgetConfig =
+        serde_json::from_value(json!({"enabled": true, "max_tokens": 1_000})).unwrap();
     let builder = AgentBuilder::new(ReplayModel::new([Reply::Chunk(chunk)]))
         .middleware(TokenBudgetMiddleware::new(budget));
     let output = ask(
@@ -94,10 +88,8 @@ async fn answer_stopped_by_other_guard_keeps_reason() {
 
 #[test]
 fn nearest_limit_counts_and_new_question_resets() {
-    let budget = TokenBudgetConfig {
-        max_output_tokens: Some(100),
-        ..TokenBudgetConfig::default()
-    };
+    let budget: TokenBudgetConfig =
+        serde_json::from_value(json!({"max_output_tokens": 100})).unwrap();
     let share = TokenBudgetMiddleware::new(budget).share(TokenCount {
         input_tokens: 900,
         output_tokens: 50,

@@ -24,5 +24,15 @@ pub use task::{TaskArgs, TaskTool};
 mod pool_tests;
 #[cfg(test)]
 mod run_tests;
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::subagents::Subagent as Member;
+#[doc(hidden)]
+pub use crate::subagents::SubagentPool as Crew;
+#[doc(hidden)]
+pub use crate::subagents::SubagentPoolSpec as CrewSpec;
+#[doc(hidden)]
+pub use crate::subagents::build_pool as crew_for;
+
 #[cfg(test)]
 mod tests;

@@ -95,3 +95,14 @@ pub async fn satisfies_thread_index_contract(
         None
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::runtime::in_memory::InMemoryStores;
+
+    #[tokio::test]
+    async fn threads_are_visible_to_their_owner() {
+        let stores = InMemoryStores::new();
+        super::satisfies_thread_index_contract(&stores, &stores).await;
+    }
+}

@@ -254,6 +254,10 @@ pub(crate) fn deserialize_saved<'de, D: Deserializer<'de>>(
     Ok(saved.and_then(|answer| Approval::read(&answer).ok()))
 }
 
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::tools::approval::DecisionError as AnswerError;
+
 #[cfg(test)]
 #[path = "approval_tests.rs"]
 mod tests;

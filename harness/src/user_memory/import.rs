@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::document::{Fact, MemoryDocument};
+use deerflow_runtime::user_memory::{Fact, MemoryDocument};
 
 /// Maximum length of an imported fact in characters, and maximum number of facts.
 pub const MAX_FACT_CHARS: usize = 10_000;

@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::dialogue::Dialogue;
-use super::document::{Fact, MemoryDocument};
 use crate::messages::marks::escaped;
 use crate::models::{AuxiliaryModels, AuxiliaryRequest, Caller, ModelError, json_object};
+use deerflow_runtime::user_memory::{Fact, MemoryDocument};
 
 /// Timeout of one model call.
 const TIMEOUT: Duration = Duration::from_secs(120);

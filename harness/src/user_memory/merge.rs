@@ -3,11 +3,11 @@
 use chrono::{DateTime, Utc};
 
 use super::dialogue::Dialogue;
-use super::document::{Fact, FactSource, MemoryDocument, QUARANTINED};
 use super::learn::{Learned, LearnedFact};
 use super::rules::MemoryRules;
 use crate::clock::iso_z;
 use crate::ids::{IdSource, ThreadId};
+use deerflow_runtime::user_memory::{Fact, FactSource, MemoryDocument, QUARANTINED};
 
 /// Maximum length of an extracted fact and of a note, in characters.
 const MAX_LEARNED_FACT_CHARS: usize = 1_000;

@@ -6,29 +6,27 @@
 //! (`document`, [`merge`]). Agents read the memory as text within a token budget ([`render`]).
 
 mod dialogue;
-mod document;
 mod fact_fields;
 mod import;
-mod in_memory;
 mod learn;
 mod merge;
 mod render;
 mod rules;
 mod service;
-mod store;
 mod view;
 mod worker;
 
+pub use deerflow_runtime::user_memory::{
+    Fact, FactSource, HistoryNotes, InMemoryUserMemoryStore, MemoryDocument, MemoryScope, Note,
+    PendingUpdate, QUARANTINED, StoredMemory, UserMemoryStore, UserNotes,
+};
 pub use dialogue::Dialogue;
-pub use document::{Fact, FactSource, HistoryNotes, MemoryDocument, Note, QUARANTINED, UserNotes};
 pub use fact_fields::{category_issue, confidence_issue, content_issue};
 pub use import::{ImportIssue, MAX_FACT_CHARS, import_issues};
-pub use in_memory::InMemoryUserMemoryStore;
 pub use learn::{Learned, LearnedFact, LearnedNote, Learner};
 pub use merge::merge;
 pub use render::render;
 pub use rules::MemoryRules;
 pub use service::{FactChange, MemoryError, UserMemories};
-pub use store::{MemoryScope, PendingUpdate, StoredMemory, UserMemoryStore};
 pub use view::{MemoryStatus, MemoryView};
 pub use worker::MemoryWorker;

@@ -1,9 +1,9 @@
 //! Renders a memory as text for agents, within a token budget.
 
-use super::document::{Fact, MemoryDocument, Note};
 use crate::messages::TextSize;
 use crate::messages::marks::escaped;
 use crate::models::TokenFamily;
+use deerflow_runtime::user_memory::{Fact, MemoryDocument, Note};
 
 /// Renders a memory with at most `budget` tokens; `None` if it is empty.
 pub fn render(document: &MemoryDocument, budget: u64) -> Option<String> {

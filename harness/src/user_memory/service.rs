@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta};
 
-use super::document::{Fact, FactSource, MemoryDocument};
 use super::merge::fact_id;
 use super::rules::MemoryRules;
-use super::store::{MemoryScope, StoredMemory, UserMemoryStore};
 use crate::clock::{Clock, iso_z};
 use crate::ids::{IdSource, ThreadId};
 use crate::runtime::runs::store::StoreError;
+use deerflow_runtime::user_memory::{Fact, FactSource, MemoryDocument};
+use deerflow_runtime::user_memory::{MemoryScope, StoredMemory, UserMemoryStore};
 
 /// Maximum number of attempts if concurrent changes cause conflicts.
 const MAX_ATTEMPTS: u32 = 8;

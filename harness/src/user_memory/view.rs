@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::document::MemoryDocument;
 use super::rules::MemoryRules;
 use crate::config::{MemoryConfig, MemoryMode};
+use deerflow_runtime::user_memory::MemoryDocument;
 
 /// Memory settings for clients, without provider keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -10,15 +10,15 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::dialogue::Dialogue;
-use super::document::MemoryDocument;
 use super::learn::{Learned, Learner};
 use super::merge::merge;
 use super::rules::MemoryRules;
 use super::service::{MemoryError, UserMemories};
-use super::store::PendingUpdate;
 use crate::models::{ModelError, UsageRecorder};
 use crate::runtime::checkpoint::{CheckpointError, Checkpointer};
 use crate::runtime::runs::store::StoreError;
+use deerflow_runtime::user_memory::MemoryDocument;
+use deerflow_runtime::user_memory::PendingUpdate;
 
 /// Maximum number of updates that are claimed at once.
 const MAX_CLAIMED: usize = 4;

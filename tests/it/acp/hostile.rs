@@ -89,7 +89,7 @@ async fn invalid_message_ends_the_call() {
     );
     let garbage = garbage.expect_err("broken");
     assert!(
-        garbage.contains("no message of the protocol (\"npm notice ***\"), and was ended"),
+        garbage.contains("not a protocol message (\"npm notice ***\"), and was ended"),
         "{garbage}"
     );
     assert!(

@@ -4,15 +4,26 @@
 /// Crates of this workspace, and the workspace crates that each may depend on (itself always, for
 /// features of its tests).
 pub(super) const CRATES: &[(&str, &[&str])] = &[
-    ("deerflow-harness", &[]),
-    ("deerflow-domain", &["deerflow-harness"]),
-    ("deerflow-gateway", &["deerflow-domain", "deerflow-harness"]),
-    ("deerflow-stores", &["deerflow-domain", "deerflow-harness"]),
-    ("deerflow-bridges", &["deerflow-harness"]),
+    ("deerflow-core", &[]),
+    ("deerflow-runtime", &["deerflow-core"]),
+    ("deerflow-models", &["deerflow-core", "deerflow-runtime"]),
+    ("deerflow-sandbox", &["deerflow-core"]),
     (
-        "deerflow-channels",
-        &["deerflow-domain", "deerflow-harness"],
+        "deerflow-harness",
+        &[
+            "deerflow-core",
+            "deerflow-runtime",
+            "deerflow-models",
+            "deerflow-sandbox",
+        ],
     ),
+    ("deerflow-domain", &["deerflow-core", "deerflow-runtime"]),
+    ("deerflow-gateway", &["deerflow-domain", "deerflow-harness"]),
+    (
+        "deerflow-stores",
+        &["deerflow-core", "deerflow-domain", "deerflow-runtime"],
+    ),
+    ("deerflow-bridges", &["deerflow-core", "deerflow-runtime"]),
     (
         "deerflow-server",
         &[
@@ -20,7 +31,6 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-gateway",
             "deerflow-stores",
             "deerflow-bridges",
-            "deerflow-channels",
             "deerflow-harness",
         ],
     ),
@@ -31,7 +41,6 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-gateway",
             "deerflow-stores",
             "deerflow-bridges",
-            "deerflow-channels",
             "deerflow-server",
             "deerflow-harness",
         ],

@@ -21,5 +21,5 @@ pub(super) const HOUSEHOLD: &[(&str, &str)] = &[
     ("beside", "next to, concurrently with or in addition to"),
 ];
 
-/// Item names that follow a name on the wire or in the database, and therefore stay.
-pub(super) const FIXED_NAMES: &[&str] = &["memory_news"];
+/// Item names that follow a name on the wire or in the database, or a former public path.
+pub(super) const FIXED_NAMES: &[&str] = &["memory_news", "shelf"];

@@ -25,7 +25,8 @@ fn a_dev_dependency_of_harness_on_an_app_crate_is_caught() -> Result<()> {
     assert_eq!(
         output,
         "deerflow-harness -> deerflow-domain (dev-dependency, harness/Cargo.toml): \
-         deerflow-harness may depend on no crate of ours\nboundary: 1 violation\n"
+         deerflow-harness may depend on deerflow-core, deerflow-runtime, deerflow-models, \
+         deerflow-sandbox\nboundary: 1 violation\n"
     );
     Ok(())
 }

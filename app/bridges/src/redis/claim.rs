@@ -1,7 +1,7 @@
 //! Makes a log the publisher of its run. New events are numbered after those that the server and
 //! the durable log have.
 
-use harness::runtime::stream_bridge::LogOutline;
+use deerflow_runtime::stream_bridge::LogOutline;
 use tokio::time::Instant;
 
 use super::publisher::Publisher;

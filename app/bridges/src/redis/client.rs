@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{LogOutline, TerminalKind};
 use futures_util::{Stream, StreamExt};
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{LogOutline, TerminalKind};
 use redis::{Client, FromRedisValue, Script, ScriptInvocation, Value};
 
 use super::connection::{CONNECT_TIMEOUT, Outage, SharedConnection};

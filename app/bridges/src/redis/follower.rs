@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use harness::runtime::stream_bridge::{EventId, LogPage, StreamEvent, StreamStatus};
+use deerflow_runtime::stream_bridge::{EventId, LogPage, StreamEvent, StreamStatus};
 use tokio::time::Instant;
 
 use super::options::RedisOptions;

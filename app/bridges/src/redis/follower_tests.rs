@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::stream_bridge::{
     BridgeError, EventData, EventName, LogOutline, TerminalKind,
 };
-use harness::runtime::tasks::Tasks;
 
 use super::*;
 use crate::redis::run_log::{PollRequest, ReadOutcome};

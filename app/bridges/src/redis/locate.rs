@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, ResumeFrom};
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{BridgeError, ResumeFrom};
 
 use super::run_log::{Located, RunLog, StreamPosition, cursor_of};
 use super::shared::BridgeShared;

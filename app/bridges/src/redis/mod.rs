@@ -36,14 +36,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::join_all;
-use futures_util::{StreamExt, stream};
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_runtime::stream_bridge::{
     BridgeError, EventData, EventId, EventName, ResumeFrom, ResumeResult, StreamBridge, StreamItem,
     StreamKey, StreamLog, Subscription, TerminalKind,
 };
-use harness::runtime::tasks::{TaskKind, Tasks};
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 

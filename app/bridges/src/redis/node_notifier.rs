@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_runtime::runs::{NodeNotifier, WakeSignal};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
-use harness::ids::RunId;
-use harness::runtime::runs::{NodeNotifier, WakeSignal};
-use harness::runtime::tasks::{TaskKind, Tasks};
 use redis::Client;
 
 use super::InvalidAddress;

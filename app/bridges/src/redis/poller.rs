@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::TaskKind;
+use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::stream_bridge::EventId;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use harness::ids::RunId;
-use harness::runtime::runs::store::StoreError;
-use harness::runtime::stream_bridge::EventId;
-use harness::runtime::tasks::TaskKind;
 
 use super::protocol::StreamSignal;
 use super::run_log::{BATCH_EVENTS, PollOutcome, PollRequest, RunLog};

@@ -1,8 +1,8 @@
 //! Requests to the server, its replies, and their encoding.
 
 use bytes::Bytes;
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, LogOutline, StreamEvent, TerminalKind};
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{EventId, LogOutline, StreamEvent, TerminalKind};
 use redis::{FromRedisValue, Value};
 
 use super::connection::Outage;

@@ -1,7 +1,7 @@
 //! Operations of a log that its node publishes: push events, end the stream, send appends, apply replies.
 
 use bytes::Bytes;
-use harness::runtime::stream_bridge::{
+use deerflow_runtime::stream_bridge::{
     BridgeError, EventData, EventId, EventName, LogOutline, StreamStatus, TerminalKind,
 };
 use tokio::time::Instant;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{
     BridgeError, EventData, EventId, EventName, StreamEvent, StreamStatus, TerminalKind,
 };
 use tokio::time::Instant;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use harness::runtime::stream_bridge::LogOutline;
-use harness::runtime::tasks::Tasks;
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::stream_bridge::LogOutline;
 
 use super::*;
 use crate::redis::protocol::StreamSnapshot;

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::stream_bridge::{
     EventId, FanOut, Gap, Listener, LogOutline, ResumeFrom, StreamStatus, TerminalKind,
 };
-use harness::runtime::tasks::Tasks;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use harness::ids::RunId;
-use harness::runtime::tasks::Tasks;
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::Tasks;
 use parking_lot::RwLock;
 
 use super::run_log::RunLog;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::ids::RunId;
-use harness::runtime::fail_points;
-use harness::runtime::stream_bridge::LogOutline;
+use deerflow_core::fail_points;
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::LogOutline;
 use metrics::histogram;
 use tokio::time::{Instant, timeout};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{BridgeError, LogOutline, StreamKey};
-use harness::runtime::tasks::{TaskKind, Tasks};
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_runtime::stream_bridge::{BridgeError, LogOutline, StreamKey};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{LogBatch, StreamEvent};
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{LogBatch, StreamEvent};
 
 use super::options::RedisOptions;
 use super::protocol::Append;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::runtime::stream_bridge::{LogBatch, StreamLog, StreamLogError};
-use harness::runtime::tasks::TaskKind;
+use deerflow_core::tasks::TaskKind;
+use deerflow_runtime::stream_bridge::{LogBatch, StreamLog, StreamLogError};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::protocol::Append;

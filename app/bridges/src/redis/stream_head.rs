@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{
     EventId, Gap, LogOutline, LogRange, ResumeFrom, StreamStatus, TerminalKind,
 };
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{EventId, StreamEvent, TerminalKind};
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{EventId, StreamEvent, TerminalKind};
 use tokio::time::Instant;
 
 use super::publisher::Publisher;

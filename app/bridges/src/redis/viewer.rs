@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures_util::Stream;
-use futures_util::future::BoxFuture;
-use harness::ids::RunId;
-use harness::runtime::runs::store::StoreError;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::stream_bridge::{
     EventId, Gap, HEARTBEAT_SENTINEL, Heartbeat, Listener, LogOutline, LogPage, ResumeFrom,
     StreamEvent, StreamItem, StreamLog,
 };
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
 use super::client::StreamClient;

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamItem};
 use futures_util::StreamExt;
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamItem};
 use tokio::time::{sleep, timeout};
 
 use crate::rig::{Proxy, Server, WAIT_TIMEOUT, end, fresh_prefix, node, publish, run, view};
@@ -38,7 +38,7 @@ async fn follow(url: &str, prefix: &str, run: &RunId, seed: u64) -> Result<(), S
                 attempt: 1,
             })
         };
-        let Ok(mut view) = harness::runtime::stream_bridge::StreamBridge::subscribe(
+        let Ok(mut view) = deerflow_runtime::stream_bridge::StreamBridge::subscribe(
             &*bridge,
             run,
             from,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deerflow_bridges::redis::RedisOptions;
-use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
-use harness::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
+use deerflow_runtime::stream_bridge::{StreamBridge, StreamLog};
+use deerflow_runtime::testkit::stream_bridge::{StreamBridgeFactory, TestLimits};
 
 use crate::rig::{fresh_prefix, node_with, node_with_log, shared_url};
 
@@ -43,7 +43,7 @@ fn options(limits: TestLimits) -> RedisOptions {
     }
 }
 
-harness::stream_bridge_contract!(
+deerflow_runtime::stream_bridge_contract!(
     [
         #[tokio::test]
         #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]

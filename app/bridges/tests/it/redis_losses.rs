@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use deerflow_bridges::redis::RedisOptions;
-use harness::runtime::stream_bridge::{
+use deerflow_runtime::stream_bridge::{
     END_SENTINEL, EventId, Gap, ResumeFrom, StreamBridge, StreamItem,
 };
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use deerflow_bridges::redis::RedisOptions;
-use futures_util::future::join_all;
-use harness::runtime::stream_bridge::{
+use deerflow_runtime::stream_bridge::{
     BridgeError, CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, ResumeFrom, ResumeResult,
     StreamBridge, StreamItem, StreamKey,
 };
+use futures_util::future::join_all;
 
 use crate::rig::{
     Server, command, end, expect, fresh_prefix, next, node, node_with, publish, rest, run,
@@ -62,7 +62,7 @@ async fn viewers_on_other_node_see_events_promptly_in_order() {
     .await;
     assert_eq!(
         resumed.resume,
-        ResumeResult::Ended(harness::runtime::stream_bridge::TerminalKind::End)
+        ResumeResult::Ended(deerflow_runtime::stream_bridge::TerminalKind::End)
     );
     expect(&mut resumed, 1_991..=2_000).await;
 }
@@ -125,7 +125,7 @@ async fn takeover_continues_numbering_and_fences_old_publisher() {
 }
 
 fn expected_event(seq: u64, attempt: u32) -> StreamItem {
-    StreamItem::Event(harness::runtime::stream_bridge::StreamEvent {
+    StreamItem::Event(deerflow_runtime::stream_bridge::StreamEvent {
         id: EventId { seq, attempt },
         event: EventName::Borrowed("values"),
         data: Bytes::from(seq.to_string()).into(),

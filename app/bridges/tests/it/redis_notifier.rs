@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deerflow_bridges::redis::{RedisNodeNotifier, RedisOptions};
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::runs::{NodeNotifier, WakeSignal};
 use futures_util::StreamExt;
-use harness::runtime::runs::{NodeNotifier, WakeSignal};
-use harness::runtime::tasks::Tasks;
 
 use crate::rig::{Server, WAIT_TIMEOUT, fresh_prefix, run, shared_url};
 
@@ -26,7 +26,7 @@ async fn notifiers() -> [Arc<dyn NodeNotifier>; 2] {
     ]
 }
 
-harness::node_notifier_suite!(
+deerflow_runtime::node_notifier_suite!(
     [
         #[tokio::test]
         #[ignore = "needs DEERFLOW_TEST_REDIS_URL; make test-external runs it"]

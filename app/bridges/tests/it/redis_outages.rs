@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
-use harness::ids::RunId;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::stream_bridge::{
     BridgeError, END_SENTINEL, EventId, EventName, ResumeFrom, StreamBridge, StreamKey,
 };
+use futures_util::FutureExt;
 use tokio::time::sleep;
 
 use crate::rig::{
@@ -156,9 +156,9 @@ async fn takeover_in_outage_is_numbered_after_recovery() {
             ResumeFrom::After(EventId { seq: 5, attempt: 1 }),
         )
         .await;
-        view.resume == harness::runtime::stream_bridge::ResumeResult::From(6) && {
+        view.resume == deerflow_runtime::stream_bridge::ResumeResult::From(6) && {
             let id = match crate::rig::next(&mut view).await {
-                Some(harness::runtime::stream_bridge::StreamItem::Event(event)) => Some(event.id),
+                Some(deerflow_runtime::stream_bridge::StreamItem::Event(event)) => Some(event.id),
                 _ => None,
             };
             id == Some(EventId { seq: 6, attempt: 2 })
@@ -243,7 +243,7 @@ async fn unsent_events_are_bounded_and_dropped_ones_are_a_gap() {
     publish(&publisher, &run, 1, 2..=2_000).await;
     assert!(matches!(
         rest(&mut local).await[..],
-        [harness::runtime::stream_bridge::StreamItem::Gap(_)]
+        [deerflow_runtime::stream_bridge::StreamItem::Gap(_)]
     ));
     server.restart().await;
     end(&publisher, &run, 1).await;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
-use harness::ids::RunId;
-use harness::runtime::in_memory::InMemoryStores;
-use harness::runtime::runs::store::RunCreateStore;
-use harness::runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamBridge, StreamLog};
-use harness::testkit;
+use deerflow_core::ids::RunId;
+use deerflow_runtime::in_memory::InMemoryStores;
+use deerflow_runtime::runs::store::RunCreateStore;
+use deerflow_runtime::stream_bridge::{END_SENTINEL, EventId, ResumeFrom, StreamBridge, StreamLog};
+use deerflow_runtime::testkit;
 
 use crate::rig::{
     Proxy, Server, WAIT_TIMEOUT, end, expect, log_of, node_with_log, publish, rest, run, until,

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use deerflow_bridges::redis::{RedisOptions, RedisStreamBridge};
-use futures_util::StreamExt;
-use harness::ids::RunId;
-use harness::runtime::in_memory::InMemoryStores;
-use harness::runtime::runs::store::RunCreateStore;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_runtime::in_memory::InMemoryStores;
+use deerflow_runtime::runs::store::RunCreateStore;
+use deerflow_runtime::stream_bridge::{
     EventId, EventName, ResumeFrom, StreamBridge, StreamItem, StreamKey, StreamLog, Subscription,
 };
-use harness::runtime::tasks::{TaskKind, Tasks};
-use harness::testkit::new_run;
+use deerflow_runtime::testkit::new_run;
+use futures_util::StreamExt;
 use redis::aio::MultiplexedConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::runtime::in_memory::InMemoryStores;
-use harness::runtime::runs::store::{CreatedResource, RequestKey, RequestStore, StoreError};
+use deerflow_runtime::in_memory::InMemoryStores;
+use deerflow_runtime::runs::store::{CreatedResource, RequestKey, RequestStore, StoreError};
 use parking_lot::Mutex;
 use uuid::Uuid;
 

@@ -10,8 +10,8 @@ pub use scheduler::{CronRunner, Scheduler, StartError};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use harness::ids::ThreadId;
-use harness::runtime::runs::store::{KeyState, RequestKey, StoreError};
+use deerflow_core::ids::ThreadId;
+use deerflow_runtime::runs::store::{KeyState, RequestKey, StoreError};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 

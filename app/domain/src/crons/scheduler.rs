@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use deerflow_core::clock::Clock;
+use deerflow_core::ids::RunId;
+use deerflow_runtime::runs::store::StoreError;
 use futures_util::StreamExt;
-use harness::clock::Clock;
-use harness::ids::RunId;
-use harness::runtime::runs::store::StoreError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

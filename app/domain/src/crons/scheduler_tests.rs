@@ -1,6 +1,6 @@
 //! Tests of firings with a manual clock.
 
-use harness::clock::ManualClock;
+use deerflow_core::clock::ManualClock;
 use parking_lot::Mutex;
 use serde_json::Map;
 

@@ -21,7 +21,7 @@ pub use top_k::TopK;
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 
 /// Stored item.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use harness::clock::Clock;
-use harness::models::{Embedder, ModelError};
-use harness::runtime::runs::store::StoreError;
+use deerflow_core::clock::Clock;
+use deerflow_core::{embedder::Embedder, model_error::ModelError};
+use deerflow_runtime::runs::store::StoreError;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 

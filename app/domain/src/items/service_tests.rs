@@ -1,9 +1,9 @@
 //! Tests of lifetimes and embeddings, with a test clock and a test embedder.
 
 use async_trait::async_trait;
-use harness::clock::ManualClock;
-use harness::models::ModelErrorKind;
-use harness::testkit::at;
+use deerflow_core::clock::ManualClock;
+use deerflow_core::model_error::ModelErrorKind;
+use deerflow_runtime::testkit::at;
 use parking_lot::Mutex;
 use serde_json::json;
 

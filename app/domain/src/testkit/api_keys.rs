@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use harness::testkit::{Keep, at};
+use deerflow_runtime::testkit::{Keep, at};
 
 use crate::api_keys::{ApiKey, ApiKeyStore, KeyHash};
 
@@ -10,7 +10,7 @@ use crate::api_keys::{ApiKey, ApiKeyStore, KeyHash};
 #[macro_export]
 macro_rules! api_key_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::api_keys]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::api_keys]
             created_key_is_returned_unchanged
             keys_are_listed_in_creation_order
             key_is_revoked_once

@@ -4,9 +4,9 @@ mod search;
 
 use std::sync::Arc;
 
-use harness::runtime::actor_context::{NoActor, Owner};
-use harness::runtime::runs::store::StoreError;
-use harness::testkit::{Keep, USER, at, at_once, object};
+use deerflow_core::actor_context::{NoActor, Owner};
+use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::testkit::{Keep, USER, at, at_once, object};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ pub use search::{
 #[macro_export]
 macro_rules! assistant_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::assistants]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::assistants]
             created_assistant_is_returned_unchanged
             concurrent_create_has_one_winner
             assistant_of_other_user_is_hidden

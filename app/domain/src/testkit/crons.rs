@@ -6,10 +6,10 @@ mod search;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{CreatedResource, KeyState, RequestKey};
-use harness::testkit::requests::key;
-use harness::testkit::{Keep, USER, at, at_once, object, thread};
+use deerflow_core::actor_context::Owner;
+use deerflow_runtime::runs::store::{CreatedResource, KeyState, RequestKey};
+use deerflow_runtime::testkit::requests::key;
+use deerflow_runtime::testkit::{Keep, USER, at, at_once, object, thread};
 use serde_json::{Map, json};
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ pub use search::cron_search_applies_all_filters;
 #[macro_export]
 macro_rules! cron_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::crons]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::crons]
             created_cron_is_returned_unchanged
             crons_of_other_user_are_hidden
             cron_search_applies_all_filters

@@ -1,9 +1,9 @@
 //! Contract suite of feedback stores.
 
-use harness::runtime::actor_context::{NoActor, Owner};
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{RunCommit, StoreError};
-use harness::testkit::{USER, at, at_once, commit_of, end_in, new_run, run, thread};
+use deerflow_core::actor_context::{NoActor, Owner};
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{RunCommit, StoreError};
+use deerflow_runtime::testkit::{USER, at, at_once, commit_of, end_in, new_run, run, thread};
 
 use super::{ThreadStores, ann, bob};
 use crate::feedback::{Feedback, Rating};
@@ -13,7 +13,7 @@ use crate::threads::Deleted;
 #[macro_export]
 macro_rules! feedback_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::feedback]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::feedback]
             feedback_is_returned_unchanged
             second_feedback_replaces_and_keeps_id
             concurrent_feedback_leaves_one_row_per_user

@@ -5,7 +5,7 @@ mod search;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use harness::testkit::{Keep, USER, at, at_once, object};
+use deerflow_runtime::testkit::{Keep, USER, at, at_once, object};
 use serde_json::{Value, json};
 
 use crate::items::{
@@ -22,7 +22,7 @@ pub use search::{
 #[macro_export]
 macro_rules! item_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::items]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::items]
             written_item_is_returned_unchanged
             second_put_replaces_all_but_creation_time
             concurrent_writers_leave_one_complete_item

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use harness::clock::{Clock, ManualClock};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::clock::{Clock, ManualClock};
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{
     CreatedResource, NewRun, RequestKey, RunCommit, RunEnd, WebhookCall,
 };
-use harness::testkit::requests::key;
-use harness::testkit::stream_log::batch;
-use harness::testkit::{
+use deerflow_runtime::testkit::requests::key;
+use deerflow_runtime::testkit::stream_log::batch;
+use deerflow_runtime::testkit::{
     RunStores, all_events, at, at_once, commit_of, end_in, event, new_run, run, thread,
 };
 
@@ -24,7 +24,7 @@ pub use super::maintenance_history::*;
 #[macro_export]
 macro_rules! maintenance_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::maintenance]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::maintenance]
             duty_has_one_holder_until_expiry
             old_journals_of_ended_runs_are_deleted
             old_streams_of_ended_runs_are_deleted

@@ -4,12 +4,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use harness::clock::ManualClock;
-use harness::runtime::checkpoint::HistoryQuery;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::RunCommit;
-use harness::state::ThreadState;
-use harness::testkit::{RunStores, at, checkpoint_write, commit_of, end_in, new_run, thread};
+use deerflow_core::clock::ManualClock;
+use deerflow_core::state::ThreadState;
+use deerflow_runtime::checkpoint::HistoryQuery;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::RunCommit;
+use deerflow_runtime::testkit::{
+    RunStores, at, checkpoint_write, commit_of, end_in, new_run, thread,
+};
 
 use crate::maintenance::{ChangedThread, HistoryRule, Maintenance, Retention, SweepReport};
 

@@ -1,7 +1,7 @@
 //! Contract of thread listings: filters and order.
 
-use harness::runtime::runs::ThreadStatus;
-use harness::testkit::{at, object, thread};
+use deerflow_runtime::runs::ThreadStatus;
+use deerflow_runtime::testkit::{at, object, thread};
 use serde_json::json;
 
 use super::{ThreadStores, ann, by_metadata, found, make, new_thread};

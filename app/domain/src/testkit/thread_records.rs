@@ -1,10 +1,10 @@
 //! Contract of thread records: creation, ownership and patches.
 
-use harness::runtime::actor_context::{NoActor, Owner};
-use harness::runtime::runs::ThreadStatus;
-use harness::runtime::runs::store::{CreatedResource, KeyState, StoreError};
-use harness::testkit::requests::key as request_key;
-use harness::testkit::{at, at_once, object, thread};
+use deerflow_core::actor_context::{NoActor, Owner};
+use deerflow_runtime::runs::ThreadStatus;
+use deerflow_runtime::runs::store::{CreatedResource, KeyState, StoreError};
+use deerflow_runtime::testkit::requests::key as request_key;
+use deerflow_runtime::testkit::{at, at_once, object, thread};
 use serde_json::{Value, json};
 
 use super::{ThreadStores, ann, bob, get, make, new_thread};

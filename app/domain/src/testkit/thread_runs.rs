@@ -1,11 +1,11 @@
 //! Contract of the effects of runs on their thread, and of the deletion of threads.
 
-use harness::runtime::actor_context::Owner;
-use harness::runtime::checkpoint::PendingTask;
-use harness::runtime::runs::store::{NewRun, RunCommit};
-use harness::runtime::runs::{RunStatus, ThreadStatus};
-use harness::state::ThreadState;
-use harness::testkit::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::state::ThreadState;
+use deerflow_runtime::checkpoint::PendingTask;
+use deerflow_runtime::runs::store::{NewRun, RunCommit};
+use deerflow_runtime::runs::{RunStatus, ThreadStatus};
+use deerflow_runtime::testkit::{
     USER, all_events, at, checkpoint_write, commit_of, end_in, event, new_run, run, thread,
 };
 use serde_json::json;

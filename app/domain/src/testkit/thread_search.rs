@@ -3,11 +3,11 @@
 mod pages;
 mod retention;
 
-use harness::messages::Message;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{NewRun, RunCommit};
-use harness::state::{StateUpdate, ThreadState};
-use harness::testkit::{at, checkpoint_write, commit_of, end_in, new_run, object, thread};
+use deerflow_core::messages::Message;
+use deerflow_core::state::{StateUpdate, ThreadState};
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{NewRun, RunCommit};
+use deerflow_runtime::testkit::{at, checkpoint_write, commit_of, end_in, new_run, object, thread};
 use serde_json::{Value, json};
 
 use super::{ThreadStores, ann, bob, by_metadata, found, get, make, new_thread};
@@ -27,7 +27,7 @@ pub use retention::{
 #[macro_export]
 macro_rules! thread_search_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::thread_search]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::thread_search]
             metadata_is_found_by_containment
             changed_metadata_is_found_by_new_value
             large_metadata_is_stored_and_found
@@ -249,7 +249,7 @@ async fn ended_with(
     ]);
     update.channels.extend(object(channels));
     state
-        .apply(update, &harness::ids::SeededIds::new(n))
+        .apply(update, &deerflow_core::ids::SeededIds::new(n))
         .expect("reduced");
     let write = checkpoint_write(id, Some(run.run_id.as_str()), n, &mut state, &mut tail);
     let mut end = end_in(status);

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use harness::messages::UsageMetadata;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::messages::UsageMetadata;
+use deerflow_runtime::runs::store::{
     AuxiliaryUsage, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
     RunListQuery,
 };
-use harness::runtime::runs::{RunCompletionData, RunStatus};
-use harness::testkit::{Keep, USER, at, commit_of, end_in, new_run, object, run, thread};
+use deerflow_runtime::runs::{RunCompletionData, RunStatus};
+use deerflow_runtime::testkit::{Keep, USER, at, commit_of, end_in, new_run, object, run, thread};
 use serde_json::json;
 
 use super::{ann, bob};
@@ -20,7 +20,7 @@ use crate::usage::{ModelUsage, RunCounts, UsageStore, UsageWindow};
 #[macro_export]
 macro_rules! usage_store_suite {
     ($attrs:tt $open:expr) => {
-        harness::promises! { $attrs $open, [$crate::testkit::usage]
+        deerflow_runtime::promises! { $attrs $open, [$crate::testkit::usage]
             runs_are_counted_by_status
             model_usage_sums_runs_and_auxiliary_calls
             days_start_in_requested_time_zone

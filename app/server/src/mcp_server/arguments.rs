@@ -55,7 +55,7 @@ impl Question {
         }
         if args.message.len() > MAX_MESSAGE_BYTES {
             return Err(format!(
-                "`message` has {} bytes, {MAX_MESSAGE_BYTES} are the most",
+                "`message` has {} bytes, the maximum is {MAX_MESSAGE_BYTES}",
                 args.message.len()
             ));
         }
@@ -164,7 +164,7 @@ mod tests {
             (json!({ "message": " \n" }), "`message` is empty"),
             (
                 json!({ "message": "x".repeat(MAX_MESSAGE_BYTES + 1) }),
-                "the most",
+                "the maximum",
             ),
             (
                 json!({ "message": "x", "thread_id": "../../etc" }),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use harness::clock::{Clock, SystemClock};
-use harness::runtime::runs::store::StoreError;
-use harness::runtime::tasks::{TaskKind, Tasks};
+use deerflow_core::clock::{Clock, SystemClock};
+use deerflow_core::tasks::{TaskKind, Tasks};
+use deerflow_runtime::runs::store::StoreError;
 use parking_lot::RwLock;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, Statement};
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::runs::store::{StoreError, StoreLockStatus};
 use futures_util::FutureExt;
-use harness::runtime::runs::store::{StoreError, StoreLockStatus};
-use harness::runtime::tasks::Tasks;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector,
     SqlxSqliteConnector,

@@ -2,8 +2,8 @@
 //! connection settings.
 
 use deerflow_domain::readiness::NotReady;
-use harness::runtime::checkpoint::{CheckpointError, PutError};
-use harness::runtime::runs::store::{AdmitError, CommitError, StoreError};
+use deerflow_runtime::checkpoint::{CheckpointError, PutError};
+use deerflow_runtime::runs::store::{AdmitError, CommitError, StoreError};
 use metrics::counter;
 use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, SqlxError};
 

@@ -16,3 +16,6 @@ pub(crate) mod statement_batch;
 pub(crate) mod tx;
 pub(crate) mod write_job;
 pub(crate) mod write_queue;
+
+#[cfg(test)]
+mod schema_tests;

@@ -111,7 +111,7 @@ async fn probe_sqlite(directory: &Path) -> Result<Probe, OpenError> {
         other => OpenError::Database(format!(
             "{}: {}",
             file.display(),
-            harness::runtime::runs::store::StoreError::from(other)
+            deerflow_runtime::runs::store::StoreError::from(other)
         )),
     })?;
     Ok(Probe { schema, in_use })

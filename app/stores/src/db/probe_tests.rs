@@ -1,6 +1,6 @@
 //! Tests of probe.
 
-use harness::runtime::tasks::Tasks;
+use deerflow_core::tasks::Tasks;
 
 use super::*;
 

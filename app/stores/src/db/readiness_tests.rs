@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use harness::ids::ThreadId;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::ThreadId;
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::runs::store::{
     AdmitError, RunCreateStore, RunEventStore, RunQueryStore, StoreError,
 };
-use harness::runtime::tasks::Tasks;
-use harness::testkit::{event, new_run};
+use deerflow_runtime::testkit::{event, new_run};
 
 use super::*;
 use crate::db::error::DbFailure;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::runtime::runs::store::{StoreError, StoreLockStatus};
+use deerflow_runtime::runs::store::{StoreError, StoreLockStatus};
 use parking_lot::Mutex;
 use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool};

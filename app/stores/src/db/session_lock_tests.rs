@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use harness::runtime::runs::store::{NodeStore, StoreLockStatus};
-use harness::testkit::node;
+use deerflow_runtime::runs::store::{NodeStore, StoreLockStatus};
+use deerflow_runtime::testkit::node;
 use sea_orm::{ConnectionTrait, TransactionTrait};
 use sqlx::{Connection, Executor, PgConnection};
 

@@ -1,7 +1,7 @@
 //! A separate connection to a database that a running server may hold open, for a single command of
 //! an operator.
 
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{DatabaseConnection, SqlxPostgresConnector, SqlxSqliteConnector};
 use sqlx::postgres::PgPoolOptions;
 

@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::{Database, DatabaseConfig};
-    use harness::runtime::tasks::Tasks;
+    use deerflow_core::tasks::Tasks;
 
     #[test]
     fn placeholders_are_numbered_in_order() {

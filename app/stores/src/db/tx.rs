@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use deerflow_core::fail_points;
+use deerflow_runtime::runs::store::StoreError;
 use futures_util::future::BoxFuture;
-use harness::runtime::fail_points;
-use harness::runtime::runs::store::StoreError;
 use sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, TransactionTrait};
 
 use crate::db::error::{DbFailure, FromDbFailure};

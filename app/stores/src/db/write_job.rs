@@ -2,9 +2,9 @@
 
 use std::panic::AssertUnwindSafe;
 
+use deerflow_core::tasks::panic_text;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use harness::runtime::tasks::panic_text;
 use sea_orm::DatabaseTransaction;
 use tokio::sync::oneshot;
 

@@ -5,10 +5,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use deerflow_core::compute::offloading;
+use deerflow_core::fail_points;
+use deerflow_core::tasks::{TaskKind, Tasks};
 use futures_util::future::BoxFuture;
-use harness::runtime::compute::offloading;
-use harness::runtime::fail_points;
-use harness::runtime::tasks::{TaskKind, Tasks};
 use metrics::{gauge, histogram};
 use sea_orm::{
     DatabaseConnection, DatabaseTransaction, DbErr, SqliteTransactionMode, TransactionOptions,

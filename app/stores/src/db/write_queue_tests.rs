@@ -1,8 +1,8 @@
 //! Failures that the single writer survives.
 
+use deerflow_runtime::runs::store::{AdmitError, RunCreateStore, RunQueryStore, StoreError};
+use deerflow_runtime::testkit::new_run;
 use futures_util::future::join_all;
-use harness::runtime::runs::store::{AdmitError, RunCreateStore, RunQueryStore, StoreError};
-use harness::testkit::new_run;
 use sea_orm::ConnectionTrait;
 
 use super::*;
@@ -46,7 +46,7 @@ async fn full_disk_refuses_writes_retains_acknowledged_and_recovers() {
     );
     assert_eq!(
         store
-            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .standing(None, &deerflow_core::actor_context::Owner::None)
             .await
             .unwrap()
             .len(),
@@ -56,7 +56,7 @@ async fn full_disk_refuses_writes_retains_acknowledged_and_recovers() {
     store.admit(new_run("after", "after")).await.unwrap();
     assert_eq!(
         store
-            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .standing(None, &deerflow_core::actor_context::Owner::None)
             .await
             .unwrap()
             .len(),
@@ -123,7 +123,7 @@ async fn shutdown_completes_queued_writes_and_refuses_later_ones() {
     let tasks = Tasks::new();
     assert_eq!(
         SqlRunStore::new(open(&directory, &tasks).await)
-            .standing(None, &harness::runtime::actor_context::Owner::None)
+            .standing(None, &deerflow_core::actor_context::Owner::None)
             .await
             .unwrap()
             .len(),

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_domain::readiness::{NotReady, ReadinessProbe, StoredFile};
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{
+use deerflow_runtime::runs::store::{
     EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
 };
 use parking_lot::Mutex;

@@ -4,10 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use deerflow_core::fail_points;
+use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_domain::readiness::StoredFile;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::fail_points;
-use harness::runtime::runs::store::{NewRunEvent, RunEvent, StoreError};
+use deerflow_runtime::runs::store::{NewRunEvent, RunEvent, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

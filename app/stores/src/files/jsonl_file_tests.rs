@@ -1,6 +1,6 @@
 //! Damage that a journal file survives.
 
-use harness::testkit::{event, run, thread};
+use deerflow_runtime::testkit::{event, run, thread};
 
 use super::*;
 

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, KeyHash};
+use deerflow_runtime::runs::store::StoreError;
 use futures_util::future::BoxFuture;
-use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, EntityTrait, IntoActiveModel,

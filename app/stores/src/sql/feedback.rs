@@ -1,11 +1,11 @@
 //! Feedback store over SQL.
 
 use async_trait::async_trait;
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_domain::feedback::{Feedback, FeedbackStore, Rating};
+use deerflow_runtime::runs::store::StoreError;
 use futures_util::future::BoxFuture;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::maintenance::{ChangedThread, MaintenanceStore};
+use deerflow_runtime::runs::store::StoreError;
 use futures_util::future::BoxFuture;
-use harness::ids::ThreadId;
-use harness::runtime::runs::store::StoreError;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbErr, QueryResult, Statement, Value,
 };

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use futures_util::future::BoxFuture;
-use harness::ids::ThreadId;
-use harness::runtime::runs::store::StoreError;
-use harness::user_memory::{
+use deerflow_core::ids::ThreadId;
+use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::user_memory::{
     MemoryDocument, MemoryScope, PendingUpdate, StoredMemory, UserMemoryStore,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect,
 };

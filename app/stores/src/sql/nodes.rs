@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use harness::ids::{NodeId, RunId, ThreadId};
-use harness::runtime::runs::store::{
+use deerflow_core::ids::{NodeId, RunId, ThreadId};
+use deerflow_runtime::runs::store::{
     Lease, NodeRecord, NodeStore, OwnedRun, StoreError, StoreLockStatus,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, QueryFilter,
     QueryOrder, QueryResult, QuerySelect, Statement, Value,

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use deerflow_domain::operations::{OperationsStore, RunSummary};
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DbErr, QueryResult, Statement, Value};
 
 use crate::db::connect::Database;

@@ -3,11 +3,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use futures_util::future::BoxFuture;
-use harness::ids::RunId;
-use harness::runtime::runs::store::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::runs::store::{
     CreatedResource, KeyState, RequestKey, RequestStore, StoreError,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter,
     QueryResult, QuerySelect, Statement,

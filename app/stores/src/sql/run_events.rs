@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::{
     EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
     PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select, Statement, Value,

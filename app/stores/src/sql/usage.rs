@@ -3,11 +3,11 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, NaiveDate};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::messages::UsageMetadata;
 use deerflow_domain::usage::{DailyUsage, ModelUsage, RunCounts, UsageStore, UsageWindow};
-use harness::messages::UsageMetadata;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{AuxiliaryUsage, RunListQuery, StoreError, UsageLedger};
-use harness::runtime::runs::{RunCompletionData, RunRecord};
+use deerflow_runtime::runs::store::{AuxiliaryUsage, RunListQuery, StoreError, UsageLedger};
+use deerflow_runtime::runs::{RunCompletionData, RunRecord};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,
     QueryOrder, QueryResult, QuerySelect, Statement, Value,
@@ -314,10 +314,10 @@ fn tokens(usage: &UsageMetadata) -> [Value; 4] {
 
 #[cfg(test)]
 mod tests {
-    use harness::runtime::runs::RunStatus;
-    use harness::runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
-    use harness::runtime::tasks::Tasks;
-    use harness::testkit::{commit_of, end_in, new_run, object};
+    use deerflow_core::tasks::Tasks;
+    use deerflow_runtime::runs::RunStatus;
+    use deerflow_runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
+    use deerflow_runtime::testkit::{commit_of, end_in, new_run, object};
     use serde_json::json;
 
     use super::*;

@@ -3,12 +3,12 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use futures_util::future::BoxFuture;
-use harness::ids::RunId;
-use harness::runtime::runs::RunRecord;
-use harness::runtime::runs::store::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::runs::RunRecord;
+use deerflow_runtime::runs::store::{
     StoreError, WebhookCall, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
@@ -332,10 +332,10 @@ fn record_failure<'a>(
 
 #[cfg(test)]
 mod tests {
-    use harness::runtime::runs::RunStatus;
-    use harness::runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
-    use harness::runtime::tasks::Tasks;
-    use harness::testkit::{at, commit_of, end_in, new_run, run};
+    use deerflow_core::tasks::Tasks;
+    use deerflow_runtime::runs::RunStatus;
+    use deerflow_runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
+    use deerflow_runtime::testkit::{at, commit_of, end_in, new_run, run};
     use sea_orm::ConnectionTrait;
 
     use super::*;

@@ -35,3 +35,15 @@ mod hook_tests;
 mod interrupt_tests;
 #[cfg(test)]
 mod loop_tests;
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::agents::agent_loop::AgentDependencies as AgentParts;
+#[doc(hidden)]
+pub use crate::agents::agent_loop::LoopPosition as Place;
+#[doc(hidden)]
+pub use crate::agents::agent_loop::NewInterrupt as NewQuestion;
+#[doc(hidden)]
+pub use crate::agents::agent_loop::PendingCall as DueCall;
+#[doc(hidden)]
+pub use crate::agents::agent_loop::RetrySettings as Patience;

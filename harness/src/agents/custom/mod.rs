@@ -13,3 +13,7 @@ pub use port::{
 };
 pub(crate) use update::AGENT_NAME;
 pub use update::{SetupAgent, SetupAgentArgs, UpdateAgent, UpdateAgentArgs};
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::agents::custom::InMemoryCustomAgents as MemoryCustomAgents;

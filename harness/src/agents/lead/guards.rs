@@ -57,9 +57,11 @@ impl Guards {
     /// Returns the sections for a subagent with this token budget. Usage per answer is disabled,
     /// because the answers of a subagent are not displayed.
     pub(crate) fn for_subagent(&self, budget: &TokenBudgetConfig) -> Self {
+        let mut token_usage = self.token_usage.clone();
+        token_usage.enabled = false;
         Self {
             token_budget: budget.clone(),
-            token_usage: TokenUsageConfig { enabled: false },
+            token_usage,
             ..self.clone()
         }
     }

@@ -23,3 +23,7 @@ pub use prompt::{Delegation, PromptFacts, system_prompt};
 pub(crate) use sections::deferred_tools;
 pub use skills::AgentSkills;
 pub use spec::LeadAgentSpec;
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::agents::lead::DEFAULT_FILE_TOOLS as USUAL_FILE_TOOLS;

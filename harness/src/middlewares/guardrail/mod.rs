@@ -208,6 +208,12 @@ fn record_decision(call: &ToolCall, ctx: &ToolContext, action: &'static str, dec
         })));
 }
 
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::middlewares::guardrail::InvalidPolicy as BrokenPolicy;
+#[doc(hidden)]
+pub use crate::middlewares::guardrail::policy_config_error as policy_fault;
+
 #[cfg(test)]
 #[path = "guardrail_tests.rs"]
 mod tests;

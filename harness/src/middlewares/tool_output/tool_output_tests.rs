@@ -140,9 +140,10 @@ async fn short_results_and_exempt_tools_are_unchanged() {
 #[tokio::test]
 async fn unstorable_result_is_cut_at_its_limit() {
     let fixture = Fixture::new();
-    let nowhere = |value| ToolOutputConfig {
-        storage_subdir: "../out".to_owned(),
-        ..serde_json::from_value(value).unwrap()
+    let nowhere = |value| {
+        let mut config: ToolOutputConfig = serde_json::from_value(value).unwrap();
+        config.storage_subdir = "../out".to_owned();
+        config
     };
     assert_eq!(
         fixture

@@ -52,6 +52,14 @@ fn failed(why: impl std::fmt::Display) -> ToolError {
     ToolError::for_model(format!("Error: {why}"))
 }
 
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::tools::web::InvalidWebTool as BadTool;
+#[doc(hidden)]
+pub use crate::tools::web::RetryBudget as Patience;
+#[doc(hidden)]
+pub use crate::tools::web::WebToolFactory as WebKit;
+
 #[cfg(test)]
 #[path = "web_tests.rs"]
 mod tests;

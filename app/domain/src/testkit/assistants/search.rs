@@ -1,6 +1,6 @@
 //! Contract of assistant search.
 
-use harness::testkit::{at, object};
+use deerflow_runtime::testkit::{at, object};
 use serde_json::json;
 
 use super::{AssistantStores, content, found, id, make, unlimited_search};

@@ -1,6 +1,6 @@
 //! Contract of due firings.
 
-use harness::testkit::{USER, at, at_once};
+use deerflow_runtime::testkit::{USER, at, at_once};
 
 use super::{CronStores, create, cron, due};
 use crate::crons::Cron;

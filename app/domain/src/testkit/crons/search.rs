@@ -1,6 +1,6 @@
 //! Contract of cron search.
 
-use harness::testkit::{USER, at, object, thread};
+use deerflow_runtime::testkit::{USER, at, object, thread};
 use serde_json::json;
 
 use super::{CronStores, create, cron, found};

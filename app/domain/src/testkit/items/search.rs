@@ -1,6 +1,6 @@
 //! Contract of item search and of namespace listings.
 
-use harness::testkit::{USER, at, at_once, object};
+use deerflow_runtime::testkit::{USER, at, at_once, object};
 use serde_json::json;
 
 use super::{ItemStores, keys, new, put, search_in, space};

@@ -1,10 +1,10 @@
 //! Contract of large results, sort orders and thread contents.
 
-use harness::messages::Message;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::NewRun;
-use harness::state::StateUpdate;
-use harness::testkit::{at, checkpoint_write, new_run, object, thread};
+use deerflow_core::messages::Message;
+use deerflow_core::state::StateUpdate;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::NewRun;
+use deerflow_runtime::testkit::{at, checkpoint_write, new_run, object, thread};
 use serde_json::{Map, Value, json};
 
 use super::ended_with;
@@ -208,7 +208,7 @@ pub async fn contents_are_read_for_many_threads(open: impl AsyncFn() -> ThreadSt
     second
         .apply(
             StateUpdate::messages(changed),
-            &harness::ids::SeededIds::new(9),
+            &deerflow_core::ids::SeededIds::new(9),
         )
         .expect("reduced");
     stores

@@ -1,10 +1,10 @@
 //! Contract of checkpoint retention and thread expiry.
 
 use chrono::TimeDelta;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::NewRun;
-use harness::runtime::runs::{Expiry, RunStatus, ThreadTtl};
-use harness::testkit::{USER, at, new_run, thread};
+use deerflow_core::actor_context::Owner;
+use deerflow_runtime::runs::store::NewRun;
+use deerflow_runtime::runs::{Expiry, RunStatus, ThreadTtl};
+use deerflow_runtime::testkit::{USER, at, new_run, thread};
 use serde_json::json;
 
 use super::ended_with;
@@ -44,7 +44,7 @@ pub async fn deleting_past_keeps_newest_checkpoint(open: impl AsyncFn() -> Threa
             .await,
         Ok(Deleted::Removed)
     );
-    let all = harness::runtime::checkpoint::HistoryQuery {
+    let all = deerflow_runtime::checkpoint::HistoryQuery {
         limit: 9,
         ..Default::default()
     };
@@ -173,7 +173,7 @@ pub async fn expired_threads_are_trimmed_to_newest_state(open: impl AsyncFn() ->
     assert_eq!(before.ttl, ttl);
     let end = before.expires_at().expect("an end");
     let states = async || {
-        let all = harness::runtime::checkpoint::HistoryQuery {
+        let all = deerflow_runtime::checkpoint::HistoryQuery {
             limit: 9,
             ..Default::default()
         };

@@ -25,7 +25,7 @@ mod m0021_admin_keys;
 mod m0022_model_usage;
 mod m0023_kept_states;
 
-use harness::runtime::fail_points;
+use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
 use sea_orm_migration::{MigrationTrait, MigratorTrait};
 

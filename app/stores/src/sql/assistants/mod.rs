@@ -7,12 +7,12 @@ mod write;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use deerflow_core::actor_context::Owner;
 use deerflow_domain::assistants::{
     Assistant, AssistantPatch, AssistantSearch, AssistantStore, AssistantVersion, CreatedAssistant,
     NewAssistant, VersionQuery,
 };
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::EntityTrait;
 use uuid::Uuid;
 

@@ -1,11 +1,11 @@
 //! Searches for assistants and their versions.
 
+use deerflow_core::actor_context::Owner;
 use deerflow_domain::assistants::{
     Assistant, AssistantSearch, AssistantSort, AssistantVersion, VersionQuery,
 };
 use deerflow_domain::containment::contains;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, SimpleExpr};
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter,

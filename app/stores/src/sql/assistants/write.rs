@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use deerflow_domain::assistants::{Assistant, AssistantPatch, CreatedAssistant, NewAssistant};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel,

@@ -1,9 +1,9 @@
 //! External updates of a thread's state. They are refused if the thread is busy, or has changed
 //! since the caller read it.
 
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::checkpoint::{CheckpointError, ExternalWrite, PutError};
-use harness::runtime::runs::store::StoreError;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::checkpoint::{CheckpointError, ExternalWrite, PutError};
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
 use serde_json::{Map, Value};

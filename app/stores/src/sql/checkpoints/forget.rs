@@ -1,7 +1,7 @@
 //! Deletion of old checkpoints.
 
-use harness::ids::ThreadId;
-use harness::runtime::checkpoint::{CheckpointError, HistoryRetention};
+use deerflow_core::ids::ThreadId;
+use deerflow_runtime::checkpoint::{CheckpointError, HistoryRetention};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, Statement, Value,
 };

@@ -8,8 +8,8 @@ mod row;
 mod write;
 
 use async_trait::async_trait;
-use harness::ids::{CheckpointId, RunId, ThreadId};
-use harness::runtime::checkpoint::{
+use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
+use deerflow_runtime::checkpoint::{
     CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, ExternalWrite, HistoryQuery,
     HistoryRetention, PutError, Snapshot,
 };

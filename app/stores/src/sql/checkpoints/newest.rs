@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::StoredState;
-use harness::ids::ThreadId;
-use harness::runtime::checkpoint::{CheckpointError, LogRange};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::checkpoint::{CheckpointError, LogRange};
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{DatabaseConnection, DbBackend, FromQueryResult, Statement};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use harness::ids::{CheckpointId, ThreadId};
-use harness::messages::Message;
-use harness::runtime::checkpoint::{
+use deerflow_core::compute::{Size, heavy_poll};
+use deerflow_core::ids::{CheckpointId, ThreadId};
+use deerflow_core::messages::Message;
+use deerflow_core::state::ThreadState;
+use deerflow_runtime::checkpoint::{
     CheckpointError, CheckpointMeta, HistoryQuery, LogRange, Snapshot, expand,
 };
-use harness::runtime::compute::{Size, heavy_poll};
-use harness::runtime::runs::store::StoreError;
-use harness::state::ThreadState;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, EntityTrait,

@@ -1,10 +1,10 @@
 //! Conversion between a checkpoint and its row.
 
-use harness::ids::{CheckpointId, RunId, ThreadId};
-use harness::runtime::checkpoint::{
+use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
+use deerflow_runtime::checkpoint::{
     CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange,
 };
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use indexmap::IndexMap;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Writes and deletes checkpoints within a transaction.
 
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::checkpoint::{CheckpointWrite, LogRange};
-use harness::runtime::compute::{Size, heavy_poll};
+use deerflow_core::compute::{Size, heavy_poll};
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::checkpoint::{CheckpointWrite, LogRange};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,
     QueryResult, Statement, Value,

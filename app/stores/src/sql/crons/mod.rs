@@ -4,10 +4,10 @@ mod search;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::crons::{AfterRun, Created, Cron, CronSearch, CronStore, DueFiring};
+use deerflow_runtime::runs::store::{CreatedResource, RequestKey, StoreError};
 use futures_util::future::BoxFuture;
-use harness::ids::ThreadId;
-use harness::runtime::runs::store::{CreatedResource, RequestKey, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait,

@@ -1,7 +1,7 @@
 //! Searches for a user's crons.
 
 use deerflow_domain::crons::{Cron, CronSearch, CronSort};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, NullOrdering, SimpleExpr};
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DbBackend, Order, PaginatorTrait, QueryFilter, QueryOrder,

@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::items::{
     Hit, Item, ItemSearch, ItemStore, Namespace, NamespaceQuery, NewItem, ReadOptions,
 };
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use tokio::sync::OnceCell;
 
 use crate::db::connect::Database;

@@ -2,7 +2,7 @@
 //! page and retains only the best results.
 
 use deerflow_domain::items::{ItemSearch, TopK, cosine};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{DatabaseConnection, DbBackend, DbErr, QueryResult, Value};
 
 use super::SqlItemStore;

@@ -1,7 +1,7 @@
 //! Row of an item, as each query returns it.
 
 use deerflow_domain::items::{Filter, Item, Namespace};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{DbErr, QueryResult};
 
 use crate::db::entity::moment;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use deerflow_domain::items::{ItemSearch, Namespace, TopK};
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement, Value};
 
 use super::row::{COLUMNS, Candidate, ItemKey, Row};

@@ -1,8 +1,8 @@
 //! Writes, deletes and refreshes items.
 
 use deerflow_domain::items::NewItem;
+use deerflow_runtime::runs::store::StoreError;
 use futures_util::future::BoxFuture;
-use harness::runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbErr, Statement, Value};
 
 use super::nearest::vector_value;

@@ -1,8 +1,8 @@
 //! Ledger of tool calls: a row is a call that started, with a result once it has ended.
 
 use async_trait::async_trait;
-use harness::ids::RunId;
-use harness::runtime::runs::store::{CallEntry, CallProgress, RunCommit, StoreError, ToolLedger};
+use deerflow_core::ids::RunId;
+use deerflow_runtime::runs::store::{CallEntry, CallProgress, RunCommit, StoreError, ToolLedger};
 use sea_orm::{ConnectionTrait, DbErr, Statement};
 
 use super::SqlRunStore;

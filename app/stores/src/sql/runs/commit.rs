@@ -1,10 +1,10 @@
 //! Commits of a run: guard, events, checkpoints and end in one transaction.
 
 use async_trait::async_trait;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::compute::heavy_poll;
-use harness::runtime::runs::store::{CommitError, RunCommit, RunCommitStore};
-use harness::runtime::runs::{RunCompletionData, ThreadStatus};
+use deerflow_core::compute::heavy_poll;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::{CommitError, RunCommit, RunCommitStore};
+use deerflow_runtime::runs::{RunCompletionData, ThreadStatus};
 use metrics::histogram;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter};

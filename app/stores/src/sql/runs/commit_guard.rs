@@ -1,8 +1,8 @@
 //! Guard of a commit: its attempt must own the run, it must be new, and its status steps must be
 //! legal.
 
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{CommitError, RunCommit, RunEnd, StoreError};
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{CommitError, RunCommit, RunEnd, StoreError};
 use sea_orm::sea_query::{Expr, Query};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, ExprTrait,

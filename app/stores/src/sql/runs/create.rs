@@ -3,14 +3,14 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use futures_util::future::BoxFuture;
-use harness::ids::{NodeId, RunId};
-use harness::runtime::runs::store::{
+use deerflow_core::ids::{NodeId, RunId};
+use deerflow_runtime::runs::store::{
     AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
 };
-use harness::runtime::runs::{
+use deerflow_runtime::runs::{
     AdmissionDecision, CancelAction, IfNotExists, RunRecord, RunStatus, decide_admission,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,

@@ -1,9 +1,9 @@
 //! Deletion of runs.
 
 use async_trait::async_trait;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::{RunDeleteStore, StoreError};
 use futures_util::future::BoxFuture;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::store::{RunDeleteStore, StoreError};
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
 
 use super::SqlRunStore;

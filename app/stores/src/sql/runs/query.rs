@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
-use harness::runtime::runs::{RunRecord, RunStatus};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::{RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
+use deerflow_runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use harness::ids::NodeId;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{Claimed, StoreError, StoredRunRequest};
+use deerflow_core::ids::NodeId;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{Claimed, StoreError, StoredRunRequest};
 use sea_orm::sea_query::{Alias, Expr, Query, SelectStatement};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,

@@ -1,8 +1,8 @@
 //! Conversion between a run and its row.
 
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::store::NewRun;
-use harness::runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::NewRun;
+use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
 use sea_orm::DbErr;
 use sea_orm::sea_query::Expr;
 use serde::de::DeserializeOwned;

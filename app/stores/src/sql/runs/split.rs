@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::{
     CommitError, NewRunEvent, RunCommit, RunCommitStore, RunDeleteStore, RunEventStore,
     RunQueryStore, StoreError,
 };

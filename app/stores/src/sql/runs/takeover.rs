@@ -1,9 +1,9 @@
 //! Takeover of orphaned runs: each is claimed by one other node, under a new attempt.
 
 use chrono::{DateTime, Utc};
-use harness::ids::NodeId;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::{Claimed, StoreError};
+use deerflow_core::ids::NodeId;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::{Claimed, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter,

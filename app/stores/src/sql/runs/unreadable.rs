@@ -1,9 +1,9 @@
 //! Ends runs with an unreadable row: no node can execute them, and they must not block the runs
 //! queued after them.
 
-use harness::ids::{RunId, ThreadId};
-use harness::runtime::runs::store::WebhookCall;
-use harness::runtime::runs::{
+use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_runtime::runs::store::WebhookCall;
+use deerflow_runtime::runs::{
     CancelAction, LOST_ERROR, MultitaskStrategy, RunCompletionData, RunStatus,
 };
 use sea_orm::{

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{
+use deerflow_core::actor_context::Owner;
+use deerflow_core::tasks::Tasks;
+use deerflow_runtime::runs::store::{
     AdmitError, NewRun, NodeStore, RunCreateStore, RunListQuery, RunQueryStore, WebhookOutbox,
 };
-use harness::runtime::runs::{CancelAction, MultitaskStrategy, RunStatus};
-use harness::runtime::tasks::Tasks;
-use harness::testkit::{self, at, new_run, node, run};
+use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunStatus};
+use deerflow_runtime::testkit::{self, at, new_run, node, run};
 use sea_orm::{ConnectionTrait, EntityTrait};
 
 use super::UNREADABLE;

@@ -2,7 +2,7 @@
 //! length prefix.
 
 use bytes::{Buf, BufMut, Bytes};
-use harness::runtime::stream_bridge::{EventId, StreamEvent};
+use deerflow_runtime::stream_bridge::{EventId, StreamEvent};
 
 /// Encodes events.
 pub(super) fn encode(events: &[StreamEvent]) -> Vec<u8> {

@@ -4,13 +4,13 @@ mod frames;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
-use harness::ids::RunId;
-use harness::runtime::runs::store::StoreError;
-use harness::runtime::stream_bridge::{
+use deerflow_core::ids::RunId;
+use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::stream_bridge::{
     EventId, LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError,
     TerminalKind,
 };
+use futures_util::future::BoxFuture;
 use sea_orm::{
     ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, QueryResult, Statement, Value,
 };

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::{LastEnd, ThreadContent};
-use harness::ids::ThreadId;
-use harness::runtime::checkpoint::CheckpointError;
-use harness::runtime::runs::RunStatus;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::checkpoint::CheckpointError;
+use deerflow_runtime::runs::RunStatus;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
 
 use crate::db::error::read;

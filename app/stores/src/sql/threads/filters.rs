@@ -1,9 +1,9 @@
 //! Filters of a thread search, and the choice of the one to start from.
 
+use deerflow_core::actor_context::Owner;
 use deerflow_domain::containment::{Fact, facts};
 use deerflow_domain::threads::ThreadSearch;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::{Expr, ExprTrait as _, Func};
 use sea_orm::{
     ColumnTrait, Condition, DatabaseConnection, DbBackend, EntityTrait, QueryFilter, QuerySelect,

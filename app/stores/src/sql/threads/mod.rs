@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadContent, ThreadPatch, ThreadRecord,
     ThreadSearch, ThreadStore,
 };
-use harness::ids::ThreadId;
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{RunEventStore, StoreError};
+use deerflow_runtime::runs::store::{RunEventStore, StoreError};
 use sea_orm::EntityTrait;
 
 use crate::db::connect::Database;

@@ -1,9 +1,9 @@
 //! Conversion between a thread and its row.
 
 use chrono::TimeDelta;
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::{NewThread, ThreadRecord};
-use harness::ids::ThreadId;
-use harness::runtime::runs::{Expiry, ThreadStatus, ThreadTtl};
+use deerflow_runtime::runs::{Expiry, ThreadStatus, ThreadTtl};
 use sea_orm::DbErr;
 use serde_json::{Map, Value};
 

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
+use deerflow_core::actor_context::Owner;
 use deerflow_domain::containment::{contains, facts_are_sufficient};
 use deerflow_domain::threads::{ThreadRecord, ThreadSearch, ThreadSort};
-use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{
     ColumnTrait, DatabaseConnection, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder,
     QuerySelect, QueryTrait, Select,

@@ -1,9 +1,9 @@
 //! Query plans of searches: they use indexes.
 
+use deerflow_core::ids::ThreadId;
+use deerflow_core::tasks::Tasks;
 use deerflow_domain::threads::{NewThread, ThreadSearch, ThreadSort, ThreadStore};
-use harness::ids::ThreadId;
-use harness::runtime::runs::ThreadStatus;
-use harness::runtime::tasks::Tasks;
+use deerflow_runtime::runs::ThreadStatus;
 use sea_orm::{ConnectionTrait, Statement};
 use serde_json::json;
 

@@ -1,12 +1,12 @@
 //! Creates, changes and deletes threads within a transaction.
 
 use chrono::{DateTime, Utc};
+use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadPatch, ThreadRecord,
 };
-use harness::ids::ThreadId;
-use harness::runtime::runs::ThreadStatus;
-use harness::runtime::runs::store::{CreatedResource, StoreError};
+use deerflow_runtime::runs::ThreadStatus;
+use deerflow_runtime::runs::store::{CreatedResource, StoreError};
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,

@@ -1,0 +1,274 @@
+CREATE TABLE api_keys (
+    key_id TEXT NOT NULL PRIMARY KEY,
+    user_id TEXT NOT NULL,
+    name TEXT,
+    hash TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT,
+    revoked_at BIGINT
+, is_admin BOOLEAN NOT NULL DEFAULT FALSE);
+CREATE INDEX api_keys_by_user ON api_keys (user_id);
+CREATE TABLE assistant_versions (
+    assistant_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    graph_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT,
+    config_json TEXT NOT NULL,
+    context_json TEXT NOT NULL,
+    metadata_json TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (assistant_id, version)
+);
+CREATE TABLE assistants (
+    assistant_id TEXT NOT NULL PRIMARY KEY,
+    user_id TEXT,
+    version BIGINT NOT NULL,
+    graph_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT,
+    config_json TEXT NOT NULL,
+    context_json TEXT NOT NULL,
+    metadata_json TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL
+);
+CREATE INDEX assistants_by_user ON assistants (user_id, created_at, assistant_id);
+CREATE TABLE checkpoint_messages (
+    thread_id TEXT NOT NULL,
+    place BIGINT NOT NULL,
+    message_json TEXT NOT NULL,
+    PRIMARY KEY (thread_id, place)
+);
+CREATE TABLE checkpoints (
+    thread_id TEXT NOT NULL,
+    checkpoint_id TEXT NOT NULL,
+    parent_id TEXT,
+    run_id TEXT,
+    source TEXT NOT NULL,
+    step BIGINT NOT NULL,
+    layout_json TEXT NOT NULL,
+    channels_json TEXT NOT NULL,
+    next_json TEXT NOT NULL,
+    machine_json TEXT,
+    metadata_json TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, checkpoint_id)
+);
+CREATE INDEX checkpoints_by_run ON checkpoints (run_id);
+CREATE TABLE crons (
+    cron_id TEXT NOT NULL PRIMARY KEY,
+    user_id TEXT NOT NULL,
+    assistant_id TEXT NOT NULL,
+    thread_id TEXT REFERENCES threads_meta (thread_id) ON DELETE CASCADE,
+    schedule TEXT NOT NULL,
+    timezone TEXT,
+    end_time BIGINT,
+    on_run_completed TEXT,
+    enabled BOOLEAN NOT NULL,
+    metadata_json TEXT NOT NULL,
+    payload_json TEXT NOT NULL,
+    next_run_date BIGINT,
+    fires_for BIGINT,
+    taken_at BIGINT,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL
+);
+CREATE INDEX crons_by_next_run ON crons (next_run_date) WHERE next_run_date IS NOT NULL;
+CREATE INDEX crons_by_thread ON crons (thread_id) WHERE thread_id IS NOT NULL;
+CREATE INDEX crons_by_user ON crons (user_id, created_at DESC);
+CREATE INDEX crons_taken ON crons (taken_at) WHERE taken_at IS NOT NULL;
+CREATE TABLE deleted_threads (
+    thread_id TEXT NOT NULL PRIMARY KEY,
+    user_id TEXT
+);
+CREATE TABLE duties (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder TEXT NOT NULL,
+    held_until BIGINT NOT NULL
+);
+CREATE TABLE feedback (
+    thread_id TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    feedback_id TEXT NOT NULL,
+    message_id TEXT,
+    rating BIGINT NOT NULL,
+    comment TEXT,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, run_id, user_id)
+);
+CREATE TABLE memories (
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    document_json TEXT NOT NULL,
+    revision BIGINT NOT NULL,
+    edits BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (user_id, agent)
+);
+CREATE TABLE memory_news (
+    thread_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    watermark TEXT,
+    number BIGINT NOT NULL,
+    tries BIGINT NOT NULL,
+    due_at BIGINT,
+    taken_until BIGINT,
+    PRIMARY KEY (thread_id, user_id, agent)
+);
+CREATE INDEX memory_news_by_due ON memory_news (due_at);
+CREATE TABLE model_usage (
+    usage_id TEXT NOT NULL PRIMARY KEY,
+    run_id TEXT REFERENCES runs (run_id) ON DELETE CASCADE,
+    user_id TEXT,
+    model TEXT NOT NULL,
+    input_tokens BIGINT NOT NULL,
+    output_tokens BIGINT NOT NULL,
+    total_tokens BIGINT NOT NULL,
+    cache_read_tokens BIGINT NOT NULL,
+    created_at BIGINT NOT NULL
+);
+CREATE INDEX model_usage_by_run ON model_usage (run_id);
+CREATE INDEX model_usage_by_user ON model_usage (user_id, created_at);
+CREATE TABLE nodes (
+    node_id TEXT NOT NULL PRIMARY KEY,
+    since BIGINT NOT NULL,
+    lease_until BIGINT NOT NULL
+, address TEXT, renewed_at BIGINT);
+CREATE TABLE request_keys (
+    user_id TEXT NOT NULL,
+    route TEXT NOT NULL,
+    name TEXT NOT NULL,
+    part BIGINT NOT NULL,
+    digest TEXT NOT NULL,
+    made_json TEXT NOT NULL,
+    expires_at BIGINT NOT NULL, run_id TEXT, values_json TEXT,
+    PRIMARY KEY (user_id, route, name, part)
+);
+CREATE INDEX request_keys_by_end ON request_keys (expires_at);
+CREATE INDEX request_keys_by_run ON request_keys (run_id) WHERE run_id IS NOT NULL;
+CREATE TABLE run_event_counters (
+    thread_id TEXT NOT NULL PRIMARY KEY,
+    last_seq BIGINT NOT NULL
+);
+CREATE TABLE run_events (
+    thread_id TEXT NOT NULL,
+    seq BIGINT NOT NULL,
+    run_id TEXT NOT NULL,
+    user_id TEXT,
+    event_type TEXT NOT NULL,
+    category TEXT NOT NULL,
+    content TEXT NOT NULL,
+    event_metadata TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (thread_id, seq)
+);
+CREATE INDEX run_events_by_category ON run_events (thread_id, category, seq);
+CREATE INDEX run_events_by_run ON run_events (thread_id, run_id, seq);
+CREATE TABLE runs (
+    run_id TEXT NOT NULL PRIMARY KEY,
+    thread_id TEXT NOT NULL,
+    assistant_id TEXT NOT NULL,
+    user_id TEXT,
+    status TEXT NOT NULL,
+    attempt BIGINT NOT NULL,
+    model_name TEXT,
+    multitask_strategy TEXT NOT NULL,
+    metadata_json TEXT NOT NULL,
+    kwargs_json TEXT NOT NULL,
+    cancel_action TEXT,
+    error TEXT,
+    stop_reason TEXT,
+    completion_json TEXT,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL
+, last_batch BIGINT NOT NULL DEFAULT 0, recipe_json TEXT, webhook TEXT, error_name TEXT, owner TEXT, losses BIGINT NOT NULL DEFAULT 0, place BIGINT NOT NULL DEFAULT 0, due_at BIGINT, started_at BIGINT);
+CREATE INDEX runs_by_thread ON runs (thread_id, created_at DESC, run_id DESC);
+CREATE INDEX runs_by_user ON runs (user_id, created_at DESC, run_id DESC);
+CREATE UNIQUE INDEX runs_one_owned_per_thread ON runs (thread_id) WHERE status IN ('starting', 'running');
+CREATE INDEX runs_over ON runs (updated_at) WHERE status NOT IN ('pending', 'starting', 'running');
+CREATE INDEX runs_unfinished_by_thread ON runs (thread_id, created_at, run_id) WHERE status IN ('pending', 'starting', 'running');
+CREATE INDEX runs_waiting ON runs (created_at, run_id) WHERE status = 'pending';
+CREATE TABLE "seaql_migrations" ( "version" varchar NOT NULL PRIMARY KEY, "applied_at" integer NOT NULL );
+CREATE TABLE store_items (
+    user_id TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    item_key TEXT NOT NULL,
+    value_json TEXT NOT NULL,
+    ttl_micros BIGINT,
+    expires_at BIGINT,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (user_id, namespace, item_key)
+);
+CREATE INDEX store_items_by_end ON store_items (expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE store_vectors (
+    user_id TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    item_key TEXT NOT NULL,
+    part BIGINT NOT NULL,
+    vector BLOB NOT NULL,
+    PRIMARY KEY (user_id, namespace, item_key, part),
+    FOREIGN KEY (user_id, namespace, item_key) REFERENCES store_items (user_id, namespace, item_key) ON DELETE CASCADE
+);
+CREATE TABLE stream_log (
+    run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    last_seq BIGINT NOT NULL,
+    first_seq BIGINT NOT NULL,
+    attempt BIGINT NOT NULL,
+    ended TEXT,
+    frames BLOB NOT NULL,
+    PRIMARY KEY (run_id, last_seq)
+);
+CREATE TABLE thread_facts (
+    thread_id TEXT NOT NULL REFERENCES threads_meta (thread_id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    value TEXT NOT NULL,
+    user_id TEXT,
+    PRIMARY KEY (thread_id, path, value)
+);
+CREATE INDEX thread_facts_by_value ON thread_facts (path, value, user_id, thread_id);
+CREATE TABLE threads_meta (
+    thread_id TEXT NOT NULL PRIMARY KEY,
+    assistant_id TEXT,
+    user_id TEXT,
+    display_name TEXT,
+    status TEXT NOT NULL,
+    metadata_json TEXT NOT NULL,
+    pinned BOOLEAN NOT NULL,
+    temporary BOOLEAN NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL
+, run_assistant_id TEXT, state_updated_at BIGINT NOT NULL DEFAULT 0, ttl_micros BIGINT, keep_latest BOOLEAN NOT NULL DEFAULT FALSE, forgot_at BIGINT);
+CREATE INDEX threads_meta_by_assistant ON threads_meta (user_id, run_assistant_id, thread_id);
+CREATE INDEX threads_meta_by_change ON threads_meta (state_updated_at, thread_id);
+CREATE INDEX threads_meta_by_creation ON threads_meta (user_id, created_at DESC, thread_id DESC);
+CREATE INDEX threads_meta_by_end ON threads_meta ((updated_at + ttl_micros))
+    WHERE ttl_micros IS NOT NULL AND (forgot_at IS NULL OR forgot_at <= updated_at);
+CREATE INDEX threads_meta_by_graph ON threads_meta (user_id, assistant_id, thread_id);
+CREATE INDEX threads_meta_by_id ON threads_meta (user_id, thread_id);
+CREATE INDEX threads_meta_by_state_update ON threads_meta (user_id, state_updated_at DESC, thread_id DESC);
+CREATE INDEX threads_meta_by_status ON threads_meta (user_id, status DESC, updated_at DESC, thread_id DESC);
+CREATE INDEX threads_meta_by_title ON threads_meta (user_id, display_name);
+CREATE INDEX threads_meta_by_update ON threads_meta (user_id, updated_at DESC, thread_id DESC);
+CREATE INDEX threads_meta_by_user ON threads_meta (user_id, pinned DESC, updated_at DESC, thread_id DESC);
+CREATE TABLE tool_calls (
+    run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+    call_key TEXT NOT NULL,
+    result_json TEXT,
+    PRIMARY KEY (run_id, call_key)
+);
+CREATE TABLE webhook_outbox (
+    run_id TEXT NOT NULL PRIMARY KEY,
+    run_json TEXT NOT NULL,
+    call_json TEXT NOT NULL,
+    signature_key TEXT,
+    ended_at BIGINT NOT NULL,
+    tries BIGINT NOT NULL,
+    due_at BIGINT,
+    last_error TEXT
+, died_at BIGINT);
+CREATE INDEX webhook_outbox_dead ON webhook_outbox (died_at) WHERE died_at IS NOT NULL;
+CREATE INDEX webhook_outbox_due ON webhook_outbox (due_at) WHERE due_at IS NOT NULL;

@@ -1,0 +1,280 @@
+//! Keeps CPU-bound work off the threads that drive I/O.
+//!
+//! Work that takes longer than a millisecond would delay the other tasks of the process: streams,
+//! health checks, leases. Such work runs on threads that may block, on at most one per processor at
+//! a time, so that the I/O threads still get processor time. [`offloading`], [`offloading_all`] and
+//! [`continuing`] wrap a run or a request, and [`heavy_poll`] announces a long computation within
+//! it.
+//!
+//! On a single-threaded runtime (tests, small tools) work is not moved.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::sync::LazyLock;
+use std::task::Poll;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::messages::Message;
+
+/// Minimum number of messages for which work over a conversation counts as heavy: each message
+/// takes some microseconds.
+pub const HEAVY_MESSAGES: usize = 250;
+/// Minimum number of JSON bytes for which parsing or serializing counts as heavy.
+pub const HEAVY_BYTES: usize = 256 << 10;
+
+/// One permit per processor.
+static PERMITS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+
+/// Size of a computation, from which its cost is estimated in advance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Number of messages or rows.
+    pub items: usize,
+    /// Number of JSON bytes.
+    pub bytes: usize,
+}
+
+impl Size {
+    /// Returns the size of work over this many messages or rows.
+    pub fn items(items: usize) -> Self {
+        Self { items, bytes: 0 }
+    }
+
+    /// Returns the size of work over this many bytes of JSON.
+    pub fn bytes(bytes: usize) -> Self {
+        Self { items: 0, bytes }
+    }
+
+    /// Returns the size of work over all of these messages.
+    pub fn messages(messages: &[Message]) -> Self {
+        if messages.len() >= HEAVY_MESSAGES {
+            return Self::items(messages.len());
+        }
+        let chars = messages
+            .iter()
+            .map(Message::size)
+            .map(|size| size.narrow.saturating_add(size.wide));
+        let chars = chars.fold(0, u64::saturating_add);
+        Self {
+            items: messages.len(),
+            bytes: usize::try_from(chars).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Reports whether the work may take longer than a millisecond.
+    pub fn is_heavy(self) -> bool {
+        self.items >= HEAVY_MESSAGES || self.bytes >= HEAVY_BYTES
+    }
+}
+
+/// Marks the polls of a future that run off the I/O threads.
+#[derive(Debug, Default)]
+struct Polls {
+    /// `true` if the current poll runs off the I/O threads.
+    current: Cell<bool>,
+    /// `true` if the next poll is to run off the I/O threads.
+    next: Cell<bool>,
+    /// `true` if all polls after the first offloaded one are offloaded as well.
+    lasting: bool,
+}
+
+tokio::task_local! {
+    static POLLS: Polls;
+}
+
+/// Runs asynchronous work in which short and long computations alternate, such as a run: a poll
+/// announced by [`heavy_poll`] runs off the I/O threads.
+pub async fn offloading<F: Future>(work: F) -> F::Output {
+    offloading_by(Polls::default(), work).await
+}
+
+/// Runs asynchronous work of limited length, such as the handling of a request: from the first
+/// [`heavy_poll`] on, all polls run off the I/O threads.
+pub async fn offloading_all<F: Future>(work: F) -> F::Output {
+    offloading_by(
+        Polls {
+            lasting: true,
+            ..Polls::default()
+        },
+        work,
+    )
+    .await
+}
+
+/// Wraps work of limited length that continues the current work in another task: it starts off the
+/// I/O threads if the current poll runs off them.
+pub fn continuing<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let is_heavy = POLLS
+        .try_with(|polls| polls.current.get())
+        .unwrap_or_default();
+    offloading_by(
+        Polls {
+            next: Cell::new(is_heavy),
+            lasting: true,
+            ..Polls::default()
+        },
+        work,
+    )
+}
+
+async fn offloading_by<F: Future>(polls: Polls, work: F) -> F::Output {
+    let mut work = std::pin::pin!(work);
+    let polling = async move {
+        loop {
+            let is_heavy = POLLS
+                .with(|polls| polls.next.replace(polls.lasting && polls.next.get()))
+                && can_offload();
+            let permit = if is_heavy { permit().await } else { None };
+            let polled = poll_fn(|cx| {
+                POLLS.with(|polls| polls.current.set(is_heavy));
+                let mut poll = || work.as_mut().poll(cx);
+                Poll::Ready(if is_heavy { block(poll) } else { poll() })
+            });
+            let polled = polled.await;
+            drop(permit);
+            match polled {
+                Poll::Ready(output) => return output,
+                // The work has registered the waker.
+                Poll::Pending => pending_once().await,
+            }
+        }
+    };
+    POLLS.scope(polls, polling).await
+}
+
+/// Moves the next poll of the current work off the I/O threads if `size` is heavy, unless the
+/// current poll already runs there. Has no effect outside of [`offloading`], [`offloading_all`] and
+/// [`continuing`].
+///
+/// The code after the call runs there until its next await.
+pub async fn heavy_poll(size: Size) {
+    if !size.is_heavy() || !can_offload() {
+        return;
+    }
+    let announce = |polls: &Polls| {
+        let is_light = !polls.current.get();
+        polls.next.set(is_light || polls.next.get());
+        is_light
+    };
+    if POLLS.try_with(announce).unwrap_or_default() {
+        poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            Poll::Ready(())
+        })
+        .await;
+        pending_once().await;
+    }
+}
+
+/// Waits until the task is polled again.
+async fn pending_once() {
+    let mut polled = false;
+    poll_fn(|_| {
+        if std::mem::replace(&mut polled, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// Lets another thread take over the I/O of this one while `work` runs.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one home of blocking a worker"
+)]
+fn block<T>(work: impl FnOnce() -> T) -> T {
+    tokio::task::block_in_place(work)
+}
+
+/// Waits for a permit. The semaphore is never closed.
+async fn permit() -> Option<SemaphorePermit<'static>> {
+    PERMITS.acquire().await.ok()
+}
+
+/// Reports whether the runtime has other threads that can take over the I/O of this one.
+fn can_offload() -> bool {
+    Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::tasks::{TaskKind, Tasks};
+
+    const HEAVY: Size = Size {
+        items: HEAVY_MESSAGES,
+        bytes: 0,
+    };
+
+    /// The heavy poll blocks its thread until another task of the same single worker has run.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_progress_during_heavy_poll() {
+        let tasks = Tasks::new();
+        let (arrive, arrived) = oneshot::channel();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let work = offloading(async move {
+            heavy_poll(HEAVY).await;
+            arrive.send(()).unwrap();
+            released.recv().unwrap();
+        });
+        let heavy = tasks.spawn(TaskKind::Finish, "heavy", work);
+        arrived.await.unwrap();
+        tasks
+            .spawn(TaskKind::Finish, "light", async move {
+                release.send(()).unwrap()
+            })
+            .await
+            .unwrap()
+            .unwrap();
+        heavy.await.unwrap().unwrap();
+    }
+
+    /// Reports whether the current poll runs off the I/O threads.
+    fn is_off() -> bool {
+        POLLS.with(|polls| polls.current.get())
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn run_is_offloaded_until_its_next_await() {
+        let seen = offloading(async {
+            let before = is_off();
+            heavy_poll(HEAVY).await;
+            let within = is_off();
+            tokio::task::yield_now().await;
+            heavy_poll(Size::items(HEAVY_MESSAGES - 1)).await;
+            (before, within, is_off())
+        });
+        assert_eq!(seen.await, (false, true, false));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn heavy_request_stays_offloaded_and_passes_it_on() {
+        let seen = offloading_all(async {
+            let light = continuing(async { is_off() }).await;
+            heavy_poll(HEAVY).await;
+            tokio::task::yield_now().await;
+            (light, is_off(), continuing(async { is_off() }).await)
+        });
+        assert_eq!(seen.await, (false, true, true));
+    }
+
+    #[tokio::test]
+    async fn a_runtime_of_one_thread_computes_in_place() {
+        heavy_poll(HEAVY).await;
+        assert!(
+            !offloading(async {
+                heavy_poll(HEAVY).await;
+                is_off()
+            })
+            .await
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! One message, immutable and cheap to clone, whose JSON is serialized once and shared.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::{Content, InvalidToolCall, TextSize, ToolCall, UsageMetadata};
+
+/// Id of a remove message that drops all messages before it.
+pub const REMOVE_ALL: &str = "__remove_all__";
+
+/// Result status of a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolStatus {
+    /// The tool succeeded.
+    #[default]
+    Success,
+    /// The tool failed; the content states the reason.
+    Error,
+}
+
+/// Kind of a message, with its specific fields.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MessageKind {
+    /// Message of the user.
+    Human,
+    /// Message of the framework, with system authority.
+    System,
+    /// Message of a model.
+    Ai {
+        /// Calls with valid arguments.
+        tool_calls: Vec<ToolCall>,
+        /// Calls with invalid arguments.
+        invalid_tool_calls: Vec<InvalidToolCall>,
+        /// Token usage, if the provider reported it.
+        usage_metadata: Option<UsageMetadata>,
+    },
+    /// Result of a tool.
+    Tool {
+        /// Id of the call.
+        tool_call_id: String,
+        /// Data for the user interface that the model does not see.
+        artifact: Value,
+        /// Result status.
+        status: ToolStatus,
+    },
+    /// Not a message: removes the message with this id (or all, [`REMOVE_ALL`]) when reduced into a state.
+    Remove,
+}
+
+/// Fields of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MessageBody {
+    /// Id within a thread; reducers set it if absent.
+    pub id: Option<String>,
+    /// Text or blocks.
+    pub content: Content,
+    /// Name of the speaker, or of the tool.
+    pub name: Option<String>,
+    /// Additional data of the framework and the client.
+    pub additional_kwargs: Map<String, Value>,
+    /// Additional data of the provider.
+    pub response_metadata: Map<String, Value>,
+    /// Kind, with its specific fields.
+    pub kind: MessageKind,
+}
+
+/// A message. Clones share one allocation and its JSON.
+#[derive(Debug, Clone)]
+pub struct Message(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    body: MessageBody,
+    json: OnceLock<Box<RawValue>>,
+    size: OnceLock<TextSize>,
+    framed: OnceLock<Message>,
+}
+
+impl Deref for Message {
+    type Target = MessageBody;
+    fn deref(&self) -> &MessageBody {
+        &self.0.body
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.body == other.0.body
+    }
+}
+
+impl From<MessageBody> for Message {
+    fn from(body: MessageBody) -> Self {
+        Self(Arc::new(Inner {
+            body,
+            json: OnceLock::new(),
+            size: OnceLock::new(),
+            framed: OnceLock::new(),
+        }))
+    }
+}
+
+impl Message {
+    /// Creates a user message.
+    pub fn human(content: impl Into<Content>) -> Self {
+        MessageBody::new(MessageKind::Human, content).into()
+    }
+
+    /// Creates a system message.
+    pub fn system(content: impl Into<Content>) -> Self {
+        MessageBody::new(MessageKind::System, content).into()
+    }
+
+    /// Creates a model's answer without calls.
+    pub fn ai(content: impl Into<Content>) -> Self {
+        MessageBody::new(
+            MessageKind::Ai {
+                tool_calls: vec![],
+                invalid_tool_calls: vec![],
+                usage_metadata: None,
+            },
+            content,
+        )
+        .into()
+    }
+
+    /// Creates a tool's answer to `call`.
+    pub fn tool(call: &ToolCall, content: impl Into<Content>, status: ToolStatus) -> Self {
+        let mut body = MessageBody::new(
+            MessageKind::Tool {
+                tool_call_id: call.id.clone(),
+                artifact: Value::Null,
+                status,
+            },
+            content,
+        );
+        body.name = Some(call.name.clone());
+        body.into()
+    }
+
+    /// Creates a remove marker for the message `id`.
+    pub fn remove(id: impl Into<String>) -> Self {
+        let mut body = MessageBody::new(MessageKind::Remove, "");
+        body.id = Some(id.into());
+        body.into()
+    }
+
+    /// Returns a copy with some fields changed.
+    pub fn with(&self, change: impl FnOnce(&mut MessageBody)) -> Self {
+        let mut body = self.0.body.clone();
+        change(&mut body);
+        body.into()
+    }
+
+    /// Returns the message as JSON, serialized at the first call.
+    pub fn json(&self) -> &RawValue {
+        self.0.json.get_or_init(|| {
+            serde_json::value::to_raw_value(&self.0.body)
+                .unwrap_or_else(|_| RawValue::NULL.to_owned())
+        })
+    }
+
+    /// Returns the text size of the message, measured at the first call.
+    pub fn size(&self) -> TextSize {
+        *self.0.size.get_or_init(|| TextSize::of_message(self))
+    }
+
+    /// Returns the message in the form that models receive, created by `frame` at the first call
+    /// and cached, so that user input with images is not copied for each model request.
+    pub fn framed(&self, frame: impl FnOnce(&Self) -> Self) -> &Self {
+        self.0.framed.get_or_init(|| frame(self))
+    }
+
+    /// Parses a message from the JSON that [`Message::json`] returned, and caches this JSON, so
+    /// that the message is not serialized again.
+    pub fn from_stored(json: &str) -> serde_json::Result<Self> {
+        let message: Self = serde_json::from_str(json)?;
+        // The message is new, so the JSON is not set yet.
+        let _first = message.0.json.set(RawValue::from_string(json.to_owned())?);
+        Ok(message)
+    }
+
+    /// Returns the type name on the wire: `human`, `system`, `ai`, `tool`, `remove`.
+    pub fn type_name(&self) -> &'static str {
+        self.0.body.kind.type_name()
+    }
+
+    /// Returns the calls of an AI message; none for other kinds.
+    pub fn tool_calls(&self) -> &[ToolCall] {
+        match &self.kind {
+            MessageKind::Ai { tool_calls, .. } => tool_calls,
+            _ => &[],
+        }
+    }
+
+    /// Returns the id of the call that a tool message answers.
+    pub fn tool_call_id(&self) -> Option<&str> {
+        match &self.kind {
+            MessageKind::Tool { tool_call_id, .. } => Some(tool_call_id),
+            _ => None,
+        }
+    }
+
+    /// Returns the token counts of an AI message.
+    pub fn usage(&self) -> Option<&UsageMetadata> {
+        match &self.kind {
+            MessageKind::Ai { usage_metadata, .. } => usage_metadata.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Reports whether it is a model's message.
+    pub fn is_ai(&self) -> bool {
+        matches!(self.kind, MessageKind::Ai { .. })
+    }
+
+    /// Reports whether it is a user's message.
+    pub fn is_human(&self) -> bool {
+        matches!(self.kind, MessageKind::Human)
+    }
+
+    /// Reports whether `additional_kwargs[key]` is `true`.
+    pub fn flag(&self, key: &str) -> bool {
+        self.additional_kwargs
+            .get(key)
+            .is_some_and(|value| value == &Value::Bool(true))
+    }
+}
+
+impl MessageKind {
+    /// Returns the type name on the wire.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::System => "system",
+            Self::Ai { .. } => "ai",
+            Self::Tool { .. } => "tool",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+impl MessageBody {
+    /// Creates a message of `kind` with content only.
+    pub fn new(kind: MessageKind, content: impl Into<Content>) -> Self {
+        Self {
+            id: None,
+            content: content.into(),
+            name: None,
+            additional_kwargs: Map::new(),
+            response_metadata: Map::new(),
+            kind,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The state of a thread: a message list with the positions of its messages in the thread's log,
+//! and channel values.
+
+use std::collections::{HashMap, HashSet};
+
+use indexmap::IndexMap;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::message_reducer::{self, MessageChanges, Positions};
+use super::reducers::{CHANNELS, Reducer, StateError, reduce, reducer_of};
+use super::update::StateUpdate;
+use crate::ids::IdSource;
+use crate::messages::{Message, MessageKind};
+
+/// Messages and channels of a thread at one point in time.
+///
+/// A stored message has a position in the thread's append-only log; a message added or replaced
+/// since has none. A checkpoint writes only those and refers to the others.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadState {
+    messages: Vec<Message>,
+    log_places: Vec<Option<u64>>,
+    channels: IndexMap<String, Value>,
+}
+
+impl PartialEq for ThreadState {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages == other.messages && self.channels == other.channels
+    }
+}
+
+impl ThreadState {
+    /// Creates a state from stored data: every message with its position in the log.
+    pub fn restored(
+        messages: impl IntoIterator<Item = (u64, Message)>,
+        channels: IndexMap<String, Value>,
+    ) -> Self {
+        let (log_places, messages) = messages
+            .into_iter()
+            .map(|(position, message)| (Some(position), message))
+            .unzip();
+        Self {
+            messages,
+            log_places,
+            channels,
+        }
+    }
+
+    /// Returns the messages in order.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Returns each message's position in the thread's log; `None` for unstored ones.
+    pub fn log_places(&self) -> &[Option<u64>] {
+        &self.log_places
+    }
+
+    /// Sets the positions of the messages in the log, in list order.
+    pub fn set_log_places(&mut self, positions: impl IntoIterator<Item = u64>) {
+        for (slot, position) in self.log_places.iter_mut().zip(positions) {
+            *slot = Some(position);
+        }
+    }
+
+    /// Copies the log positions of `earlier`, a stored state of the same thread: an agent works on
+    /// its own copy of the state, without the positions that were assigned in the meantime.
+    pub fn keep_log_places(&mut self, earlier: &Self) {
+        let mut index: Option<HashMap<&str, usize>> = None;
+        for (at, (message, position)) in self.messages.iter().zip(&mut self.log_places).enumerate()
+        {
+            if position.is_some() {
+                continue;
+            }
+            // In most cases messages were only appended: then the ids at one index are equal, or
+            // the earlier list is shorter.
+            let existing = match earlier.messages.get(at) {
+                Some(existing) if existing.id == message.id => Some(at),
+                _ => {
+                    let index = index
+                        .get_or_insert_with(|| message_reducer::index_by_id(&earlier.messages));
+                    message.id.as_deref().and_then(|id| index.get(id).copied())
+                }
+            };
+            *position = existing
+                .filter(|&existing| earlier.messages[existing] == *message)
+                .and_then(|existing| earlier.log_places[existing]);
+        }
+    }
+
+    /// Filters `messages` by ids that no message of the state has.
+    pub fn without_known<'a>(
+        &'a self,
+        messages: &'a [Message],
+    ) -> impl Iterator<Item = &'a Message> {
+        let positions = Positions::new(&self.messages, messages.len());
+        messages.iter().filter(move |message| {
+            message
+                .id
+                .as_deref()
+                .is_none_or(|id| positions.of(id).is_none())
+        })
+    }
+
+    /// Replaces the content of the last message; its id is unchanged. No effect on an empty list.
+    pub fn replace_last(&mut self, message: Message) {
+        if let (Some(existing), Some(position)) =
+            (self.messages.last_mut(), self.log_places.last_mut())
+        {
+            *existing = message;
+            *position = None;
+        }
+    }
+
+    /// Marks every message as unstored: the next checkpoint writes all of them to the log again.
+    pub fn forget_log_places(&mut self) {
+        self.log_places.fill(None);
+    }
+
+    /// Returns the value of a channel.
+    pub fn channel(&self, name: &str) -> Option<&Value> {
+        self.channels.get(name)
+    }
+
+    /// Returns all channels that have a value.
+    pub fn channels(&self) -> &IndexMap<String, Value> {
+        &self.channels
+    }
+
+    /// Returns the thread's title, if it has a non-empty one.
+    pub fn title(&self) -> Option<&str> {
+        self.channel("title")
+            .and_then(Value::as_str)
+            .filter(|title| !title.is_empty())
+    }
+
+    /// Reduces one update. On an error the state is unchanged.
+    pub fn apply(&mut self, update: StateUpdate, ids: &dyn IdSource) -> Result<(), StateError> {
+        self.apply_within(update, usize::MAX, ids)
+    }
+
+    /// Reduces one update that must not make the list longer than `max_messages`. On an error the
+    /// state is unchanged.
+    pub fn apply_within(
+        &mut self,
+        update: StateUpdate,
+        max_messages: usize,
+        ids: &dyn IdSource,
+    ) -> Result<(), StateError> {
+        let StateUpdate { messages, channels } = update;
+        let mut reduced = Vec::with_capacity(channels.len());
+        for (name, value) in channels {
+            let value = reduce(&name, self.channels.get(&name).cloned(), value)?;
+            reduced.push((name, value));
+        }
+        let changes = message_reducer::plan(&self.messages, messages, ids)?;
+        if changes.len() > max_messages.max(self.messages.len()) {
+            return Err(StateError::TooManyMessages {
+                count: changes.len(),
+                limit: max_messages,
+            });
+        }
+        for (name, value) in reduced {
+            // A written channel moves to the end of the map.
+            self.channels.shift_remove(&name);
+            if let Some(value) = value {
+                self.channels.insert(name, value);
+            }
+        }
+        self.change_messages(changes);
+        Ok(())
+    }
+
+    /// Reduces the updates of parallel tasks, in call order. On an error the state is unchanged.
+    pub fn apply_parallel(
+        &mut self,
+        mut updates: Vec<StateUpdate>,
+        ids: &dyn IdSource,
+    ) -> Result<(), StateError> {
+        if updates.len() <= 1 {
+            return updates
+                .pop()
+                .map_or(Ok(()), |update| self.apply(update, ids));
+        }
+        let mut written: HashSet<&str> = HashSet::new();
+        for name in updates.iter().flat_map(|update| update.channels.keys()) {
+            if reducer_of(name) == Some(Reducer::LastWrite) && !written.insert(name) {
+                return Err(StateError::ParallelWrites(name.clone()));
+            }
+        }
+        let removes = |update: &StateUpdate| {
+            update
+                .messages
+                .iter()
+                .any(|message| matches!(message.kind, MessageKind::Remove))
+        };
+        let joins = !updates.iter().any(removes);
+        let mut next = self.clone();
+        let mut messages = Vec::new();
+        for mut update in updates {
+            // Without removals the order of reduction has no visible effect, and one reduction
+            // indexes the list once.
+            if joins {
+                messages.append(&mut update.messages);
+            }
+            next.apply(update, ids)?;
+        }
+        next.apply(StateUpdate::messages(messages), ids)?;
+        *self = next;
+        Ok(())
+    }
+
+    fn change_messages(&mut self, changes: MessageChanges) {
+        let MessageChanges {
+            clears,
+            writes,
+            removed,
+            ..
+        } = changes;
+        if clears {
+            self.messages.clear();
+            self.log_places.clear();
+        }
+        for (at, message) in writes {
+            match self.messages.get_mut(at) {
+                Some(existing) if *existing == message => {}
+                Some(existing) => {
+                    *existing = message;
+                    self.log_places[at] = None;
+                }
+                None => {
+                    self.messages.push(message);
+                    self.log_places.push(None);
+                }
+            }
+        }
+        if !removed.is_empty() {
+            let mut stays = (0..self.messages.len()).map(|at| !removed.contains(&at));
+            self.messages.retain(|_| stays.next().unwrap_or(true));
+            let mut stays = (0..self.log_places.len()).map(|at| !removed.contains(&at));
+            self.log_places.retain(|_| stays.next().unwrap_or(true));
+        }
+    }
+}
+
+/// Wire form of a `values` frame. Messages contribute their cached JSON.
+impl Serialize for ThreadState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("messages", &self.messages)?;
+        for (name, _) in CHANNELS {
+            if let Some(value) = self.channels.get(*name) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ThreadState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        /// Fields in serialized form.
+        #[derive(Deserialize)]
+        struct Fields {
+            messages: Vec<Message>,
+            #[serde(flatten)]
+            channels: IndexMap<String, Value>,
+        }
+        let Fields { messages, channels } = Fields::deserialize(deserializer)?;
+        Ok(Self {
+            log_places: vec![None; messages.len()],
+            messages,
+            channels,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "thread_state_tests.rs"]
+mod tests;

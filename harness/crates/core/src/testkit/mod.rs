@@ -1,0 +1,3 @@
+//! Fixtures for tests of every crate.
+
+pub mod seeded_rng;

@@ -1,0 +1,87 @@
+//! Builds the model of an entry. Only this file depends on the set of providers in this build.
+
+use std::sync::Arc;
+
+use super::concurrency_limit::ConcurrencyLimited;
+#[cfg(feature = "providers")]
+use super::providers::build_http_model;
+use super::size_limit::SizeLimited;
+use super::{ChatModel, ModelEntry, ModelInfo, ProviderKind, ScriptedModel};
+use deerflow_core::clock::Clock;
+
+/// Dependencies that all models share.
+#[derive(Debug)]
+pub(super) struct ModelDependencies {
+    /// Clock for retry delays that providers state as dates.
+    #[cfg_attr(
+        not(feature = "providers"),
+        expect(dead_code, reason = "no provider of this build uses the clock")
+    )]
+    pub(super) clock: Arc<dyn Clock>,
+    #[cfg(feature = "providers")]
+    pub(super) http:
+        std::sync::OnceLock<Result<super::http::SharedHttp, super::http::HttpUnavailable>>,
+}
+
+impl ModelDependencies {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            #[cfg(feature = "providers")]
+            http: std::sync::OnceLock::new(),
+        }
+    }
+}
+
+/// Builds the model of `entry`. The error states what to change in the entry.
+pub(super) fn build(
+    entry: &ModelEntry,
+    dependencies: &ModelDependencies,
+) -> Result<Arc<dyn ChatModel>, String> {
+    if let Some(fault) = &entry.fault {
+        return Err(fault.clone());
+    }
+    let kind = ProviderKind::parse(&entry.use_path)
+        .map_err(|error| format!("{error}; supported: {}", supported()))?;
+    let info = ModelInfo {
+        name: entry.name.clone(),
+        model: entry.model.clone(),
+        provider: kind.as_str().to_owned(),
+        supports_vision: entry.supports_vision,
+    };
+    let built: Result<Arc<dyn ChatModel>, String> = match kind {
+        ProviderKind::Scripted => Ok(Arc::new(ScriptedModel::with_info(info))),
+        _ => build_http_model(kind, entry, info, dependencies).unwrap_or_else(|| {
+            Err(format!(
+                "the provider kind `{}` (`use: {}`) is not supported by this build; supported: {}. Many providers also speak OpenAI chat \
+                 completions: configure `use: openai` with their `base_url` and `api_key`",
+                kind.as_str(),
+                entry.use_path,
+                supported()
+            ))
+        }),
+    };
+    built.map(|model| ConcurrencyLimited::wrap(entry, SizeLimited::wrap(entry, model)))
+}
+
+/// Returns the names of the kinds that this build supports.
+fn supported() -> String {
+    let built =
+        |kind: &ProviderKind| *kind == ProviderKind::Scripted || cfg!(feature = "providers");
+    ProviderKind::all()
+        .filter(built)
+        .map(ProviderKind::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// Stand-in for builds without HTTP providers.
+#[cfg(not(feature = "providers"))]
+fn build_http_model(
+    _: ProviderKind,
+    _: &ModelEntry,
+    _: ModelInfo,
+    _: &ModelDependencies,
+) -> Option<Result<Arc<dyn ChatModel>, String>> {
+    None
+}

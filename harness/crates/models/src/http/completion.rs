@@ -1,0 +1,134 @@
+//! End of an answer, the same for all wires: usage, finish reason and origin.
+
+use serde_json::{Map, Value};
+
+use super::answer_parts::{AnswerParts, ModelOrigin, PROVIDER_PARTS_KWARG};
+use super::decoder::Chunks;
+use deerflow_core::messages::{MessageChunk, UsageMetadata, kwargs};
+
+/// Facts about the end of an answer, collected while it is streamed.
+#[derive(Debug)]
+pub(crate) struct Completion {
+    message_id: String,
+    provider: &'static str,
+    /// Model's name as reported by the provider, or the requested one.
+    pub(crate) model: String,
+    /// Latest usage. Where every event reports a running total, the last one is complete.
+    pub(crate) usage: Option<UsageMetadata>,
+    /// Finish reason in the provider's terms.
+    pub(crate) reason: Option<String>,
+    closed: bool,
+}
+
+impl Completion {
+    /// Creates the state for the message `message_id` of `provider` and its `model`.
+    pub(crate) fn new(
+        message_id: impl Into<String>,
+        provider: &'static str,
+        model: impl Into<String>,
+    ) -> Self {
+        Self {
+            message_id: message_id.into(),
+            provider,
+            model: model.into(),
+            usage: None,
+            reason: None,
+            closed: false,
+        }
+    }
+
+    /// Returns an empty chunk of this answer.
+    pub(crate) fn chunk(&self) -> MessageChunk {
+        MessageChunk::empty(self.message_id.clone())
+    }
+
+    /// Stores the model's name that the provider reports.
+    pub(crate) fn set_model(&mut self, name: Option<String>) {
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.model = name;
+        }
+    }
+
+    /// Stores the finish reason.
+    pub(crate) fn set_reason(&mut self, reason: Option<String>) {
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+            self.reason = Some(reason);
+        }
+    }
+
+    /// Reports whether the closing chunk was emitted.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Emits `trailing` if it has content, the usage in a separate chunk, and then the closing chunk
+    /// with the finish reason (or `default_reason`) under `reason_key`.
+    pub(crate) fn close(
+        &mut self,
+        trailing: MessageChunk,
+        reason_key: &str,
+        default_reason: &str,
+        out: &mut Chunks,
+    ) {
+        self.closed = true;
+        out.extend(has_content(&trailing).then_some(trailing));
+        if let Some(usage) = self.usage.take() {
+            out.push(MessageChunk {
+                usage_metadata: Some(usage.believable()),
+                ..self.chunk()
+            });
+        }
+        let reason = self
+            .reason
+            .clone()
+            .unwrap_or_else(|| default_reason.to_owned());
+        let facts = [
+            (reason_key, reason),
+            ("model_name", self.model.clone()),
+            ("model_provider", self.provider.to_owned()),
+        ];
+        out.push(MessageChunk {
+            response_metadata: facts
+                .into_iter()
+                .map(|(key, value)| (key.to_owned(), Value::String(value)))
+                .collect::<Map<_, _>>(),
+            chunk_position: Some("last"),
+            ..self.chunk()
+        });
+    }
+}
+
+/// Appends a piece of reasoning. Ignores an empty one.
+pub(crate) fn add_reasoning(chunk: &mut MessageChunk, piece: String) {
+    if piece.is_empty() {
+        return;
+    }
+    match chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT) {
+        Some(Value::String(reasoning)) => reasoning.push_str(&piece),
+        _ => {
+            chunk
+                .additional_kwargs
+                .insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(piece));
+        }
+    }
+}
+
+/// Adds the collected parts to the chunk if the provider requires them back.
+pub(crate) fn attach_parts(
+    trailing: &mut MessageChunk,
+    parts: &mut AnswerParts,
+    origin: &ModelOrigin,
+) {
+    if let Some(value) = std::mem::take(parts).into_kwarg(origin) {
+        trailing
+            .additional_kwargs
+            .insert(PROVIDER_PARTS_KWARG.to_owned(), value);
+    }
+}
+
+/// Reports whether the chunk has any content.
+pub(crate) fn has_content(chunk: &MessageChunk) -> bool {
+    !chunk.content.is_empty()
+        || !chunk.additional_kwargs.is_empty()
+        || !chunk.tool_call_chunks.is_empty()
+}

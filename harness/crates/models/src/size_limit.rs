@@ -1,0 +1,168 @@
+//! Limits the size of one answer. An answer that reaches its limit ends there, like one that
+//! reaches the provider's token limit.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
+use serde_json::{Map, Value, json};
+
+use super::{ChatModel, ModelEntry, ModelError, ModelInfo, ModelRequest, ModelStream};
+use deerflow_core::messages::{MessageChunk, kwargs};
+
+/// Maximum size of an answer, in bytes, if the entry does not set one.
+pub(super) const DEFAULT_MAX_ANSWER_BYTES: usize = 2 << 20;
+
+/// Model whose answers are truncated to `max_bytes` of text, reasoning and arguments together.
+#[derive(Debug)]
+pub(super) struct SizeLimited {
+    model: Arc<dyn ChatModel>,
+    max_bytes: usize,
+}
+
+impl SizeLimited {
+    /// Wraps `model` with the limit of its entry. Returns `model` itself if the limit is 0.
+    pub(super) fn wrap(entry: &ModelEntry, model: Arc<dyn ChatModel>) -> Arc<dyn ChatModel> {
+        match entry.max_answer_bytes.unwrap_or(DEFAULT_MAX_ANSWER_BYTES) {
+            0 => model,
+            max_bytes => Arc::new(Self { model, max_bytes }),
+        }
+    }
+
+    /// Returns the chunk that ends a truncated answer.
+    fn end(&self, id: &str) -> MessageChunk {
+        let info = self.info();
+        let facts = [
+            ("finish_reason", "length"),
+            ("model_name", &info.model),
+            ("model_provider", &info.provider),
+        ];
+        MessageChunk {
+            response_metadata: facts
+                .into_iter()
+                .map(|(key, fact)| (key.to_owned(), json!(fact)))
+                .collect::<Map<_, _>>(),
+            chunk_position: Some("last"),
+            ..MessageChunk::empty(id)
+        }
+    }
+}
+
+#[async_trait]
+impl ChatModel for SizeLimited {
+    fn info(&self) -> &ModelInfo {
+        self.model.info()
+    }
+
+    fn fallbacks(&self) -> &[Arc<dyn ChatModel>] {
+        self.model.fallbacks()
+    }
+
+    fn max_attempts(&self) -> Option<u32> {
+        self.model.max_attempts()
+    }
+
+    fn is_full(&self) -> bool {
+        self.model.is_full()
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let end = self.end(&request.message_id);
+        let answer = self.model.stream(request).await?;
+        let max_bytes = self.max_bytes;
+        let name = self.info().name.clone();
+        Ok(Box::pin(stream::unfold(
+            AnswerState::Streaming {
+                answer,
+                remaining: self.max_bytes,
+            },
+            move |state| {
+                let (end, name) = (end.clone(), name.clone());
+                async move {
+                    let AnswerState::Streaming {
+                        mut answer,
+                        remaining,
+                    } = state
+                    else {
+                        return if matches!(state, AnswerState::LimitReached) {
+                            Some((Ok(end), AnswerState::Ended))
+                        } else {
+                            None
+                        };
+                    };
+                    let mut chunk = match answer.next().await? {
+                        Ok(chunk) => chunk,
+                        Err(error) => {
+                            return Some((
+                                Err(error),
+                                AnswerState::Streaming { answer, remaining },
+                            ));
+                        }
+                    };
+                    let remaining_after = truncate_chunk(&mut chunk, remaining);
+                    if let Some(remaining) = remaining_after {
+                        return Some((Ok(chunk), AnswerState::Streaming { answer, remaining }));
+                    }
+                    // Dropping the provider's stream closes the connection, which cancels the
+                    // provider's work.
+                    drop(answer);
+                    tracing::warn!(model = %name, max_bytes, "answer reached its size limit and was truncated");
+                    chunk.response_metadata.clear();
+                    chunk.chunk_position = None;
+                    Some((Ok(chunk), AnswerState::LimitReached))
+                }
+            },
+        )))
+    }
+}
+
+/// State of an answer.
+enum AnswerState {
+    /// The provider streams. `remaining` is the number of bytes that the answer may still contain.
+    Streaming {
+        answer: ModelStream,
+        remaining: usize,
+    },
+    /// The limit is reached. The closing chunk follows.
+    LimitReached,
+    /// No chunk follows.
+    Ended,
+}
+
+/// Truncates a chunk to `remaining` bytes. Returns the number of bytes that are still allowed, or
+/// `None` if the chunk was truncated.
+fn truncate_chunk(chunk: &mut MessageChunk, remaining: usize) -> Option<usize> {
+    let mut remaining = Some(remaining);
+    if let Some(Value::String(reasoning)) =
+        chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT)
+    {
+        truncate_text(reasoning, &mut remaining);
+    }
+    truncate_text(&mut chunk.content, &mut remaining);
+    chunk
+        .tool_call_chunks
+        .iter_mut()
+        .filter_map(|piece| piece.args.as_mut())
+        .for_each(|args| truncate_text(args, &mut remaining));
+    remaining
+}
+
+/// Subtracts the length of a text from `remaining`. If it is too long, truncates it and clears
+/// `remaining`, which removes all later text.
+fn truncate_text(text: &mut String, remaining: &mut Option<usize>) {
+    match remaining.and_then(|bytes| bytes.checked_sub(text.len())) {
+        Some(remaining_after) => *remaining = Some(remaining_after),
+        None if remaining.is_none() && text.is_empty() => {}
+        None => {
+            let max_bytes = remaining.take().unwrap_or_default();
+            let end = (0..=max_bytes)
+                .rev()
+                .find(|end| text.is_char_boundary(*end));
+            text.truncate(end.unwrap_or_default());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "size_limit_tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! Durable record of the tool calls of a run, by which a resumed run knows the calls that it must
+//! not repeat.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::runs::store::{CallEntry, CallProgress, StoreError, ToolLedger};
+use deerflow_core::ids::RunId;
+
+/// Log of a run's tool calls, which sends entries to the store. The default log discards them, for
+/// agents that run without a runtime.
+#[derive(Debug, Clone, Default)]
+pub struct CallLog(Option<CallWriter>);
+
+#[derive(Debug, Clone)]
+struct CallWriter {
+    run: RunId,
+    /// Ledger of earlier attempts; `None` for the first attempt.
+    former: Option<Arc<dyn ToolLedger>>,
+    entries: mpsc::UnboundedSender<PendingCallEntry>,
+}
+
+/// An entry and the channel that acknowledges it once it is durable. A dropped sender means that
+/// the entry could not be written.
+#[derive(Debug)]
+pub struct PendingCallEntry {
+    pub entry: CallEntry,
+    pub written: oneshot::Sender<()>,
+}
+
+impl CallLog {
+    /// Creates the log of `run` and the receiver of its entries.
+    pub fn of(
+        run: RunId,
+        former: Option<Arc<dyn ToolLedger>>,
+    ) -> (Self, mpsc::UnboundedReceiver<PendingCallEntry>) {
+        let (entries, written) = mpsc::unbounded_channel();
+        (
+            Self(Some(CallWriter {
+                run,
+                former,
+                entries,
+            })),
+            written,
+        )
+    }
+
+    /// Returns the progress that an earlier attempt recorded for the call.
+    pub async fn former(&self, key: &str) -> Result<Option<CallProgress>, StoreError> {
+        match &self.0 {
+            Some(CallWriter {
+                run,
+                former: Some(ledger),
+                ..
+            }) => ledger.progress(run, key).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns once the entry is durable, together with all steps that were emitted before it.
+    pub async fn write(&self, key: &str, progress: CallProgress) -> Result<(), StoreError> {
+        let Some(writer) = &self.0 else { return Ok(()) };
+        let (written, answer) = oneshot::channel();
+        let lost = || StoreError::Unavailable("the call could not be recorded".to_owned());
+        writer
+            .entries
+            .send(PendingCallEntry {
+                entry: CallEntry {
+                    key: key.to_owned(),
+                    progress,
+                },
+                written,
+            })
+            .map_err(|_| lost())?;
+        answer.await.map_err(|_| lost())
+    }
+}

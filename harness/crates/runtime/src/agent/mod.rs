@@ -1,0 +1,31 @@
+//! Interface between the runtime and agents: an agent takes a state and an input, and emits events
+//! until it completes.
+
+mod call_log;
+mod event;
+mod graph;
+mod live_output;
+mod middleware_action;
+mod port;
+mod subagent;
+mod task;
+
+pub use call_log::CallLog;
+pub(crate) use call_log::PendingCallEntry;
+pub(crate) use event::is_auxiliary;
+pub use event::{
+    AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord,
+};
+pub use graph::{AgentGraph, GraphEdge, GraphNode};
+pub use live_output::{LiveOutput, OutputStream};
+pub use middleware_action::MiddlewareAction;
+pub use port::{
+    Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo,
+    EventSink, InputFacts, RunContext, UnknownAssistant,
+};
+pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
+pub use task::{Task, TaskEnd, TaskInput, path_of};
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::agent::SubagentUpdate as SubagentNews;

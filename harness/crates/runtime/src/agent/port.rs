@@ -1,0 +1,353 @@
+//! Port of an agent, its inputs, and the resolution of assistant names to agents.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use futures_util::Stream;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::call_log::CallLog;
+use super::event::{AgentEvent, AgentOutcome};
+use super::graph::AgentGraph;
+use crate::checkpoint::NestedStates;
+use crate::runs::{GotoTarget, NodeSelector};
+use deerflow_core::actor_context::ActorContext;
+use deerflow_core::clock::Clock;
+use deerflow_core::ids::{IdSource, RunId, ThreadId};
+use deerflow_core::messages::Message;
+use deerflow_core::state::{StateError, StateUpdate, ThreadState};
+
+/// Error of an agent. The run fails with it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// More super-steps than the limit allows.
+    #[error("recursion limit of {0} reached without hitting a stop condition")]
+    RecursionLimit(u64),
+    /// The update of a step cannot be reduced into the state.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The model provider failed and no fallback answer is possible.
+    #[error("{message}")]
+    Model {
+        /// Message for the user.
+        message: String,
+    },
+    /// A tool or middleware ended the run on purpose.
+    #[error("{message}")]
+    Ended {
+        /// Class that clients see as the error's name.
+        name: String,
+        /// Reason.
+        message: String,
+    },
+    /// There is no input and no pending task.
+    #[error("the run has no input and the thread has no pending tasks")]
+    EmptyInput,
+    /// A command names a node that the agent does not have.
+    #[error("cannot go to {0:?}: the agent has no such node")]
+    UnknownNode(String),
+    /// A stored state machine that this agent cannot resume.
+    #[error("the thread cannot be resumed: {0}")]
+    Resume(String),
+}
+
+impl AgentError {
+    /// Returns the class name that clients see, as recorded servers name it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::RecursionLimit(_) => "GraphRecursionError",
+            Self::State(_) | Self::UnknownNode(_) => "InvalidUpdateError",
+            Self::Model { .. } => "ModelError",
+            Self::Ended { name, .. } => name,
+            Self::EmptyInput => "EmptyInputError",
+            Self::Resume(_) => "ResumeError",
+        }
+    }
+}
+
+/// Starting mode of a run on the state it loaded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentStart {
+    /// With new input, already in the state; pending tasks are dropped.
+    Fresh,
+    /// At the interrupt, with answers to its questions.
+    Resume(Value),
+    /// At the pending tasks of the thread.
+    Continue,
+    /// At these nodes, one after the other; then the run continues from the last one. Answers to
+    /// open questions are applied first.
+    Goto {
+        /// Answers, if any.
+        resume: Option<Value>,
+        /// Nodes to execute.
+        visits: Vec<GotoTarget>,
+    },
+}
+
+/// State that a run starts from, and how it starts.
+#[derive(Debug, Clone)]
+pub struct AgentInput {
+    /// State of the thread with the run's input already reduced into it.
+    pub state: ThreadState,
+    /// Starting mode.
+    pub start: AgentStart,
+    /// State machine of the agent at the checkpoint, if the agent had not completed.
+    pub machine: Option<Value>,
+    /// Number of super-steps of the thread so far; the first task belongs to the next one.
+    pub step: i64,
+    /// States of agents inside pending calls.
+    pub nested: NestedStates,
+}
+
+/// Facts of a run that an agent may write into its input message.
+#[derive(Debug, Clone)]
+pub struct InputFacts {
+    /// Id of the run.
+    pub run_id: RunId,
+    /// Time at which the run took its input.
+    pub now: DateTime<Utc>,
+}
+
+/// Context of a run: what an agent may know about it and use.
+#[derive(Debug, Clone)]
+pub struct RunContext {
+    /// Id of the thread.
+    pub thread_id: ThreadId,
+    /// Id of the run.
+    pub run_id: RunId,
+    /// Actor that the run acts for.
+    pub actor: ActorContext,
+    /// `config.configurable` and `context` merged; `context` wins.
+    pub options: Arc<Map<String, Value>>,
+    /// `config.tags`.
+    pub tags: Vec<String>,
+    /// Calls that contain the agent, as `node:task id` from outside in; empty for the run's own
+    /// agent.
+    pub namespace: Arc<str>,
+    /// Maximum number of super-steps.
+    pub recursion_limit: u64,
+    /// Nodes to stop before.
+    pub interrupt_before: NodeSelector,
+    /// Nodes to stop after.
+    pub interrupt_after: NodeSelector,
+    /// Clock of the runtime.
+    pub clock: Arc<dyn Clock>,
+    /// Source of ids.
+    pub ids: Arc<dyn IdSource>,
+    /// Sink of the agent's events.
+    pub sink: EventSink,
+    /// Log of calls that must not be repeated blindly.
+    pub calls: CallLog,
+    /// Cancelled together with the run; nested work uses child tokens.
+    pub token: CancellationToken,
+}
+
+impl RunContext {
+    /// Returns a text option.
+    pub fn option_str(&self, key: &str) -> Option<&str> {
+        self.options.get(key).and_then(Value::as_str)
+    }
+
+    /// Returns a boolean option.
+    pub fn option_bool(&self, key: &str) -> Option<bool> {
+        self.options.get(key).and_then(Value::as_bool)
+    }
+}
+
+/// Receives events of the driver and of tools that run concurrently with it. Clones are cheap;
+/// sending never waits.
+#[derive(Debug, Clone)]
+pub struct EventSink(mpsc::UnboundedSender<AgentEvent>);
+
+impl EventSink {
+    /// Creates a sink and its receiver.
+    pub fn channel() -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    /// Emits an event. Dropped if the receiver no longer exists, because the run is over then.
+    pub fn emit(&self, event: AgentEvent) {
+        let _receiver_dropped = self.0.send(event);
+    }
+}
+
+/// Events of one run of an agent. Dropping the stream stops the agent at its current await.
+pub struct AgentStream {
+    events: mpsc::UnboundedReceiver<AgentEvent>,
+    driver: Option<BoxFuture<'static, Result<AgentOutcome, AgentError>>>,
+    ended: Option<Result<AgentOutcome, AgentError>>,
+}
+
+impl AgentStream {
+    /// Joins a driver with the sink that it and its tools write to. The driver is polled by the
+    /// stream's consumer: no extra task, no lock, and no event is lost between the two.
+    pub fn new(
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+        driver: BoxFuture<'static, Result<AgentOutcome, AgentError>>,
+    ) -> Self {
+        Self {
+            events,
+            driver: Some(driver),
+            ended: None,
+        }
+    }
+}
+
+impl Stream for AgentStream {
+    type Item = Result<AgentEvent, AgentError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+                return Poll::Ready(Some(Ok(event)));
+            }
+            let Some(driver) = self.driver.as_mut() else {
+                // `poll_recv` returns pending when the task's coop budget is used up; queued events
+                // must not be lost.
+                if let Ok(event) = self.events.try_recv() {
+                    return Poll::Ready(Some(Ok(event)));
+                }
+                return Poll::Ready(self.ended.take().map(|ended| ended.map(AgentEvent::Done)));
+            };
+            match driver.as_mut().poll(cx) {
+                Poll::Ready(ended) => {
+                    self.driver = None;
+                    self.ended = Some(ended);
+                }
+                // The driver may have emitted an event before it returned pending.
+                Poll::Pending => match self.events.poll_recv(cx) {
+                    Poll::Ready(Some(event)) => return Poll::Ready(Some(Ok(event))),
+                    _ => return Poll::Pending,
+                },
+            }
+        }
+    }
+}
+
+impl fmt::Debug for AgentStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentStream").finish_non_exhaustive()
+    }
+}
+
+/// An agent. The runtime passes it a state, streams its events, stores its checkpoints, and drops
+/// it to cancel it.
+pub trait Agent: Send + Sync + fmt::Debug {
+    /// Starts a run. `events` is the receiver of `ctx.sink`.
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream;
+
+    /// Returns the update that is written when a run is interrupted: by default the partial answer.
+    /// `state` is the last state of the run.
+    fn settle(&self, _state: &ThreadState, partial: Option<Message>) -> StateUpdate {
+        StateUpdate::messages(partial)
+    }
+
+    /// Returns the user's message with additions of the agent, or `None` if there are none. Called
+    /// before the first checkpoint, so that the thread's log contains the message once.
+    fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
+        None
+    }
+
+    /// Returns the nodes on which clients may set breakpoints.
+    fn nodes(&self) -> Vec<String>;
+
+    /// Returns the stored state machine of a run that will execute these nodes one after the other.
+    /// `seed` makes the ids of its tasks unique. `None` if the state alone determines the pending
+    /// tasks.
+    fn parked(&self, _visits: Vec<GotoTarget>, _seed: Uuid) -> Option<Value> {
+        None
+    }
+
+    /// Returns the nodes and edges, for clients that draw the agent.
+    fn graph(&self) -> AgentGraph {
+        AgentGraph::chain(self.nodes())
+    }
+}
+
+/// Error of resolving an assistant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnknownAssistant {
+    /// No assistant has this name or id.
+    #[error("assistant {0:?} not found")]
+    NotFound(String),
+    /// The text is not a valid assistant name.
+    #[error("assistant name {0:?} must match [A-Za-z0-9_-]{{1,64}}")]
+    InvalidName(String),
+    /// The run requests a model that is not configured.
+    #[error("model {0:?} is not in the configured model allowlist")]
+    UnknownModel(String),
+    /// The assistant exists but cannot run as configured.
+    #[error("assistant {name:?} cannot start: {reason}")]
+    Unusable {
+        /// Name of the assistant.
+        name: String,
+        /// Problem to fix.
+        reason: String,
+    },
+}
+
+/// Description of an assistant for clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssistantInfo {
+    /// Name of the assistant, also the id of its graph.
+    pub name: String,
+    /// One line of description.
+    pub description: Option<String>,
+}
+
+/// Resolves an assistant's name and a run's options to an agent, built once and shared.
+#[async_trait]
+pub trait AgentResolver: Send + Sync + fmt::Debug {
+    /// Returns the agent. `assistant` is a name; the gateway has resolved ids to names.
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant>;
+
+    /// Returns all assistants in a stable order.
+    async fn list(&self) -> Vec<AssistantInfo>;
+
+    /// Drops cached agents. Active runs keep theirs.
+    fn forget(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+    use serde_json::json;
+
+    use super::*;
+    use crate::agent::StopKind;
+
+    #[tokio::test]
+    async fn buffered_events_are_delivered_before_the_end() {
+        let (sink, events) = EventSink::channel();
+        let driver = async move {
+            (0..1_000).for_each(|at| sink.emit(AgentEvent::Custom(json!(at))));
+            Ok(AgentOutcome {
+                kind: StopKind::Completed,
+                stop_reason: None,
+            })
+        };
+        let said: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
+        assert_eq!(said.len(), 1_001);
+        assert!(matches!(said.last(), Some(Ok(AgentEvent::Done(_)))));
+    }
+}

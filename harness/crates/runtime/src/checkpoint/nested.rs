@@ -1,0 +1,184 @@
+//! State of an agent inside a call: stored with the task that makes the call, in the checkpoint at
+//! which that task is pending.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{CheckpointMeta, CheckpointSource, PendingTask, Snapshot};
+use deerflow_core::ids::{CheckpointId, ThreadId};
+use deerflow_core::state::ThreadState;
+
+/// Separates the namespaces of nested agents.
+const SEPARATOR: char = '|';
+
+/// Newest state of an agent inside a call. Earlier states of such an agent are not stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NestedState {
+    /// Id of the checkpoint; greater as text than all earlier ones.
+    pub checkpoint_id: CheckpointId,
+    /// Checkpoint that it follows.
+    pub parent_id: Option<CheckpointId>,
+    /// Source of the checkpoint.
+    pub source: CheckpointSource,
+    /// Step: -1 for the input, then increasing by one.
+    pub step: i64,
+    /// Pending nodes, which may contain nested agents; empty if the agent has completed.
+    pub next: Vec<PendingTask>,
+    /// State machine of the agent, with the data of its call.
+    pub machine: Option<Value>,
+    /// State of the agent.
+    pub state: Arc<ThreadState>,
+    /// Time of creation.
+    pub created_at: DateTime<Utc>,
+}
+
+/// States of nested agents by the ids of the tasks that make the calls.
+pub type NestedStates = HashMap<String, Arc<NestedState>>;
+
+impl NestedState {
+    /// Converts this state to the metadata of a checkpoint nested in the one with `outer` metadata.
+    pub fn meta(&self, outer: &CheckpointMeta) -> CheckpointMeta {
+        CheckpointMeta {
+            checkpoint_id: self.checkpoint_id.clone(),
+            thread_id: outer.thread_id.clone(),
+            parent_id: self.parent_id.clone(),
+            run_id: outer.run_id.clone(),
+            source: self.source,
+            step: self.step,
+            next: self.next.clone(),
+            machine: self.machine.clone(),
+            metadata: outer.metadata.clone(),
+            created_at: self.created_at,
+        }
+    }
+
+    /// Converts this state to a snapshot nested in the checkpoint with `outer` metadata.
+    pub fn snapshot(&self, outer: &CheckpointMeta) -> Snapshot {
+        Snapshot {
+            meta: self.meta(outer),
+            state: ThreadState::clone(&self.state),
+            log_tail: 0,
+        }
+    }
+}
+
+impl PendingTask {
+    /// Creates a task that has not started.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            interrupts: Vec::new(),
+            error: None,
+            nested: None,
+        }
+    }
+
+    /// Returns the namespace `node:task id`.
+    pub fn namespace(&self) -> String {
+        format!("{}:{}", self.name, self.id)
+    }
+
+    /// Copies nested agents from `before` to the tasks of `next` that are still pending.
+    pub fn carry_over(next: &mut [Self], before: &[Self]) {
+        for earlier in before.iter().filter(|earlier| earlier.nested.is_some()) {
+            if let Some(task) = next
+                .iter_mut()
+                .find(|task| task.id == earlier.id && task.nested.is_none())
+            {
+                task.nested.clone_from(&earlier.nested);
+            }
+        }
+    }
+
+    /// Returns the nested agents of these tasks.
+    pub fn nested_states(next: &[Self]) -> NestedStates {
+        next.iter()
+            .filter_map(|task| Some((task.id.clone(), task.nested.clone()?)))
+            .collect()
+    }
+}
+
+/// Path of a checkpoint: directly in the thread, or inside nested calls.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CheckpointPath {
+    /// Namespaces of the calls from outermost to innermost; empty for a checkpoint of the thread
+    /// itself.
+    pub namespace: String,
+    /// Enclosing checkpoints with their namespaces, from outermost to innermost.
+    pub above: Vec<(String, CheckpointId)>,
+}
+
+impl CheckpointPath {
+    /// Returns the path inside a task that is pending at the checkpoint `at` of this path.
+    pub fn inside(&self, at: &CheckpointId, task: &str) -> Self {
+        let earlier = (self.namespace.clone(), at.clone());
+        Self {
+            namespace: within(&self.namespace, task),
+            above: self.above.iter().cloned().chain([earlier]).collect(),
+        }
+    }
+
+    /// Returns the ids of the enclosing checkpoints by namespace.
+    pub fn parents(&self) -> Map<String, Value> {
+        self.above
+            .iter()
+            .map(|(namespace, id)| (namespace.clone(), json!(id)))
+            .collect()
+    }
+
+    /// Returns the reference by which clients name a checkpoint at this path; without an id, the
+    /// newest one.
+    pub fn reference(&self, thread: &ThreadId, id: Option<&CheckpointId>) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("checkpoint_id".to_owned(), json!(id));
+        fields.insert("thread_id".to_owned(), json!(thread));
+        fields.insert("checkpoint_ns".to_owned(), json!(self.namespace));
+        fields.extend(self.map(id).map(|map| ("checkpoint_map".to_owned(), map)));
+        fields
+    }
+
+    /// Returns the ids of the enclosing checkpoints from outermost to innermost, and `id` as the
+    /// last one. `None` for a path that is not nested.
+    pub fn map(&self, id: Option<&CheckpointId>) -> Option<Value> {
+        let id = id.filter(|_| !self.above.is_empty())?;
+        let mut map = self.parents();
+        map.insert(self.namespace.clone(), json!(id));
+        Some(map.into())
+    }
+}
+
+/// Joins a namespace with the one inside it.
+pub fn within(outer: &str, inner: &str) -> String {
+    if outer.is_empty() {
+        inner.to_owned()
+    } else {
+        format!("{outer}{SEPARATOR}{inner}")
+    }
+}
+
+/// Finds the nested agent that a namespace names, inside a checkpoint with this metadata, and its
+/// path.
+pub fn nested_at(outer: &CheckpointMeta, namespace: &str) -> Option<(Snapshot, CheckpointPath)> {
+    let mut path = CheckpointPath::default();
+    let mut nested_state: Option<Arc<NestedState>> = None;
+    for part in namespace.split(SEPARATOR) {
+        let (next, at) = nested_state
+            .as_ref()
+            .map_or((&outer.next, &outer.checkpoint_id), |nested| {
+                (&nested.next, &nested.checkpoint_id)
+            });
+        let task = next.iter().find(|task| task.namespace() == part)?;
+        path = path.inside(at, part);
+        nested_state = Some(task.nested.clone()?);
+    }
+    nested_state.map(|nested| (nested.snapshot(outer), path))
+}
+
+#[cfg(test)]
+#[path = "nested_tests.rs"]
+mod tests;

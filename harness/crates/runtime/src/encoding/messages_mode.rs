@@ -1,0 +1,72 @@
+//! The `messages` mode: each new fragment sends the whole message accumulated so far.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::events_mode::RunFacts;
+use super::frames::Frame;
+use crate::agent::MessageMeta;
+use deerflow_core::messages::{Message, MessageAccumulator, MessageChunk};
+
+/// Accumulates fragments into messages. One message is active at a time.
+#[derive(Debug, Default)]
+pub(super) struct Accumulating {
+    current: Option<MessageAccumulator>,
+    announced: HashSet<String>,
+}
+
+impl Accumulating {
+    /// A streamed message has no complete frame; its last fragment marks its end.
+    pub(super) fn token(
+        &mut self,
+        chunk: &MessageChunk,
+        meta: impl FnOnce() -> Value,
+        frames: &mut Vec<Frame>,
+    ) {
+        if self
+            .current
+            .as_ref()
+            .is_none_or(|current| current.id() != chunk.id)
+        {
+            self.current = Some(MessageAccumulator::new(chunk.id.clone()));
+        }
+        self.announce(&chunk.id, meta, frames);
+        if let Some(current) = &mut self.current {
+            current.push(chunk);
+            frames.push(Frame::new("messages/partial", &[current.so_far()]));
+        }
+    }
+
+    pub(super) fn whole(
+        &mut self,
+        message: &Message,
+        meta: impl FnOnce() -> Value,
+        frames: &mut Vec<Frame>,
+    ) {
+        self.announce(message.id.as_deref().unwrap_or_default(), meta, frames);
+        frames.push(Frame::new("messages/complete", &[message]));
+    }
+
+    fn announce(&mut self, id: &str, meta: impl FnOnce() -> Value, frames: &mut Vec<Frame>) {
+        if self.announced.insert(id.to_owned()) {
+            frames.push(Frame::new(
+                "messages/metadata",
+                &json!({ id: { "metadata": meta() } }),
+            ));
+        }
+    }
+}
+
+/// Returns the metadata of a message, merged over the metadata of its run.
+pub(super) fn described(meta: &MessageMeta, run: Option<&RunFacts>) -> Value {
+    let message_fields = json!(meta);
+    let (Some(run), Value::Object(message_fields)) = (run, &message_fields) else {
+        return message_fields;
+    };
+    let mut fields = run.metadata.clone();
+    fields.insert("run_attempt".to_owned(), run.attempt.into());
+    fields.insert("langgraph_host".to_owned(), "self-hosted".into());
+    fields.extend(message_fields.clone());
+    fields.into()
+}

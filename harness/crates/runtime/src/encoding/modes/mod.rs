@@ -1,0 +1,366 @@
+//! Encodes agent events as frames for the modes that a run requested. Frames of other modes are not
+//! built.
+
+mod nested;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use self::nested::NestedEncoder;
+use super::checkpoint_frames::{
+    CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame,
+};
+use super::events_mode::{EventsMode, RunFacts};
+use super::frames::{Frame, to_bytes};
+use super::messages_mode::{Accumulating, described};
+use super::values::{interrupts, values_json};
+use crate::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
+use crate::runs::{StreamMode, StreamModes};
+use crate::stream_bridge::EventData;
+use deerflow_core::clock::Clock;
+use deerflow_core::messages::{Message, MessageChunk};
+use deerflow_core::state::{StateUpdate, ThreadState};
+
+/// Stream options that a run requested.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StreamOptions {
+    /// Requested modes.
+    pub modes: StreamModes,
+    /// `true` to include events of nested agents.
+    pub subgraphs: bool,
+    /// `true` to send the human input back to viewers of messages.
+    pub echo_input: bool,
+    /// `true` to send the run's metadata with every message.
+    pub describe_messages: bool,
+}
+
+/// Encoder of one run's events.
+#[derive(Debug)]
+pub struct ModeEncoder {
+    options: StreamOptions,
+    clock: Arc<dyn Clock>,
+    accumulating: Accumulating,
+    events: Option<EventsMode>,
+    /// Facts of the run, for the modes that contain them.
+    run: Option<Arc<RunFacts>>,
+    /// Metadata of the current message, serialized once for all of its fragments.
+    meta: Option<(Arc<MessageMeta>, Bytes)>,
+    /// Buffer in which fragments are serialized before their length is known.
+    scratch: Vec<u8>,
+    /// `true` if the tasks of the current step have sent their updates.
+    updates_sent: bool,
+    /// Encoders of nested agents by namespace.
+    nested: HashMap<Arc<str>, NestedEncoder>,
+}
+
+impl ModeEncoder {
+    /// Creates an encoder for the options.
+    pub fn new(
+        options: StreamOptions,
+        clock: Arc<dyn Clock>,
+        run: impl FnOnce() -> RunFacts,
+    ) -> Self {
+        let any = |modes: &[StreamMode]| modes.iter().any(|mode| options.modes.has(*mode));
+        let needs_run_facts = any(&[StreamMode::Events, StreamMode::Tasks, StreamMode::Debug])
+            || (options.describe_messages
+                && any(&[StreamMode::Messages, StreamMode::MessagesTuple]));
+        let run = needs_run_facts.then(|| Arc::new(run()));
+        let events = run
+            .clone()
+            .filter(|_| options.modes.has(StreamMode::Events))
+            .map(EventsMode::new);
+        Self {
+            events,
+            ..Self::of(options, clock, run)
+        }
+    }
+
+    fn of(options: StreamOptions, clock: Arc<dyn Clock>, run: Option<Arc<RunFacts>>) -> Self {
+        let (accumulating, nested) = (Accumulating::default(), HashMap::new());
+        Self {
+            options,
+            clock,
+            accumulating,
+            events: None,
+            run,
+            meta: None,
+            scratch: Vec::new(),
+            updates_sent: false,
+            nested,
+        }
+    }
+
+    /// Encodes one event as frames, in order.
+    pub fn encode(&mut self, event: &AgentEvent, frames: &mut Vec<Frame>) {
+        if let Some(events) = &mut self.events {
+            events.on_event(event, frames);
+        }
+        match event {
+            AgentEvent::Token(chunk, meta) => self.token(chunk, meta, frames),
+            AgentEvent::Message(message, meta) => self.message(message, meta, frames),
+            AgentEvent::Step(step) => self.step(step, frames),
+            AgentEvent::Custom(payload) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", payload))
+            }
+            AgentEvent::LiveOutput(piece) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", piece))
+            }
+            AgentEvent::Subagent(update_event) if self.has(StreamMode::Custom) => {
+                frames.push(Frame::new("custom", update_event))
+            }
+            AgentEvent::TaskStart(task, input) => self.task_start(task, input, frames),
+            AgentEvent::TaskEnd(task, end) => self.task_end(task, end, frames),
+            AgentEvent::Nested(namespace, event) if self.options.subgraphs => {
+                self.nested(namespace, event, frames)
+            }
+            _ => {}
+        }
+    }
+
+    /// Encodes the start of a run: its input.
+    pub fn begin(&self, input: &impl Serialize, frames: &mut Vec<Frame>) {
+        if let Some(events) = &self.events {
+            events.begin(input, frames);
+        }
+    }
+
+    /// Encodes the successful end of a run: its final state.
+    pub fn end(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
+        if let Some(events) = &self.events {
+            events.end(state, frames);
+        }
+    }
+
+    /// Encodes a state as a `values` frame.
+    pub fn values(&self, state: &ThreadState, questions: &[Value], frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Values) {
+            frames.push(Frame {
+                event: "values".into(),
+                data: values_json(state, questions).into(),
+            });
+        }
+    }
+
+    /// Encodes the whole state, for any requested modes: viewers replace the events of a superseded
+    /// attempt with it.
+    pub fn snapshot(&self, state: &ThreadState, frames: &mut Vec<Frame>) {
+        frames.push(Frame {
+            event: "values".into(),
+            data: values_json(state, &[]).into(),
+        });
+    }
+
+    /// Encodes an interrupt for `updates` viewers: the questions, or none for a breakpoint.
+    pub fn interrupt(&self, questions: &[Value], frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Updates) {
+            frames.push(Frame::new(
+                "updates",
+                &json!({ "__interrupt__": interrupts(questions) }),
+            ));
+        }
+    }
+
+    /// Encodes a checkpoint. A nested one is only sent to viewers of nested agents.
+    pub fn checkpoint(&self, view: &CheckpointView<'_>, frames: &mut Vec<Frame>) {
+        let (from, namespace) = (frames.len(), &view.place.namespace);
+        let unwanted = !namespace.is_empty() && !self.options.subgraphs;
+        if unwanted || !(self.has(StreamMode::Checkpoints) || self.has(StreamMode::Debug)) {
+            return;
+        }
+        let payload = CheckpointFrame::of(view);
+        if self.has(StreamMode::Checkpoints) {
+            frames.push(Frame::new("checkpoints", &payload));
+        }
+        if self.has(StreamMode::Debug) {
+            frames.push(debug_frame(
+                view.meta.step,
+                view.meta.created_at,
+                "checkpoint",
+                &payload.debug(view),
+            ));
+        }
+        if !namespace.is_empty() {
+            frames[from..]
+                .iter_mut()
+                .for_each(|frame| frame.event = Cow::Owned(format!("{}|{namespace}", frame.event)));
+        }
+    }
+
+    fn has(&self, mode: StreamMode) -> bool {
+        self.options.modes.has(mode)
+    }
+
+    fn step(&mut self, step: &StepEvent, frames: &mut Vec<Frame>) {
+        let already_sent = std::mem::take(&mut self.updates_sent);
+        let Some(update) = &step.update else { return };
+        if !already_sent {
+            self.update(&step.node, update, frames);
+        }
+        self.values(&step.state, &[], frames);
+    }
+
+    fn update(&self, node: &str, update: &StateUpdate, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Updates) {
+            frames.push(Frame::new("updates", &NodeUpdate { node, update }));
+        }
+    }
+
+    fn task_start(&self, task: &Task, input: &TaskInput, frames: &mut Vec<Frame>) {
+        if let Some(run) = self
+            .run
+            .as_ref()
+            .filter(|_| self.has(StreamMode::Tasks) || self.has(StreamMode::Debug))
+        {
+            self.task("task", task, &TaskStartFrame::of(task, input, run), frames);
+        }
+    }
+
+    fn task_end(&mut self, task: &Task, end: &TaskEnd, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Tasks) || self.has(StreamMode::Debug) {
+            self.task("task_result", task, &TaskEndFrame::of(task, end), frames);
+        }
+        if let Some(update) = &end.update {
+            self.update(&task.node, update, frames);
+            self.updates_sent = true;
+        }
+    }
+
+    fn task(&self, kind: &str, task: &Task, payload: &impl Serialize, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::Tasks) {
+            frames.push(Frame::new("tasks", payload));
+        }
+        if self.has(StreamMode::Debug) {
+            let step = i64::try_from(task.step).unwrap_or(i64::MAX);
+            frames.push(debug_frame(step, self.clock.now(), kind, payload));
+        }
+    }
+
+    fn token(&mut self, chunk: &MessageChunk, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
+        if self.has(StreamMode::MessagesTuple) {
+            let data = self.pair(chunk, meta);
+            frames.push(Frame {
+                event: "messages".into(),
+                data,
+            });
+        } else if self.has(StreamMode::Messages) {
+            let run = self
+                .run
+                .as_deref()
+                .filter(|_| self.options.describe_messages);
+            self.accumulating
+                .token(chunk, || described(meta, run), frames);
+        }
+    }
+
+    fn message(&mut self, message: &Message, meta: &Arc<MessageMeta>, frames: &mut Vec<Frame>) {
+        if message.is_human() && !self.options.echo_input {
+            return;
+        }
+        if self.has(StreamMode::MessagesTuple) {
+            let data = self.pair(message, meta);
+            frames.push(Frame {
+                event: "messages".into(),
+                data,
+            });
+        } else if self.has(StreamMode::Messages) {
+            let run = self
+                .run
+                .as_deref()
+                .filter(|_| self.options.describe_messages);
+            self.accumulating
+                .whole(message, || described(meta, run), frames);
+        }
+    }
+
+    /// Encodes `[message, metadata]`. All fragments of a message share the JSON of its metadata.
+    fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> EventData {
+        let tail = match &self.meta {
+            Some((cached, tail)) if Arc::ptr_eq(cached, meta) => tail.clone(),
+            _ => {
+                let run = self
+                    .run
+                    .as_deref()
+                    .filter(|_| self.options.describe_messages);
+                let tail = Bytes::from([b",", &*to_bytes(&described(meta, run)), b"]"].concat());
+                self.meta = Some((meta.clone(), tail.clone()));
+                tail
+            }
+        };
+        self.scratch.clear();
+        self.scratch.push(b'[');
+        if let Err(error) = serde_json::to_writer(&mut self.scratch, message) {
+            tracing::error!(%error, "cannot serialize a message for the stream");
+            self.scratch.truncate(1);
+            self.scratch.extend_from_slice(b"null");
+        }
+        EventData::with_tail(Bytes::copy_from_slice(&self.scratch), tail)
+    }
+}
+
+/// `{node: update}`; an empty update is null.
+struct NodeUpdate<'a> {
+    node: &'a str,
+    update: &'a StateUpdate,
+}
+
+impl Serialize for NodeUpdate<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let update = (!self.update.is_empty()).then_some(self.update);
+        serializer.collect_map([(self.node, update)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::{LiveOutput, OutputStream};
+    use deerflow_core::clock::SystemClock;
+
+    #[test]
+    fn live_output_is_sent_to_custom_viewers_only() {
+        let piece = LiveOutput::ToolOutput {
+            tool_call_id: "c1".to_owned(),
+            tool: "bash".to_owned(),
+            stream: OutputStream::Stdout,
+            data: "x".to_owned(),
+        };
+        let event = AgentEvent::LiveOutput(Box::new(piece));
+        let nested = AgentEvent::Nested("tools:1".into(), Box::new(event.clone()));
+        let others = [
+            StreamMode::Values,
+            StreamMode::Updates,
+            StreamMode::MessagesTuple,
+            StreamMode::Checkpoints,
+        ];
+        for (modes, subgraphs, names) in [
+            (vec![StreamMode::Custom], false, vec!["custom"]),
+            (
+                vec![StreamMode::Custom],
+                true,
+                vec!["custom", "custom|tools:1"],
+            ),
+            (others.to_vec(), true, vec![]),
+        ] {
+            let options = StreamOptions {
+                modes: modes.into_iter().collect(),
+                subgraphs,
+                ..StreamOptions::default()
+            };
+            let mut encoder = ModeEncoder::new(options, Arc::new(SystemClock), || {
+                unreachable!("the run is not requested")
+            });
+            let mut frames = Vec::new();
+            encoder.encode(&event, &mut frames);
+            encoder.encode(&nested, &mut frames);
+            assert_eq!(
+                frames.iter().map(|frame| &*frame.event).collect::<Vec<_>>(),
+                names
+            );
+        }
+    }
+}

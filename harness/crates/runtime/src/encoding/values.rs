@@ -1,0 +1,139 @@
+//! JSON of a whole state, built from the cached JSON of its messages: only new messages are
+//! serialized.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::frames::to_bytes;
+use deerflow_core::state::{CHANNELS, ThreadState};
+
+/// Estimated bytes of a state without its messages.
+const ENVELOPE_BYTES: usize = 512;
+
+/// Serializes the state, with pending interrupts under `__interrupt__`. Interrupts are never part
+/// of a stored state.
+pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
+    let messages = state.messages();
+    let size: usize = messages
+        .iter()
+        .map(|message| message.json().get().len() + 1)
+        .sum();
+    let mut json = BytesMut::with_capacity(size + ENVELOPE_BYTES);
+    json.put_slice(br#"{"messages":["#);
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            json.put_u8(b',');
+        }
+        json.put_slice(message.json().get().as_bytes());
+    }
+    json.put_u8(b']');
+    let channels = CHANNELS
+        .iter()
+        .filter_map(|(name, _)| Some((*name, to_bytes(state.channel(name)?))));
+    let interrupts_field =
+        (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
+    for (name, value) in channels.chain(interrupts_field) {
+        json.put_slice(b",\"");
+        json.put_slice(name.as_bytes());
+        json.put_slice(b"\":");
+        json.put_slice(&value);
+    }
+    json.put_u8(b'}');
+    json.freeze()
+}
+
+/// Serializes the state as a part of larger JSON.
+pub(super) fn values_raw(state: &ThreadState) -> Box<RawValue> {
+    let json = String::from_utf8(values_json(state, &[]).into()).unwrap_or_default();
+    RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Returns the interrupts as streams and waiting callers get them, with a null `response_schema`
+/// where none is set.
+pub(super) fn interrupts(questions: &[Value]) -> Vec<Value> {
+    let with_schema = |question: &Value| match question {
+        Value::Object(fields) if !fields.contains_key("response_schema") => {
+            let mut fields = fields.clone();
+            fields.insert("response_schema".to_owned(), Value::Null);
+            Value::Object(fields)
+        }
+        Value::Object(_) => question.clone(),
+        other => json!({ "value": other }),
+    };
+    questions.iter().map(with_schema).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deerflow_core::ids::SeededIds;
+    use deerflow_core::messages::{Message, SERIALIZED};
+    use deerflow_core::state::StateUpdate;
+
+    #[test]
+    fn state_json_equals_json_of_its_parts() {
+        let mut state = ThreadState::default();
+        assert_eq!(&values_json(&state, &[])[..], br#"{"messages":[]}"#);
+        let update = StateUpdate::messages([Message::human("a\"b"), Message::ai("ü")])
+            .and("title", json!("T"));
+        state.apply(update, &SeededIds::new(1)).unwrap();
+        let read: Value = serde_json::from_slice(&values_json(&state, &[])).unwrap();
+        assert_eq!(read, json!(state));
+        let with_interrupts: Value =
+            serde_json::from_slice(&values_json(&state, &[json!({ "value": 1, "id": "q" })]))
+                .unwrap();
+        assert_eq!(
+            with_interrupts["__interrupt__"],
+            json!([{ "value": 1, "id": "q", "response_schema": null }])
+        );
+        assert_eq!(with_interrupts["title"], "T");
+    }
+
+    /// Returns the number of messages that are serialized for the frame of a state.
+    fn serialized_for(state: &ThreadState) -> usize {
+        let before = SERIALIZED.get();
+        assert_eq!(
+            values_json(state, &[]),
+            Bytes::from(serde_json::to_vec(state).unwrap())
+        );
+        SERIALIZED.get() - before
+    }
+
+    #[test]
+    fn only_new_messages_of_long_state_are_serialized() {
+        let ids = SeededIds::new(1);
+        let numbered = |n: usize| {
+            Message::human(format!("text {n}")).with(|body| body.id = Some(format!("m{n}")))
+        };
+        let mut state = ThreadState::default();
+        state
+            .apply(StateUpdate::messages((0..500).map(numbered)), &ids)
+            .unwrap();
+        assert_eq!(serialized_for(&state), 500);
+        assert_eq!(serialized_for(&state), 0);
+        let changed = numbered(7).with(|body| body.content = "other".into());
+        state
+            .apply(
+                StateUpdate::messages([numbered(500), changed, Message::remove("m3")]),
+                &ids,
+            )
+            .unwrap();
+        assert_eq!(serialized_for(&state), 2);
+        // Messages read from a store come with their JSON.
+        let stored: Vec<String> = state
+            .messages()
+            .iter()
+            .map(|message| message.json().get().to_owned())
+            .collect();
+        let read = stored
+            .iter()
+            .map(|json| Message::from_stored(json).unwrap())
+            .zip(1..);
+        let restored = ThreadState::restored(
+            read.map(|(message, position)| (position, message)),
+            Default::default(),
+        );
+        assert_eq!(serialized_for(&restored), 0);
+    }
+}

@@ -1,0 +1,20 @@
+//! Ledger of the tool calls of runs.
+
+use async_trait::async_trait;
+
+use super::InMemoryStores;
+use crate::runs::store::{CallProgress, StoreError, ToolLedger};
+use deerflow_core::ids::RunId;
+
+#[async_trait]
+impl ToolLedger for InMemoryStores {
+    async fn progress(&self, run: &RunId, key: &str) -> Result<Option<CallProgress>, StoreError> {
+        Ok(self
+            .0
+            .lock()
+            .runs
+            .get(run)
+            .and_then(|run| run.calls.get(key))
+            .cloned())
+    }
+}

@@ -1,0 +1,361 @@
+//! Checkpoints over the message log.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use super::{InMemoryStores, StoredCheckpoint, Thread};
+use crate::checkpoint::{
+    CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, ExternalWrite, HistoryQuery,
+    HistoryRetention, PutError, Snapshot, expand,
+};
+use crate::runs::store::StoreError;
+use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
+use deerflow_core::state::ThreadState;
+
+#[async_trait]
+impl Checkpointer for InMemoryStores {
+    async fn put(&self, write: CheckpointWrite) -> Result<(), CheckpointError> {
+        let mut tables = self.0.lock();
+        let thread = tables
+            .threads
+            .entry(write.meta.thread_id.clone())
+            .or_default();
+        thread
+            .validate_writes(std::slice::from_ref(&write))
+            .map_err(StoreError::Failed)?;
+        thread.store_checkpoint(write);
+        Ok(())
+    }
+
+    async fn put_outside_run(&self, change: ExternalWrite) -> Result<(), PutError> {
+        let mut tables = self.0.lock();
+        let thread_id = change.write.meta.thread_id.clone();
+        if let Some(active) = tables.active(&thread_id) {
+            return Err(PutError::Busy {
+                run_id: active.run_id.clone(),
+                thread_id,
+            });
+        }
+        let Some(thread) = tables.threads.get_mut(&thread_id) else {
+            return Err(PutError::NoThread(thread_id));
+        };
+        let newest = thread.newest().map(|newest| &newest.meta.checkpoint_id);
+        if newest != change.newest.as_ref() || thread.log_tail() != change.log_tail {
+            return Err(PutError::Moved(thread_id));
+        }
+        thread
+            .validate_writes(std::slice::from_ref(&change.write))
+            .map_err(|why| CheckpointError::from(StoreError::Failed(why)))?;
+        thread.store_checkpoint(change.write);
+        thread.title = change.title;
+        thread.status = change.status;
+        Ok(())
+    }
+
+    async fn patch_metadata(
+        &self,
+        thread: &ThreadId,
+        metadata: Map<String, Value>,
+    ) -> Result<bool, PutError> {
+        let mut tables = self.0.lock();
+        if let Some(active) = tables.active(thread) {
+            return Err(PutError::Busy {
+                run_id: active.run_id.clone(),
+                thread_id: thread.clone(),
+            });
+        }
+        let Some(existing) = tables.threads.get_mut(thread) else {
+            return Err(PutError::NoThread(thread.clone()));
+        };
+        let newest = existing
+            .checkpoints
+            .iter_mut()
+            .max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id));
+        let Some(newest) = newest else {
+            return Ok(false);
+        };
+        newest.meta.metadata.extend(metadata);
+        Ok(true)
+    }
+
+    async fn get(
+        &self,
+        thread: &ThreadId,
+        id: Option<&CheckpointId>,
+    ) -> Result<Option<Snapshot>, CheckpointError> {
+        let tables = self.0.lock();
+        let Some(thread) = tables.threads.get(thread) else {
+            return Ok(None);
+        };
+        let matches = match id {
+            Some(id) => thread
+                .checkpoints
+                .iter()
+                .find(|checkpoint| checkpoint.meta.checkpoint_id == *id),
+            None => thread.newest(),
+        };
+        matches
+            .map(|checkpoint| thread.snapshot(checkpoint))
+            .transpose()
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<Snapshot>, CheckpointError> {
+        let tables = self.0.lock();
+        let Some(thread) = tables.threads.get(thread) else {
+            return Ok(Vec::new());
+        };
+        thread
+            .matching(query)
+            .into_iter()
+            .map(|checkpoint| thread.snapshot(checkpoint))
+            .collect()
+    }
+
+    async fn list_meta(
+        &self,
+        thread: &ThreadId,
+        query: &HistoryQuery,
+    ) -> Result<Vec<CheckpointMeta>, CheckpointError> {
+        let tables = self.0.lock();
+        let Some(thread) = tables.threads.get(thread) else {
+            return Ok(Vec::new());
+        };
+        Ok(thread
+            .matching(query)
+            .into_iter()
+            .map(|checkpoint| checkpoint.meta.clone())
+            .collect())
+    }
+
+    async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError> {
+        Ok(self
+            .0
+            .lock()
+            .threads
+            .get(thread)
+            .map_or(0, Thread::log_tail))
+    }
+
+    async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {
+        if let Some(thread) = self.0.lock().threads.get_mut(thread) {
+            thread
+                .checkpoints
+                .retain(|checkpoint| checkpoint.meta.run_id.as_ref() != Some(run));
+        }
+        Ok(())
+    }
+
+    async fn forget_history(
+        &self,
+        thread: &ThreadId,
+        keep: &HistoryRetention,
+        most: usize,
+    ) -> Result<usize, CheckpointError> {
+        let mut tables = self.0.lock();
+        if tables.active(thread).is_some() {
+            return Ok(0);
+        }
+        Ok(tables
+            .threads
+            .get_mut(thread)
+            .map_or(0, |thread| thread.prune(keep, most)))
+    }
+
+    async fn delete_thread(&self, thread: &ThreadId) -> Result<(), CheckpointError> {
+        if let Some(thread) = self.0.lock().threads.get_mut(thread) {
+            thread.checkpoints.clear();
+            thread.log.clear();
+        }
+        Ok(())
+    }
+
+    async fn copy_thread(&self, from: &ThreadId, to: &ThreadId) -> Result<(), CheckpointError> {
+        let mut tables = self.0.lock();
+        let Some(source) = tables.threads.get(from) else {
+            return Ok(());
+        };
+        let (user_id, log) = (source.user_id.clone(), source.log.clone());
+        let checkpoints = source.checkpoints.iter().cloned().map(|mut checkpoint| {
+            checkpoint.meta.thread_id = to.clone();
+            checkpoint
+        });
+        let checkpoints = checkpoints.collect();
+        let target = tables.threads.entry(to.clone()).or_insert_with(|| Thread {
+            user_id,
+            ..Thread::default()
+        });
+        target.log = log;
+        target.checkpoints = checkpoints;
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// Returns the checkpoints that match a query, newest first.
+    fn matching(&self, query: &HistoryQuery) -> Vec<&StoredCheckpoint> {
+        let mut matches: Vec<_> = self
+            .checkpoints
+            .iter()
+            .filter(|checkpoint| {
+                query
+                    .before
+                    .as_ref()
+                    .is_none_or(|before| checkpoint.meta.checkpoint_id < *before)
+            })
+            .filter(|checkpoint| {
+                let public = checkpoint.meta.public_metadata();
+                query
+                    .metadata
+                    .iter()
+                    .all(|(key, value)| public.get(key) == Some(value))
+            })
+            .collect();
+        matches.sort_by(|a, b| b.meta.checkpoint_id.cmp(&a.meta.checkpoint_id));
+        matches.truncate(query.limit);
+        matches
+    }
+
+    /// Removes checkpoints that are neither retained nor followed by a retained one.
+    fn prune(&mut self, keep: &HistoryRetention, most: usize) -> usize {
+        let mut ids: Vec<_> = self
+            .checkpoints
+            .iter()
+            .map(|checkpoint| checkpoint.meta.checkpoint_id.clone())
+            .collect();
+        ids.sort();
+        let newest = usize::try_from(keep.newest.max(1)).unwrap_or(usize::MAX);
+        let first = ids.get(ids.len().saturating_sub(newest)).cloned();
+        let is_retained = |meta: &CheckpointMeta| {
+            first
+                .as_ref()
+                .is_none_or(|first| meta.checkpoint_id >= *first)
+                || keep.since.is_some_and(|since| meta.created_at >= since)
+        };
+        let (staying, others): (Vec<_>, Vec<_>) = self
+            .checkpoints
+            .iter()
+            .map(|checkpoint| &checkpoint.meta)
+            .partition(|meta| is_retained(meta));
+        let followed: HashSet<_> = staying
+            .iter()
+            .filter_map(|meta| meta.parent_id.as_ref())
+            .collect();
+        let mut removed: Vec<_> = others
+            .iter()
+            .map(|meta| &meta.checkpoint_id)
+            .filter(|id| !followed.contains(id))
+            .cloned()
+            .collect();
+        removed.sort();
+        removed.truncate(most);
+        self.checkpoints
+            .retain(|checkpoint| !removed.contains(&checkpoint.meta.checkpoint_id));
+        removed.len()
+    }
+
+    pub(super) fn newest(&self) -> Option<&StoredCheckpoint> {
+        self.checkpoints
+            .iter()
+            .max_by(|a, b| a.meta.checkpoint_id.cmp(&b.meta.checkpoint_id))
+    }
+
+    fn log_tail(&self) -> u64 {
+        self.log
+            .last_key_value()
+            .map_or(0, |(position, _)| *position)
+    }
+
+    fn snapshot(&self, checkpoint: &StoredCheckpoint) -> Result<Snapshot, CheckpointError> {
+        let messages = expand(&checkpoint.layout)
+            .map(|position| {
+                self.log
+                    .get(&position)
+                    .map(|message| (position, message.clone()))
+                    .ok_or_else(|| CheckpointError::Damaged {
+                        thread_id: checkpoint.meta.thread_id.clone(),
+                        id: checkpoint.meta.checkpoint_id.to_string(),
+                        reason: format!("the log has no message at position {position}"),
+                    })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let channels = checkpoint
+            .channels
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Ok(Snapshot {
+            meta: checkpoint.meta.clone(),
+            state: ThreadState::restored(messages, channels),
+            log_tail: self.log_tail(),
+        })
+    }
+}
+
+impl Thread {
+    /// Validates that ids and positions are unique and that all messages of a layout exist.
+    pub(super) fn validate_writes(&self, writes: &[CheckpointWrite]) -> Result<(), String> {
+        let known = |id: &CheckpointId| {
+            self.checkpoints
+                .iter()
+                .any(|checkpoint| checkpoint.meta.checkpoint_id == *id)
+        };
+        let mut new = HashSet::new();
+        for write in writes {
+            match (known(&write.meta.checkpoint_id), write.amends) {
+                (true, true) => continue,
+                (true, false) => {
+                    return Err(format!(
+                        "checkpoint {} already exists",
+                        write.meta.checkpoint_id
+                    ));
+                }
+                (false, true) => {
+                    return Err(format!(
+                        "checkpoint {} does not exist and cannot be amended",
+                        write.meta.checkpoint_id
+                    ));
+                }
+                (false, false) => {}
+            }
+            if let Some((position, _)) = write
+                .new_messages
+                .iter()
+                .find(|(position, _)| self.log.contains_key(position))
+            {
+                return Err(format!("position {position} of the log is already used"));
+            }
+            new.extend(write.new_messages.iter().map(|(position, _)| *position));
+            if let Some(position) = expand(&write.layout)
+                .find(|position| !new.contains(position) && !self.log.contains_key(position))
+            {
+                return Err(format!(
+                    "checkpoint {} needs message {position}, which the log does not have",
+                    write.meta.checkpoint_id
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store_checkpoint(&mut self, write: CheckpointWrite) {
+        let existing = self.checkpoints.iter_mut().find(|existing| {
+            write.amends && existing.meta.checkpoint_id == write.meta.checkpoint_id
+        });
+        if let Some(existing) = existing {
+            (existing.meta.next, existing.meta.machine) = (write.meta.next, write.meta.machine);
+            return;
+        }
+        self.log.extend(write.new_messages);
+        self.checkpoints.push(StoredCheckpoint {
+            meta: write.meta,
+            channels: write.channels,
+            layout: write.layout,
+        });
+    }
+}

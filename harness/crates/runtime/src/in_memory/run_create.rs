@@ -1,0 +1,262 @@
+//! Admission, claims and cancel requests of runs.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::{InMemoryStores, Run, Tables};
+use crate::runs::store::{
+    AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
+};
+use crate::runs::{
+    AdmissionDecision, CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus,
+    ThreadStatus, decide_admission,
+};
+use deerflow_core::ids::{NodeId, RunId, ThreadId};
+
+#[async_trait]
+impl RunCreateStore for InMemoryStores {
+    async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
+        let mut tables = self.0.lock();
+        let tables = &mut *tables;
+        if let Some(state) = run
+            .request
+            .as_ref()
+            .and_then(|key| tables.key_state(key, run.at))
+        {
+            return Err(AdmitError::KnownRequest(state));
+        }
+        if tables.runs.contains_key(&run.run_id) {
+            return Err(AdmitError::RunExists(run.run_id));
+        }
+        match tables.threads.get(&run.thread_id) {
+            Some(thread) if thread.user_id != run.user_id => {
+                return Err(AdmitError::ThreadNotFound(run.thread_id));
+            }
+            None if run.if_not_exists == IfNotExists::Reject => {
+                return Err(AdmitError::ThreadNotFound(run.thread_id));
+            }
+            _ => {}
+        }
+        let others = tables.runs.values().filter(|other| {
+            !other.record.status.is_terminal() && other.record.thread_id == run.thread_id
+        });
+        // A run admitted under a fast clock must not sort after one that was admitted later.
+        let start_time = |other: &Run| {
+            other
+                .earliest_start
+                .unwrap_or_else(|| other.record.created_at.min(run.created_at))
+        };
+        let mut others: Vec<_> = others
+            .map(|other| RunRecord {
+                created_at: start_time(other),
+                ..other.record.clone()
+            })
+            .collect();
+        others.sort_by_key(|other| other.created_at);
+        let (status, stop) = match decide_admission(&run, &others) {
+            AdmissionDecision::Take(stop) => (RunStatus::Starting, stop),
+            AdmissionDecision::Wait(stop) => (RunStatus::Pending, stop),
+            AdmissionDecision::Refuse(active) => {
+                return Err(AdmitError::ThreadBusy {
+                    active,
+                    thread_id: run.thread_id,
+                });
+            }
+            AdmissionDecision::Full => return Err(AdmitError::QueueFull(run.thread_id)),
+        };
+        let displaced = stop
+            .map(|action| tables.request_cancel_all(&run.thread_id, action, run.at))
+            .unwrap_or_default();
+        if let Some(key) = run.request {
+            tables.record_key(
+                key,
+                CreatedResource::Run(run.thread_id.clone(), run.run_id.clone()),
+            );
+        }
+        let is_new_thread = !tables.threads.contains_key(&run.thread_id);
+        let thread = tables.threads.entry(run.thread_id.clone()).or_default();
+        thread.user_id.clone_from(&run.user_id);
+        thread.temporary |= is_new_thread && run.temporary_thread;
+        thread.status = ThreadStatus::Busy;
+        let record = RunRecord {
+            run_id: run.run_id.clone(),
+            thread_id: run.thread_id,
+            assistant: run.assistant,
+            user_id: run.user_id,
+            status,
+            attempt: 1,
+            metadata: run.metadata,
+            kwargs: run.kwargs,
+            multitask: run.multitask,
+            model_name: run.model_name,
+            webhook: run.webhook,
+            cancel: None,
+            error: None,
+            error_name: None,
+            stop_reason: None,
+            completion: RunCompletionData::default(),
+            created_at: run.created_at,
+            updated_at: run.at,
+        };
+        tables.admitted += 1;
+        let order = tables.admitted;
+        let owner = status.is_owned().then_some(run.owner);
+        let earliest_start = (run.created_at > run.at).then_some(run.created_at);
+        let row = Run {
+            record: record.clone(),
+            order,
+            earliest_start,
+            started: None,
+            last_batch: 0,
+            recipe: Some(run.recipe),
+            owner,
+            losses: 0,
+            calls: HashMap::new(),
+        };
+        tables.runs.insert(run.run_id, row);
+        Ok(Admitted {
+            run: record,
+            displaced,
+        })
+    }
+
+    async fn claim(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let mut tables = self.0.lock();
+        let blocks_thread = |other: &RunRecord| {
+            other.status.is_owned() || (other.was_released() && other.cancel.is_some())
+        };
+        let thread_is_free = |run: &RunRecord| {
+            tables
+                .unfinished(|other| other.thread_id == run.thread_id && blocks_thread(other))
+                .is_empty()
+        };
+        let may_start_now = |run: &Run| {
+            run.record.was_released() || run.earliest_start.is_none_or(|start| start <= now)
+        };
+        let is_startable =
+            |run: &&Run| run.is_claimable() && may_start_now(run) && thread_is_free(&run.record);
+        let next = tables
+            .runs
+            .values()
+            .filter(is_startable)
+            .min_by_key(|run| (!run.record.was_released(), run.order))
+            .map(|run| run.record.run_id.clone());
+        let Some(next) = next else { return Ok(None) };
+        Ok(tables
+            .runs
+            .get_mut(&next)
+            .map(|run| run.assign_to(node, now)))
+    }
+
+    async fn take_over(
+        &self,
+        node: &NodeId,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Claimed>, StoreError> {
+        let mut tables = self.0.lock();
+        let tables = &mut *tables;
+        let nodes = tables.live_nodes();
+        let is_orphaned = |run: &&mut Run| {
+            run.record.status.is_owned()
+                && run
+                    .owner
+                    .as_ref()
+                    .is_none_or(|owner| !nodes.contains(owner))
+        };
+        let oldest = tables
+            .runs
+            .values_mut()
+            .filter(is_orphaned)
+            .min_by_key(|run| (run.record.created_at, run.order));
+        Ok(oldest.map(|run| {
+            run.record.attempt += 1;
+            run.last_batch = 0;
+            run.losses += 1;
+            run.assign_to(node, now)
+        }))
+    }
+
+    async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        Ok(self
+            .0
+            .lock()
+            .runs
+            .values()
+            .filter(|run| run.is_claimable())
+            .filter_map(|run| run.earliest_start)
+            .filter(|start| *start > now)
+            .min())
+    }
+
+    async fn request_cancel(
+        &self,
+        run: &RunId,
+        action: CancelAction,
+        at: DateTime<Utc>,
+    ) -> Result<Option<RunRecord>, StoreError> {
+        let mut tables = self.0.lock();
+        Ok(tables.runs.get_mut(run).map(|run| {
+            if !run.record.status.is_terminal() && run.record.cancel.is_none() {
+                run.record.cancel = Some(action);
+                run.record.updated_at = at;
+            }
+            run.record.clone()
+        }))
+    }
+}
+
+impl Run {
+    /// Reports whether the run is queued without a cancel request.
+    fn is_claimable(&self) -> bool {
+        self.record.status == RunStatus::Pending && self.record.cancel.is_none()
+    }
+
+    fn assign_to(&mut self, node: &NodeId, now: DateTime<Utc>) -> Claimed {
+        self.record.status = RunStatus::Starting;
+        self.record.updated_at = now;
+        self.owner = Some(node.clone());
+        let recipe = self
+            .recipe
+            .as_deref()
+            .cloned()
+            .ok_or_else(|| "no stored run request".to_owned());
+        let worked = self
+            .started
+            .and_then(|since| (now - since).to_std().ok())
+            .unwrap_or_default();
+        Claimed {
+            run: self.record.clone(),
+            losses: self.losses,
+            worked,
+            recipe,
+        }
+    }
+}
+
+impl Tables {
+    /// Requests cancellation of all unfinished runs of a thread that are not cancelled yet.
+    fn request_cancel_all(
+        &mut self,
+        thread: &ThreadId,
+        action: CancelAction,
+        at: DateTime<Utc>,
+    ) -> Vec<RunRecord> {
+        let others = self.runs.values_mut().map(|run| &mut run.record);
+        let cancelled = others
+            .filter(|run| {
+                run.thread_id == *thread && !run.status.is_terminal() && run.cancel.is_none()
+            })
+            .map(|run| {
+                run.cancel = Some(action);
+                run.updated_at = at;
+                run.clone()
+            });
+        cancelled.collect()
+    }
+}

@@ -1,0 +1,414 @@
+//! Tests of runs of which only the store has the end.
+
+use super::super::RunLimits;
+use super::super::bridge_kit::RecordingBridge;
+use super::super::end_commit::{LOST_TEXT, end_orphan};
+use super::super::registry::RunRegistry;
+use super::super::stop_reason::ORPHAN_RECOVERED;
+use super::super::store::{RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
+use super::super::tests::{BEAT, as_user, facade, over, spec, wait_for_tokens};
+use super::super::{RuntimePorts, WaitOutcome};
+use super::*;
+use crate::stream_bridge::{EventName, StreamKey};
+use async_trait::async_trait;
+use bytes::Bytes;
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[tokio::test(start_paused = true)]
+async fn open_stream_ends_by_stored_end() {
+    as_user(async {
+        let facade = facade();
+        let ports = facade.parts().clone();
+        // Executed by another process; this one has access to its row and its stream.
+        let run = ports
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let key = StreamKey {
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+        };
+        ports
+            .bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from_static(b"{}").into(),
+            )
+            .await
+            .unwrap();
+        let mut stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        assert!(matches!(
+            stream.items.next().await,
+            Some(StreamItem::Event(_))
+        ));
+        assert_eq!(
+            stream.items.next().await,
+            Some(StreamItem::Heartbeat),
+            "no end is synthesized while the run is active"
+        );
+        end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+        let began = Instant::now();
+        let rest: Vec<_> = stream.items.collect().await;
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
+        let [
+            StreamItem::Gap(gap),
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error),
+        ] = &rest[..]
+        else {
+            panic!("{rest:?}")
+        };
+        assert_eq!(gap.requested_event_id.as_deref(), Some("1-1"));
+        assert_eq!((error.id.seq, &*error.event), (2, "error"));
+        // A subscriber that reconnects with a cursor receives only the end.
+        let seen = ResumeFrom::After(EventId { seq: 1, attempt: 1 });
+        let again = facade
+            .join_stream(None, &run.run_id, seen, BEAT)
+            .await
+            .unwrap();
+        assert_eq!(
+            again
+                .items
+                .filter(|item| std::future::ready(*item != StreamItem::Heartbeat))
+                .collect::<Vec<_>>()
+                .await,
+            rest
+        );
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_stream_reads_rest_from_bridge_before_gap() {
+    as_user(async {
+        let facade = facade();
+        let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
+        let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
+        let bridge = RecordingBridge::over(facade.parts().bridge.clone());
+        let from = ResumeFrom::After(EventId { seq: 4, attempt: 1 });
+        // Replies may be lost too.
+        for lost in [0, 3] {
+            bridge.rejected_subscribes.store(lost, Ordering::Relaxed);
+            let items = with_store_fallback(
+                stream::pending().boxed(),
+                from,
+                registry.pollers.for_run(&run.run_id, facade.parts()),
+                bridge.clone(),
+            );
+            let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
+                .await
+                .expect("the stream ends");
+            let [
+                StreamItem::Event(fifth),
+                StreamItem::Event(_),
+                StreamItem::End(TerminalKind::End),
+            ] = &items[..]
+            else {
+                panic!("{lost} lost: {items:?}")
+            };
+            assert_eq!(fifth.id.seq, 5);
+        }
+        bridge
+            .rejected_subscribes
+            .store(u32::MAX, Ordering::Relaxed);
+        let items = with_store_fallback(
+            stream::pending().boxed(),
+            from,
+            registry.pollers.for_run(&run.run_id, facade.parts()),
+            bridge,
+        );
+        let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
+            .await
+            .expect("the stream ends too");
+        assert!(
+            matches!(
+                &items[..],
+                [StreamItem::Gap(_), StreamItem::End(TerminalKind::End)]
+            ),
+            "{items:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscriber_sees_end_by_another_process() {
+    for is_noticed_first in [false, true] {
+        as_user(async {
+            let facade = facade();
+            facade.recover().await.unwrap();
+            let (run, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
+            wait_for_tokens(&facade, &run.run_id).await;
+            let ports = facade.parts();
+            let other = crate::testkit::node("other");
+            ports
+                .nodes
+                .register(&other, Duration::from_secs(600))
+                .await
+                .unwrap();
+            let claimed = ports
+                .create
+                .take_over(&other, ports.clock.now())
+                .await
+                .unwrap()
+                .unwrap();
+            while is_noticed_first && facade.live_runs() > 0 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            end_orphan(&claimed.run, ORPHAN_RECOVERED, LOST_TEXT, ports).await;
+            let items =
+                tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>())
+                    .await
+                    .expect("the stream ends");
+            assert_eq!(
+                items.last(),
+                Some(&StreamItem::End(TerminalKind::Error)),
+                "noticed before: {is_noticed_first}"
+            );
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn resubscription_without_events_gets_gap_and_end() {
+    as_user(async {
+        let facade = facade();
+        let ports = facade.parts().clone();
+        let run = ports
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+        let seen = EventId { seq: 7, attempt: 1 };
+        let stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT)
+            .await
+            .unwrap();
+        let items: Vec<_> = stream.items.collect().await;
+        let [
+            StreamItem::Gap(gap),
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error),
+        ] = &items[..]
+        else {
+            panic!("{items:?}")
+        };
+        assert_eq!(
+            (gap.requested_event_id.as_deref(), error.id.seq),
+            (Some("7-1"), 8)
+        );
+        let stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        let items: Vec<_> = stream.items.collect().await;
+        assert!(
+            matches!(
+                items[..],
+                [StreamItem::Event(_), StreamItem::End(TerminalKind::Error)]
+            ),
+            "a subscriber without events misses nothing"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn recovery_ends_stream_at_its_last_event() {
+    as_user(async {
+        let facade = facade();
+        let ports = facade.parts().clone();
+        let run = ports
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let key = StreamKey {
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+        };
+        ports
+            .bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from_static(b"{}").into(),
+            )
+            .await
+            .unwrap();
+        let stream = facade
+            .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+            .await
+            .unwrap();
+        facade.recover().await.unwrap();
+        let items: Vec<_> = stream.items.collect().await;
+        let [
+            StreamItem::Event(_),
+            StreamItem::Event(error),
+            StreamItem::End(TerminalKind::Error),
+        ] = &items[..]
+        else {
+            panic!("{items:?}")
+        };
+        assert_eq!((error.id.seq, &*error.event), (2, "error"));
+    })
+    .await;
+}
+
+/// Counts the reads of runs.
+#[derive(Debug)]
+struct CountingStore(Arc<dyn RunQueryStore>, AtomicUsize);
+
+#[async_trait]
+impl RunQueryStore for CountingStore {
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.get(run, owner).await
+    }
+
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError> {
+        self.0.list(thread, query, owner).await
+    }
+
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
+        self.0.active(thread).await
+    }
+
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError> {
+        self.0.kept_values(run).await
+    }
+
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<UnfinishedRun>, StoreError> {
+        self.0.standing(thread, owner).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscribers_of_silent_run_share_status_reads() {
+    as_user(async {
+        let ports = facade().parts().clone();
+        let counting = Arc::new(CountingStore(ports.query.clone(), AtomicUsize::new(0)));
+        let facade = over(RuntimePorts {
+            query: counting.clone(),
+            ..ports.clone()
+        });
+        let run = ports
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let key = StreamKey {
+            run_id: run.run_id.clone(),
+            attempt: run.attempt,
+        };
+        ports
+            .bridge
+            .publish(
+                &key,
+                EventName::Borrowed("values"),
+                Bytes::from_static(b"{}").into(),
+            )
+            .await
+            .unwrap();
+        let mut streams = Vec::new();
+        for n in 0..500 {
+            streams.push(
+                facade
+                    .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
+                    .await
+                    .unwrap(),
+            );
+            // The subscribers arrive over ten seconds.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if n == 0 {
+                assert!(matches!(
+                    streams[0].items.next().await,
+                    Some(StreamItem::Event(_))
+                ));
+            }
+        }
+        let before = counting.1.load(Ordering::Relaxed);
+        let silent = async {
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            counting.1.load(Ordering::Relaxed) - before
+        };
+        let views = futures_util::future::join_all(
+            streams
+                .into_iter()
+                .map(|stream| stream.items.collect::<Vec<_>>()),
+        );
+        let ended = async {
+            let reads = silent.await;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+            reads
+        };
+        let (reads, views) = futures_util::future::join(ended, views).await;
+        assert!((14..=31).contains(&reads), "{reads} reads in 30 seconds");
+        assert!(
+            views
+                .iter()
+                .all(|items| items.last() == Some(&StreamItem::End(TerminalKind::Error)))
+        );
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_callers_share_status_reads() {
+    as_user(async {
+        let ports = facade().parts().clone();
+        let counting = Arc::new(CountingStore(ports.query.clone(), AtomicUsize::new(0)));
+        let facade = over(RuntimePorts {
+            query: counting.clone(),
+            ..ports.clone()
+        });
+        let run = ports
+            .create
+            .admit(crate::testkit::new_run("left", "t1"))
+            .await
+            .unwrap()
+            .run;
+        let waits =
+            futures_util::future::join_all((0..200).map(|_| facade.join_wait(None, &run.run_id)));
+        let end = async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+        };
+        let (outcomes, ()) = futures_util::future::join(waits, end).await;
+        assert!(
+            outcomes
+                .iter()
+                .all(|outcome| matches!(outcome, Ok(WaitOutcome::Failed { .. })))
+        );
+        // One read per run, and together ten reads per second.
+        let reads = counting.1.load(Ordering::Relaxed) - 200;
+        assert!((45..=60).contains(&reads), "{reads} reads in 5 seconds");
+    })
+    .await;
+}
