@@ -75,7 +75,7 @@ impl Process {
         self.0.frozen.lock().now
     }
 
-    /// Reports whether the process was thawed less than [`THAW_GRACE`] ago, so that it may not have
+    /// Reports whether the process was thawed less than `THAW_GRACE` ago, so that it may not have
     /// noticed the pause.
     pub fn is_recently_thawed(&self) -> bool {
         self.0

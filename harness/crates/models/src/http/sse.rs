@@ -6,7 +6,7 @@ pub(crate) const MAX_EVENT_BYTES: usize = 8 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Error: an event exceeds [`MAX_EVENT_BYTES`].
+/// Error: an event exceeds `MAX_EVENT_BYTES`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventTooLong;
 

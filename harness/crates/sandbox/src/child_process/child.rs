@@ -90,7 +90,7 @@ impl ChildTree {
         self.descendants.note(&self.child);
     }
 
-    /// Returns the exit status if the process exits within [`EXIT_GRACE`]. Kills the remaining
+    /// Returns the exit status if the process exits within `EXIT_GRACE`. Kills the remaining
     /// processes of its group.
     #[cfg(feature = "child-process")]
     pub async fn exit_status(&mut self) -> Option<std::process::ExitStatus> {
@@ -99,7 +99,7 @@ impl ChildTree {
         self.child.try_wait().ok()?
     }
 
-    /// Waits up to [`EXIT_GRACE`] for the exit of a process whose input was closed, then kills it
+    /// Waits up to `EXIT_GRACE` for the exit of a process whose input was closed, then kills it
     /// and its descendants.
     pub async fn end(self) {
         let _late = timeout(EXIT_GRACE, wait_exited(&self.child)).await;

@@ -265,7 +265,7 @@ impl ThreadFiles {
         self.run(path, BlockingFiles::remove_file).await
     }
 
-    /// Removes all files of the thread; see [`ThreadDirs::remove`].
+    /// Removes all files of the thread; see `ThreadDirs::remove`.
     ///
     /// # Errors
     /// As there.
@@ -302,7 +302,7 @@ impl ThreadFiles {
         run_blocking(move || files.skill_mounts()).await
     }
 
-    /// See [`ThreadDirs::resolve_for_display`]. Touches no disk.
+    /// See `ThreadDirs::resolve_for_display`. Touches no disk.
     ///
     /// # Errors
     /// As there.
