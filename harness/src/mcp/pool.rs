@@ -54,17 +54,17 @@ enum SessionState {
 }
 
 /// Open session, or a shared attempt to open one.
-enum Entry {
+enum PoolEntry {
     Opening(Shared<Opening>),
     Open(Arc<Session>),
 }
 
 impl Slot {
-    fn entry(&self) -> Option<Entry> {
+    fn entry(&self) -> Option<PoolEntry> {
         match &self.state {
-            SessionState::Opening(opening) => opening.as_ref()?.upgrade().map(Entry::Opening),
+            SessionState::Opening(opening) => opening.as_ref()?.upgrade().map(PoolEntry::Opening),
             SessionState::Open(session) => {
-                Some(Entry::Open(session.clone())).filter(|_| !session.has_ended())
+                Some(PoolEntry::Open(session.clone())).filter(|_| !session.has_ended())
             }
         }
     }
@@ -120,8 +120,8 @@ impl Pool {
         open: impl FnOnce() -> BoxFuture<'static, Result<Session, McpError>>,
     ) -> Result<Arc<Session>, McpError> {
         let opening = match self.get_or_open(key, open)? {
-            Entry::Open(session) => return Ok(session),
-            Entry::Opening(opening) => opening,
+            PoolEntry::Open(session) => return Ok(session),
+            PoolEntry::Opening(opening) => opening,
         };
         let opened = opening.clone().await;
         let mut slots = self.slots.lock();
@@ -142,7 +142,7 @@ impl Pool {
         &self,
         key: &SessionKey,
         open: impl FnOnce() -> BoxFuture<'static, Result<Session, McpError>>,
-    ) -> Result<Entry, McpError> {
+    ) -> Result<PoolEntry, McpError> {
         let mut slots = self.slots.lock();
         let before = slots.shift_remove(key);
         let last_used = Instant::now();
@@ -173,7 +173,7 @@ impl Pool {
         drop(slots);
         // Dropping the session kills its process.
         drop(oldest);
-        Ok(Entry::Opening(opening))
+        Ok(PoolEntry::Opening(opening))
     }
 
     /// Removes a session from the pool after a call on it was abandoned, because late effects of

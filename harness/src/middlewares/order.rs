@@ -64,8 +64,8 @@ fn rank(name: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::*;
     use super::*;
+    use crate::middlewares::*;
 
     #[derive(Debug)]
     struct CustomMiddleware(&'static str);

@@ -174,8 +174,8 @@ pub trait StreamLog: Send + Sync + fmt::Debug {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::EventId;
     use super::*;
+    use crate::stream_bridge::event::EventId;
 
     fn outline() -> LogOutline {
         let mut outline = LogOutline::default();

@@ -84,9 +84,9 @@ impl BlockingFiles {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocking_files::WriteMode;
-    use super::super::safe_fs::Resolver;
-    use super::super::test_support::{TestHome, work};
+    use crate::sandbox::blocking_files::WriteMode;
+    use crate::sandbox::safe_fs::Resolver;
+    use crate::sandbox::test_support::{TestHome, work};
 
     const MARK: &str = "<!-- made -->";
 

@@ -82,7 +82,7 @@ mod tests {
             _request: CommandRequest<'_>,
             output: &mut dyn CommandOutput,
         ) -> Result<CommandEnd, CommandError> {
-            output.take(super::super::Pipe::Out, b"begun");
+            output.take(crate::sandbox::command::Pipe::Out, b"begun");
             std::future::pending().await
         }
     }
