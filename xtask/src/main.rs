@@ -3,8 +3,10 @@
 mod bench;
 mod boundary;
 mod config;
+mod exceptions;
 mod history;
 mod report;
+mod source;
 mod tidy;
 mod tokens;
 mod workspace;
@@ -26,9 +28,17 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check dependencies between crates, on restricted libraries, and between the layers of
-    /// harness
-    Boundary(Root),
+    /// Check dependencies between crates, on restricted libraries, and between modules
+    Boundary {
+        #[command(flatten)]
+        root: Root,
+        /// Print the table of edges between modules as the code has it
+        #[arg(long)]
+        print_edges: bool,
+        /// Print the list of import circles as the code has it
+        #[arg(long, conflicts_with = "print_edges")]
+        print_circles: bool,
+    },
     /// Check the shape and the language of the source files
     Tidy(Root),
     /// Build the gateway and the load generator with optimizations, and run the benchmark
@@ -67,7 +77,20 @@ impl Root {
 
 fn main() -> anyhow::Result<ExitCode> {
     match Cli::parse().chore {
-        Task::Boundary(root) => Ok(report::print("boundary", &boundary::check(&root.open()?)?)),
+        Task::Boundary {
+            root,
+            print_edges,
+            print_circles,
+        } => {
+            let workspace = root.open()?;
+            if print_edges {
+                return Ok(report::print_table(&boundary::print_edges(&workspace)?));
+            }
+            if print_circles {
+                return Ok(report::print_table(&boundary::print_circles(&workspace)?));
+            }
+            Ok(report::print("boundary", &boundary::check(&workspace)?))
+        }
         Task::Tidy(root) => Ok(report::print("tidy", &tidy::check(&root.open()?)?)),
         Task::Bench {
             root,

@@ -30,6 +30,12 @@ impl fmt::Display for Violation {
     }
 }
 
+/// Prints a table to standard output.
+pub(crate) fn print_table(table: &str) -> ExitCode {
+    print!("{table}");
+    ExitCode::SUCCESS
+}
+
 /// Prints all violations and their number; fails if there is one.
 pub(crate) fn print(check: &str, violations: &[Violation]) -> ExitCode {
     for violation in violations {

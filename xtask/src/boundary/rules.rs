@@ -61,47 +61,5 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("figment", &["deerflow-harness"]),
 ];
 
-/// Top modules of harness, from the lowest layer up. A module may use its own layer and those
-/// below.
-pub(super) const LAYERS: &[&[&str]] = &[
-    &[
-        "messages",
-        "state",
-        "ids",
-        "clock",
-        "config",
-        "host_file",
-        "net",
-        "fair_limiter",
-    ],
-    &["runtime"],
-    &[
-        "models",
-        "tools",
-        "sandbox",
-        "user_memory",
-        "skills",
-        "child_process",
-        "mcp",
-        "acp",
-        "guardrails",
-        "documents",
-        "uploads",
-        "artifacts",
-        "config_file",
-    ],
-    &["middlewares", "agents", "subagents"],
-    &["flow"],
-    &["client"],
-];
-
-/// Module of harness that may use every layer, and that only test code may use.
-pub(super) const TESTKIT: &str = "testkit";
-
 /// Path of these tables, for messages.
 pub(super) const HOME: &str = "xtask/src/boundary/rules.rs";
-
-/// Returns the number of the layer that contains `module`.
-pub(super) fn layer_of(module: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| layer.contains(&module))
-}

@@ -1,11 +1,12 @@
-//! Token checks: suppressed lints, unfinished code, and long inline test modules.
+//! Token checks: suppressed lints, unfinished code, `super::super`, and long inline test modules.
 
 use std::str::FromStr;
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
 use crate::report::Violation;
-use crate::tokens::{is_attribute_for_tests, is_ident, is_punct};
+use crate::source::is_test_file;
+use crate::tokens::{is_attribute_for_tests, is_ident, is_punct, is_separator};
 use crate::workspace::SourceFile;
 
 /// Maximum lines of an inline test module; longer ones move to a separate file.
@@ -40,6 +41,17 @@ impl Check<'_> {
             match token {
                 TokenTree::Punct(punct) if punct.as_char() == '#' => {
                     self.attribute(&tokens[at + 1..])
+                }
+                TokenTree::Ident(ident)
+                    if ident == "super"
+                        && is_separator(&tokens, at + 1)
+                        && is_ident(tokens.get(at + 3), "super")
+                        && !is_test_file(&self.file.path) =>
+                {
+                    self.report(
+                        token,
+                        "`super::super` hides where it leads: write the path from `crate::` on",
+                    );
                 }
                 TokenTree::Ident(ident) if is_punct(tokens.get(at + 1), '!') => {
                     if let Some(name) = UNFINISHED.iter().find(|name| ident == *name) {
@@ -171,6 +183,17 @@ mod tests {
                 "app/a.rs:2: `todo!` stands for code that is not there",
                 "app/a.rs:4: `unimplemented!` stands for code that is not there",
             ]
+        );
+    }
+
+    #[test]
+    fn chain_of_super_is_caught_outside_test_files() {
+        let text = "mod tests { use super::super::a; use super::b::super_; }";
+        let found = problems(text);
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].contains("write the path from `crate::` on"),
+            "{found:?}"
         );
     }
 

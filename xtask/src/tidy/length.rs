@@ -81,12 +81,10 @@ impl Oversize {
     }
 }
 
-/// Tests and migrations have no limit: tests are read one at a time, and migrations never change.
+/// Migrations have no limit, because they never change.
 fn is_free(path: &Utf8Path) -> bool {
-    let in_free_folder = path
-        .components()
-        .any(|part| matches!(part.as_str(), "tests" | "migration" | "migrations"));
-    in_free_folder || path.as_str().ends_with("_tests.rs")
+    path.components()
+        .any(|part| matches!(part.as_str(), "migration" | "migrations"))
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ mod household;
 mod language;
 mod length;
 mod text;
+mod types;
 
 use anyhow::Result;
 
 use crate::report::Violation;
+use crate::source::Crate;
 use crate::workspace::Workspace;
 
 /// Folders whose `.rs` files are checked.
@@ -29,5 +31,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Vec<Violation>> {
     }
     violations.extend(openings.violation());
     violations.extend(oversize.missing_files());
+    violations.extend(types::check(workspace, &Crate::load_all(workspace)?)?);
     Ok(violations)
 }

@@ -68,21 +68,66 @@ fn a_build_dependency_on_a_sibling_is_caught() -> Result<()> {
 }
 
 #[test]
-fn an_upward_path_inside_harness_is_caught() -> Result<()> {
+fn an_edge_between_modules_off_the_table_is_caught() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
-    copy.write(
-        "harness/src/messages/planted.rs",
-        "//! Planted.\n\nuse crate::agents::Lead;\nuse super::super::runtime::tasks;\n",
+    copy.append(
+        "harness/crates/core/src/clock.rs",
+        "\nuse crate::state::ThreadState;\n",
     )?;
     let (passed, output) = copy.check("boundary")?;
     assert!(!passed);
-    let lines: Vec<&str> = output.lines().collect();
-    assert_eq!(lines.len(), 3, "{output}");
-    assert!(lines[0].starts_with(
-        "harness/src/messages/planted.rs:3: `crate::agents` points up: messages is in layer 0"
-    ));
-    assert!(lines[1].starts_with("harness/src/messages/planted.rs:4: `crate::runtime` points up"));
-    assert_eq!(lines[2], "boundary: 2 violations");
+    assert!(
+        output.contains("`clock` may not name `state` in deerflow-core: move the item"),
+        "{output}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_row_of_the_table_without_target_is_caught() -> Result<()> {
+    let copy = Copy::of_this_workspace()?;
+    copy.insert_after(
+        "xtask/src/boundary/modules.txt",
+        "[deerflow-core]\n",
+        "planted: clock\n",
+    )?;
+    let (passed, output) = copy.check("boundary")?;
+    assert!(!passed);
+    assert_eq!(
+        output,
+        "xtask/src/boundary/modules.txt: deerflow-core has no module `planted`: \
+         take it off the table\nboundary: 1 violation\n"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_circle_of_files_and_of_folders_is_caught() -> Result<()> {
+    let copy = Copy::of_this_workspace()?;
+    let folder = "app/domain/src/items/planted";
+    copy.write(
+        &format!("{folder}/one/mod.rs"),
+        "//! Planted.\n\nmod a;\nuse super::two::Two;\npub struct One;\n",
+    )?;
+    copy.write(
+        &format!("{folder}/one/a.rs"),
+        "//! Planted.\n\npub struct A;\n",
+    )?;
+    copy.write(
+        &format!("{folder}/two/mod.rs"),
+        "//! Planted.\n\nmod b;\nuse super::one::One;\npub struct Two;\n",
+    )?;
+    copy.write(
+        &format!("{folder}/two/b.rs"),
+        "//! Planted.\n\npub struct B;\n",
+    )?;
+    let (passed, output) = copy.check("boundary")?;
+    assert!(!passed);
+    for place in ["one/mod.rs", "one/"] {
+        let line = format!("{folder}/{place}: import each other in a circle");
+        assert!(output.contains(&line), "{line} is not in\n{output}");
+    }
+    assert!(output.ends_with("boundary: 2 violations\n"), "{output}");
     Ok(())
 }
 
@@ -103,7 +148,7 @@ fn a_crate_and_a_module_without_a_row_are_caught() -> Result<()> {
         "{output}"
     );
     assert!(
-        output.contains("harness/src/planted/mod.rs: module `planted` has no layer"),
+        output.contains("no row for module `planted` of deerflow-harness"),
         "{output}"
     );
     Ok(())

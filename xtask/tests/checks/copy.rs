@@ -75,5 +75,6 @@ fn copy_sources(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn is_source(name: &str) -> bool {
-    name.ends_with(".rs") || name == "Cargo.toml" || name == "oversize.txt"
+    const LISTS: [&str; 4] = ["modules.txt", "circles.txt", "oversize.txt", "types.txt"];
+    name.ends_with(".rs") || name == "Cargo.toml" || LISTS.contains(&name)
 }

@@ -29,3 +29,26 @@ fn untidy_files_are_reported_in_every_folder() -> Result<()> {
     assert!(output.contains("app/gone.rs is gone"), "{output}");
     Ok(())
 }
+
+#[test]
+fn types_that_break_a_rule_are_reported() -> Result<()> {
+    let copy = Copy::of_this_workspace()?;
+    copy.write(
+        "app/server/src/wiring/planted.rs",
+        "//! Planted.\n\nstruct Planted;\nmod b {\n    struct Planted;\n}\nmod c {\n    enum Planted {}\n}\n\
+         impl Drop for Planted {}\nfn f() {\n    super::super::f()\n}\n",
+    )?;
+    copy.append("xtask/src/tidy/types.txt", "a::Gone:3 it was there\n")?;
+    let (passed, output) = copy.check("tidy")?;
+    assert!(!passed);
+    for problem in [
+        "3 types named `Planted` in deerflow-server",
+        "1 trait implementations in the wiring",
+        "`super::super` hides where it leads",
+        "types.txt: a::Gone:3 violates no rule",
+        "tidy: 4 violations",
+    ] {
+        assert!(output.contains(problem), "{problem} is not in\n{output}");
+    }
+    Ok(())
+}
