@@ -84,10 +84,10 @@ fn main() -> anyhow::Result<ExitCode> {
         } => {
             let workspace = root.open()?;
             if print_edges {
-                return Ok(report::print_table(&boundary::print_edges(&workspace)?));
+                return report::print_table(&boundary::print_edges(&workspace)?);
             }
             if print_circles {
-                return Ok(report::print_table(&boundary::print_circles(&workspace)?));
+                return report::print_table(&boundary::print_circles(&workspace)?);
             }
             Ok(report::print("boundary", &boundary::check(&workspace)?))
         }

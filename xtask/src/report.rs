@@ -1,6 +1,7 @@
 //! Violations and their output.
 
 use std::fmt;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 /// Violation of a rule, with its location and a fix.
@@ -31,9 +32,9 @@ impl fmt::Display for Violation {
 }
 
 /// Prints a table to standard output.
-pub(crate) fn print_table(table: &str) -> ExitCode {
-    print!("{table}");
-    ExitCode::SUCCESS
+pub(crate) fn print_table(table: &str) -> anyhow::Result<ExitCode> {
+    io::stdout().write_all(table.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints all violations and their number; fails if there is one.

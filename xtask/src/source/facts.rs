@@ -182,10 +182,7 @@ fn braces(token: &TokenTree) -> Option<&Group> {
 
 /// Reports whether `before` ends in `pub` or `pub(..)`.
 fn is_visibility(before: &[TokenTree]) -> bool {
-    match before {
-        [.., word, TokenTree::Group(_)] | [.., word] if is_ident(Some(word), "pub") => true,
-        _ => false,
-    }
+    matches!(before, [.., word, TokenTree::Group(_)] | [.., word] if is_ident(Some(word), "pub"))
 }
 
 fn line_of_trait_impl(head: &[TokenTree]) -> Option<usize> {

@@ -212,7 +212,7 @@ impl<'a> Resolver<'a> {
                 && self.files.contains_key(
                     [
                         self.modules[module].path.as_slice(),
-                        &[definition.name.clone()],
+                        std::slice::from_ref(&definition.name),
                     ]
                     .concat()
                     .as_slice(),

@@ -90,7 +90,8 @@ impl Crate {
         let has_library = self.modules.iter().any(|module| module.file == "lib.rs");
         self.modules.retain(|module| {
             let is_test = (1..=module.path.len()).any(|end| dropped.contains(&module.path[..end]));
-            !is_test && !(has_library && module.file == "main.rs")
+            let is_second_root = has_library && module.file == "main.rs";
+            !is_test && !is_second_root
         });
     }
 }
