@@ -11,7 +11,7 @@ use deerflow_harness::ids::ThreadId;
 use deerflow_harness::messages::Message;
 use deerflow_harness::models::ScriptedModel;
 use deerflow_harness::runtime::in_memory::runtime_in_memory;
-use deerflow_harness::runtime::runs::{RunLimits, RunSpec, RunsFacade};
+use deerflow_harness::runtime::runs::{RunLimits, RunRequest, RunsFacade};
 use deerflow_harness::runtime::stream_bridge::StreamItem;
 use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 use futures_util::StreamExt;
@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let question =
         r#"[[tool:word_count {"text":"to be or not to be"}]] then say That is the question."#;
-    let spec = RunSpec::ask(
+    let spec = RunRequest::ask(
         "counter",
         ThreadId::parse("example")?,
         Message::human(question),

@@ -9,13 +9,8 @@ use harness::ids::ThreadId;
 use harness::messages::Message;
 use harness::models::scripted::ScriptedModel;
 use harness::runtime::in_memory::runtime_in_memory;
-use harness::runtime::runs::{
-    DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunConfig, RunInput, RunLimits,
-    RunScope, RunSpec, RunsFacade, StreamMode, StreamModes,
-};
-use harness::state::StateUpdate;
+use harness::runtime::runs::{RunLimits, RunRequest, RunsFacade, StreamMode, StreamModes};
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
 use tracing::{Id, Subscriber, span::Attributes};
 use tracing_subscriber::{Layer, layer::Context, layer::SubscriberExt as _, registry::LookupSpan};
 
@@ -52,34 +47,11 @@ impl Opened {
     }
 }
 
-fn spec() -> RunSpec {
-    RunSpec {
-        scope: RunScope::Stateful {
-            thread_id: ThreadId::parse("t1").expect("id"),
-            if_not_exists: IfNotExists::Create,
-        },
-        thread_ttl: None,
-        run_id: None,
-        assistant: "agent".to_owned(),
-        input: RunInput::Update(StateUpdate::messages([Message::human("then say x")])),
-        config: RunConfig::default(),
-        metadata: Map::new(),
+fn spec() -> RunRequest {
+    let thread = ThreadId::parse("t1").expect("id");
+    RunRequest {
         stream_modes: StreamModes::from_iter([StreamMode::Values]),
-        stream_subgraphs: false,
-        echo_input: false,
-        describe_messages: false,
-        keep_partial: true,
-        durability: Default::default(),
-        interrupt_before: NodeSelector::None,
-        interrupt_after: NodeSelector::None,
-        multitask: MultitaskStrategy::Reject,
-        delay: std::time::Duration::ZERO,
-        recovery: None,
-        webhook: None,
-        request: None,
-        on_disconnect: DisconnectMode::Continue,
-        checkpoint: None,
-        kwargs: Value::Null,
+        ..RunRequest::ask("agent", thread, Message::human("then say x"))
     }
 }
 

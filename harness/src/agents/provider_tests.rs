@@ -17,7 +17,7 @@ use crate::messages::Message;
 use crate::models::ModelCatalog;
 use crate::models::http::test_server::{TestResponse, TestServer};
 use crate::runtime::in_memory::runtime_in_memory;
-use crate::runtime::runs::{RunLimits, RunSpec, RunsFacade};
+use crate::runtime::runs::{RunLimits, RunRequest, RunsFacade};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput, ToolRegistry};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -93,7 +93,7 @@ async fn turn_at(server: &TestServer, kind: &str, keys: Value, words: &str) -> V
         RunLimits::default(),
     );
     let thread = ThreadId::parse("t").unwrap();
-    runs.create_and_wait(RunSpec::ask(
+    runs.create_and_wait(RunRequest::ask(
         LEAD_AGENT,
         thread.clone(),
         Message::human(words),
@@ -372,7 +372,7 @@ async fn fallback_entry_answers_after_a_permanent_failure() {
         RunLimits::default(),
     );
     let thread = ThreadId::parse("t").unwrap();
-    runs.create_and_wait(RunSpec::ask(
+    runs.create_and_wait(RunRequest::ask(
         LEAD_AGENT,
         thread.clone(),
         Message::human("hi"),

@@ -19,7 +19,7 @@ use crate::runtime::actor_context::{ActorContext, DEFAULT_USER_ID, scope};
 use crate::runtime::checkpoint::Snapshot;
 use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{
-    CancelAction, NodeSelector, RunInput, RunLimits, RunSpec, RunStatus, RunsFacade, WaitOutcome,
+    CancelAction, NodeSelector, RunInput, RunLimits, RunRequest, RunStatus, RunsFacade, WaitOutcome,
 };
 use crate::runtime::stream_bridge::StreamItem;
 use crate::tools::{Tool, ToolContext, ToolControl, ToolError, ToolOutput, ToolRegistry};
@@ -114,7 +114,7 @@ impl Rig {
         super::test_support::transcript(self.thread().await.state.messages())
     }
 
-    async fn wait(&self, spec: RunSpec) -> WaitOutcome {
+    async fn wait(&self, spec: RunRequest) -> WaitOutcome {
         self.runs.create_and_wait(spec).await.unwrap().1
     }
 }
@@ -123,8 +123,8 @@ fn thread() -> ThreadId {
     ThreadId::parse("t").unwrap()
 }
 
-fn say(text: &str) -> RunSpec {
-    RunSpec::ask(LEAD_AGENT, thread(), Message::human(text))
+fn say(text: &str) -> RunRequest {
+    RunRequest::ask(LEAD_AGENT, thread(), Message::human(text))
 }
 
 #[tokio::test]
@@ -192,14 +192,14 @@ async fn run_succeeds_after_a_cancel_in_a_tool() {
 #[tokio::test]
 async fn interrupt_survives_its_run_and_resumes_with_the_answer() {
     let rig = rig();
-    rig.wait(RunSpec {
+    rig.wait(RunRequest {
         assistant: "plain".to_owned(),
         ..say("[[tool:asking {}]] then say thanks")
     })
     .await;
     let waiting = rig.thread().await;
     assert_eq!(waiting.meta.next[0].interrupts[0]["value"], "which?");
-    let resume = RunSpec {
+    let resume = RunRequest {
         assistant: "plain".to_owned(),
         input: RunInput::Resume(json!("red")),
         ..say("")
@@ -213,14 +213,14 @@ async fn interrupt_survives_its_run_and_resumes_with_the_answer() {
 async fn next_run_resumes_from_a_saved_breakpoint() {
     let rig = rig();
     let stop = NodeSelector::Named(vec!["tools".to_owned()]);
-    rig.wait(RunSpec {
+    rig.wait(RunRequest {
         assistant: "plain".to_owned(),
         interrupt_before: stop,
         ..say("[[tool:asking {}]]")
     })
     .await;
     assert_eq!(rig.thread().await.meta.next[0].name, "tools");
-    rig.wait(RunSpec {
+    rig.wait(RunRequest {
         assistant: "plain".to_owned(),
         input: RunInput::Continue,
         ..say("")

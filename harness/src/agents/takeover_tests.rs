@@ -16,7 +16,7 @@ use crate::models::ScriptedModel;
 use crate::runtime::actor_context::{ActorContext, Owner, scope};
 use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::{
-    CancelAction, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunsFacade, RuntimePorts,
+    CancelAction, RunInput, RunLimits, RunRecord, RunRequest, RunStatus, RunsFacade, RuntimePorts,
 };
 use crate::runtime::tasks::Tasks;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -122,8 +122,8 @@ fn thread() -> ThreadId {
     ThreadId::parse("t").unwrap()
 }
 
-fn ask(script: &str) -> RunSpec {
-    RunSpec::ask("plain", thread(), Message::human(script))
+fn ask(script: &str) -> RunRequest {
+    RunRequest::ask("plain", thread(), Message::human(script))
 }
 
 async fn as_user<T>(work: impl Future<Output = T>) -> T {
@@ -222,7 +222,7 @@ async fn cancel_in_a_call_deletes_the_call_log() {
             rig.runs.parts().ledger.progress(&run.run_id, &key).await,
             Ok(None)
         );
-        let next_run = RunSpec {
+        let next_run = RunRequest {
             input: RunInput::Continue,
             ..ask("")
         };

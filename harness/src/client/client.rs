@@ -22,7 +22,7 @@ use crate::config::Variables;
 use crate::config_file::{ConfigError, Environment, load_file};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Content, Message};
-use crate::runtime::runs::{CancelAction, RunConfig, RunSpec, RunsFacade, StreamMode};
+use crate::runtime::runs::{CancelAction, RunConfig, RunRequest, RunsFacade, StreamMode};
 
 /// Heartbeat interval of streams; heartbeats are not needed within a process, hence the long
 /// interval.
@@ -134,7 +134,7 @@ impl Client {
         options: &ChatOptions,
     ) -> Result<Conversation, ClientError> {
         self.follow(
-            RunSpec::ask(&*self.assistant, thread.clone(), Message::human(message)),
+            RunRequest::ask(&*self.assistant, thread.clone(), Message::human(message)),
             options,
         )
         .await
@@ -167,7 +167,7 @@ impl Client {
         options: &ChatOptions,
     ) -> Result<Conversation, ClientError> {
         self.follow(
-            RunSpec::answer(&*self.assistant, thread.clone(), answer),
+            RunRequest::answer(&*self.assistant, thread.clone(), answer),
             options,
         )
         .await
@@ -175,7 +175,7 @@ impl Client {
 
     async fn follow(
         &self,
-        mut spec: RunSpec,
+        mut spec: RunRequest,
         options: &ChatOptions,
     ) -> Result<Conversation, ClientError> {
         spec.config = RunConfig {

@@ -21,7 +21,7 @@ use crate::runtime::actor_context::Owner;
 use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::store::EventQuery;
 use crate::runtime::runs::{
-    CancelAction, RunConfig, RunInput, RunLimits, RunRecord, RunSpec, RunStatus, RunStream,
+    CancelAction, RunConfig, RunInput, RunLimits, RunRecord, RunRequest, RunStatus, RunStream,
     RunsFacade, RuntimePorts, StreamMode,
 };
 use crate::runtime::stream_bridge::StreamItem;
@@ -160,7 +160,7 @@ fn task(prompt: &str) -> Value {
 
 /// Run in which the lead agent delegates these tasks in one answer and then answers. Its own calls
 /// cost 100 and 10 tokens.
-fn delegate<const N: usize>(tasks: [Value; N]) -> RunSpec {
+fn delegate<const N: usize>(tasks: [Value; N]) -> RunRequest {
     let calls: Vec<Value> = tasks
         .into_iter()
         .map(|args| json!({"name": "task", "args": args}))
@@ -171,12 +171,12 @@ fn delegate<const N: usize>(tasks: [Value; N]) -> RunSpec {
     ))
 }
 
-fn ask(script: &str) -> RunSpec {
+fn ask(script: &str) -> RunRequest {
     let options = json!({"subagent_enabled": true})
         .as_object()
         .unwrap()
         .clone();
-    RunSpec {
+    RunRequest {
         config: RunConfig {
             options,
             ..RunConfig::default()
@@ -184,7 +184,7 @@ fn ask(script: &str) -> RunSpec {
         stream_modes: [StreamMode::Custom, StreamMode::MessagesTuple]
             .into_iter()
             .collect(),
-        ..RunSpec::ask(LEAD_AGENT, thread(), Message::human(script))
+        ..RunRequest::ask(LEAD_AGENT, thread(), Message::human(script))
     }
 }
 
@@ -233,7 +233,7 @@ impl TaskRun {
 }
 
 impl Rig {
-    async fn observe(&self, spec: RunSpec) -> TaskRun {
+    async fn observe(&self, spec: RunRequest) -> TaskRun {
         let (record, stream) = self
             .runs
             .create_and_stream(spec, Duration::from_secs(60))
@@ -625,7 +625,7 @@ async fn interrupted_task_resumes_with_the_answer() {
     );
     assert!(rig.results().await.is_empty());
     let answered = rig
-        .observe(RunSpec {
+        .observe(RunRequest {
             input: RunInput::Resume(json!("red")),
             ..delegate([])
         })

@@ -16,7 +16,7 @@ use deerflow_harness::ids::ThreadId;
 use deerflow_harness::messages::Message;
 use deerflow_harness::models::ModelCatalog;
 use deerflow_harness::runtime::in_memory::runtime_in_memory;
-use deerflow_harness::runtime::runs::{RunConfig, RunInput, RunLimits, RunSpec, RunsFacade};
+use deerflow_harness::runtime::runs::{RunConfig, RunInput, RunLimits, RunRequest, RunsFacade};
 use deerflow_harness::sandbox::{CommandSandbox, FileHome, FileLimits};
 use deerflow_harness::tools::builtins::{Bash, PresentFiles};
 use deerflow_harness::tools::{ToolRegistry, erase};
@@ -119,10 +119,10 @@ impl AgentUnderTest {
             options: self.options.clone(),
             ..RunConfig::default()
         };
-        let spec = RunSpec {
+        let spec = RunRequest {
             input,
             config,
-            ..RunSpec::ask(LEAD_AGENT, thread(), Message::human("go"))
+            ..RunRequest::ask(LEAD_AGENT, thread(), Message::human("go"))
         };
         // A run may fail, or not even begin; forbidden effects are checked at the end.
         let ended =

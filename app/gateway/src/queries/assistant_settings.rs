@@ -1,7 +1,7 @@
 //! Settings of an assistant, applied to the run that names it.
 
 use deerflow_domain::assistants::AssistantContent;
-use harness::runtime::runs::RunSpec;
+use harness::runtime::runs::RunRequest;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -94,11 +94,15 @@ pub(crate) async fn apply_assistant(
 }
 
 /// Attributes the run to this assistant instead of its graph's assistant.
-pub(crate) fn attributed(mut spec: RunSpec, assistant: Option<Uuid>) -> RunSpec {
+pub(crate) fn attributed(mut spec: RunRequest, assistant: Option<Uuid>) -> RunRequest {
     if let Some(id) = assistant {
         spec.metadata
             .insert("assistant_id".to_owned(), id.to_string().into());
-        if let Some(echo) = spec.kwargs.pointer_mut("/config/configurable/assistant_id") {
+        if let Some(echo) = spec
+            .presentation
+            .request_echo
+            .pointer_mut("/config/configurable/assistant_id")
+        {
             *echo = id.to_string().into();
         }
     }

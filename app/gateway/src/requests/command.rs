@@ -4,7 +4,7 @@ use harness::runtime::runs::{GotoTarget, RunInput, ThreadCommand};
 use harness::state::StateUpdate;
 use serde_json::{Map, Value};
 
-use super::run_spec::unsupported;
+use super::run_request::unsupported;
 use super::state::read_values;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};

@@ -7,7 +7,7 @@ mod command;
 mod modes;
 mod options;
 mod request_echo;
-mod run_spec;
+mod run_request;
 mod state;
 mod timing;
 
@@ -16,5 +16,5 @@ pub use checkpoint::{NestedRef, before_cursor, checkpoint_of, nested_of};
 pub(crate) use command::NodeCommand;
 pub use modes::mode_filter;
 pub(crate) use options::is_server_key;
-pub use run_spec::{Defaults, RunTarget, into_spec};
+pub use run_request::{Defaults, RunTarget, into_request};
 pub use state::{StateValues, coerce_messages, read_values};

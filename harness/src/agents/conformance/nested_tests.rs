@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::wire_tests::*;
 use crate::runtime::checkpoint::{Snapshot, nested_at};
 use crate::runtime::runs::{
-    CancelAction, CheckpointRef, Durability, RunInput, RunSpec, StreamMode,
+    CancelAction, CheckpointRef, Durability, RunInput, RunRequest, StreamMode,
 };
 use crate::runtime::stream_bridge::StreamItem;
 
@@ -24,14 +24,14 @@ fn ask_inside(tool: &str, args: Value) -> String {
     task(&format!("[[tool:{tool} {args}]] then say inside"))
 }
 
-fn viewed(spec: RunSpec) -> RunSpec {
-    RunSpec {
+fn viewed(spec: RunRequest) -> RunRequest {
+    RunRequest {
         stream_subgraphs: true,
         ..spec
     }
 }
 
-fn resume(answer: Value) -> RunSpec {
+fn resume(answer: Value) -> RunRequest {
     go(RunInput::Resume(answer))
 }
 
@@ -244,7 +244,7 @@ async fn question_can_be_answered_again_from_its_checkpoint() {
         .checkpoint_id
         .clone();
     for answer in ["red", "blue"] {
-        let spec = RunSpec {
+        let spec = RunRequest {
             checkpoint: Some(CheckpointRef {
                 checkpoint_id: interrupted.clone(),
             }),
@@ -268,7 +268,7 @@ async fn deferred_checkpoint_contains_the_nested_agent() {
         "ask_clarification",
         json!({ "question": "which?" }),
     ));
-    rig.wait(RunSpec {
+    rig.wait(RunRequest {
         durability: Durability::Exit,
         ..spec
     })
@@ -284,8 +284,8 @@ async fn deferred_checkpoint_contains_the_nested_agent() {
 }
 
 /// Starts a run and cancels it at the first token of the nested agent.
-async fn cancelled_inside(rig: &Rig, spec: RunSpec, action: CancelAction) {
-    let spec = viewed(RunSpec {
+async fn cancelled_inside(rig: &Rig, spec: RunRequest, action: CancelAction) {
+    let spec = viewed(RunRequest {
         stream_modes: [StreamMode::MessagesTuple].into_iter().collect(),
         ..spec
     });

@@ -17,7 +17,7 @@ use crate::runtime::checkpoint::{HistoryQuery, Snapshot};
 use crate::runtime::in_memory::runtime_in_memory;
 use crate::runtime::runs::{
     CancelAction, CheckpointRef, Durability, GotoTarget, NodeSelector, RunInput, RunLimits,
-    RunSpec, RunsFacade, StreamMode, ThreadCommand, WaitOutcome,
+    RunPresentation, RunRequest, RunsFacade, StreamMode, ThreadCommand, WaitOutcome,
 };
 use crate::runtime::stream_bridge::StreamItem;
 use crate::state::StateUpdate;
@@ -41,12 +41,12 @@ pub(super) fn thread() -> ThreadId {
     ThreadId::parse("t").unwrap()
 }
 
-pub(super) fn say(text: &str) -> RunSpec {
-    RunSpec::ask(CONFORMANCE, thread(), Message::human(text))
+pub(super) fn say(text: &str) -> RunRequest {
+    RunRequest::ask(CONFORMANCE, thread(), Message::human(text))
 }
 
-pub(super) fn go(input: RunInput) -> RunSpec {
-    RunSpec { input, ..say("") }
+pub(super) fn go(input: RunInput) -> RunRequest {
+    RunRequest { input, ..say("") }
 }
 
 fn visit(node: &str, input: Option<Value>) -> GotoTarget {
@@ -57,7 +57,7 @@ fn visit(node: &str, input: Option<Value>) -> GotoTarget {
 }
 
 impl Rig {
-    pub(super) async fn wait(&self, spec: RunSpec) -> Value {
+    pub(super) async fn wait(&self, spec: RunRequest) -> Value {
         match self.0.create_and_wait(spec).await.unwrap().1 {
             WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
             WaitOutcome::Failed { name, message, .. } => {
@@ -68,8 +68,12 @@ impl Rig {
 
     /// Returns the frames of a run in these modes, without the first one, which contains the run
     /// id.
-    pub(super) async fn frames(&self, spec: RunSpec, modes: &[StreamMode]) -> Vec<(String, Value)> {
-        let spec = RunSpec {
+    pub(super) async fn frames(
+        &self,
+        spec: RunRequest,
+        modes: &[StreamMode],
+    ) -> Vec<(String, Value)> {
+        let spec = RunRequest {
             stream_modes: modes.iter().copied().collect(),
             ..spec
         };
@@ -203,7 +207,7 @@ async fn durability_determines_the_number_of_checkpoints() {
         (Durability::Exit, 1),
     ] {
         let rig = rig();
-        rig.wait(RunSpec {
+        rig.wait(RunRequest {
             durability,
             ..say(TOOL_TURN)
         })
@@ -212,7 +216,7 @@ async fn durability_determines_the_number_of_checkpoints() {
         assert_eq!(history.len(), count, "{durability:?}");
         let last = history.last().unwrap();
         assert_eq!((last.meta.step, last.state.messages().len()), (3, 4));
-        rig.wait(RunSpec {
+        rig.wait(RunRequest {
             durability,
             ..say(ASK)
         })
@@ -242,7 +246,7 @@ async fn fork_starts_before_or_after_the_input() {
         })
     };
     let next_output = rig
-        .wait(RunSpec {
+        .wait(RunRequest {
             checkpoint: from(0),
             ..go(RunInput::Continue)
         })
@@ -253,14 +257,14 @@ async fn fork_starts_before_or_after_the_input() {
         "the input of the following run is stored"
     );
     let other = rig
-        .wait(RunSpec {
+        .wait(RunRequest {
             checkpoint: from(0),
             ..say("then say b")
         })
         .await;
     assert_eq!(texts(&other), ["then say b", "b"]);
     let answer = rig
-        .wait(RunSpec {
+        .wait(RunRequest {
             checkpoint: from(1),
             ..go(RunInput::Continue)
         })
@@ -552,7 +556,7 @@ async fn nested_events_are_sent_only_with_subgraphs() {
     assert!(silent.iter().all(|(event, _)| !event.contains('|')));
     let frames = rig()
         .frames(
-            RunSpec {
+            RunRequest {
                 stream_subgraphs: true,
                 ..spec()
             },
@@ -582,7 +586,7 @@ async fn breakpoint_writes_no_question_and_no_second_checkpoint() {
     let stop = NodeSelector::Named(vec!["tools".to_owned()]);
     let frames = rig
         .frames(
-            RunSpec {
+            RunRequest {
                 interrupt_before: stop,
                 ..say(TOOL_TURN)
             },
@@ -647,16 +651,19 @@ async fn message_metadata_is_sent_when_requested() {
         .unwrap();
     let plain = rig()
         .frames(
-            RunSpec {
+            RunRequest {
                 metadata: metadata.clone(),
                 ..say(TOOL_TURN)
             },
             &[StreamMode::MessagesTuple],
         )
         .await;
-    let with_metadata = || RunSpec {
+    let with_metadata = || RunRequest {
         metadata: metadata.clone(),
-        describe_messages: true,
+        presentation: RunPresentation {
+            describe_messages: true,
+            ..RunPresentation::default()
+        },
         ..say(TOOL_TURN)
     };
     let described = rig()
@@ -704,7 +711,7 @@ async fn cancel_preserves_the_input_and_names_active_tasks() {
         (say("[[slow 1000x50ms]]").input, 2),
         (RunInput::Continue, 2),
     ] {
-        let spec = RunSpec {
+        let spec = RunRequest {
             keep_partial: false,
             ..go(input)
         };

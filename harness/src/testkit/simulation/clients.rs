@@ -14,7 +14,8 @@ use super::world::{RequestedRun, World};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::Message;
 use crate::runtime::runs::{
-    CancelAction, Durability, MultitaskStrategy, RunSpec, RunStatus, WaitOutcome,
+    CancelAction, Durability, MultitaskStrategy, RunPresentation, RunRequest, RunStatus,
+    WaitOutcome,
 };
 use crate::runtime::tasks::{TaskKind, TaskPanicked};
 
@@ -94,7 +95,7 @@ impl Client {
         };
         let label = format!("{thread}-c{}-{nth}", self.number);
         let script = script(&label, &self.world);
-        let spec = RunSpec {
+        let spec = RunRequest {
             multitask: strategy,
             durability,
             delay,
@@ -210,20 +211,23 @@ fn script(label: &str, world: &World) -> Script {
     }
 }
 
-fn spec_of(script: &Script, thread: &str) -> RunSpec {
+fn spec_of(script: &Script, thread: &str) -> RunRequest {
     let thread = ThreadId::parse(thread).expect("a plain id");
     let text = script.text();
     let message =
         Message::human(text.clone()).with(|body| body.id = Some(format!("h-{}", script.label)));
-    let kwargs = serde_json::json!({"input": {"messages": [message]}});
-    RunSpec {
+    let request_echo = serde_json::json!({"input": {"messages": [message]}});
+    RunRequest {
         run_id: Some(RunId::parse(&script.label).expect("a plain id")),
-        kwargs,
-        ..RunSpec::ask("agent", thread, message)
+        presentation: RunPresentation {
+            request_echo,
+            ..RunPresentation::default()
+        },
+        ..RunRequest::ask("agent", thread, message)
     }
 }
 
-fn record_request(world: &World, script: &Script, spec: &RunSpec) -> RunId {
+fn record_request(world: &World, script: &Script, spec: &RunRequest) -> RunId {
     let run_id = RunId::parse(&script.label).expect("a plain id");
     let crate::runtime::runs::RunScope::Stateful { thread_id, .. } = spec.scope.clone() else {
         unreachable!("there is at least one thread")

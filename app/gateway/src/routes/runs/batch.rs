@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use harness::runtime::runs::store::AdmitError;
-use harness::runtime::runs::{RunError, RunRecord, RunSpec};
+use harness::runtime::runs::{RunError, RunRecord, RunRequest};
 use serde_json::Value;
 
 use super::{find_created_run, idempotent_spec};
@@ -66,7 +66,7 @@ pub(crate) async fn batch(
 async fn create_run(
     state: &GatewayState,
     dialect: Dialect,
-    spec: RunSpec,
+    spec: RunRequest,
 ) -> Result<RunRecord, ApiError> {
     match state.runs.create_background(spec).await {
         Err(RunError::Admit(AdmitError::KnownRequest(known))) => {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use harness::runtime::actor_context::{self, ActorContext, Owner};
 use harness::runtime::compute::continuing;
 use harness::runtime::runs::store::{CreatedResource, RequestKey};
-use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunSpec};
+use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunRequest};
 use harness::runtime::tasks::TaskKind;
 use serde_json::Value;
 
@@ -40,11 +40,11 @@ use crate::error::ApiError;
 use crate::extract::Fields;
 use crate::queries::assistant_settings::{apply_assistant, attributed};
 use crate::queries::threads::require_run;
-use crate::requests::{Defaults, RunTarget, into_spec};
+use crate::requests::{Defaults, RunTarget, into_request};
 use crate::sse::DisconnectGuard;
 use crate::state::GatewayState;
 
-/// Returns the specification of an idempotent request. If it has a key, its client may retry, so by
+/// Returns the run request of an idempotent request. If it has a key, its client may retry, so by
 /// default the run continues after a disconnect.
 async fn idempotent_spec(
     key: Option<&RequestKey>,
@@ -52,7 +52,7 @@ async fn idempotent_spec(
     dialect: Dialect,
     target: &RunTarget,
     body: Fields,
-) -> Result<RunSpec, ApiError> {
+) -> Result<RunRequest, ApiError> {
     let silent = body.value("on_disconnect").is_none();
     let mut spec = spec_for(state, dialect, target, body).await?;
     spec.request = key.cloned();
@@ -82,13 +82,13 @@ fn cancels_on_disconnect(body: &Fields) -> bool {
         .is_some_and(|word| word == "cancel")
 }
 
-/// Returns the specification of a request.
+/// Returns the run request of a body.
 pub(crate) async fn spec_for(
     state: &GatewayState,
     dialect: Dialect,
     target: &RunTarget,
     body: Fields,
-) -> Result<RunSpec, ApiError> {
+) -> Result<RunRequest, ApiError> {
     let (body, assistant) = apply_assistant(state, dialect, body.into_map()).await?;
     let assistants = state.assistants.list().await;
     // Admission rejects or creates an unknown thread.
@@ -104,7 +104,7 @@ pub(crate) async fn spec_for(
         fresh_run: state.ids.run_id(),
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
-    let mut spec = attributed(into_spec(body, target, dialect, &defaults)?, assistant);
+    let mut spec = attributed(into_request(body, target, dialect, &defaults)?, assistant);
     // DeerFlow's threads do not expire.
     spec.thread_ttl = state.info.thread_ttl().filter(|_| dialect.is_platform());
     if let Some(url) = &spec.webhook {

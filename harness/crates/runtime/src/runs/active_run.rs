@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::spec::CancelAction;
+use super::request::CancelAction;
 use super::status::RunStatus;
 use crate::encoding::values_json;
 use deerflow_core::ids::RunId;

@@ -2,7 +2,7 @@
 //! admission transaction.
 
 use super::record::RunRecord;
-use super::spec::{CancelAction, MultitaskStrategy};
+use super::request::{CancelAction, MultitaskStrategy};
 use super::store::NewRun;
 use deerflow_core::ids::RunId;
 

@@ -16,7 +16,7 @@ use super::planner::plan;
 use super::ports::{RunLimits, RuntimePorts};
 use super::recovery;
 use super::registry::{RunRegistry, RunTicket};
-use super::spec::{IfNotExists, RunScope};
+use super::request::{IfNotExists, RunScope};
 use super::status::RunStatus;
 use super::stop_reason::ORPHAN_RECOVERED;
 use super::store::{Claimed, StoreError};
@@ -294,18 +294,20 @@ async fn start_claimed(claimed: Claimed, registry: &Arc<RunRegistry>, ports: &Ru
     {
         return end_unstartable(&run, reason, why, registry, ports).await;
     }
-    let mut spec = recipe.spec;
-    spec.run_id = Some(run.run_id.clone());
-    spec.scope = RunScope::Stateful {
+    let mut request = recipe.spec;
+    request.run_id = Some(run.run_id.clone());
+    request.scope = RunScope::Stateful {
         thread_id: run.thread_id.clone(),
         if_not_exists: IfNotExists::Reject,
     };
-    spec.metadata.clone_from(&run.metadata);
-    spec.kwargs.clone_from(&run.kwargs);
-    let resolved = ports.agents.resolve(&spec.assistant, &spec.config.options);
+    request.metadata.clone_from(&run.metadata);
+    request.presentation.request_echo.clone_from(&run.kwargs);
+    let resolved = ports
+        .agents
+        .resolve(&request.assistant, &request.config.options);
     match actor_context::scope(recipe.actor.clone(), resolved).await {
         Ok(agent) => {
-            let plan = plan(spec, agent, recipe.actor, &limits, &*ports.ids);
+            let plan = plan(request, agent, recipe.actor, &limits, &*ports.ids);
             launch(
                 RunTicket {
                     record: run,

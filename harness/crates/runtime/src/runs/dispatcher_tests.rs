@@ -16,8 +16,8 @@ use crate::testkit::at;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::clock::ManualClock;
 
-fn queued(assistant: &str) -> RunSpec {
-    RunSpec {
+fn queued(assistant: &str) -> RunRequest {
+    RunRequest {
         multitask: MultitaskStrategy::Enqueue,
         ..spec(assistant)
     }
@@ -105,7 +105,7 @@ async fn queued_run_fails_when_its_checkpoint_is_deleted() {
             .meta
             .checkpoint_id;
         let second = busy(&facade).await;
-        let fork = RunSpec {
+        let fork = RunRequest {
             checkpoint: Some(CheckpointRef {
                 checkpoint_id: checkpoint_id.clone(),
             }),
@@ -179,7 +179,7 @@ async fn interrupt_strategy_ends_queued_runs() {
         let first = busy(&facade).await;
         let second = facade.create_background(queued("finish")).await.unwrap();
         let (_, outcome) = facade
-            .create_and_wait(RunSpec {
+            .create_and_wait(RunRequest {
                 multitask: MultitaskStrategy::Interrupt,
                 ..spec("finish")
             })
@@ -205,7 +205,7 @@ async fn delayed_run_starts_on_time_and_thread_is_busy() {
             clock: Arc::new(clock.clone()),
             ..facade().parts().clone()
         });
-        let late = RunSpec {
+        let late = RunRequest {
             delay: Duration::from_millis(30),
             ..queued("finish")
         };
@@ -232,7 +232,7 @@ async fn delayed_run_starts_on_time_and_thread_is_busy() {
 async fn queued_runs_start_in_order_after_restart() {
     as_user(async {
         let before = facade();
-        let hang = RunSpec {
+        let hang = RunRequest {
             recovery: Some(Recovery::Fail),
             ..queued("hang")
         };

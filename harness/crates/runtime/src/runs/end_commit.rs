@@ -6,7 +6,7 @@ use super::lost_input::restored_input;
 use super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::ports::RuntimePorts;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
-use super::spec::CancelAction;
+use super::request::CancelAction;
 use super::status::RunStatus;
 use super::stop_reason::ROLLED_BACK;
 use super::store::{CommitError, RunCommit, RunEnd, StoreError, WebhookCall};

@@ -17,9 +17,9 @@ use super::ports::{RunLimits, RuntimePorts};
 use super::record::{RunCompletionData, RunRecord};
 use super::recovery;
 use super::registry::{Admission, RunRegistry, RunTicket};
-use super::spec::{CancelAction, RunSpec};
+use super::request::{CancelAction, RunRequest};
 use super::status::RunStatus;
-use super::store::{RunListQuery, StoreError, StoredRunRequest, UnfinishedRun};
+use super::store::{RunListQuery, StoreError, UnfinishedRun};
 use super::stream_service::{self, RunStream};
 use super::supervisor::{RunHandle, launch};
 use super::thread_cursor::ThreadCursor;
@@ -56,8 +56,8 @@ impl RunsFacade {
 
     /// Creates a run without waiting for its end.
     #[tracing::instrument(name = "create_background", skip_all)]
-    pub async fn create_background(&self, spec: RunSpec) -> Result<RunRecord, RunError> {
-        Ok(self.create(spec).await?.record)
+    pub async fn create_background(&self, request: RunRequest) -> Result<RunRecord, RunError> {
+        Ok(self.create(request).await?.record)
     }
 
     /// Creates a run and subscribes to it from its first event. `heartbeat` is the maximum interval
@@ -65,10 +65,10 @@ impl RunsFacade {
     #[tracing::instrument(name = "create_and_stream", skip_all)]
     pub async fn create_and_stream(
         &self,
-        spec: RunSpec,
+        request: RunRequest,
         heartbeat: Duration,
     ) -> Result<(RunRecord, RunStream), RunError> {
-        let handle = self.create(spec).await?;
+        let handle = self.create(request).await?;
         let stream = stream_service::subscribe(
             &handle.record,
             ResumeFrom::Start,
@@ -84,9 +84,9 @@ impl RunsFacade {
     #[tracing::instrument(name = "create_and_wait", skip_all)]
     pub async fn create_and_wait(
         &self,
-        spec: RunSpec,
+        request: RunRequest,
     ) -> Result<(RunRecord, WaitOutcome), RunError> {
-        let (record, outcome) = self.create_for_waiting(spec).await?;
+        let (record, outcome) = self.create_for_waiting(request).await?;
         Ok((record, outcome.await))
     }
 
@@ -95,9 +95,9 @@ impl RunsFacade {
     #[tracing::instrument(name = "create_for_waiting", skip_all)]
     pub async fn create_for_waiting(
         &self,
-        spec: RunSpec,
+        request: RunRequest,
     ) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
-        let RunHandle { record, active } = self.create(spec).await?;
+        let RunHandle { record, active } = self.create(request).await?;
         let (registry, ports) = (self.registry.clone(), self.ports.clone());
         let waiting = {
             let record = record.clone();
@@ -297,7 +297,7 @@ impl RunsFacade {
     }
 
     /// Creates a run: plans it, admits it, and launches or queues it.
-    async fn create(&self, mut spec: RunSpec) -> Result<RunHandle, RunError> {
+    async fn create(&self, request: RunRequest) -> Result<RunHandle, RunError> {
         if self.ports.tasks.token().is_cancelled() {
             return Err(RunError::ShuttingDown);
         }
@@ -312,13 +312,12 @@ impl RunsFacade {
         let agent = self
             .ports
             .agents
-            .resolve(&spec.assistant, &spec.config.options)
+            .resolve(&request.assistant, &request.config.options)
             .await?;
-        let recipe = stored_request(&mut spec, &actor);
         let limits = *self.registry.limits.read();
-        message_limits::check(&spec, &limits, &self.ports).await?;
-        let plan = plan(spec, agent, actor, &limits, &*self.ports.ids);
-        if let Some(requested) = &plan.checkpoint
+        message_limits::check(&request, &limits, &self.ports).await?;
+        let plan = plan(request, agent, actor, &limits, &*self.ports.ids);
+        if let Some(requested) = &plan.request().checkpoint
             && self
                 .ports
                 .checkpointer
@@ -334,7 +333,7 @@ impl RunsFacade {
         // that is never launched.
         let (registry, ports) = (self.registry.clone(), self.ports.clone());
         let admission = async move {
-            Ok(match registry.admit(&plan, recipe, &ports).await? {
+            Ok(match registry.admit(&plan, &ports).await? {
                 Admission::Ready(ticket) => launch(ticket, plan, &registry, &ports),
                 Admission::Queued(RunTicket { record, active }) => {
                     dispatcher::start(&registry, &ports);
@@ -378,20 +377,6 @@ impl RunsFacade {
         }
         record
     }
-}
-
-/// Builds the stored request of a run, without the fields that are part of its record.
-fn stored_request(spec: &mut RunSpec, actor: &ActorContext) -> Arc<StoredRunRequest> {
-    let (metadata, kwargs) = (
-        std::mem::take(&mut spec.metadata),
-        std::mem::take(&mut spec.kwargs),
-    );
-    let recipe = StoredRunRequest {
-        spec: spec.clone(),
-        actor: actor.clone(),
-    };
-    (spec.metadata, spec.kwargs) = (metadata, kwargs);
-    Arc::new(recipe)
 }
 
 /// Returns the bound actor's user id as owner, or the default user if no actor is bound.

@@ -61,7 +61,7 @@ async fn stream_of_unstarted_run_is_cancelled() {
         let (facade, bridge) = with_recording_bridge(&facade());
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
-        let waiting = RunSpec {
+        let waiting = RunRequest {
             multitask: MultitaskStrategy::Enqueue,
             ..spec("finish")
         };
@@ -85,7 +85,7 @@ async fn failing_bridge_does_not_delay_startup() {
         let before = process();
         let run = create_stuck(
             &before,
-            RunSpec {
+            RunRequest {
                 recovery: Some(Recovery::Fail),
                 ..spec("any")
             },
@@ -107,14 +107,14 @@ async fn failing_bridge_does_not_delay_displacing_run() {
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
         facade
-            .create_background(RunSpec {
+            .create_background(RunRequest {
                 multitask: MultitaskStrategy::Enqueue,
                 ..spec("finish")
             })
             .await
             .unwrap();
         bridge.blocks_terminal.store(true, Ordering::Relaxed);
-        let displacing = facade.create_background(RunSpec {
+        let displacing = facade.create_background(RunRequest {
             multitask: MultitaskStrategy::Interrupt,
             ..spec("finish")
         });
@@ -173,7 +173,7 @@ async fn observer_is_notified_of_unrecovered_run_end() {
             let before = process();
             let run = create_stuck(
                 &before,
-                RunSpec {
+                RunRequest {
                     recovery: Some(Recovery::Fail),
                     ..spec("any")
                 },
@@ -206,7 +206,7 @@ async fn observer_is_notified_of_cancelled_queued_run() {
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
         let second = facade
-            .create_background(RunSpec {
+            .create_background(RunRequest {
                 multitask: MultitaskStrategy::Enqueue,
                 ..spec("finish")
             })

@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use super::ports::{RunLimits, RuntimePorts};
-use super::spec::{GotoTarget, RunInput, RunScope, RunSpec};
+use super::request::{GotoTarget, RunInput, RunRequest, RunScope};
 use deerflow_core::state::StateUpdate;
 
 /// Minimum number of messages for which the length of the thread is checked before admission, which
@@ -11,18 +11,19 @@ const CHECKED_BEFORE_ADMISSION: usize = 100;
 
 /// Rejects an input with more messages than one request may contain, or than fit into the thread.
 pub(super) async fn check(
-    spec: &RunSpec,
+    request: &RunRequest,
     limits: &RunLimits,
     ports: &RuntimePorts,
 ) -> Result<(), RunError> {
-    let count = message_count(&spec.input);
+    let count = message_count(&request.input);
     if count > limits.max_input_messages {
         return Err(RunError::TooManyMessages {
             count,
             limit: limits.max_input_messages,
         });
     }
-    let (RunScope::Stateful { thread_id, .. }, Some(update)) = (&spec.scope, update(&spec.input))
+    let (RunScope::Stateful { thread_id, .. }, Some(update)) =
+        (&request.scope, update(&request.input))
     else {
         return Ok(());
     };

@@ -1,7 +1,7 @@
 //! Runs: their requests, records and status, the facade to them, and the ports to the stores that
 //! persist them.
 //!
-//! Path of a run through the files: [`RunsFacade`] receives a [`RunSpec`]; `planner` builds a plan;
+//! Path of a run through the files: [`RunsFacade`] receives a [`RunRequest`]; `planner` builds a plan;
 //! [`RunRegistry`] admits it; `supervisor` launches it; `execution` runs it; `stream_service` and
 //! `wait_service` report to its subscribers and waiting callers.
 
@@ -27,11 +27,12 @@ mod observer;
 mod plan;
 mod planner;
 mod ports;
+mod presentation;
 mod record;
 mod recovery;
 mod registry;
+mod request;
 mod resubscribe;
-mod spec;
 mod status;
 mod status_poller;
 mod stop_reason;
@@ -54,14 +55,15 @@ pub use facade::RunsFacade;
 pub use node_lease::LeaseStatus;
 pub use node_notifier::{NodeNotifier, WakeSignal};
 pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
-pub use plan::ExecutionPlan;
+pub use plan::RunPlan;
 pub use planner::plan;
 pub use ports::{RunLimits, RuntimePorts};
+pub use presentation::RunPresentation;
 pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
 pub use registry::RunRegistry;
-pub use spec::{
+pub use request::{
     CancelAction, CheckpointRef, DisconnectMode, Durability, GotoTarget, IfNotExists,
-    MultitaskStrategy, NodeSelector, Recovery, RunConfig, RunInput, RunScope, RunSpec,
+    MultitaskStrategy, NodeSelector, Recovery, RunConfig, RunInput, RunRequest, RunScope,
     ThreadCommand,
 };
 pub use status::{InvalidTransition, RunStatus};
@@ -84,6 +86,10 @@ pub use crate::runs::GotoTarget as Visit;
 pub use crate::runs::LeaseStatus as LeaseView;
 #[doc(hidden)]
 pub use crate::runs::NodeNotifier as NodeBell;
+#[doc(hidden)]
+pub use crate::runs::RunPlan as ExecutionPlan;
+#[doc(hidden)]
+pub use crate::runs::RunRequest as RunSpec;
 #[doc(hidden)]
 pub use crate::runs::RuntimePorts as RuntimeParts;
 #[doc(hidden)]

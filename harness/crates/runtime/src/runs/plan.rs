@@ -1,55 +1,27 @@
-//! Execution plan of a run: the resolved settings with which it is admitted and executed.
+//! Plan of a run: its request, and the ids, agent and limits that planning resolved.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use serde_json::{Map, Value};
 
 use super::ports::RunLimits;
-use super::spec::{
-    CheckpointRef, Durability, IfNotExists, MultitaskStrategy, NodeSelector, RunInput,
-};
-use super::store::RequestKey;
-use super::stream_modes::StreamModes;
-use super::ttl::ThreadTtl;
+use super::request::RunRequest;
+use super::store::{RequestKey, StoredRunRequest};
 use crate::agent::Agent;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{RunId, ThreadId};
 
 /// Validated and resolved settings of an execution. Only the planner builds one.
 #[derive(Debug, Clone)]
-pub struct ExecutionPlan {
+pub struct RunPlan {
     pub(super) run_id: RunId,
     pub(super) thread_id: ThreadId,
-    pub(super) if_not_exists: IfNotExists,
-    pub(super) temporary_thread: bool,
-    pub(super) thread_ttl: Option<ThreadTtl>,
-    pub(super) assistant: String,
+    /// Request with its actor. The store receives the same allocation.
+    pub(super) stored: Arc<StoredRunRequest>,
     pub(super) agent: Arc<dyn Agent>,
-    pub(super) actor: ActorContext,
-    pub(super) input: RunInput,
-    pub(super) options: Arc<Map<String, Value>>,
-    pub(super) tags: Vec<String>,
     pub(super) recursion_limit: u64,
-    pub(super) metadata: Map<String, Value>,
-    pub(super) kwargs: Value,
-    pub(super) modes: StreamModes,
-    pub(super) echo_input: bool,
-    pub(super) describe_messages: bool,
-    pub(super) subgraphs: bool,
-    pub(super) keep_partial: bool,
-    pub(super) durability: Durability,
-    pub(super) interrupt_before: NodeSelector,
-    pub(super) interrupt_after: NodeSelector,
-    pub(super) multitask: MultitaskStrategy,
-    pub(super) delay: Duration,
-    pub(super) webhook: Option<String>,
-    pub(super) request: Option<RequestKey>,
-    pub(super) checkpoint: Option<CheckpointRef>,
     pub(super) limits: RunLimits,
 }
 
-impl ExecutionPlan {
+impl RunPlan {
     /// Returns the id of the planned run.
     pub fn run_id(&self) -> &RunId {
         &self.run_id
@@ -63,5 +35,19 @@ impl ExecutionPlan {
     /// Returns the maximum number of super-steps, clamped to the configured limit.
     pub fn recursion_limit(&self) -> u64 {
         self.recursion_limit
+    }
+
+    /// Returns the request that was planned.
+    pub fn request(&self) -> &RunRequest {
+        &self.stored.spec
+    }
+
+    /// Returns the actor who made the request.
+    pub fn actor(&self) -> &ActorContext {
+        &self.stored.actor
+    }
+
+    pub(super) fn idempotency_key(&self) -> Option<&RequestKey> {
+        self.request().request.as_ref()
     }
 }

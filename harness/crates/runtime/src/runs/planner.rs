@@ -1,10 +1,11 @@
-//! Builds the execution plan of a request, without I/O.
+//! Builds the plan of a run from its request, without I/O.
 
 use std::sync::Arc;
 
-use super::plan::ExecutionPlan;
+use super::plan::RunPlan;
 use super::ports::RunLimits;
-use super::spec::{RunScope, RunSpec};
+use super::request::{RunRequest, RunScope};
+use super::store::StoredRunRequest;
 use crate::agent::Agent;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::IdSource;
@@ -12,50 +13,26 @@ use deerflow_core::ids::IdSource;
 /// Resolves the ids, limits and agent of a run. Pure except for the ids that it generates.
 #[tracing::instrument(name = "plan", skip_all)]
 pub fn plan(
-    spec: RunSpec,
+    request: RunRequest,
     agent: Arc<dyn Agent>,
     actor: ActorContext,
     limits: &RunLimits,
     ids: &dyn IdSource,
-) -> ExecutionPlan {
-    let (thread_id, if_not_exists, temporary_thread) = match spec.scope {
-        RunScope::Stateful {
-            thread_id,
-            if_not_exists,
-        } => (thread_id, if_not_exists, false),
-        RunScope::Stateless { temporary } => {
-            (ids.thread_id(), super::spec::IfNotExists::Create, temporary)
-        }
+) -> RunPlan {
+    let thread_id = match &request.scope {
+        RunScope::Stateful { thread_id, .. } => thread_id.clone(),
+        RunScope::Stateless { .. } => ids.thread_id(),
     };
-    ExecutionPlan {
-        run_id: spec.run_id.unwrap_or_else(|| ids.run_id()),
+    RunPlan {
+        run_id: request.run_id.clone().unwrap_or_else(|| ids.run_id()),
         thread_id,
-        if_not_exists,
-        temporary_thread,
-        thread_ttl: spec.thread_ttl.filter(|_| !temporary_thread),
-        assistant: spec.assistant,
         agent,
-        actor,
-        input: spec.input,
-        options: Arc::new(spec.config.options),
-        tags: spec.config.tags,
-        recursion_limit: clamp_recursion(spec.config.recursion_limit, limits),
-        metadata: spec.metadata,
-        kwargs: spec.kwargs,
-        modes: spec.stream_modes,
-        echo_input: spec.echo_input,
-        describe_messages: spec.describe_messages,
-        subgraphs: spec.stream_subgraphs,
-        keep_partial: spec.keep_partial,
-        durability: spec.durability,
-        interrupt_before: spec.interrupt_before,
-        interrupt_after: spec.interrupt_after,
-        multitask: spec.multitask,
-        delay: spec.delay,
-        webhook: spec.webhook,
-        request: spec.request,
-        checkpoint: spec.checkpoint,
+        recursion_limit: clamp_recursion(request.config.recursion_limit, limits),
         limits: *limits,
+        stored: Arc::new(StoredRunRequest {
+            spec: request,
+            actor,
+        }),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::node_notifier::NodeNotifier;
 use super::observer::RunObserver;
-use super::spec::Recovery;
+use super::request::Recovery;
 use super::store::{
     NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore,
     ToolLedger,

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::spec::{CancelAction, MultitaskStrategy};
+use super::request::{CancelAction, MultitaskStrategy};
 use super::status::RunStatus;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::UsageMetadata;

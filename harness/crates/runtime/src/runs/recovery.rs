@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::error::RunError;
 use super::ports::RuntimePorts;
 use super::registry::RunRegistry;
-use super::spec::CancelAction;
+use super::request::CancelAction;
 use super::status::RunStatus;
 use super::store::{StoreError, UnfinishedRun};
 use super::terminate::end_queued;

@@ -133,8 +133,8 @@ pub(crate) fn after(before: &RunsFacade) -> RunsFacade {
 }
 
 /// Creates a run whose first step is durable and that then hangs.
-pub(crate) async fn create_stuck(process: &RunsFacade, spec: RunSpec) -> RunRecord {
-    let spec = RunSpec {
+pub(crate) async fn create_stuck(process: &RunsFacade, spec: RunRequest) -> RunRecord {
+    let spec = RunRequest {
         durability: Durability::Sync,
         ..spec
     };
@@ -240,7 +240,7 @@ async fn unstarted_orphan_starts_with_accepted_input() {
             .create
             .admit(NewRun {
                 recipe,
-                kwargs: spec.kwargs,
+                kwargs: spec.presentation.request_echo,
                 ..new_run("left", "t1")
             })
             .await
@@ -274,7 +274,7 @@ async fn unrecoverable_run_fails_and_keeps_input() {
         let before = process();
         let run = create_stuck(
             &before,
-            RunSpec {
+            RunRequest {
                 recovery: Some(Recovery::Fail),
                 ..spec("any")
             },
@@ -371,7 +371,7 @@ async fn cancelled_released_run_keeps_its_progress() {
 #[test]
 fn takeover_decision_follows_losses_and_request() {
     let (run, limits) = (record("r1", "t1"), RunLimits::default());
-    let with = |change: &dyn Fn(&mut RunSpec)| {
+    let with = |change: &dyn Fn(&mut RunRequest)| {
         let mut spec = spec("any");
         change(&mut spec);
         spec
@@ -497,7 +497,7 @@ async fn usage_of_unrecovered_run_is_stored() {
         let before = process();
         let run = create_stuck(
             &before,
-            RunSpec {
+            RunRequest {
                 recovery: Some(Recovery::Fail),
                 ..spec("any")
             },
@@ -555,7 +555,7 @@ async fn end_is_not_published_before_commit() {
         let before = process();
         let run = create_stuck(
             &before,
-            RunSpec {
+            RunRequest {
                 recovery: Some(Recovery::Fail),
                 ..spec("any")
             },
@@ -606,7 +606,7 @@ async fn wait_returns_last_state_after_remote_thread_deletion() {
         let there = over(here.parts().clone());
         let scope = RunScope::Stateless { temporary: true };
         let (run, outcome) = here
-            .create_for_waiting(RunSpec {
+            .create_for_waiting(RunRequest {
                 scope,
                 durability: Durability::Sync,
                 ..spec("any")
@@ -673,7 +673,7 @@ async fn end_with_lost_reply_is_published() {
         let before = process();
         let run = create_stuck(
             &before,
-            RunSpec {
+            RunRequest {
                 recovery: Some(Recovery::Fail),
                 ..spec("any")
             },

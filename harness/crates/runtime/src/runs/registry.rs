@@ -14,14 +14,14 @@ use super::error::RunError;
 use super::finalization_guard::FinalizationGuards;
 use super::node_lease::NodeLease;
 use super::node_notifier::WakeSignal;
-use super::plan::ExecutionPlan;
+use super::plan::RunPlan;
 use super::ports::{RunLimits, RuntimePorts};
 use super::record::RunRecord;
-use super::spec::CancelAction;
+use super::request::CancelAction;
 use super::status::RunStatus;
 use super::status_poller::StatusPollers;
 use super::stop_reason::ORPHAN_RECOVERED;
-use super::store::{AdmitError, NewRun, RunCommit, StoredRunRequest};
+use super::store::{AdmitError, NewRun, RunCommit};
 use super::terminate::end_queued;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::fail_points;
@@ -95,8 +95,7 @@ impl RunRegistry {
     #[tracing::instrument(name = "admit", skip_all)]
     pub(super) async fn admit(
         self: &Arc<Self>,
-        plan: &ExecutionPlan,
-        recipe: Arc<StoredRunRequest>,
+        plan: &RunPlan,
         ports: &RuntimePorts,
     ) -> Result<Admission, RunError> {
         // The handle exists before the row is committed, so that a cancel that reads the row can
@@ -107,7 +106,7 @@ impl RunRegistry {
             return Err(AdmitError::RunExists(plan.run_id.clone()).into());
         }
         let owner = self.node_lease.node();
-        let new = new_run(plan, recipe, owner.clone(), ports);
+        let new = new_run(plan, owner.clone(), ports);
         let created_at = new.created_at;
         let mut admitted = match ports.create.admit(new).await {
             Ok(admitted) => admitted,
@@ -115,7 +114,7 @@ impl RunRegistry {
                 self.active.remove(&plan.run_id);
                 // A retry under the same request key returns the run if it exists. No task executes
                 // it, so it is released and started.
-                if matches!(error, AdmitError::Store(_)) && plan.request.is_none() {
+                if matches!(error, AdmitError::Store(_)) && plan.idempotency_key().is_none() {
                     end_unacknowledged(plan.run_id.clone(), created_at, self, ports);
                 }
                 return Err(error.into());
@@ -220,33 +219,30 @@ impl RunRegistry {
     }
 }
 
-fn new_run(
-    plan: &ExecutionPlan,
-    recipe: Arc<StoredRunRequest>,
-    owner: NodeId,
-    ports: &RuntimePorts,
-) -> NewRun {
+fn new_run(plan: &RunPlan, owner: NodeId, ports: &RuntimePorts) -> NewRun {
+    let request = plan.request();
     let now = ports.clock.now();
-    let delay = chrono::TimeDelta::from_std(plan.delay).unwrap_or_default();
+    let delay = chrono::TimeDelta::from_std(request.delay).unwrap_or_default();
     NewRun {
         run_id: plan.run_id.clone(),
         thread_id: plan.thread_id.clone(),
-        if_not_exists: plan.if_not_exists,
-        temporary_thread: plan.temporary_thread,
-        thread_ttl: plan.thread_ttl,
-        assistant: plan.assistant.clone(),
-        user_id: Some(plan.actor.user_id.clone()),
-        metadata: plan.metadata.clone(),
-        kwargs: plan.kwargs.clone(),
-        multitask: plan.multitask,
-        model_name: plan
+        if_not_exists: request.scope.if_not_exists(),
+        temporary_thread: request.scope.is_temporary(),
+        thread_ttl: request.thread_ttl.filter(|_| !request.scope.is_temporary()),
+        assistant: request.assistant.clone(),
+        user_id: Some(plan.actor().user_id.clone()),
+        metadata: request.metadata.clone(),
+        kwargs: request.presentation.request_echo.clone(),
+        multitask: request.multitask,
+        model_name: request
+            .config
             .options
             .get("model_name")
             .and_then(serde_json::Value::as_str)
             .map(str::to_owned),
-        webhook: plan.webhook.clone(),
-        request: plan.request.clone(),
-        recipe,
+        webhook: request.webhook.clone(),
+        request: request.request.clone(),
+        recipe: plan.stored.clone(),
         owner,
         most_waiting: plan.limits.max_enqueued,
         created_at: now.checked_add_signed(delay).unwrap_or(now),

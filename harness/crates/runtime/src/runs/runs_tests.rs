@@ -151,18 +151,10 @@ pub(super) fn thread() -> ThreadId {
     ThreadId::parse("t1").unwrap()
 }
 
-pub(super) fn spec(assistant: &str) -> RunSpec {
-    RunSpec {
-        scope: RunScope::Stateful {
-            thread_id: thread(),
-            if_not_exists: IfNotExists::Create,
-        },
-        thread_ttl: None,
-        run_id: None,
-        assistant: assistant.to_owned(),
-        input: RunInput::Update(StateUpdate::messages([Message::human("hello")])),
-        config: RunConfig::default(),
-        metadata: Map::new(),
+pub(super) fn spec(assistant: &str) -> RunRequest {
+    let request_echo =
+        json!({ "input": { "messages": [{ "type": "human", "content": "hello" }] } });
+    RunRequest {
         stream_modes: [
             StreamMode::Values,
             StreamMode::MessagesTuple,
@@ -170,21 +162,12 @@ pub(super) fn spec(assistant: &str) -> RunSpec {
         ]
         .into_iter()
         .collect(),
-        stream_subgraphs: false,
-        echo_input: true,
-        describe_messages: false,
-        keep_partial: true,
-        durability: Default::default(),
-        interrupt_before: NodeSelector::None,
-        interrupt_after: NodeSelector::None,
-        multitask: MultitaskStrategy::Reject,
-        delay: Duration::ZERO,
-        recovery: None,
-        webhook: None,
-        request: None,
-        on_disconnect: DisconnectMode::Continue,
-        checkpoint: None,
-        kwargs: json!({ "input": { "messages": [{ "type": "human", "content": "hello" }] } }),
+        presentation: RunPresentation {
+            echo_input: true,
+            request_echo,
+            ..RunPresentation::default()
+        },
+        ..RunRequest::ask(assistant, thread(), Message::human("hello"))
     }
 }
 
@@ -342,7 +325,7 @@ async fn interrupt_strategy_keeps_streamed_text() {
         let first = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &first.run_id).await;
         let (_, outcome) = facade
-            .create_and_wait(RunSpec {
+            .create_and_wait(RunRequest {
                 multitask: MultitaskStrategy::Interrupt,
                 ..spec("finish")
             })
@@ -371,7 +354,7 @@ async fn rollback_restores_thread() {
         let second = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &second.run_id).await;
         let (_, outcome) = facade
-            .create_and_wait(RunSpec {
+            .create_and_wait(RunRequest {
                 multitask: MultitaskStrategy::Rollback,
                 ..spec("finish")
             })
@@ -621,7 +604,7 @@ async fn run_without_agent_ends_and_input_joins_thread() {
         // Admitted by a process that died at once. Its assistant no longer exists.
         let ports = facade.parts().clone();
         let orphan = crate::testkit::new_run("left", "t1");
-        let kwargs = spec("finish").kwargs;
+        let kwargs = spec("finish").presentation.request_echo;
         let orphan = ports
             .create
             .admit(store::NewRun { kwargs, ..orphan })

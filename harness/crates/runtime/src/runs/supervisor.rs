@@ -10,7 +10,7 @@ use super::end_commit::{self, LOST_TEXT};
 use super::execution;
 use super::node_notifier::WakeSignal;
 use super::observer::{LifecycleKind, RunLifecycleEvent};
-use super::plan::ExecutionPlan;
+use super::plan::RunPlan;
 use super::ports::RuntimePorts;
 use super::record::RunRecord;
 use super::registry::{RunRegistry, RunTicket};
@@ -34,7 +34,7 @@ pub struct RunHandle {
 #[tracing::instrument(name = "launch", skip_all)]
 pub(super) fn launch(
     ticket: RunTicket,
-    plan: ExecutionPlan,
+    plan: RunPlan,
     registry: &Arc<RunRegistry>,
     ports: &RuntimePorts,
 ) -> RunHandle {
@@ -52,7 +52,7 @@ pub(super) fn launch(
             registry.clone(),
             ports.clone(),
         );
-        let actor = plan.actor.clone();
+        let actor = plan.actor().clone();
         actor_context::scope(actor, async move {
             let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
             let run_id = record.run_id.clone();

@@ -3,7 +3,7 @@
 use super::end_commit::LOST_TEXT;
 use super::ports::RunLimits;
 use super::record::RunRecord;
-use super::spec::{Durability, Recovery, RunSpec};
+use super::request::{Durability, Recovery, RunRequest};
 use super::stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED};
 
 /// Error text of a run whose processes died repeatedly.
@@ -21,7 +21,7 @@ pub(super) enum TakeoverDecision {
 /// had started to execute (section 3.6 of the reliability contract).
 pub(super) fn decide_takeover(
     run: &RunRecord,
-    spec: &RunSpec,
+    request: &RunRequest,
     losses: u32,
     began: bool,
     limits: &RunLimits,
@@ -29,7 +29,7 @@ pub(super) fn decide_takeover(
     match losses {
         0 => TakeoverDecision::Start,
         _ if run.cancel.is_some() => TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT),
-        _ if limits.recovery == Recovery::Fail || spec.recovery == Some(Recovery::Fail) => {
+        _ if limits.recovery == Recovery::Fail || request.recovery == Some(Recovery::Fail) => {
             TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
         }
         // A run that crashes its processes must not be retried forever.
@@ -37,7 +37,7 @@ pub(super) fn decide_takeover(
             TakeoverDecision::End(ATTEMPTS_EXHAUSTED, EXHAUSTED_TEXT)
         }
         _ if !began => TakeoverDecision::Start,
-        _ if spec.durability == Durability::Exit => TakeoverDecision::End(NODE_LOST, LOST_TEXT),
+        _ if request.durability == Durability::Exit => TakeoverDecision::End(NODE_LOST, LOST_TEXT),
         _ => TakeoverDecision::Start,
     }
 }

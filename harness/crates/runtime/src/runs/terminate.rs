@@ -8,7 +8,7 @@ use super::finalizer::RunFinalizer;
 use super::ports::RuntimePorts;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
 use super::registry::RunRegistry;
-use super::spec::CancelAction;
+use super::request::CancelAction;
 use super::status::RunStatus;
 use super::stop_reason::{ORPHAN_RECOVERED, ROLLED_BACK};
 use super::store::{RunCommit, RunEnd};

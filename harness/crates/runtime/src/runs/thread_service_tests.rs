@@ -96,7 +96,7 @@ async fn tail_subscriber_gets_rest_of_active_run() {
 async fn cancelled_queued_run_does_not_hide_earlier_run() {
     as_user(async {
         let facade = facade();
-        let waiting = |prompt| RunSpec {
+        let waiting = |prompt| RunRequest {
             multitask: MultitaskStrategy::Enqueue,
             ..spec(prompt)
         };

@@ -34,7 +34,8 @@ use crate::runs::store::{
     ToolLedger, WebhookOutbox, category,
 };
 use crate::runs::{
-    IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus, ThreadStatus,
+    IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunRequest, RunStatus,
+    ThreadStatus,
 };
 use crate::stream_bridge::StreamLog;
 use deerflow_core::actor_context::ActorContext;
@@ -132,9 +133,9 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
 
 /// Returns the stored request of a queued run of [`USER`].
 pub fn stored_request(id: &str, on: &str) -> StoredRunRequest {
-    let spec = RunSpec {
+    let spec = RunRequest {
         run_id: Some(run(id)),
-        ..RunSpec::ask("lead_agent", thread(on), message("m", "hi"))
+        ..RunRequest::ask("lead_agent", thread(on), message("m", "hi"))
     };
     StoredRunRequest {
         spec,

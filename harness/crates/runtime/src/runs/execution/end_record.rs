@@ -6,7 +6,7 @@ use super::Execution;
 use super::stream_end::StreamEnd;
 use crate::encoding::values_json;
 use crate::runs::record::ThreadStatus;
-use crate::runs::spec::CancelAction;
+use crate::runs::request::CancelAction;
 use crate::runs::status::RunStatus;
 use crate::runs::stop_reason::ROLLED_BACK;
 use crate::runs::store::{RunEnd, WebhookCall};
@@ -56,7 +56,7 @@ impl Execution {
     /// `true` if the final state is stored for repeated requests, because the thread is deleted
     /// with the run.
     fn stores_values_for_replay(&self) -> bool {
-        self.plan.temporary_thread && self.plan.request.is_some()
+        self.plan.request().scope.is_temporary() && self.plan.idempotency_key().is_some()
     }
 
     fn last_values(&self, end: &StreamEnd, rolled_back: bool) -> Bytes {

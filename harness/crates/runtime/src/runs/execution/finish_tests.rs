@@ -18,7 +18,7 @@ use crate::checkpoint::PendingTask;
 use crate::in_memory::runtime_in_memory;
 use crate::runs::store::{CommitError, RunCommit, RunCommitStore, StoreError};
 use crate::runs::tests::{BEAT, as_user, facade, over, spec, texts, thread};
-use crate::runs::{Durability, RunSpec, RunStatus, RunsFacade, RuntimePorts, WaitOutcome};
+use crate::runs::{Durability, RunRequest, RunStatus, RunsFacade, RuntimePorts, WaitOutcome};
 use crate::stream_bridge::{StreamItem, TerminalKind};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::messages::Message;
@@ -150,7 +150,7 @@ async fn waiting_for_store_stops_on_cancel() {
     as_user(async {
         let (facade, _) = with_failing_store(away);
         let run = facade
-            .create_background(RunSpec {
+            .create_background(RunRequest {
                 durability: Durability::Sync,
                 ..spec("finish")
             })
@@ -266,7 +266,7 @@ async fn run_resumes_after_store_outage() {
         let (facade, commit) = with_failing_store(away);
         facade.recover().await.unwrap();
         let (run, outcome) = facade
-            .create_for_waiting(RunSpec {
+            .create_for_waiting(RunRequest {
                 durability: Durability::Sync,
                 ..spec("finish")
             })

@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 
 use super::active_run::{ActiveRun, RunOutcome};
 use super::callbacks::Callbacks;
-use super::plan::ExecutionPlan;
+use super::plan::RunPlan;
 use super::ports::RuntimePorts;
 use super::record::RunRecord;
 use crate::agent::{CallLog, PendingCallEntry};
@@ -45,7 +45,7 @@ const PREPARE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Execution of one run, with its progress so far.
 struct Execution {
-    plan: ExecutionPlan,
+    plan: RunPlan,
     record: RunRecord,
     ports: RuntimePorts,
     active: Arc<ActiveRun>,
@@ -90,7 +90,7 @@ struct Progress {
 /// even if the agent panics.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
 pub(super) async fn run(
-    plan: ExecutionPlan,
+    plan: RunPlan,
     record: RunRecord,
     ports: RuntimePorts,
     active: Arc<ActiveRun>,

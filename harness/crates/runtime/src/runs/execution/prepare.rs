@@ -12,7 +12,7 @@ use crate::agent::{
     AgentInput, AgentOutcome, AgentStart, AgentStream, EventSink, InputFacts, RunContext, StopKind,
 };
 use crate::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, PendingTask, Snapshot};
-use crate::runs::spec::{RunInput, ThreadCommand};
+use crate::runs::request::{RunInput, ThreadCommand};
 use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::state::{StateUpdate, ThreadState};
 
@@ -92,15 +92,15 @@ impl Execution {
     /// Applies the input of the request, and returns how the agent starts.
     async fn apply_request(&mut self) -> Result<AgentStart, StreamEnd> {
         if let RunInput::Update(update) | RunInput::Command(ThreadCommand { update, .. }) =
-            &self.plan.input
+            &self.plan.request().input
         {
             heavy_poll(Size::messages(&update.messages)).await;
         }
         self.encoder.begin(
-            self.plan.kwargs.get("input").unwrap_or(&Value::Null),
+            self.plan.request().presentation.echoed_input(),
             &mut self.frames,
         );
-        Ok(match self.plan.input.clone() {
+        Ok(match self.plan.request().input.clone() {
             RunInput::Update(update) => {
                 self.apply_input(update).await?;
                 AgentStart::Fresh
@@ -126,6 +126,7 @@ impl Execution {
     async fn load(&mut self) -> Result<Option<Value>, StreamEnd> {
         let requested = self
             .plan
+            .request()
             .checkpoint
             .as_ref()
             .map(|checkpoint| &checkpoint.checkpoint_id);
@@ -134,7 +135,8 @@ impl Execution {
             .await?;
         let loaded = match loaded {
             Some(snapshot)
-                if awaits_input(&snapshot) && !matches!(self.plan.input, RunInput::Update(_)) =>
+                if awaits_input(&snapshot)
+                    && !matches!(self.plan.request().input, RunInput::Update(_)) =>
             {
                 self.with_input(snapshot).await?
             }
@@ -161,8 +163,8 @@ impl Execution {
         self.observe_newest(requested.is_some(), &snapshot.meta)
             .await?;
         let state = Arc::new(snapshot.state);
-        let base_checkpoint =
-            (!matches!(self.plan.input, RunInput::Update(_))).then(|| snapshot.meta.clone());
+        let base_checkpoint = (!matches!(self.plan.request().input, RunInput::Update(_)))
+            .then(|| snapshot.meta.clone());
         self.progress = Progress {
             before: state.clone(),
             state,
@@ -305,16 +307,17 @@ impl Execution {
     }
 
     fn context(&self, sink: EventSink) -> RunContext {
+        let request = self.plan.request();
         RunContext {
             thread_id: self.plan.thread_id.clone(),
             run_id: self.plan.run_id.clone(),
-            actor: self.plan.actor.clone(),
-            options: self.plan.options.clone(),
-            tags: self.plan.tags.clone(),
+            actor: self.plan.actor().clone(),
+            options: Arc::new(request.config.options.clone()),
+            tags: request.config.tags.clone(),
             namespace: Arc::from(""),
             recursion_limit: self.plan.recursion_limit,
-            interrupt_before: self.plan.interrupt_before.clone(),
-            interrupt_after: self.plan.interrupt_after.clone(),
+            interrupt_before: request.interrupt_before.clone(),
+            interrupt_after: request.interrupt_after.clone(),
             clock: self.ports.clock.clone(),
             ids: self.ports.ids.clone(),
             sink,

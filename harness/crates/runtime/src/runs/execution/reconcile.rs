@@ -35,7 +35,7 @@ impl Execution {
                 }
                 let update = self.plan.agent.settle(
                     &self.progress.state,
-                    partial.filter(|_| self.plan.keep_partial),
+                    partial.filter(|_| self.plan.request().keep_partial),
                 );
                 if !update.is_empty() {
                     let state = Arc::make_mut(&mut self.progress.state);

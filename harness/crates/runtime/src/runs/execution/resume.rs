@@ -11,7 +11,7 @@ use super::{Execution, Progress};
 use crate::agent::{AgentOutcome, AgentStart, StopKind};
 use crate::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
 use crate::runs::lost_input::{is_memory_journaled, journaled_human_input};
-use crate::runs::spec::RunInput;
+use crate::runs::request::RunInput;
 use deerflow_core::state::ThreadState;
 
 impl Execution {
@@ -46,7 +46,7 @@ impl Execution {
             own_checkpoint: Some(reached.meta),
             ..Progress::default()
         };
-        match self.plan.input.clone() {
+        match self.plan.request().input.clone() {
             RunInput::Update(update) if is_input_pending => {
                 (self.progress.next, self.progress.machine) = (Vec::new(), None);
                 self.apply_update(update)?;
@@ -107,7 +107,7 @@ impl Execution {
             StopKind::Question(interrupts)
         } else if next
             .iter()
-            .any(|task| self.plan.interrupt_before.selects(&task.name))
+            .any(|task| self.plan.request().interrupt_before.selects(&task.name))
         {
             StopKind::Breakpoint
         } else {

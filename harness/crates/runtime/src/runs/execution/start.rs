@@ -11,7 +11,7 @@ use crate::encoding::{ModeEncoder, RunFacts, StreamOptions, metadata_frame};
 use crate::runs::active_run::ActiveRun;
 use crate::runs::callbacks::{Callbacks, RunEventCallback};
 use crate::runs::observer::LifecycleKind;
-use crate::runs::plan::ExecutionPlan;
+use crate::runs::plan::RunPlan;
 use crate::runs::ports::RuntimePorts;
 use crate::runs::record::RunRecord;
 use crate::runs::status::RunStatus;
@@ -23,7 +23,7 @@ impl Execution {
     /// Opens the stream of a first attempt, marks the run as running, and notifies the observer.
     #[tracing::instrument(name = "start", skip_all)]
     pub(super) async fn start(
-        plan: ExecutionPlan,
+        plan: RunPlan,
         record: RunRecord,
         ports: RuntimePorts,
         active: Arc<ActiveRun>,
@@ -68,7 +68,7 @@ impl Execution {
         }
         execution.active.set_status(RunStatus::Running);
         execution.commit_buffer.advance(RunStatus::Running);
-        let assistant = execution.plan.assistant.clone();
+        let assistant = execution.plan.request().assistant.clone();
         execution.callbacks.events.run_started(&assistant);
         execution.notify(LifecycleKind::RunStarted).await;
         execution
@@ -97,18 +97,19 @@ impl Execution {
     }
 }
 
-fn encoder(plan: &ExecutionPlan, record: &RunRecord, ports: &RuntimePorts) -> ModeEncoder {
+fn encoder(plan: &RunPlan, record: &RunRecord, ports: &RuntimePorts) -> ModeEncoder {
+    let request = plan.request();
     let options = StreamOptions {
-        modes: plan.modes,
-        subgraphs: plan.subgraphs,
-        echo_input: plan.echo_input,
-        describe_messages: plan.describe_messages,
+        modes: request.stream_modes,
+        subgraphs: request.stream_subgraphs,
+        echo_input: request.presentation.echo_input,
+        describe_messages: request.presentation.describe_messages,
     };
     ModeEncoder::new(options, ports.clock.clone(), || RunFacts {
         run_id: record.run_id.clone(),
         thread_id: record.thread_id.clone(),
         attempt: record.attempt,
-        assistant: plan.assistant.clone(),
-        metadata: plan.metadata.clone(),
+        assistant: request.assistant.clone(),
+        metadata: request.metadata.clone(),
     })
 }

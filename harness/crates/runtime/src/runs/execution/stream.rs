@@ -12,7 +12,7 @@ use crate::checkpoint::{
     CheckpointMeta, CheckpointPath, CheckpointSource, CheckpointWrite, PendingTask,
 };
 use crate::encoding::CheckpointView;
-use crate::runs::spec::Durability;
+use crate::runs::request::Durability;
 use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::ids::CheckpointId;
 
@@ -238,7 +238,7 @@ impl Execution {
             step: self.progress.step,
             next,
             machine,
-            metadata: self.plan.metadata.clone(),
+            metadata: self.plan.request().metadata.clone(),
             created_at: self.ports.clock.now(),
         }
     }
@@ -260,7 +260,7 @@ impl Execution {
         };
         self.progress.dirty = false;
         self.progress.has_unsaved_input = false;
-        if self.plan.durability == Durability::Exit {
+        if self.plan.request().durability == Durability::Exit {
             self.deferred_checkpoint = Some(match self.deferred_checkpoint.take() {
                 Some(deferred_checkpoint) => write.instead_of(deferred_checkpoint),
                 None => write,
@@ -270,7 +270,10 @@ impl Execution {
         self.commit_buffer
             .set_usage(self.callbacks.completion_data());
         self.commit_buffer.checkpoint(write);
-        let (token, waits) = (&self.active.token, self.plan.durability == Durability::Sync);
+        let (token, waits) = (
+            &self.active.token,
+            self.plan.request().durability == Durability::Sync,
+        );
         let stored = async {
             if waits {
                 self.commit_buffer.flush().await

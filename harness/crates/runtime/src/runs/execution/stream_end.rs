@@ -2,7 +2,7 @@
 
 use crate::agent::{AgentError, AgentOutcome, StopKind};
 use crate::runs::active_run::StopSignal;
-use crate::runs::spec::CancelAction;
+use crate::runs::request::CancelAction;
 use crate::runs::status::RunStatus;
 use crate::runs::store::{CommitError, StoreError};
 

@@ -16,8 +16,8 @@ use super::requests::RequestKey;
 use super::webhooks::WebhookCall;
 use crate::checkpoint::CheckpointWrite;
 use crate::runs::{
-    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunSpec, RunStatus,
-    ThreadStatus, ThreadTtl,
+    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunRequest,
+    RunStatus, ThreadStatus, ThreadTtl,
 };
 use deerflow_core::actor_context::{ActorContext, Owner};
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
@@ -67,7 +67,7 @@ pub struct NewRun {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredRunRequest {
     /// Request, without the fields that the run's record has.
-    pub spec: RunSpec,
+    pub spec: RunRequest,
     /// Actor who made the request.
     pub actor: ActorContext,
 }

@@ -1,10 +1,11 @@
-//! Request of a run. The compatibility rules of the API are applied before a spec is built.
+//! Request of a run. The compatibility rules of the API are applied before a request is built.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::presentation::RunPresentation;
 use super::store::RequestKey;
 use super::stream_modes::{StreamMode, StreamModes};
 use super::ttl::ThreadTtl;
@@ -15,7 +16,7 @@ use deerflow_core::state::StateUpdate;
 /// Request to run an agent on a thread. Its serialized form is stored, and queued or orphaned runs
 /// are started from it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RunSpec {
+pub struct RunRequest {
     /// Thread of the run and its lifetime.
     pub scope: RunScope,
     /// Lifetime of the thread if it is created for this run and is not temporary; unlimited if
@@ -30,22 +31,19 @@ pub struct RunSpec {
     pub input: RunInput,
     /// Limits and options of the run.
     pub config: RunConfig,
-    /// Metadata that clients see. Stored in the run's record, not in the spec.
+    /// Metadata that clients see. Stored in the run's record, not in the request.
     #[serde(skip)]
     pub metadata: Map<String, Value>,
     /// Kinds of events to stream.
     pub stream_modes: StreamModes,
     /// `true` to stream events of nested graphs too.
     pub stream_subgraphs: bool,
-    /// `true` to send the human input to `messages` subscribers, as DeerFlow's web UI expects and
-    /// LangGraph Platform does not.
-    pub echo_input: bool,
-    /// `true` to send the run's metadata with each message to `messages` subscribers, as LangGraph
-    /// Platform does.
-    #[serde(default)]
-    pub describe_messages: bool,
+    /// Presentation of the run to its client. Its keys are stored with those of the request.
+    #[serde(flatten)]
+    pub presentation: RunPresentation,
     /// `true` to retain the text of an interrupted answer in the thread, as DeerFlow does and
-    /// LangGraph Platform does not.
+    /// LangGraph Platform does not. Not part of the presentation: it decides which state the next
+    /// run of the thread starts from.
     pub keep_partial: bool,
     /// Durability of checkpoints.
     pub durability: Durability,
@@ -69,12 +67,9 @@ pub struct RunSpec {
     pub on_disconnect: DisconnectMode,
     /// Checkpoint to start from, if not the newest.
     pub checkpoint: Option<CheckpointRef>,
-    /// Request as clients see it, without secrets. Stored in the run's record, not in the spec.
-    #[serde(skip)]
-    pub kwargs: Value,
 }
 
-impl RunSpec {
+impl RunRequest {
     /// Request to send a message to an assistant. The thread is created if it does not exist;
     /// tokens and states are streamed; all other settings have their defaults.
     pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
@@ -90,7 +85,7 @@ impl RunSpec {
     }
 
     /// Request to answer the open interrupts of an existing thread; all other settings are as for
-    /// [`RunSpec::ask`].
+    /// [`RunRequest::ask`].
     pub fn answer(assistant: impl Into<String>, thread_id: ThreadId, answers: Value) -> Self {
         let scope = RunScope::Stateful {
             thread_id,
@@ -112,8 +107,7 @@ impl RunSpec {
                 .into_iter()
                 .collect(),
             stream_subgraphs: false,
-            echo_input: false,
-            describe_messages: false,
+            presentation: RunPresentation::default(),
             keep_partial: true,
             durability: Durability::Async,
             interrupt_before: NodeSelector::None,
@@ -125,7 +119,6 @@ impl RunSpec {
             request: None,
             on_disconnect: DisconnectMode::Continue,
             checkpoint: None,
-            kwargs: Value::Null,
         }
     }
 }
@@ -145,6 +138,21 @@ pub enum RunScope {
         /// `true` to delete the thread when the run ends.
         temporary: bool,
     },
+}
+
+impl RunScope {
+    /// Returns the behaviour if the thread does not exist. A thread of the run's own is created.
+    pub fn if_not_exists(&self) -> IfNotExists {
+        match self {
+            Self::Stateful { if_not_exists, .. } => *if_not_exists,
+            Self::Stateless { .. } => IfNotExists::Create,
+        }
+    }
+
+    /// Reports whether the thread is deleted when the run ends.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Stateless { temporary: true })
+    }
 }
 
 /// Behaviour if the thread does not exist.
@@ -327,3 +335,7 @@ pub enum DisconnectMode {
     #[default]
     Continue,
 }
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

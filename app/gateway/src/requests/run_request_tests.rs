@@ -6,13 +6,13 @@ use std::time::Duration;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
 use harness::runtime::runs::{
-    DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, RunScope, RunSpec,
+    DisconnectMode, IfNotExists, MultitaskStrategy, NodeSelector, RunInput, RunRequest, RunScope,
     StreamMode, StreamModes,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Defaults, RunTarget, into_spec};
+use super::{Defaults, RunTarget, into_request};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::requests::assistant_uuid;
@@ -27,7 +27,7 @@ fn thread(id: &str) -> ThreadId {
     ThreadId::parse(id).expect("a thread id")
 }
 
-fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunSpec, ApiError> {
+fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunRequest, ApiError> {
     let assistants = [AssistantInfo {
         name: "lead_agent".to_owned(),
         description: None,
@@ -43,7 +43,7 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunSpec,
         fresh_run,
         thread_metadata: &metadata,
     };
-    into_spec(
+    into_request(
         body.as_object().cloned().unwrap_or_default(),
         target,
         dialect,
@@ -51,7 +51,7 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunSpec,
     )
 }
 
-fn read(dialect: Dialect, body: Value) -> Result<RunSpec, ApiError> {
+fn read(dialect: Dialect, body: Value) -> Result<RunRequest, ApiError> {
     read_at(&RunTarget::Thread(thread(THREAD)), dialect, body)
 }
 
@@ -80,8 +80,11 @@ fn an_empty_body_has_the_defaults_of_its_dialect() {
     assert_eq!(deerflow.on_disconnect, DisconnectMode::Cancel);
     assert_eq!(deerflow.multitask, MultitaskStrategy::Reject);
     assert_eq!(deerflow.stream_modes, modes(&[StreamMode::Values]));
-    assert_eq!(deerflow.kwargs, json!({ "input": null, "config": null }));
-    assert!(deerflow.echo_input && deerflow.metadata.is_empty());
+    assert_eq!(
+        deerflow.presentation.request_echo,
+        json!({ "input": null, "config": null })
+    );
+    assert!(deerflow.presentation.echo_input && deerflow.metadata.is_empty());
 
     let platform = read(Platform, with_assistant(json!({}))).expect("a spec");
     assert_eq!(platform.on_disconnect, DisconnectMode::Continue);
@@ -93,7 +96,7 @@ fn an_empty_body_has_the_defaults_of_its_dialect() {
         platform.metadata["assistant_id"],
         assistant_uuid("lead_agent").to_string()
     );
-    assert!(!platform.echo_input);
+    assert!(!platform.presentation.echo_input);
 }
 
 #[test]
@@ -301,9 +304,13 @@ fn server_keys_of_clients_are_dropped() {
         .additional_kwargs;
     assert_eq!(additional.keys().collect::<Vec<_>>(), ["files"]);
     assert!(
-        !spec.kwargs.to_string().contains("s3cret"),
+        !spec
+            .presentation
+            .request_echo
+            .to_string()
+            .contains("s3cret"),
         "{}",
-        spec.kwargs
+        spec.presentation.request_echo
     );
 }
 
@@ -456,23 +463,35 @@ fn the_platform_s_echo_is_complete_and_without_secrets() {
         })),
     )
     .expect("a spec");
-    assert_eq!(spec.kwargs["config"]["configurable"]["mine"], 1);
     assert_eq!(
-        spec.kwargs["config"]["configurable"]["graph_id"],
+        spec.presentation.request_echo["config"]["configurable"]["mine"],
+        1
+    );
+    assert_eq!(
+        spec.presentation.request_echo["config"]["configurable"]["graph_id"],
         "lead_agent"
     );
-    assert_eq!(spec.kwargs["config"]["configurable"]["thread_id"], THREAD);
-    assert_eq!(spec.kwargs["config"]["configurable"]["run_id"], RUN);
     assert_eq!(
-        spec.kwargs["config"]["metadata"],
+        spec.presentation.request_echo["config"]["configurable"]["thread_id"],
+        THREAD
+    );
+    assert_eq!(
+        spec.presentation.request_echo["config"]["configurable"]["run_id"],
+        RUN
+    );
+    assert_eq!(
+        spec.presentation.request_echo["config"]["metadata"],
         Value::Object(spec.metadata.clone())
     );
     assert_eq!(
-        (&spec.kwargs["resumable"], &spec.kwargs["checkpoint_during"]),
+        (
+            &spec.presentation.request_echo["resumable"],
+            &spec.presentation.request_echo["checkpoint_during"]
+        ),
         (&json!(true), &json!(true))
     );
     assert_eq!(spec.metadata["of_thread"], 1);
-    let echoed = spec.kwargs.to_string();
+    let echoed = spec.presentation.request_echo.to_string();
     assert!(
         !echoed.contains("evil") && !echoed.contains("s3cret"),
         "{echoed}"
@@ -494,7 +513,7 @@ fn secrets_in_a_command_or_in_metadata_are_not_echoed() {
         let sent = json!({ "command": command, "metadata": { "deep": [{ "password": "s3cret" }], "mine": 1 } });
         let spec = read(dialect, with_assistant(sent)).expect("a spec");
         assert_eq!(
-            spec.kwargs["command"]["resume"],
+            spec.presentation.request_echo["command"]["resume"],
             json!({ "api_key": "***", "answer": "yes" })
         );
         assert_eq!(

@@ -1,9 +1,10 @@
-//! Converts the body of a run request to a run specification.
+//! Converts the body of a run request to a run request.
 
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
 use harness::runtime::runs::{
-    DisconnectMode, Durability, IfNotExists, NodeSelector, Recovery, RunScope, RunSpec,
+    DisconnectMode, Durability, IfNotExists, NodeSelector, Recovery, RunPresentation, RunRequest,
+    RunScope,
 };
 use serde_json::{Map, Value, json};
 
@@ -43,12 +44,12 @@ pub struct Defaults<'a> {
 /// Reads the body of a run request. Unknown fields are ignored; unsupported options that would
 /// change the meaning of a run are rejected.
 #[tracing::instrument(name = "into_spec", skip_all)]
-pub fn into_spec(
+pub fn into_request(
     body: Map<String, Value>,
     target: &RunTarget,
     dialect: Dialect,
     defaults: &Defaults<'_>,
-) -> Result<RunSpec, ApiError> {
+) -> Result<RunRequest, ApiError> {
     let mut fields = Fields::new("body", body);
     refuse_unsupported(&mut fields, dialect);
     if dialect.is_platform() {
@@ -126,8 +127,8 @@ pub fn into_spec(
         metadata: &metadata,
         temporary,
     };
-    let kwargs = echo(&fields, &echo_context, stream_modes, dialect);
-    Ok(RunSpec {
+    let request_echo = echo(&fields, &echo_context, stream_modes, dialect);
+    Ok(RunRequest {
         scope,
         thread_ttl: None,
         run_id: Some(defaults.fresh_run.clone()),
@@ -137,8 +138,11 @@ pub fn into_spec(
         metadata,
         stream_modes,
         stream_subgraphs,
-        echo_input: dialect == Dialect::DeerFlow,
-        describe_messages: dialect.is_platform(),
+        presentation: RunPresentation {
+            echo_input: dialect == Dialect::DeerFlow,
+            describe_messages: dialect.is_platform(),
+            request_echo,
+        },
         keep_partial: dialect == Dialect::DeerFlow,
         durability,
         interrupt_before,
@@ -153,7 +157,6 @@ pub fn into_spec(
         request: None,
         on_disconnect,
         checkpoint,
-        kwargs,
     })
 }
 
@@ -194,7 +197,7 @@ fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
     }
 }
 
-/// Validates options that the specification does not need, or that other code reads again.
+/// Validates options that the request does not need, or that other code reads again.
 fn check_words(fields: &mut Fields) {
     fields.word("if_not_exists", &[("create", ()), ("reject", ())]);
     fields.word("on_completion", &[("delete", ()), ("keep", ())]);
@@ -329,5 +332,5 @@ fn read_metadata(
 }
 
 #[cfg(test)]
-#[path = "run_spec_tests.rs"]
+#[path = "run_request_tests.rs"]
 mod tests;
