@@ -7,13 +7,12 @@ use chrono::TimeDelta;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::clock::{Clock, ManualClock};
 use deerflow_runtime::runs::RunStatus;
-use deerflow_runtime::runs::store::{
-    CreatedResource, NewRun, RequestKey, RunCommit, RunEnd, WebhookCall,
-};
+use deerflow_runtime::runs::store::{CreatedResource, RequestKey, RunCommit, RunEnd, WebhookCall};
 use deerflow_runtime::testkit::requests::key;
 use deerflow_runtime::testkit::stream_log::batch;
 use deerflow_runtime::testkit::{
     RunStores, all_events, at, at_once, commit_of, end_in, event, new_run, run, thread,
+    with_request,
 };
 
 use crate::maintenance::{Maintenance, MaintenanceStore, Retention, SweepReport};
@@ -186,10 +185,9 @@ pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> Maintenance
         expires_at: at(0) + TimeDelta::days(99),
         ..key("later")
     };
-    let retained = NewRun {
-        request: Some(later.clone()),
-        ..new_run("r0", "t0")
-    };
+    let retained = with_request(new_run("r0", "t0"), |request| {
+        request.request = Some(later.clone());
+    });
     runs.create.admit(retained).await.expect("admitted");
     ended(&runs, "r1", "t1", TimeDelta::days(1), true).await;
     ended(&runs, "r2", "t2", TimeDelta::days(1), true).await;

@@ -7,7 +7,9 @@ use deerflow_core::messages::Message;
 use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::runs::RunStatus;
 use deerflow_runtime::runs::store::{NewRun, RunCommit};
-use deerflow_runtime::testkit::{at, checkpoint_write, commit_of, end_in, new_run, object, thread};
+use deerflow_runtime::testkit::{
+    at, checkpoint_write, commit_of, end_in, new_run, object, thread, with_request,
+};
 use serde_json::{Value, json};
 
 use super::{ThreadStores, ann, bob, by_metadata, found, get, make, new_thread};
@@ -172,10 +174,12 @@ pub async fn threads_are_found_by_graph_and_by_assistant(open: impl AsyncFn() ->
     let stores = open().await;
     make(&stores, new_thread("t0", json!({"graph_id": "lead_agent"}))).await;
     for (id, named) in [("t1", None), ("t2", Some("own")), ("t3", Some("made"))] {
-        let mut run = new_run(&format!("r-{id}"), id);
-        run.metadata.shift_remove("assistant_id");
-        run.metadata
-            .extend(named.map(|named| ("assistant_id".to_owned(), json!(named))));
+        let run = with_request(new_run(&format!("r-{id}"), id), |request| {
+            request.metadata.shift_remove("assistant_id");
+            request
+                .metadata
+                .extend(named.map(|named| ("assistant_id".to_owned(), json!(named))));
+        });
         stores.runs.create.admit(run).await.expect("admitted");
     }
     let by_id = |search: ThreadSearch| ThreadSearch {

@@ -91,7 +91,7 @@ impl RunCommitStore for FaultyStores {
 impl RunCreateStore for FaultyStores {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         let stores = self.stores.clone();
-        let details = format!("{} {}", run.run_id, run.multitask.as_str());
+        let details = format!("{} {}", run.run_id, run.request().multitask.as_str());
         self.write("admit", details, async move { stores.admit(run).await })
             .await
     }

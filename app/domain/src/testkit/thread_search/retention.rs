@@ -2,9 +2,8 @@
 
 use chrono::TimeDelta;
 use deerflow_core::actor_context::Owner;
-use deerflow_runtime::runs::store::NewRun;
 use deerflow_runtime::runs::{Expiry, RunStatus, ThreadTtl};
-use deerflow_runtime::testkit::{USER, at, new_run, thread};
+use deerflow_runtime::testkit::{USER, at, new_run, thread, with_request};
 use serde_json::json;
 
 use super::ended_with;
@@ -231,9 +230,8 @@ pub async fn expired_threads_are_trimmed_to_newest_state(open: impl AsyncFn() ->
 /// An existing thread keeps its own lifetime.
 pub async fn run_sets_ttl_of_thread_it_creates(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
-    let run = |id: &str, on: &str, thread_ttl| NewRun {
-        thread_ttl,
-        ..new_run(id, on)
+    let run = |id: &str, on: &str, thread_ttl| {
+        with_request(new_run(id, on), |request| request.thread_ttl = thread_ttl)
     };
     make(&stores, new_thread("t1", json!({}))).await;
     for then in [Expiry::Delete, Expiry::KeepLatest] {

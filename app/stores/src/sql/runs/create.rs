@@ -97,8 +97,9 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     // Admission, claim and end of a run all lock the thread first: one lock order prevents
     // deadlocks, and while the thread is locked, no other transaction changes which of its runs is
     // active. Only the idempotency key is locked before the thread, and never after it.
+    let request = new.request();
     let mut statements = StatementBatch::new(tx);
-    if let Some(key) = &new.request {
+    if let Some(key) = request.idempotency_key() {
         claim_key(
             &mut statements,
             key,
@@ -108,22 +109,23 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
     }
     let (thread, assistant, user): (Value, Value, Value) = (
         new.thread_id.as_str().into(),
-        plain(&new.assistant).into(),
+        plain(&request.assistant).into(),
         new.user_id.clone().into(),
     );
-    let named: Value = new
+    let named: Value = request
         .metadata
         .get("assistant_id")
         .and_then(serde_json::Value::as_str)
         .map(plain)
         .into();
     let at = micros(new.at);
-    match new.if_not_exists {
+    match request.scope.if_not_exists() {
         IfNotExists::Create => {
-            let ttl = new.thread_ttl.and_then(|ttl| ttl.after.num_microseconds());
+            let thread_ttl = request.created_thread_ttl();
+            let ttl = thread_ttl.and_then(|ttl| ttl.after.num_microseconds());
             let (temporary, keep_latest) = (
-                new.temporary_thread.into(),
-                keeps_latest(new.thread_ttl).into(),
+                request.scope.is_temporary().into(),
+                keeps_latest(thread_ttl).into(),
             );
             statements.add(
                 CREATE_OR_LOCK_THREAD,
@@ -148,7 +150,7 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
         statements.add_built(&insert_if_free(new)?);
     }
     let rows = statements.run(tx).await?;
-    if let Some(key) = new.request.as_ref().filter(|_| !key_claimed(&rows)) {
+    if let Some(key) = request.idempotency_key().filter(|_| !key_claimed(&rows)) {
         return Err(TxError::Refused(AdmitError::KnownRequest(
             lookup_key(tx, key).await?,
         )));

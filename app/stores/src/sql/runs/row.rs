@@ -33,17 +33,18 @@ pub(crate) fn was_released() -> Expr {
 
 /// Builds the row of a new run.
 pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
+    let request = new.request();
     run::Model {
         run_id: new.run_id.to_string(),
         thread_id: new.thread_id.to_string(),
-        assistant_id: plain(&new.assistant),
+        assistant_id: plain(&request.assistant),
         user_id: new.user_id.clone(),
         status: status.as_str().to_owned(),
         attempt: 1,
-        model_name: new.model_name.as_deref().map(plain),
-        multitask_strategy: new.multitask.as_str().to_owned(),
-        metadata_json: json_text(&new.metadata),
-        kwargs_json: json_text(&new.kwargs),
+        model_name: request.model_name().map(plain),
+        multitask_strategy: request.multitask.as_str().to_owned(),
+        metadata_json: json_text(&request.metadata),
+        kwargs_json: json_text(&request.presentation.request_echo),
         cancel_action: None,
         error: None,
         error_name: None,
@@ -51,7 +52,7 @@ pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
         completion_json: None,
         last_batch: 0,
         recipe_json: Some(json_text(&*new.recipe)),
-        webhook: new.webhook.as_deref().map(plain),
+        webhook: request.webhook.as_deref().map(plain),
         owner: status.is_owned().then(|| new.owner.to_string()),
         losses: 0,
         place: 0,
@@ -64,18 +65,19 @@ pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
 
 /// Builds the record of a run that was just admitted, as the store returns it later.
 pub(crate) fn admitted(new: &NewRun, status: RunStatus) -> RunRecord {
+    let request = new.request();
     RunRecord {
         run_id: new.run_id.clone(),
         thread_id: new.thread_id.clone(),
-        assistant: plain(&new.assistant),
+        assistant: plain(&request.assistant),
         user_id: new.user_id.clone(),
         status,
         attempt: 1,
-        metadata: new.metadata.clone(),
-        kwargs: new.kwargs.clone(),
-        multitask: new.multitask,
-        model_name: new.model_name.as_deref().map(plain),
-        webhook: new.webhook.as_deref().map(plain),
+        metadata: request.metadata.clone(),
+        kwargs: request.presentation.request_echo.clone(),
+        multitask: request.multitask,
+        model_name: request.model_name().map(plain),
+        webhook: request.webhook.as_deref().map(plain),
         cancel: None,
         error: None,
         error_name: None,

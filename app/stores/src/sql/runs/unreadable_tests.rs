@@ -8,7 +8,9 @@ use deerflow_runtime::runs::store::{
     AdmitError, NewRun, NodeStore, RunCreateStore, RunListQuery, RunQueryStore, WebhookOutbox,
 };
 use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunStatus};
-use deerflow_runtime::testkit::{self, at, new_run, node, run};
+use deerflow_runtime::testkit::{
+    self, at, new_run, node, on_temporary_thread, run, with_request, with_strategy,
+};
 use sea_orm::{ConnectionTrait, EntityTrait};
 
 use super::UNREADABLE;
@@ -70,8 +72,10 @@ async fn unreadable_pending_run_ends_and_next_one_starts() {
         for id in ["bad", "good"] {
             let late = NewRun {
                 created_at: at(5),
-                multitask: MultitaskStrategy::Enqueue,
-                ..new_run(id, &format!("thread-{id}"))
+                ..with_strategy(
+                    new_run(id, &format!("thread-{id}")),
+                    MultitaskStrategy::Enqueue,
+                )
             };
             runs.admit(late).await.unwrap();
         }
@@ -91,8 +95,7 @@ async fn run_delayed_by_older_version_starts_at_creation() {
     let (db, runs) = open(&tasks).await;
     runs.admit(NewRun {
         created_at: at(50),
-        multitask: MultitaskStrategy::Enqueue,
-        ..new_run("r1", "t1")
+        ..with_strategy(new_run("r1", "t1"), MultitaskStrategy::Enqueue)
     })
     .await
     .unwrap();
@@ -168,12 +171,12 @@ async fn unknown_status_blocks_neither_lists_nor_other_runs() {
 async fn unreadable_run_calls_webhook_and_deletes_temporary_thread() {
     let tasks = Tasks::new();
     let (db, runs) = open(&tasks).await;
-    let webhook = Some("https://example.com/hook".to_owned());
+    let bad = with_request(new_run("bad", "t1"), |request| {
+        request.webhook = Some("https://example.com/hook".to_owned());
+    });
     runs.admit(NewRun {
         created_at: at(5),
-        webhook,
-        temporary_thread: true,
-        ..new_run("bad", "t1")
+        ..on_temporary_thread(bad)
     })
     .await
     .unwrap();

@@ -20,9 +20,9 @@ impl RunCreateStore for InMemoryStores {
     async fn admit(&self, run: NewRun) -> Result<Admitted, AdmitError> {
         let mut tables = self.0.lock();
         let tables = &mut *tables;
-        if let Some(state) = run
-            .request
-            .as_ref()
+        let request = run.request();
+        if let Some(state) = request
+            .idempotency_key()
             .and_then(|key| tables.key_state(key, run.at))
         {
             return Err(AdmitError::KnownRequest(state));
@@ -34,7 +34,7 @@ impl RunCreateStore for InMemoryStores {
             Some(thread) if thread.user_id != run.user_id => {
                 return Err(AdmitError::ThreadNotFound(run.thread_id));
             }
-            None if run.if_not_exists == IfNotExists::Reject => {
+            None if request.scope.if_not_exists() == IfNotExists::Reject => {
                 return Err(AdmitError::ThreadNotFound(run.thread_id));
             }
             _ => {}
@@ -69,7 +69,7 @@ impl RunCreateStore for InMemoryStores {
         let displaced = stop
             .map(|action| tables.request_cancel_all(&run.thread_id, action, run.at))
             .unwrap_or_default();
-        if let Some(key) = run.request {
+        if let Some(key) = request.idempotency_key().cloned() {
             tables.record_key(
                 key,
                 CreatedResource::Run(run.thread_id.clone(), run.run_id.clone()),
@@ -78,20 +78,20 @@ impl RunCreateStore for InMemoryStores {
         let is_new_thread = !tables.threads.contains_key(&run.thread_id);
         let thread = tables.threads.entry(run.thread_id.clone()).or_default();
         thread.user_id.clone_from(&run.user_id);
-        thread.temporary |= is_new_thread && run.temporary_thread;
+        thread.temporary |= is_new_thread && request.scope.is_temporary();
         thread.status = ThreadStatus::Busy;
         let record = RunRecord {
             run_id: run.run_id.clone(),
-            thread_id: run.thread_id,
-            assistant: run.assistant,
-            user_id: run.user_id,
+            thread_id: run.thread_id.clone(),
+            assistant: request.assistant.clone(),
+            user_id: run.user_id.clone(),
             status,
             attempt: 1,
-            metadata: run.metadata,
-            kwargs: run.kwargs,
-            multitask: run.multitask,
-            model_name: run.model_name,
-            webhook: run.webhook,
+            metadata: request.metadata.clone(),
+            kwargs: request.presentation.request_echo.clone(),
+            multitask: request.multitask,
+            model_name: request.model_name().map(str::to_owned),
+            webhook: request.webhook.clone(),
             cancel: None,
             error: None,
             error_name: None,

@@ -23,7 +23,7 @@ pub enum AdmissionDecision {
 
 /// Decides on a run, given `others`, the unfinished runs of its thread.
 pub fn decide_admission(new: &NewRun, others: &[RunRecord]) -> AdmissionDecision {
-    let (strategy, starts_at) = (new.multitask, new.created_at);
+    let (strategy, starts_at) = (new.request().multitask, new.created_at);
     let delayed = starts_at > new.at;
     let waits_for = |run: &RunRecord| {
         run.holds_thread() || (run.cancel.is_none() && run.created_at <= starts_at)

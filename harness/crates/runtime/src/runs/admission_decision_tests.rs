@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::runs::RunStatus;
-use crate::testkit::{at, new_run, record};
+use crate::testkit::{at, new_run, record, with_strategy};
 
 fn other(id: &str, status: RunStatus, starts_at: i64, cancel: Option<CancelAction>) -> RunRecord {
     RunRecord {
@@ -20,11 +20,10 @@ fn decided(
 ) -> AdmissionDecision {
     decide_admission(
         &NewRun {
-            multitask,
             created_at: at(starts_at),
             at: at(5),
             most_waiting: 3,
-            ..new_run("new", "t1")
+            ..with_strategy(new_run("new", "t1"), multitask)
         },
         others,
     )

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ports::RunLimits;
 use super::request::RunRequest;
-use super::store::{RequestKey, StoredRunRequest};
+use super::store::StoredRunRequest;
 use crate::agent::Agent;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -45,9 +45,5 @@ impl RunPlan {
     /// Returns the actor who made the request.
     pub fn actor(&self) -> &ActorContext {
         &self.stored.actor
-    }
-
-    pub(super) fn idempotency_key(&self) -> Option<&RequestKey> {
-        self.request().request.as_ref()
     }
 }

@@ -230,9 +230,8 @@ async fn orphaned_run_resumes_from_last_checkpoint() {
 async fn unstarted_orphan_starts_with_accepted_input() {
     as_user(async {
         let before = process();
-        let spec = spec("any");
         let recipe = Arc::new(StoredRunRequest {
-            spec: spec.clone(),
+            spec: spec("any"),
             actor: deerflow_core::actor_context::ActorContext::user("ann"),
         });
         before
@@ -240,7 +239,6 @@ async fn unstarted_orphan_starts_with_accepted_input() {
             .create
             .admit(NewRun {
                 recipe,
-                kwargs: spec.presentation.request_echo,
                 ..new_run("left", "t1")
             })
             .await

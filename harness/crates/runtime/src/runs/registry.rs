@@ -114,7 +114,9 @@ impl RunRegistry {
                 self.active.remove(&plan.run_id);
                 // A retry under the same request key returns the run if it exists. No task executes
                 // it, so it is released and started.
-                if matches!(error, AdmitError::Store(_)) && plan.idempotency_key().is_none() {
+                if matches!(error, AdmitError::Store(_))
+                    && plan.request().idempotency_key().is_none()
+                {
                     end_unacknowledged(plan.run_id.clone(), created_at, self, ports);
                 }
                 return Err(error.into());
@@ -220,28 +222,12 @@ impl RunRegistry {
 }
 
 fn new_run(plan: &RunPlan, owner: NodeId, ports: &RuntimePorts) -> NewRun {
-    let request = plan.request();
     let now = ports.clock.now();
-    let delay = chrono::TimeDelta::from_std(request.delay).unwrap_or_default();
+    let delay = chrono::TimeDelta::from_std(plan.request().delay).unwrap_or_default();
     NewRun {
         run_id: plan.run_id.clone(),
         thread_id: plan.thread_id.clone(),
-        if_not_exists: request.scope.if_not_exists(),
-        temporary_thread: request.scope.is_temporary(),
-        thread_ttl: request.thread_ttl.filter(|_| !request.scope.is_temporary()),
-        assistant: request.assistant.clone(),
         user_id: Some(plan.actor().user_id.clone()),
-        metadata: request.metadata.clone(),
-        kwargs: request.presentation.request_echo.clone(),
-        multitask: request.multitask,
-        model_name: request
-            .config
-            .options
-            .get("model_name")
-            .and_then(serde_json::Value::as_str)
-            .map(str::to_owned),
-        webhook: request.webhook.clone(),
-        request: request.request.clone(),
         recipe: plan.stored.clone(),
         owner,
         most_waiting: plan.limits.max_enqueued,

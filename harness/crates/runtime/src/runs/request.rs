@@ -94,6 +94,25 @@ impl RunRequest {
         Self::plain(assistant.into(), scope, RunInput::Resume(answers))
     }
 
+    /// Returns the idempotency key of the request.
+    pub fn idempotency_key(&self) -> Option<&RequestKey> {
+        self.request.as_ref()
+    }
+
+    /// Returns the requested entry of the model configuration.
+    pub fn model_name(&self) -> Option<&str> {
+        self.config
+            .options
+            .get("model_name")
+            .and_then(Value::as_str)
+    }
+
+    /// Returns the lifetime of the thread that is created for this run, if it is limited and the
+    /// thread is not temporary.
+    pub fn created_thread_ttl(&self) -> Option<ThreadTtl> {
+        self.thread_ttl.filter(|_| !self.scope.is_temporary())
+    }
+
     fn plain(assistant: String, scope: RunScope, input: RunInput) -> Self {
         Self {
             scope,

@@ -603,14 +603,11 @@ async fn run_without_agent_ends_and_input_joins_thread() {
         let facade = facade();
         // Admitted by a process that died at once. Its assistant no longer exists.
         let ports = facade.parts().clone();
-        let orphan = crate::testkit::new_run("left", "t1");
-        let kwargs = spec("finish").presentation.request_echo;
-        let orphan = ports
-            .create
-            .admit(store::NewRun { kwargs, ..orphan })
-            .await
-            .unwrap()
-            .run;
+        let orphan =
+            crate::testkit::with_request(crate::testkit::new_run("left", "t1"), |request| {
+                request.presentation = spec("finish").presentation
+            });
+        let orphan = ports.create.admit(orphan).await.unwrap().run;
         assert_eq!(facade.recover().await.unwrap(), 1);
         let ended = facade.get_run(None, &orphan.run_id).await.unwrap().unwrap();
         assert_eq!(

@@ -34,8 +34,8 @@ use crate::runs::store::{
     ToolLedger, WebhookOutbox, category,
 };
 use crate::runs::{
-    IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunRequest, RunStatus,
-    ThreadStatus,
+    IfNotExists, MultitaskStrategy, RunCompletionData, RunConfig, RunPresentation, RunRecord,
+    RunRequest, RunScope, RunStatus, ThreadStatus,
 };
 use crate::stream_bridge::StreamLog;
 use deerflow_core::actor_context::ActorContext;
@@ -112,17 +112,7 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
     NewRun {
         run_id: run(id),
         thread_id: thread(on),
-        if_not_exists: IfNotExists::Create,
-        temporary_thread: false,
-        thread_ttl: None,
-        assistant: "lead_agent".to_owned(),
         user_id: Some(USER.to_owned()),
-        metadata: object(json!({"k": "v", "n": 1})),
-        kwargs: json!({"input": {"messages": [{"role": "user", "content": "hi"}]}}),
-        multitask: MultitaskStrategy::Reject,
-        model_name: Some("small".to_owned()),
-        webhook: None,
-        request: None,
         recipe: Arc::new(stored_request(id, on)),
         owner: node("n1"),
         most_waiting: 16,
@@ -131,10 +121,48 @@ pub fn new_run(id: &str, on: &str) -> NewRun {
     }
 }
 
+/// Returns the run with a changed request.
+pub fn with_request(mut new: NewRun, change: impl FnOnce(&mut RunRequest)) -> NewRun {
+    change(&mut Arc::make_mut(&mut new.recipe).spec);
+    new
+}
+
+/// Returns the run with this strategy for a busy thread.
+pub fn with_strategy(new: NewRun, multitask: MultitaskStrategy) -> NewRun {
+    with_request(new, |request| request.multitask = multitask)
+}
+
+/// Returns the run on a thread that is deleted with it.
+pub fn on_temporary_thread(new: NewRun) -> NewRun {
+    with_request(new, |request| {
+        request.scope = RunScope::Stateless { temporary: true };
+    })
+}
+
+/// Returns the run on a thread that must exist.
+pub fn on_existing_thread(new: NewRun) -> NewRun {
+    let thread_id = new.thread_id.clone();
+    with_request(new, |request| {
+        request.scope = RunScope::Stateful {
+            thread_id,
+            if_not_exists: IfNotExists::Reject,
+        };
+    })
+}
+
 /// Returns the stored request of a queued run of [`USER`].
 pub fn stored_request(id: &str, on: &str) -> StoredRunRequest {
     let spec = RunRequest {
         run_id: Some(run(id)),
+        config: RunConfig {
+            options: object(json!({"model_name": "small"})),
+            ..RunConfig::default()
+        },
+        metadata: object(json!({"k": "v", "n": 1})),
+        presentation: RunPresentation {
+            request_echo: json!({"input": {"messages": [{"role": "user", "content": "hi"}]}}),
+            ..RunPresentation::default()
+        },
         ..RunRequest::ask("lead_agent", thread(on), message("m", "hi"))
     };
     StoredRunRequest {
@@ -146,17 +174,18 @@ pub fn stored_request(id: &str, on: &str) -> StoredRunRequest {
 /// Returns the record of a run of [`USER`] that owns its thread.
 pub fn record(id: &str, on: &str) -> RunRecord {
     let new = new_run(id, on);
+    let request = new.request().clone();
     RunRecord {
         run_id: new.run_id,
         thread_id: new.thread_id,
-        assistant: new.assistant,
+        assistant: request.assistant,
         user_id: new.user_id,
         status: RunStatus::Starting,
         attempt: 1,
-        metadata: new.metadata,
-        kwargs: new.kwargs,
-        multitask: new.multitask,
-        model_name: new.model_name,
+        metadata: request.metadata,
+        kwargs: request.presentation.request_echo,
+        multitask: request.multitask,
+        model_name: Some("small".to_owned()),
         webhook: None,
         cancel: None,
         error: None,

@@ -2,11 +2,11 @@
 
 use super::{
     RunStores, all_events, checkpoint, checkpoint_write, commit_of, end_in, event, message,
-    new_run, run, thread,
+    new_run, on_temporary_thread, run, thread,
 };
 use crate::checkpoint::{CheckpointWrite, HistoryQuery};
 use crate::runs::RunStatus;
-use crate::runs::store::{CommitError, NewRun, RunCommit, StoreError};
+use crate::runs::store::{CommitError, RunCommit, StoreError};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::SeededIds;
 use deerflow_core::state::{StateUpdate, ThreadState};
@@ -133,10 +133,7 @@ pub async fn end_of_temporary_thread_may_be_repeated(open: impl AsyncFn() -> Run
     let stores = open().await;
     let record = stores
         .create
-        .admit(NewRun {
-            temporary_thread: true,
-            ..new_run("r1", "t1")
-        })
+        .admit(on_temporary_thread(new_run("r1", "t1")))
         .await
         .expect("admitted")
         .run;

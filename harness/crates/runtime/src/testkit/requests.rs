@@ -3,7 +3,10 @@
 use bytes::Bytes;
 use serde_json::json;
 
-use super::{RunStores, USER, at, at_once, commit_of, end_in, new_run, run, thread};
+use super::{
+    RunStores, USER, at, at_once, commit_of, end_in, new_run, on_temporary_thread, run, thread,
+    with_request,
+};
 use crate::runs::RunStatus;
 use crate::runs::store::{
     AdmitError, CreatedResource, KeyState, NewRun, RequestKey, RunCommit, RunEnd,
@@ -39,10 +42,7 @@ pub fn key(name: &str) -> RequestKey {
 }
 
 fn keyed(id: &str, on: &str, key: RequestKey) -> NewRun {
-    NewRun {
-        request: Some(key),
-        ..new_run(id, on)
-    }
+    with_request(new_run(id, on), |request| request.request = Some(key))
 }
 
 fn its_run(id: &str, on: &str) -> KeyState {
@@ -245,12 +245,9 @@ pub async fn final_state_is_stored_for_the_request(open: impl AsyncFn() -> RunSt
         kept_values: Some(values()),
         ..end_in(RunStatus::Success)
     };
-    for (id, request) in [("r1", Some(key("k"))), ("r2", Some(key("l"))), ("r3", None)] {
-        let new = NewRun {
-            temporary_thread: true,
-            request,
-            ..new_run(id, &format!("thread-{id}"))
-        };
+    for (id, key) in [("r1", Some(key("k"))), ("r2", Some(key("l"))), ("r3", None)] {
+        let new = on_temporary_thread(new_run(id, &format!("thread-{id}")));
+        let new = with_request(new, |request| request.request = key);
         let created = stores.create.admit(new).await.expect("admitted").run;
         assert_eq!(stores.query.kept_values(&run(id)).await, Ok(None));
         stores

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{RunStores, commit_of, end_in, new_run, node, run, thread};
-use crate::runs::store::{CallEntry, CallProgress, CommitError, NewRun, RunCommit, RunEnd};
+use super::{RunStores, commit_of, end_in, new_run, node, on_temporary_thread, run, thread};
+use crate::runs::store::{CallEntry, CallProgress, CommitError, RunCommit, RunEnd};
 use crate::runs::{RunRecord, RunStatus};
 
 /// Generates one test per guarantee.
@@ -276,10 +276,7 @@ pub async fn calls_are_deleted_with_temporary_thread(open: impl AsyncFn() -> Run
     let stores = open().await;
     let record = stores
         .create
-        .admit(NewRun {
-            temporary_thread: true,
-            ..new_run("r1", "t1")
-        })
+        .admit(on_temporary_thread(new_run("r1", "t1")))
         .await
         .expect("admitted")
         .run;

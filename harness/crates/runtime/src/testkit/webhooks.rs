@@ -3,7 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use super::{RunStores, at, at_once, commit_of, end_in, new_run, run};
+use super::{
+    RunStores, at, at_once, commit_of, end_in, new_run, on_temporary_thread, run, with_request,
+};
 use crate::runs::RunStatus;
 use crate::runs::store::{NewRun, RunCommit, RunEnd, WebhookCall, WebhookDelivery, WebhookOutbox};
 
@@ -60,10 +62,9 @@ pub async fn webhook_is_stored_with_end_until_delivered(open: impl AsyncFn() -> 
     assert_eq!(due(&*outbox, at(9)).await, []);
     ended(
         &stores,
-        NewRun {
-            webhook: Some(call().url),
-            ..new_run("r1", "t1")
-        },
+        with_request(new_run("r1", "t1"), |request| {
+            request.webhook = Some(call().url);
+        }),
     )
     .await;
     let calls = due(&*outbox, at(9)).await;
@@ -241,11 +242,8 @@ pub async fn dead_letters_are_swept_with_their_payload(open: impl AsyncFn() -> R
 pub async fn webhook_survives_its_temporary_thread(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     let outbox = stores.webhooks.clone();
-    let new = NewRun {
-        temporary_thread: true,
-        ..new_run("r1", "t1")
-    };
-    let kwargs = new.kwargs.clone();
+    let new = on_temporary_thread(new_run("r1", "t1"));
+    let kwargs = new.request().presentation.request_echo.clone();
     ended(&stores, new).await;
     let calls = due(&*outbox, at(9)).await;
     assert_eq!(

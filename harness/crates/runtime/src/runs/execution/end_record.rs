@@ -56,7 +56,8 @@ impl Execution {
     /// `true` if the final state is stored for repeated requests, because the thread is deleted
     /// with the run.
     fn stores_values_for_replay(&self) -> bool {
-        self.plan.request().scope.is_temporary() && self.plan.idempotency_key().is_some()
+        let request = self.plan.request();
+        request.scope.is_temporary() && request.idempotency_key().is_some()
     }
 
     fn last_values(&self, end: &StreamEnd, rolled_back: bool) -> Bytes {

@@ -7,17 +7,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use super::calls::CallEntry;
 use super::error::{AdmitError, CommitError, StoreError};
 use super::events::NewRunEvent;
-use super::requests::RequestKey;
 use super::webhooks::WebhookCall;
 use crate::checkpoint::CheckpointWrite;
 use crate::runs::{
-    CancelAction, IfNotExists, MultitaskStrategy, RunCompletionData, RunRecord, RunRequest,
-    RunStatus, ThreadStatus, ThreadTtl,
+    CancelAction, RunCompletionData, RunRecord, RunRequest, RunStatus, ThreadStatus,
 };
 use deerflow_core::actor_context::{ActorContext, Owner};
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
@@ -29,28 +26,8 @@ pub struct NewRun {
     pub run_id: RunId,
     /// Id of its thread.
     pub thread_id: ThreadId,
-    /// Behaviour if the thread does not exist.
-    pub if_not_exists: IfNotExists,
-    /// `true` to delete the thread when the run ends.
-    pub temporary_thread: bool,
-    /// Lifetime of the thread if it is created for this run; unlimited if absent.
-    pub thread_ttl: Option<ThreadTtl>,
-    /// Name of the assistant.
-    pub assistant: String,
     /// Id of the user who owns the run.
     pub user_id: Option<String>,
-    /// Metadata set by the client.
-    pub metadata: Map<String, Value>,
-    /// Request as clients see it. It contains the input, so an accepted input is never lost.
-    pub kwargs: Value,
-    /// Strategy if the thread is busy.
-    pub multitask: MultitaskStrategy,
-    /// Requested entry of the model configuration.
-    pub model_name: Option<String>,
-    /// URL that is called when the run ends.
-    pub webhook: Option<String>,
-    /// Idempotency key of the request.
-    pub request: Option<RequestKey>,
     /// Stored request from which any process can start the run. Retained until the run ends.
     pub recipe: Arc<StoredRunRequest>,
     /// Owner of the run, if it starts at once.
@@ -61,6 +38,14 @@ pub struct NewRun {
     pub created_at: DateTime<Utc>,
     /// Current time.
     pub at: DateTime<Utc>,
+}
+
+impl NewRun {
+    /// Returns the request of the run. Its echo contains the input, so an accepted input is never
+    /// lost.
+    pub fn request(&self) -> &RunRequest {
+        &self.recipe.spec
+    }
 }
 
 /// Stored request from which any process can start a queued or orphaned run.

@@ -4,7 +4,7 @@ use super::{admit, claimed_id, enter, owned, take_over};
 use crate::runs::store::{CommitError, NewRun, RunCommit};
 use crate::runs::{MultitaskStrategy, RunStatus};
 use crate::testkit::{
-    RunStores, at, at_once, commit_of, end_in, new_run, node, run, stored_request,
+    RunStores, at, at_once, commit_of, end_in, new_run, node, run, stored_request, with_strategy,
 };
 use deerflow_core::actor_context::Owner;
 
@@ -182,8 +182,7 @@ pub async fn finished_and_queued_runs_are_not_taken_over(open: impl AsyncFn() ->
     let later = NewRun {
         owner: node("n1"),
         created_at: at(99),
-        multitask: MultitaskStrategy::Enqueue,
-        ..new_run("r2", "t2")
+        ..with_strategy(new_run("r2", "t2"), MultitaskStrategy::Enqueue)
     };
     stores.create.admit(later).await.expect("admitted");
     stores.nodes.leave(&node("n1")).await.expect("left");

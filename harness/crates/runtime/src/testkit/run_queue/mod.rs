@@ -3,7 +3,8 @@
 mod preemption;
 
 use super::{
-    RunStores, USER, at, at_once, commit_of, end_in, new_run, node, run, stored_request, thread,
+    RunStores, USER, at, at_once, commit_of, end_in, new_run, node, on_existing_thread,
+    on_temporary_thread, run, stored_request, thread, with_strategy,
 };
 use crate::runs::store::{AdmitError, Admitted, Claimed, NewRun, RunCommit, RunEnd, RunListQuery};
 use crate::runs::{MultitaskStrategy, RunRecord, RunStatus, ThreadStatus};
@@ -16,9 +17,8 @@ pub use preemption::{
 
 fn queued(id: &str, on: &str, begins: i64) -> NewRun {
     NewRun {
-        multitask: MultitaskStrategy::Enqueue,
         created_at: at(begins),
-        ..new_run(id, on)
+        ..with_strategy(new_run(id, on), MultitaskStrategy::Enqueue)
     }
 }
 
@@ -234,22 +234,12 @@ pub async fn full_queue_rejects_admission(open: impl AsyncFn() -> RunStores) {
 /// The last run deletes the thread.
 pub async fn temporary_thread_is_retained_while_runs_are_queued(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    admit(
-        &stores,
-        NewRun {
-            temporary_thread: true,
-            ..queued("r1", "t1", 0)
-        },
-    )
-    .await;
+    admit(&stores, on_temporary_thread(queued("r1", "t1", 0))).await;
     admit(&stores, queued("r2", "t1", 1)).await;
     end(&stores, "r1", RunStatus::Error).await;
     assert_eq!(claimed(&stores, 9).await.as_deref(), Some("r2"));
     end(&stores, "r2", RunStatus::Error).await;
-    let reject = NewRun {
-        if_not_exists: crate::runs::IfNotExists::Reject,
-        ..queued("r3", "t1", 2)
-    };
+    let reject = on_existing_thread(queued("r3", "t1", 2));
     assert_eq!(
         stores.create.admit(reject).await,
         Err(AdmitError::ThreadNotFound(thread("t1")))

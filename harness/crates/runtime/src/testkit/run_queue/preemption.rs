@@ -3,7 +3,9 @@
 use super::{admit, claimed, end, get, queued};
 use crate::runs::store::{AdmitError, NewRun, RunCommit};
 use crate::runs::{CancelAction, MultitaskStrategy, RunStatus};
-use crate::testkit::{RunStores, at, checkpoint_write, commit_of, new_run, run, thread};
+use crate::testkit::{
+    RunStores, at, checkpoint_write, commit_of, new_run, run, thread, with_strategy,
+};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::state::ThreadState;
 
@@ -13,18 +15,10 @@ pub async fn interrupting_run_waits_for_active_run_only(open: impl AsyncFn() -> 
     admit(&stores, queued("r1", "t1", 0)).await;
     admit(&stores, queued("r2", "t1", 1)).await;
     let new = NewRun {
-        multitask: MultitaskStrategy::Interrupt,
         at: at(2),
         ..queued("r3", "t1", 2)
     };
-    let third = admit(
-        &stores,
-        NewRun {
-            multitask: MultitaskStrategy::Interrupt,
-            ..new
-        },
-    )
-    .await;
+    let third = admit(&stores, with_strategy(new, MultitaskStrategy::Interrupt)).await;
     assert_eq!(third.run.status, RunStatus::Pending);
     let mut displaced: Vec<_> = third
         .displaced
@@ -48,10 +42,7 @@ pub async fn interrupting_run_waits_for_active_run_only(open: impl AsyncFn() -> 
     admit(&stores, queued("r4", "t2", 50)).await;
     let fifth = admit(
         &stores,
-        NewRun {
-            multitask: MultitaskStrategy::Rollback,
-            ..queued("r5", "t2", 0)
-        },
+        with_strategy(queued("r5", "t2", 0), MultitaskStrategy::Rollback),
     )
     .await;
     assert_eq!(
@@ -153,11 +144,10 @@ pub async fn cancelled_released_run_blocks_thread_until_its_end(open: impl Async
         .await
         .expect("released");
     let undoing = NewRun {
-        multitask: MultitaskStrategy::Rollback,
         at: at(1),
         ..queued("r2", "t1", 1)
     };
-    let undoing = admit(&stores, undoing).await;
+    let undoing = admit(&stores, with_strategy(undoing, MultitaskStrategy::Rollback)).await;
     let displaced: Vec<_> = undoing
         .displaced
         .iter()

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::{admit, end, get, started};
 use crate::checkpoint::HistoryQuery;
-use crate::runs::store::{AdmitError, CommitError, NewRun, RunCommit, StoreError};
-use crate::runs::{IfNotExists, RunCompletionData, RunStatus};
+use crate::runs::store::{AdmitError, CommitError, RunCommit, StoreError};
+use crate::runs::{RunCompletionData, RunStatus};
 use crate::testkit::{
     RunStores, USER, all_events, at, at_once, checkpoint, checkpoint_write, commit_of, end_in,
-    event, message, new_run, object, run, thread,
+    event, message, new_run, object, on_existing_thread, on_temporary_thread, run, thread,
 };
 use deerflow_core::actor_context::Owner;
 use deerflow_core::state::{StateUpdate, ThreadState};
@@ -309,14 +309,7 @@ pub async fn discarding_end_removes_only_checkpoints_of_the_run(open: impl Async
 /// Only the run itself remains, without its texts, for callers that query its end.
 pub async fn temporary_thread_is_deleted_with_its_run(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let record = admit(
-        &stores,
-        NewRun {
-            temporary_thread: true,
-            ..new_run("r1", "t1")
-        },
-    )
-    .await;
+    let record = admit(&stores, on_temporary_thread(new_run("r1", "t1"))).await;
     let (mut state, mut tail) = (ThreadState::default(), 0);
     let write = checkpoint_write("t1", Some("r1"), 1, &mut state, &mut tail);
     let commit = RunCommit {
@@ -364,10 +357,7 @@ pub async fn temporary_thread_is_deleted_with_its_run(open: impl AsyncFn() -> Ru
             .expect("read")
             .is_none()
     );
-    let again = NewRun {
-        if_not_exists: IfNotExists::Reject,
-        ..new_run("r2", "t1")
-    };
+    let again = on_existing_thread(new_run("r2", "t1"));
     assert_eq!(
         stores.create.admit(again).await,
         Err(AdmitError::ThreadNotFound(thread("t1")))

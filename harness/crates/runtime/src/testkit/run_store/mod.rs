@@ -3,9 +3,9 @@
 mod commits;
 mod queries;
 
-use super::{RunStores, at, at_once, commit_of, end_in, new_run, run, thread};
+use super::{RunStores, at, at_once, commit_of, end_in, new_run, on_existing_thread, run, thread};
 use crate::runs::store::{AdmitError, NewRun, RunCommit};
-use crate::runs::{CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus};
+use crate::runs::{CancelAction, RunCompletionData, RunRecord, RunStatus};
 use deerflow_core::actor_context::Owner;
 
 pub use commits::{
@@ -118,7 +118,10 @@ pub async fn an_admitted_run_owns_its_thread(open: impl AsyncFn() -> RunStores) 
     assert_eq!((record.status, record.attempt), (RunStatus::Starting, 1));
     assert_eq!(
         (&record.metadata, &record.kwargs),
-        (&new.metadata, &new.kwargs)
+        (
+            &new.request().metadata,
+            &new.request().presentation.request_echo
+        )
     );
     assert_eq!(record.completion, RunCompletionData::default());
     assert_eq!(record.created_at, at(0));
@@ -195,10 +198,7 @@ pub async fn duplicate_run_id_is_rejected_without_side_effects(open: impl AsyncF
         stores.create.admit(new_run("r1", "t2")).await,
         Err(AdmitError::RunExists(run("r1")))
     );
-    let on_t2 = NewRun {
-        if_not_exists: IfNotExists::Reject,
-        ..new_run("r2", "t2")
-    };
+    let on_t2 = on_existing_thread(new_run("r2", "t2"));
     assert_eq!(
         stores.create.admit(on_t2).await,
         Err(AdmitError::ThreadNotFound(thread("t2")))
@@ -208,10 +208,7 @@ pub async fn duplicate_run_id_is_rejected_without_side_effects(open: impl AsyncF
 /// `if_not_exists` decides whether an unknown thread is created.
 pub async fn unknown_thread_is_rejected_unless_created(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
-    let rejecting = |id: &str| NewRun {
-        if_not_exists: IfNotExists::Reject,
-        ..new_run(id, "t1")
-    };
+    let rejecting = |id: &str| on_existing_thread(new_run(id, "t1"));
     assert_eq!(
         stores.create.admit(rejecting("r1")).await,
         Err(AdmitError::ThreadNotFound(thread("t1")))
@@ -227,11 +224,11 @@ pub async fn thread_of_another_user_is_not_found(open: impl AsyncFn() -> RunStor
     let first = admit(&stores, new_run("r1", "t1")).await;
     end(&stores, &first, RunStatus::Interrupted).await;
     for user_id in [Some("bob".to_owned()), None] {
-        for if_not_exists in [IfNotExists::Create, IfNotExists::Reject] {
+        let new = new_run("r2", "t1");
+        for new in [new.clone(), on_existing_thread(new)] {
             let theirs = NewRun {
                 user_id: user_id.clone(),
-                if_not_exists,
-                ..new_run("r2", "t1")
+                ..new
             };
             assert_eq!(
                 stores.create.admit(theirs).await,
