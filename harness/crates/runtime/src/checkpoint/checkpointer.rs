@@ -4,31 +4,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::{CheckpointMeta, CheckpointWrite, ExternalWrite, PutError, Snapshot};
-use crate::runs::store::StoreError;
+use super::error::{CheckpointError, PutError};
+use super::external_update::ExternalWrite;
+use super::snapshot::{CheckpointMeta, CheckpointWrite, Snapshot};
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
-
-/// Reason why a checkpoint could not be read or written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CheckpointError {
-    /// The store failed, or is temporarily unavailable.
-    #[error("checkpoints: {0}")]
-    Store(#[from] StoreError),
-    /// No storage space is left.
-    #[error("no storage space left for checkpoints")]
-    StorageFull,
-    /// A stored checkpoint cannot be decoded.
-    #[error("checkpoint {id} of thread {thread_id} is damaged: {reason}")]
-    Damaged {
-        /// Id of the thread.
-        thread_id: ThreadId,
-        /// Id of the checkpoint.
-        id: String,
-        /// Description of the damage.
-        reason: String,
-    },
-}
 
 /// Filter of a thread's checkpoint history.
 #[derive(Debug, Clone)]

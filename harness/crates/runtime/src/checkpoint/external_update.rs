@@ -4,11 +4,11 @@
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use super::{
-    CheckpointError, CheckpointMeta, CheckpointSource, CheckpointWrite, PendingTask, Snapshot,
-};
+use super::pending_task::PendingTask;
+use super::snapshot::{CheckpointMeta, CheckpointWrite, Snapshot};
+use super::source::CheckpointSource;
 use crate::runs::ThreadStatus;
-use deerflow_core::ids::{CheckpointId, IdSource, RunId, ThreadId};
+use deerflow_core::ids::{CheckpointId, IdSource, ThreadId};
 use deerflow_core::state::ThreadState;
 
 /// An update from outside a run: the thread as read, and the intended state.
@@ -86,27 +86,4 @@ pub struct ExternalWrite {
     pub title: Option<String>,
     /// Status of the thread.
     pub status: ThreadStatus,
-}
-
-/// Reason why an external update was rejected.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PutError {
-    /// The thread has an unfinished run.
-    #[error("run {run_id} is in flight on thread {thread_id}")]
-    Busy {
-        /// Id of the thread.
-        thread_id: ThreadId,
-        /// Id of the run.
-        run_id: RunId,
-    },
-    /// The thread has changed since the write was planned; read it again.
-    #[error("thread {0} was changed in the meantime")]
-    Moved(ThreadId),
-    /// The thread does not exist.
-    #[error("there is no thread {0}")]
-    NoThread(ThreadId),
-    /// The checkpoint could not be written.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
 }

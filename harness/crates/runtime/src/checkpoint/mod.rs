@@ -4,17 +4,20 @@
 //! channels, so storage grows with the new content and not with the square of the conversation.
 
 mod checkpointer;
+mod error;
 mod external_update;
 mod nested;
+mod pending_task;
 mod snapshot;
+mod source;
 
-pub use checkpointer::{CheckpointError, Checkpointer, HistoryQuery, HistoryRetention};
-pub use external_update::{ExternalUpdate, ExternalWrite, PutError};
-pub use nested::{CheckpointPath, NestedState, NestedStates, nested_at, within};
-pub use snapshot::{
-    CheckpointMeta, CheckpointSource, CheckpointWrite, LogRange, PendingNode, PendingTask,
-    Snapshot, expand, layout_of,
-};
+pub use checkpointer::{Checkpointer, HistoryQuery, HistoryRetention};
+pub use error::{CheckpointError, PutError};
+pub use external_update::{ExternalUpdate, ExternalWrite};
+pub use nested::{CheckpointPath, nested_at, within};
+pub use pending_task::{NestedState, NestedStates, PendingNode, PendingTask};
+pub use snapshot::{CheckpointMeta, CheckpointWrite, LogRange, Snapshot, expand, layout_of};
+pub use source::CheckpointSource;
 
 // Former names, for crates that were written against them.
 #[doc(hidden)]

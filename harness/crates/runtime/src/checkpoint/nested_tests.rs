@@ -1,6 +1,9 @@
 //! Tests of nested.
 
+use chrono::DateTime;
+
 use super::*;
+use crate::checkpoint::{CheckpointSource, PendingTask};
 use deerflow_core::messages::Message;
 
 fn id(n: u8) -> CheckpointId {

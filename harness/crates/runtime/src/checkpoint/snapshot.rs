@@ -1,13 +1,12 @@
 //! Content of a checkpoint, and the pure functions between a state and its positions in the message
 //! log.
 
-use std::sync::Arc;
-
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::NestedState;
+use super::pending_task::PendingTask;
+use super::source::CheckpointSource;
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
 use deerflow_core::messages::Message;
 use deerflow_core::state::ThreadState;
@@ -15,41 +14,6 @@ use deerflow_core::state::ThreadState;
 /// Messages `first..=last` of a thread's log, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRange(pub u64, pub u64);
-
-/// Source of a checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CheckpointSource {
-    /// Input of a run.
-    Input,
-    /// Step of a run.
-    Loop,
-    /// Update from outside a run.
-    Update,
-    /// Copy of an older checkpoint.
-    Fork,
-}
-
-/// A pending node and the interrupts it waits for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PendingTask {
-    /// Id, stable while the task is pending.
-    pub id: String,
-    /// Name of the node.
-    pub name: String,
-    /// Questions to the user, as `[{"value": .., "id": ..}]`.
-    #[serde(default)]
-    pub interrupts: Vec<Value>,
-    /// Error of the last execution, if it failed.
-    #[serde(default)]
-    pub error: Option<String>,
-    /// Nested agent that the task's call started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nested: Option<Arc<NestedState>>,
-}
-
-/// Name of a pending node.
-pub type PendingNode = String;
 
 /// Metadata of a checkpoint, without the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::events_mode::RunFacts;
 use super::frames::Frame;
-use super::values::{interrupts, values_raw};
+use super::run_facts::RunFacts;
+use super::values::{input_raw, interrupts, values_raw};
 use crate::agent::{Task, TaskEnd, TaskInput};
 use crate::checkpoint::{CheckpointMeta, CheckpointPath, PendingTask, within};
 use deerflow_core::clock::iso;
@@ -120,15 +120,6 @@ impl<'a> TaskStartFrame<'a> {
             triggers: task.triggers(),
             metadata,
         }
-    }
-}
-
-/// Returns the input of a task as JSON.
-pub(super) fn input_raw(input: &TaskInput) -> Box<RawValue> {
-    match input {
-        TaskInput::State(state) => values_raw(state),
-        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call])
-            .unwrap_or_else(|_| RawValue::NULL.to_owned()),
     }
 }
 

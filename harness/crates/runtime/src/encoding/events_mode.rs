@@ -9,29 +9,13 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::checkpoint_frames::input_raw;
 use super::frames::Frame;
-use super::values::values_raw;
+use super::run_facts::RunFacts;
+use super::values::{input_raw, values_raw};
 use crate::agent::{AgentEvent, Task, TaskEnd, TaskInput, is_auxiliary};
 use crate::checkpoint::within;
-use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::{Message, ToolCall};
 use deerflow_core::state::ThreadState;
-
-/// Facts of the run that every event contains.
-#[derive(Debug)]
-pub struct RunFacts {
-    /// Id of the run.
-    pub run_id: RunId,
-    /// Id of the thread.
-    pub thread_id: ThreadId,
-    /// Number of the attempt.
-    pub attempt: u32,
-    /// Name of the assistant, and of the events of the run itself.
-    pub assistant: String,
-    /// Metadata of the run.
-    pub metadata: Map<String, Value>,
-}
 
 /// Converts one run's events into start, stream and end events.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::events_mode::RunFacts;
 use super::frames::Frame;
+use super::run_facts::RunFacts;
 use crate::agent::MessageMeta;
 use deerflow_core::messages::{Message, MessageAccumulator, MessageChunk};
 

@@ -5,10 +5,11 @@ mod events_mode;
 mod frames;
 mod messages_mode;
 mod modes;
+mod run_facts;
 mod values;
 
 pub use checkpoint_frames::CheckpointView;
-pub use events_mode::RunFacts;
 pub use frames::{Frame, error_frame, metadata_frame, to_bytes};
 pub use modes::{ModeEncoder, StreamOptions};
+pub use run_facts::RunFacts;
 pub use values::values_json;

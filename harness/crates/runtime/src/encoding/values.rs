@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::frames::to_bytes;
+use crate::agent::TaskInput;
 use deerflow_core::state::{CHANNELS, ThreadState};
 
 /// Estimated bytes of a state without its messages.
@@ -47,6 +48,15 @@ pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
 pub(super) fn values_raw(state: &ThreadState) -> Box<RawValue> {
     let json = String::from_utf8(values_json(state, &[]).into()).unwrap_or_default();
     RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// Returns the input of a task as JSON.
+pub(super) fn input_raw(input: &TaskInput) -> Box<RawValue> {
+    match input {
+        TaskInput::State(state) => values_raw(state),
+        TaskInput::Call(call) => serde_json::value::to_raw_value(&[&**call])
+            .unwrap_or_else(|_| RawValue::NULL.to_owned()),
+    }
 }
 
 /// Returns the interrupts as streams and waiting callers get them, with a null `response_schema`

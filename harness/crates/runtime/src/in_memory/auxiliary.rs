@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::InMemoryStores;
+use super::tables::InMemoryStores;
 use crate::runs::store::{AuxiliaryUsage, StoreError, UsageLedger};
 
 #[async_trait]

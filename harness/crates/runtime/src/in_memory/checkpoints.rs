@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::{InMemoryStores, StoredCheckpoint, Thread};
+use super::tables::{InMemoryStores, StoredCheckpoint, Thread};
 use crate::checkpoint::{
     CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, ExternalWrite, HistoryQuery,
     HistoryRetention, PutError, Snapshot, expand,

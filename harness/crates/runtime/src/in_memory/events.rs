@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{InMemoryStores, Thread};
+use super::tables::{InMemoryStores, Thread};
 use crate::runs::store::{
     EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
 };

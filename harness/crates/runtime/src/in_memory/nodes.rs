@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::{InMemoryStores, Node, Tables};
+use super::tables::{InMemoryStores, Node, Tables};
 use crate::runs::store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreError, StoreLockStatus};
 use deerflow_core::clock::{Clock, SystemClock};
 use deerflow_core::ids::NodeId;

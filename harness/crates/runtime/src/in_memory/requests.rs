@@ -1,23 +1,11 @@
 //! Idempotency keys of requests.
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
-use super::{InMemoryStores, Tables};
+use super::tables::{InMemoryStores, RequestRow, Scope, Tables};
 use crate::runs::store::{CreatedResource, KeyState, RequestKey, RequestStore, StoreError};
 use deerflow_core::ids::RunId;
-
-/// The resource that a request created, and the final state of its run.
-#[derive(Debug)]
-pub(super) struct RequestRow {
-    key: RequestKey,
-    resource: CreatedResource,
-    pub(super) values: Option<Bytes>,
-}
-
-/// User, route, name and part of a key.
-pub(super) type Scope = (String, String, String, u32);
 
 fn scope(key: &RequestKey) -> Scope {
     (

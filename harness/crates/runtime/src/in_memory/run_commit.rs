@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{InMemoryStores, OutboxEntry};
+use super::tables::{InMemoryStores, OutboxEntry};
 use crate::runs::store::{CommitError, RunCommit, RunCommitStore, StoreError, WebhookDelivery};
 use crate::runs::{RunStatus, ThreadStatus};
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{InMemoryStores, Run, Tables};
+use super::tables::{InMemoryStores, Run, Tables};
 use crate::runs::store::{
     AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
 };

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{InMemoryStores, Run, Tables};
+use super::tables::{InMemoryStores, Run, Tables};
 use crate::runs::RunRecord;
 use crate::runs::store::{RunDeleteStore, RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
 use deerflow_core::actor_context::Owner;

@@ -1,22 +1,11 @@
 //! Durable logs of streams.
 
-use std::collections::BTreeMap;
-
 use async_trait::async_trait;
 
-use super::InMemoryStores;
+use super::tables::InMemoryStores;
 use crate::runs::store::StoreError;
-use crate::stream_bridge::{
-    LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError, TerminalKind,
-};
+use crate::stream_bridge::{LogBatch, LogOutline, LogPage, LogRange, StreamLog, StreamLogError};
 use deerflow_core::ids::RunId;
-
-/// Events of one run by sequence number, and the end of its stream.
-#[derive(Debug, Default)]
-pub(super) struct Stream {
-    events: BTreeMap<u64, StreamEvent>,
-    end: Option<(u64, TerminalKind)>,
-}
 
 #[async_trait]
 impl StreamLog for InMemoryStores {

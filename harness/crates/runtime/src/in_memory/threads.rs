@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::{InMemoryStores, Tables, Thread};
+use super::tables::{InMemoryStores, Tables, Thread};
 use crate::checkpoint::Checkpointer;
 use crate::runs::ThreadStatus;
 use crate::threads::{ThreadError, ThreadIndex, ThreadView, pending_interrupts};

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{InMemoryStores, OutboxEntry};
+use super::tables::{InMemoryStores, OutboxEntry};
 use crate::runs::store::{StoreError, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry};
 use deerflow_core::ids::RunId;
 

@@ -1,13 +1,11 @@
-//! Events, their ids, and the items that a subscriber receives.
+//! Events, and the items that a subscriber receives.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 
 use super::data::EventData;
-use super::resume::{Gap, MalformedCursor};
+use super::event_id::EventId;
+use super::resume::Gap;
+use super::status::TerminalKind;
 use deerflow_core::ids::RunId;
 
 /// Stream of one attempt of a run. Attempts older than the newest known one are rejected.
@@ -17,38 +15,6 @@ pub struct StreamKey {
     pub run_id: RunId,
     /// Attempt that publishes, from 1.
     pub attempt: u32,
-}
-
-/// Identity of an event within its run, written `{seq}-{attempt}`. Sequence numbers start at 1 and have no holes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct EventId {
-    /// Sequence number: 1, 2, 3, ...
-    pub seq: u64,
-    /// Attempt that published the event.
-    pub attempt: u32,
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.seq, self.attempt)
-    }
-}
-
-impl FromStr for EventId {
-    type Err = MalformedCursor;
-
-    fn from_str(text: &str) -> Result<Self, MalformedCursor> {
-        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        text.split_once('-')
-            .filter(|(seq, attempt)| digits(seq) && digits(attempt))
-            .and_then(|(seq, attempt)| {
-                Some(Self {
-                    seq: seq.parse().ok()?,
-                    attempt: attempt.parse().ok()?,
-                })
-            })
-            .ok_or_else(|| MalformedCursor(text.chars().take(80).collect()))
-    }
 }
 
 /// Name of an event on the wire, such as `values` or `messages|tools:1`.
@@ -63,29 +29,6 @@ pub struct StreamEvent {
     pub event: EventName,
     /// JSON without line breaks.
     pub data: EventData,
-}
-
-/// Kind of end of a run's stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TerminalKind {
-    /// The run ended normally.
-    End,
-    /// The run failed; an `error` event precedes the end.
-    Error,
-    /// The run was cancelled.
-    Cancel,
-}
-
-/// State of a run's stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamStatus {
-    /// Open; more events may follow.
-    Active,
-    /// Open and waiting for user input: no event may follow for a long time.
-    AwaitingInput,
-    /// Ended with this kind; no event follows.
-    Ended(TerminalKind),
 }
 
 /// Item that a subscriber receives.

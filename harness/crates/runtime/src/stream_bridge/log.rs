@@ -4,8 +4,9 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::event::{StreamEvent, TerminalKind};
+use super::event::StreamEvent;
 use super::resume::ResumeFrom;
+use super::status::TerminalKind;
 use crate::runs::store::StoreError;
 use deerflow_core::ids::RunId;
 
@@ -175,7 +176,7 @@ pub trait StreamLog: Send + Sync + fmt::Debug {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream_bridge::event::EventId;
+    use crate::stream_bridge::event_id::EventId;
 
     fn outline() -> LogOutline {
         let mut outline = LogOutline::default();

@@ -9,19 +9,23 @@ mod bridge;
 mod data;
 mod error;
 mod event;
+mod event_id;
 mod fan_out;
 mod heartbeat;
 mod log;
 mod resume;
+mod status;
 
 pub use bridge::{StreamBridge, Subscription};
 pub use data::EventData;
 pub use error::BridgeError;
 pub use event::{
-    CANCELLED_SENTINEL, END_SENTINEL, EventId, EventName, HEARTBEAT_SENTINEL, StreamEvent,
-    StreamItem, StreamKey, StreamStatus, TerminalKind,
+    CANCELLED_SENTINEL, END_SENTINEL, EventName, HEARTBEAT_SENTINEL, StreamEvent, StreamItem,
+    StreamKey,
 };
+pub use event_id::{EventId, MalformedCursor};
 pub use fan_out::{FanOut, Listener};
 pub use heartbeat::Heartbeat;
 pub use log::{LogBatch, LogOutline, LogPage, LogRange, StreamLog, StreamLogError, locate_in};
-pub use resume::{Gap, MalformedCursor, ResumeFrom, ResumeResult};
+pub use resume::{Gap, ResumeFrom, ResumeResult};
+pub use status::{StreamStatus, TerminalKind};

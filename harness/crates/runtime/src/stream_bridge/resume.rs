@@ -2,12 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{EventId, TerminalKind};
-
-/// Cursor that is neither an event id nor one of the values that mean the start.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("malformed event id {0:?}: expected digits-digits, or -1 for the start")]
-pub struct MalformedCursor(pub String);
+use super::event_id::{EventId, MalformedCursor};
+use super::status::TerminalKind;
 
 /// Position at which a subscriber wants to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

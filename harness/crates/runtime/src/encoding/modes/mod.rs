@@ -11,13 +11,13 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::nested::NestedEncoder;
 use super::checkpoint_frames::{
     CheckpointFrame, CheckpointView, TaskEndFrame, TaskStartFrame, debug_frame,
 };
-use super::events_mode::{EventsMode, RunFacts};
+use super::events_mode::EventsMode;
 use super::frames::{Frame, to_bytes};
 use super::messages_mode::{Accumulating, described};
+use super::run_facts::RunFacts;
 use super::values::{interrupts, values_json};
 use crate::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
 use crate::runs::{StreamMode, StreamModes};
@@ -56,6 +56,14 @@ pub struct ModeEncoder {
     updates_sent: bool,
     /// Encoders of nested agents by namespace.
     nested: HashMap<Arc<str>, NestedEncoder>,
+}
+
+/// Encoder of the events of an agent inside a call.
+#[derive(Debug)]
+struct NestedEncoder {
+    encoder: Box<ModeEncoder>,
+    /// State after the last step; `None` before the first one.
+    reached: Option<Arc<ThreadState>>,
 }
 
 impl ModeEncoder {

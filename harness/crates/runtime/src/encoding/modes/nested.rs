@@ -4,17 +4,9 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::{Frame, ModeEncoder, StreamOptions};
+use super::{ModeEncoder, NestedEncoder, StreamOptions};
 use crate::agent::AgentEvent;
-use deerflow_core::state::ThreadState;
-
-/// Encoder of the events of an agent inside a call.
-#[derive(Debug)]
-pub(super) struct NestedEncoder {
-    encoder: Box<ModeEncoder>,
-    /// State after the last step; `None` before the first one.
-    reached: Option<Arc<ThreadState>>,
-}
+use crate::encoding::frames::Frame;
 
 impl ModeEncoder {
     /// Encodes a nested agent's event under its namespace.

@@ -13,8 +13,8 @@ use deerflow_core::tasks::Tasks;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::InMemoryOptions;
-use super::spill::{Limits, SpillState};
+use super::limits::{Limits, SpillState};
+use super::options::InMemoryOptions;
 
 /// Maximum number of events that a viewer takes from the log under one lock.
 const BATCH_EVENTS: usize = 64;

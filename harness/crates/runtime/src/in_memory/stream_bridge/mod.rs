@@ -1,8 +1,10 @@
 //! Stream bridge of one process: an event log per run, in memory.
 
+mod limits;
 mod log;
 mod options;
 mod run_logs;
+mod shared;
 mod spill;
 mod viewer;
 
@@ -23,10 +25,11 @@ use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use self::log::{Located, RunLog};
+use self::limits::Limits;
+use self::log::Located;
 pub use self::options::{InMemoryOptions, InvalidOption};
-use self::run_logs::{EndedRuns, RunLogs};
-use self::spill::Limits;
+use self::run_logs::RunLogs;
+use self::shared::Shared;
 use self::viewer::Viewer;
 
 /// In-memory stream bridge. A publish takes one short lock on its run's log and wakes the waiting
@@ -38,18 +41,8 @@ use self::viewer::Viewer;
 /// of [`InMemoryOptions`]. Events beyond the limits are written to a durable log, if there is one,
 /// concurrently with the producer, and viewers read them there.
 pub struct InMemoryStreamBridge {
-    inner: Arc<Inner>,
+    shared: Arc<Shared>,
     started: AtomicBool,
-}
-
-struct Inner {
-    options: InMemoryOptions,
-    limits: Limits,
-    durable: Option<Arc<dyn StreamLog>>,
-    tasks: Tasks,
-    runs: RunLogs,
-    ended: Mutex<EndedRuns>,
-    closed: Arc<AtomicBool>,
 }
 
 impl InMemoryStreamBridge {
@@ -80,7 +73,7 @@ impl InMemoryStreamBridge {
             Mutex::default(),
             Arc::default(),
         );
-        let inner = Inner {
+        let shared = Shared {
             options,
             limits,
             durable,
@@ -90,7 +83,7 @@ impl InMemoryStreamBridge {
             closed,
         };
         Ok(Self {
-            inner: Arc::new(inner),
+            shared: Arc::new(shared),
             started: AtomicBool::new(false),
         })
     }
@@ -99,7 +92,7 @@ impl InMemoryStreamBridge {
 impl fmt::Debug for InMemoryStreamBridge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InMemoryStreamBridge")
-            .field("options", &self.inner.options)
+            .field("options", &self.shared.options)
             .finish_non_exhaustive()
     }
 }
@@ -112,11 +105,11 @@ impl StreamBridge for InMemoryStreamBridge {
         event: EventName,
         data: EventData,
     ) -> Result<EventId, BridgeError> {
-        let inner = &self.inner;
-        inner.ensure_open()?;
-        let (id, viewers) = inner.runs.with_open(&key.run_id, |log| {
-            let id = log.append(key.attempt, event, data, &inner.limits)?;
-            inner.spill_if_full(log);
+        let shared = &self.shared;
+        shared.ensure_open()?;
+        let (id, viewers) = shared.runs.with_open(&key.run_id, |log| {
+            let id = log.append(key.attempt, event, data, &shared.limits)?;
+            shared.spill_if_full(log);
             Ok((id, log.viewers()))
         })?;
         viewers.notify();
@@ -129,13 +122,13 @@ impl StreamBridge for InMemoryStreamBridge {
         kind: TerminalKind,
         data: Option<Bytes>,
     ) -> Result<(), BridgeError> {
-        let inner = &self.inner;
-        inner.ensure_open()?;
-        let (log, bytes) = inner.runs.with_open(&key.run_id, |log| {
-            let bytes = log.end(key.attempt, kind, data, &inner.limits)?;
+        let shared = &self.shared;
+        shared.ensure_open()?;
+        let (log, bytes) = shared.runs.with_open(&key.run_id, |log| {
+            let bytes = log.end(key.attempt, kind, data, &shared.limits)?;
             Ok((log.clone(), bytes))
         })?;
-        inner.on_run_ended(log, bytes);
+        shared.on_run_ended(log, bytes);
         Ok(())
     }
 
@@ -145,16 +138,16 @@ impl StreamBridge for InMemoryStreamBridge {
         from: ResumeFrom,
         heartbeat: Duration,
     ) -> Result<Subscription, BridgeError> {
-        let inner = &self.inner;
-        inner.ensure_open()?;
-        let Some(log) = inner.find(run_id) else {
+        let shared = &self.shared;
+        shared.ensure_open()?;
+        let Some(log) = shared.find(run_id) else {
             return Ok(Subscription {
                 resume: ResumeResult::Unknown,
                 items: stream::empty().boxed(),
             });
         };
         let located = match log.locate(from) {
-            Located::Gap(gap) => inner
+            Located::Gap(gap) => shared
                 .locate_spilled(&log, from)
                 .await
                 .unwrap_or(Located::Gap(gap)),
@@ -170,7 +163,7 @@ impl StreamBridge for InMemoryStreamBridge {
                     StreamStatus::Ended(kind) => ResumeResult::Ended(kind),
                     StreamStatus::Active | StreamStatus::AwaitingInput => ResumeResult::From(seq),
                 };
-                let items = Viewer::new(log, inner, from, seq, heartbeat).boxed();
+                let items = Viewer::new(log, shared, from, seq, heartbeat).boxed();
                 Subscription { resume, items }
             }
         })
@@ -180,44 +173,44 @@ impl StreamBridge for InMemoryStreamBridge {
     async fn cleanup(&self, run_id: &RunId, delay: Duration) {
         let now = Instant::now();
         // A delay beyond the range of the clock means never.
-        if let (Some(at), Some(log)) = (now.checked_add(delay), self.inner.find(run_id)) {
+        if let (Some(at), Some(log)) = (now.checked_add(delay), self.shared.find(run_id)) {
             log.expire_at(at);
-            self.inner.remove_if_expired(&log);
+            self.shared.remove_if_expired(&log);
         }
     }
 
     async fn cancel(&self, run_id: &RunId) {
-        let inner = &self.inner;
-        if inner.is_closed() {
+        let shared = &self.shared;
+        if shared.is_closed() {
             return;
         }
-        if let (log, Some(bytes)) = inner
+        if let (log, Some(bytes)) = shared
             .runs
             .with_open(run_id, |log| (log.clone(), log.cancel()))
         {
-            inner.on_run_ended(log, bytes);
+            shared.on_run_ended(log, bytes);
         }
     }
 
     async fn mark_awaiting_input(&self, run_id: &RunId) {
-        if let Some(log) = self.inner.find(run_id) {
+        if let Some(log) = self.shared.find(run_id) {
             log.await_input();
         }
     }
 
     async fn start(&self) -> Result<(), BridgeError> {
-        self.inner.ensure_open()?;
+        self.shared.ensure_open()?;
         if !self.started.swap(true, Ordering::AcqRel) {
-            let (inner, stop) = (self.inner.clone(), self.inner.tasks.token().clone());
-            self.inner
+            let (shared, stop) = (self.shared.clone(), self.shared.tasks.token().clone());
+            self.shared
                 .tasks
                 .spawn(TaskKind::Service, "in-memory bridge sweeper", async move {
                     while stop
-                        .run_until_cancelled(tokio::time::sleep(inner.options.sweep_interval))
+                        .run_until_cancelled(tokio::time::sleep(shared.options.sweep_interval))
                         .await
                         .is_some()
                     {
-                        inner.sweep();
+                        shared.sweep();
                     }
                 });
         }
@@ -225,67 +218,9 @@ impl StreamBridge for InMemoryStreamBridge {
     }
 
     async fn close(&self) {
-        self.inner.closed.store(true, Ordering::Release);
-        self.inner.runs.clear();
-        self.inner.tasks.shut_down().await;
-    }
-}
-
-impl Inner {
-    fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
-    }
-
-    fn ensure_open(&self) -> Result<(), BridgeError> {
-        if self.is_closed() {
-            Err(BridgeError::Closed)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Returns the log of a run, unless it has expired, even if the sweep has not removed it yet.
-    fn find(&self, run_id: &RunId) -> Option<Arc<RunLog>> {
-        let log = self.runs.get(run_id)?;
-        if self.remove_if_expired(&log) {
-            None
-        } else {
-            Some(log)
-        }
-    }
-
-    fn remove_if_expired(&self, log: &Arc<RunLog>) -> bool {
-        let now = Instant::now();
-        let expired = log.is_expired(now, &self.options);
-        if expired {
-            // Checked again under the map's lock: an event may have been published in the meantime.
-            self.runs
-                .remove_if(log, |log| log.is_expired(now, &self.options));
-        }
-        expired
-    }
-
-    /// Wakes the viewers of a run that has just ended, and evicts other ended runs over the budget.
-    fn on_run_ended(&self, log: Arc<RunLog>, bytes: usize) {
-        log.viewers().notify();
-        let evicted = self
-            .ended
-            .lock()
-            .push(log, bytes, self.options.max_ended_bytes);
-        for log in evicted {
-            tracing::debug!(run_id = %log.run_id(), "evicted ended run early, the budget for ended runs is exhausted");
-            self.runs.remove_if(&log, |_| true);
-            log.evict_all_but_newest();
-        }
-    }
-
-    fn sweep(&self) {
-        let now = Instant::now();
-        self.runs
-            .remove_where(|log| log.is_expired(now, &self.options));
-        // Freeing a large log takes time: the lock is released first.
-        let released = self.ended.lock().release();
-        drop(released);
+        self.shared.closed.store(true, Ordering::Release);
+        self.shared.runs.clear();
+        self.shared.tasks.shut_down().await;
     }
 }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::limits::Limits;
 use super::log::{Located, RunLog, State};
-use super::{InMemoryOptions, Inner};
+use super::shared::Shared;
 use crate::stream_bridge::{
     Gap, LogBatch, LogOutline, LogRange, ResumeFrom, StreamEvent, StreamLog, StreamLogError,
     locate_in,
@@ -19,52 +20,10 @@ const BATCH_EVENTS: usize = 256;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// Number of events that a viewer reads at a time.
 const PAGE_EVENTS: usize = 64;
-/// Maximum number of events that may wait for the durable log, in addition to the limits.
-const MAX_PENDING_EVENTS: usize = 16 * 1024;
-const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
 /// Delay between two attempts to write or to read.
 const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// Maximum time that a viewer retries to read the durable log.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Limits of a run's log in memory.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    events: usize,
-    bytes: usize,
-    /// Additional events and bytes that may wait for the durable log, if there is one.
-    pending: Option<(usize, usize)>,
-}
-
-impl Limits {
-    /// Retains the newest event only.
-    pub(super) const NEWEST: Self = Self {
-        events: 1,
-        bytes: usize::MAX,
-        pending: None,
-    };
-
-    pub(super) fn of(options: &InMemoryOptions, spills: bool) -> Self {
-        let pending = spills.then_some((MAX_PENDING_EVENTS, MAX_PENDING_BYTES));
-        Self {
-            events: options.max_events,
-            bytes: options.max_bytes,
-            pending,
-        }
-    }
-}
-
-/// Progress of spilling a run's events.
-#[derive(Debug, Default)]
-pub(super) struct SpillState {
-    /// The durable log has all events up to this one that were not evicted before they were
-    /// written.
-    stored_up_to: u64,
-    /// `true` while a task writes to the durable log.
-    is_writing: bool,
-    /// `true` if the durable log accepts no more events of this run.
-    refused: bool,
-}
 
 impl State {
     fn is_over(&self, events: usize, bytes: usize) -> bool {
@@ -172,7 +131,7 @@ impl RunLog {
     }
 }
 
-impl Inner {
+impl Shared {
     /// Starts writing the excess events of `log`, concurrently with its producer.
     pub(super) fn spill_if_full(&self, log: &Arc<RunLog>) {
         let Some(durable) = self

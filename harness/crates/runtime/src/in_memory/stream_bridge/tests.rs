@@ -182,14 +182,14 @@ async fn memory_is_released_after_eviction_and_last_viewer() {
     bridge.cleanup(&run("r"), Duration::ZERO).await;
     tokio::time::sleep(sweep).await;
     assert!(
-        bridge.inner.ended.lock().bytes() > 10_000,
+        bridge.shared.ended.lock().bytes() > 10_000,
         "the viewer still needs it"
     );
     drop(active_view);
     tokio::time::sleep(sweep).await;
-    assert_eq!(bridge.inner.ended.lock().bytes(), 0);
+    assert_eq!(bridge.shared.ended.lock().bytes(), 0);
     bridge.close().await;
-    assert_eq!(bridge.inner.tasks.alive(), 0);
+    assert_eq!(bridge.shared.tasks.alive(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +221,7 @@ async fn zero_or_infinite_heartbeat_is_disabled() {
 async fn detecting_lost_producer_wakes_waiting_viewers() {
     let bridge = bridge(InMemoryOptions::default());
     let began = Instant::now();
-    let stall_timeout = bridge.inner.options.idle_stream_ttl;
+    let stall_timeout = bridge.shared.options.idle_stream_ttl;
     publish(&bridge, "r", 1, 10).await;
     let mut waiting = bridge
         .subscribe(&run("r"), ResumeFrom::Tail, Duration::ZERO)

@@ -15,8 +15,8 @@ use futures_util::Stream;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::Inner;
 use super::log::{Entry, ReadResult, RunLog};
+use super::shared::Shared;
 use super::spill::page;
 
 /// Replays a log from a position, then follows it. Returns all available events without yielding to
@@ -48,7 +48,7 @@ impl Viewer {
     /// heartbeats.
     pub(super) fn new(
         log: Arc<RunLog>,
-        bridge: &Inner,
+        bridge: &Shared,
         from: ResumeFrom,
         next_seq: u64,
         heartbeat: Duration,

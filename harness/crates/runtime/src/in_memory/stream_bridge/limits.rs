@@ -1,0 +1,46 @@
+//! Limits of a log in memory, and the progress of spilling it.
+
+use super::options::InMemoryOptions;
+
+/// Maximum number of events that may wait for the durable log, in addition to the limits.
+const MAX_PENDING_EVENTS: usize = 16 * 1024;
+const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
+
+/// Limits of a run's log in memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) events: usize,
+    pub(super) bytes: usize,
+    /// Additional events and bytes that may wait for the durable log, if there is one.
+    pub(super) pending: Option<(usize, usize)>,
+}
+
+impl Limits {
+    /// Retains the newest event only.
+    pub(super) const NEWEST: Self = Self {
+        events: 1,
+        bytes: usize::MAX,
+        pending: None,
+    };
+
+    pub(super) fn of(options: &InMemoryOptions, spills: bool) -> Self {
+        let pending = spills.then_some((MAX_PENDING_EVENTS, MAX_PENDING_BYTES));
+        Self {
+            events: options.max_events,
+            bytes: options.max_bytes,
+            pending,
+        }
+    }
+}
+
+/// Progress of spilling a run's events.
+#[derive(Debug, Default)]
+pub(super) struct SpillState {
+    /// The durable log has all events up to this one that were not evicted before they were
+    /// written.
+    pub(super) stored_up_to: u64,
+    /// `true` while a task writes to the durable log.
+    pub(super) is_writing: bool,
+    /// `true` if the durable log accepts no more events of this run.
+    pub(super) refused: bool,
+}
