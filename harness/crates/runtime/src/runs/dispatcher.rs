@@ -11,12 +11,13 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::active_run::StopSignal;
+use super::admit::RunTicket;
 use super::error::RunError;
+use super::limits::RunLimits;
 use super::planner::plan;
-use super::ports::{RunLimits, RuntimePorts};
 use super::recovery;
-use super::registry::{RunRegistry, RunTicket};
 use super::request::{IfNotExists, RunScope};
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::stop_reason::ORPHAN_RECOVERED;
 use super::store::{Claimed, StoreError};
@@ -41,13 +42,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes over all orphaned runs and returns their number. In an exclusive store, every owned run is
 /// orphaned at startup.
-pub(super) async fn take_over(
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
-) -> Result<usize, RunError> {
+pub(super) async fn take_over(runtime: &Arc<Runtime>) -> Result<usize, RunError> {
     let dispatcher = Dispatcher {
-        registry: registry.clone(),
-        ports: ports.clone(),
+        runtime: runtime.clone(),
     };
     dispatcher
         .try_take_over_all()
@@ -65,23 +62,28 @@ struct TakeoverResult {
 
 /// Starts the dispatcher task if it is not running, and wakes it otherwise. The task runs until
 /// shutdown.
-pub(super) fn start(registry: &Arc<RunRegistry>, ports: &RuntimePorts) {
-    if registry.dispatch_wake.started.swap(true, Ordering::AcqRel) {
-        return registry.dispatch_wake.wake();
+pub(super) fn start(runtime: &Arc<Runtime>) {
+    if runtime
+        .registry
+        .dispatch_wake
+        .started
+        .swap(true, Ordering::AcqRel)
+    {
+        return runtime.registry.dispatch_wake.wake();
     }
     let dispatcher = Dispatcher {
-        registry: registry.clone(),
-        ports: ports.clone(),
+        runtime: runtime.clone(),
     };
     let (mut polled_at, mut swept_at) = (Instant::now(), Instant::now());
-    ports
+    runtime
+        .ports
         .tasks
         .spawn(TaskKind::Service, "dispatcher", async move {
-            let stop = dispatcher.ports.tasks.token().clone();
+            let stop = dispatcher.runtime.ports.tasks.token().clone();
             // A round is never cancelled, because a claimed run has to be started.
             while !stop.is_cancelled() {
                 let pause = dispatcher.start_all().await;
-                let every = if dispatcher.registry.node_lease.may_have_orphans() {
+                let every = if dispatcher.runtime.registry.node_lease.may_have_orphans() {
                     POLL_INTERVAL
                 } else {
                     SWEEP_INTERVAL
@@ -93,17 +95,14 @@ pub(super) fn start(registry: &Arc<RunRegistry>, ports: &RuntimePorts) {
                 }
                 if swept_at.elapsed() >= SWEEP_INTERVAL {
                     swept_at = Instant::now();
-                    if let Err(error) =
-                        recovery::end_cancelled_queued(&dispatcher.registry, &dispatcher.ports)
-                            .await
-                    {
+                    if let Err(error) = recovery::end_cancelled_queued(&dispatcher.runtime).await {
                         tracing::warn!(%error, "cannot end cancelled queued runs yet");
                     }
                 }
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => {}
-                    () = dispatcher.registry.dispatch_wake.signal.notified() => {}
+                    () = dispatcher.runtime.registry.dispatch_wake.signal.notified() => {}
                     () = tokio::time::sleep(pause) => {}
                 }
             }
@@ -111,8 +110,7 @@ pub(super) fn start(registry: &Arc<RunRegistry>, ports: &RuntimePorts) {
 }
 
 struct Dispatcher {
-    registry: Arc<RunRegistry>,
-    ports: RuntimePorts,
+    runtime: Arc<Runtime>,
 }
 
 impl Dispatcher {
@@ -133,13 +131,13 @@ impl Dispatcher {
                 // The next process starts the queued runs.
                 return Ok(POLL_INTERVAL);
             }
-            let now = self.ports.clock.now();
-            let node = self.registry.node_lease.node();
-            if !self.registry.node_lease.holds(&node) {
+            let now = self.runtime.ports.clock.now();
+            let node = self.runtime.registry.node_lease.node();
+            if !self.runtime.registry.node_lease.holds(&node) {
                 return Ok(REJOIN_POLL_INTERVAL);
             }
-            let Some(claimed) = self.ports.create.claim(&node, now).await? else {
-                let next_start = self.ports.create.next_due(now).await?;
+            let Some(claimed) = self.runtime.ports.create.claim(&node, now).await? else {
+                let next_start = self.runtime.ports.create.next_due(now).await?;
                 return Ok(next_start
                     .and_then(|next_start| (next_start - now).to_std().ok())
                     .map_or(POLL_INTERVAL, |wait| wait.min(POLL_INTERVAL)));
@@ -152,15 +150,16 @@ impl Dispatcher {
     /// `true` if no run may be started: this process shuts down, or another process holds the
     /// store.
     fn is_idle(&self) -> bool {
-        self.ports.tasks.token().is_cancelled() || self.registry.node_lease.is_displaced()
+        self.runtime.ports.tasks.token().is_cancelled()
+            || self.runtime.registry.node_lease.is_displaced()
     }
 
     async fn take_over_all(&self) {
-        let rejoin_count = self.registry.node_lease.rejoin_count();
+        let rejoin_count = self.runtime.registry.node_lease.rejoin_count();
         match self.try_take_over_all().await {
             Ok(TakeoverResult { taken, complete }) => {
                 if complete {
-                    self.registry.node_lease.mark_searched(rejoin_count);
+                    self.runtime.registry.node_lease.mark_searched(rejoin_count);
                 }
                 if taken > 0 {
                     tracing::warn!(runs = taken, "took over orphaned runs");
@@ -175,14 +174,15 @@ impl Dispatcher {
     async fn try_take_over_all(&self) -> Result<TakeoverResult, StoreError> {
         let mut taken = 0;
         while !self.is_idle() {
-            let node = self.registry.node_lease.node();
-            if !self.registry.node_lease.holds(&node) {
+            let node = self.runtime.registry.node_lease.node();
+            if !self.runtime.registry.node_lease.holds(&node) {
                 break;
             }
             let next = self
+                .runtime
                 .ports
                 .create
-                .take_over(&node, self.ports.clock.now())
+                .take_over(&node, self.runtime.ports.clock.now())
                 .await?;
             let Some(claimed) = next else {
                 return Ok(TakeoverResult {
@@ -203,7 +203,7 @@ impl Dispatcher {
     /// Starts a run that was claimed under the node id `node`. A run that cannot be started is
     /// ended, so that it does not block the queue.
     async fn start_guarded(&self, claimed: Claimed, node: &NodeId) {
-        if !self.registry.node_lease.holds(node) {
+        if !self.runtime.registry.node_lease.holds(node) {
             // This owner's registration has ended, so the run is taken over again.
             return tracing::warn!(
                 run_id = %claimed.run.run_id,
@@ -211,24 +211,24 @@ impl Dispatcher {
             );
         }
         let run = claimed.run.clone();
-        let work = AssertUnwindSafe(start_claimed(claimed, &self.registry, &self.ports));
+        let work = AssertUnwindSafe(start_claimed(claimed, &self.runtime));
         let failed = match tokio::time::timeout(START_TIMEOUT, work.catch_unwind()).await {
             Ok(Ok(())) => None,
             Ok(Err(panic)) => Some(panic_text(panic.as_ref())),
             Err(_) => Some("assembling the agent timed out".to_owned()),
         };
         if let Some(why) = failed {
-            end_unstartable(&run, ORPHAN_RECOVERED, &why, &self.registry, &self.ports).await;
+            end_unstartable(&run, ORPHAN_RECOVERED, &why, &self.runtime).await;
         }
     }
 
     /// Detaches the handles of runs that were queued here and that another process has taken.
     async fn detach_taken_elsewhere(&self) {
-        let waiting = self.registry.active.waiting();
+        let waiting = self.runtime.registry.active.waiting();
         if waiting.is_empty() {
             return;
         }
-        let unfinished = match self.ports.query.standing(None, &Owner::None).await {
+        let unfinished = match self.runtime.ports.query.standing(None, &Owner::None).await {
             Ok(unfinished) => unfinished,
             Err(error) => {
                 return tracing::warn!(%error, "cannot read the state of queued runs");
@@ -243,14 +243,14 @@ impl Dispatcher {
             .iter()
             .filter(|(run_id, _)| !still_queued.contains(run_id))
         {
-            self.registry.active.remove_exactly(run_id, active);
+            self.runtime.registry.active.remove_exactly(run_id, active);
             active.detached();
         }
     }
 }
 
 /// Starts a claimed run from its stored request, or ends it if it may not be resumed.
-async fn start_claimed(claimed: Claimed, registry: &Arc<RunRegistry>, ports: &RuntimePorts) {
+async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
     let Claimed {
         run,
         losses,
@@ -258,15 +258,15 @@ async fn start_claimed(claimed: Claimed, registry: &Arc<RunRegistry>, ports: &Ru
         recipe,
     } = claimed;
     // The wall clock limit covers all attempts of a run.
-    let limits = *registry.limits.read();
+    let limits = *runtime.registry.limits.read();
     let limits = RunLimits {
         wall_clock: limits.wall_clock.saturating_sub(worked),
         ..limits
     };
-    let active = registry.active.for_attempt(&run.run_id);
+    let active = runtime.registry.active.for_attempt(&run.run_id);
     active.set_status(RunStatus::Starting);
     // A cancel between the claim and the creation of the handle could not be signalled.
-    match ports.query.get(&run.run_id, &Owner::None).await {
+    match runtime.ports.query.get(&run.run_id, &Owner::None).await {
         Ok(now) => {
             if let Some(action) = now.and_then(|now| now.cancel) {
                 active.stop(StopSignal::Cancel(action));
@@ -283,8 +283,7 @@ async fn start_claimed(claimed: Claimed, registry: &Arc<RunRegistry>, ports: &Ru
                 &run,
                 ORPHAN_RECOVERED,
                 &format!("cannot read the stored request of the run: {reason}"),
-                registry,
-                ports,
+                runtime,
             )
             .await;
         }
@@ -292,7 +291,7 @@ async fn start_claimed(claimed: Claimed, registry: &Arc<RunRegistry>, ports: &Ru
     if let TakeoverDecision::End(reason, why) =
         decide_takeover(&run, &recipe.spec, losses, worked > Duration::ZERO, &limits)
     {
-        return end_unstartable(&run, reason, why, registry, ports).await;
+        return end_unstartable(&run, reason, why, runtime).await;
     }
     let mut request = recipe.spec;
     request.run_id = Some(run.run_id.clone());
@@ -302,26 +301,24 @@ async fn start_claimed(claimed: Claimed, registry: &Arc<RunRegistry>, ports: &Ru
     };
     request.metadata.clone_from(&run.metadata);
     request.presentation.request_echo.clone_from(&run.kwargs);
-    let resolved = ports
+    let resolved = runtime
+        .ports
         .agents
         .resolve(&request.assistant, &request.config.options);
     match actor_context::scope(recipe.actor.clone(), resolved).await {
         Ok(agent) => {
-            let plan = plan(request, agent, recipe.actor, &limits, &*ports.ids);
+            let plan = plan(request, agent, recipe.actor, &limits, &*runtime.ports.ids);
             launch(
                 RunTicket {
                     record: run,
                     active,
                 },
                 plan,
-                registry,
-                ports,
+                runtime,
             );
             fail_points::pass("queue.launched");
         }
-        Err(error) => {
-            end_unstartable(&run, ORPHAN_RECOVERED, &error.to_string(), registry, ports).await
-        }
+        Err(error) => end_unstartable(&run, ORPHAN_RECOVERED, &error.to_string(), runtime).await,
     }
 }
 

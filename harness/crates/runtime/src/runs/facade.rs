@@ -8,16 +8,19 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
 use super::active_run::StopSignal;
+use super::admit::{Admission, RunTicket};
 use super::dispatcher;
 use super::error::RunError;
+use super::join;
+use super::limits::RunLimits;
 use super::message_limits;
-use super::node_lease::{self, LeaseStatus};
+use super::node_lease::LeaseStatus;
 use super::planner::plan;
-use super::ports::{RunLimits, RuntimePorts};
+use super::ports::RuntimePorts;
 use super::record::{RunCompletionData, RunRecord};
 use super::recovery;
-use super::registry::{Admission, RunRegistry, RunTicket};
 use super::request::{CancelAction, RunRequest};
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::store::{RunListQuery, StoreError, UnfinishedRun};
 use super::stream_service::{self, RunStream};
@@ -38,20 +41,20 @@ use deerflow_core::tasks::TaskKind;
 /// disconnects.
 #[derive(Debug)]
 pub struct RunsFacade {
-    ports: RuntimePorts,
-    registry: Arc<RunRegistry>,
+    runtime: Arc<Runtime>,
 }
 
 impl RunsFacade {
     /// Creates a runtime from its ports and limits.
     pub fn new(ports: RuntimePorts, limits: RunLimits) -> Self {
-        let registry = Arc::new(RunRegistry::new(ports.ids.node_id(), limits));
-        Self { ports, registry }
+        Self {
+            runtime: Runtime::new(ports, limits),
+        }
     }
 
     /// Sets the limits for runs that are created from now on.
     pub fn set_limits(&self, limits: RunLimits) {
-        *self.registry.limits.write() = limits;
+        *self.runtime.registry.limits.write() = limits;
     }
 
     /// Creates a run without waiting for its end.
@@ -69,14 +72,9 @@ impl RunsFacade {
         heartbeat: Duration,
     ) -> Result<(RunRecord, RunStream), RunError> {
         let handle = self.create(request).await?;
-        let stream = stream_service::subscribe(
-            &handle.record,
-            ResumeFrom::Start,
-            heartbeat,
-            &self.registry,
-            &self.ports,
-        )
-        .await?;
+        let stream =
+            stream_service::subscribe(&handle.record, ResumeFrom::Start, heartbeat, &self.runtime)
+                .await?;
         Ok((handle.record, stream))
     }
 
@@ -98,13 +96,13 @@ impl RunsFacade {
         request: RunRequest,
     ) -> Result<(RunRecord, BoxFuture<'static, WaitOutcome>), RunError> {
         let RunHandle { record, active } = self.create(request).await?;
-        let (registry, ports) = (self.registry.clone(), self.ports.clone());
+        let runtime = self.runtime.clone();
         let waiting = {
             let record = record.clone();
             async move {
                 match active.ended().await {
                     Some(outcome) => outcome.into(),
-                    None => wait_service::wait(&record, &registry, &ports)
+                    None => wait_service::wait(&record, &runtime)
                         .await
                         .unwrap_or_else(|error| WaitOutcome::unknown(&error)),
                 }
@@ -123,7 +121,7 @@ impl RunsFacade {
         heartbeat: Duration,
     ) -> Result<RunStream, RunError> {
         let record = self.find(thread, run).await?;
-        stream_service::subscribe(&record, from, heartbeat, &self.registry, &self.ports).await
+        stream_service::subscribe(&record, from, heartbeat, &self.runtime).await
     }
 
     /// Subscribes to all runs of a thread, one after the other. The stream ends at shutdown.
@@ -133,15 +131,7 @@ impl RunsFacade {
         from: ThreadCursor,
         heartbeat: Duration,
     ) -> Result<BoxStream<'static, ThreadItem>, RunError> {
-        Ok(thread_service::follow(
-            thread.clone(),
-            owner(),
-            from,
-            heartbeat,
-            &self.registry,
-            &self.ports,
-        )
-        .await?)
+        Ok(thread_service::follow(thread.clone(), owner(), from, heartbeat, &self.runtime).await?)
     }
 
     /// Waits for the end of an existing run.
@@ -152,7 +142,7 @@ impl RunsFacade {
         run: &RunId,
     ) -> Result<WaitOutcome, RunError> {
         let record = self.find(thread, run).await?;
-        wait_service::wait(&record, &self.registry, &self.ports).await
+        wait_service::wait(&record, &self.runtime).await
     }
 
     /// Requests a run to stop and, with `wait`, waits until it has ended. May be called again for a
@@ -173,11 +163,9 @@ impl RunsFacade {
             });
         }
         if !record.status.is_terminal() {
-            self.registry
-                .request_cancel(run, action, &self.ports)
-                .await?;
+            self.runtime.request_cancel(run, action).await?;
             if wait {
-                wait_service::wait_until_ended(&record, &self.registry, &self.ports).await?;
+                wait_service::wait_until_ended(&record, &self.runtime).await?;
             }
         }
         self.find(thread, run).await
@@ -189,7 +177,7 @@ impl RunsFacade {
         thread: Option<&ThreadId>,
         run: &RunId,
     ) -> Result<Option<RunRecord>, RunError> {
-        let stored = self.ports.query.get(run, &owner()).await?;
+        let stored = self.runtime.ports.query.get(run, &owner()).await?;
         Ok(stored
             .filter(|record| thread.is_none_or(|thread| record.thread_id == *thread))
             .map(|record| self.overlay(record)))
@@ -201,7 +189,12 @@ impl RunsFacade {
         thread: &ThreadId,
         query: &RunListQuery,
     ) -> Result<Vec<RunRecord>, RunError> {
-        let stored = self.ports.query.list(thread, query, &owner()).await?;
+        let stored = self
+            .runtime
+            .ports
+            .query
+            .list(thread, query, &owner())
+            .await?;
         Ok(stored
             .into_iter()
             .map(|record| self.overlay(record))
@@ -213,9 +206,10 @@ impl RunsFacade {
         &self,
         thread: Option<&ThreadId>,
     ) -> Result<Vec<UnfinishedRun>, RunError> {
-        let mut stored = self.ports.query.standing(thread, &owner()).await?;
+        let mut stored = self.runtime.ports.query.standing(thread, &owner()).await?;
         for run in &mut stored {
             run.status = self
+                .runtime
                 .registry
                 .active(&run.run_id)
                 .map_or(run.status, |active| active.status());
@@ -225,7 +219,12 @@ impl RunsFacade {
 
     /// Lists the unfinished runs of all users.
     pub async fn load(&self) -> Result<Vec<UnfinishedRun>, RunError> {
-        Ok(self.ports.query.standing(None, &Owner::None).await?)
+        Ok(self
+            .runtime
+            .ports
+            .query
+            .standing(None, &Owner::None)
+            .await?)
     }
 
     /// Deletes an ended run with its events and checkpoints.
@@ -234,8 +233,8 @@ impl RunsFacade {
         if !record.status.is_terminal() {
             return Err(RunError::StillActive(record.run_id));
         }
-        self.ports.bridge.cleanup(run, Duration::ZERO).await;
-        if self.ports.delete.delete(run).await? {
+        self.runtime.ports.bridge.cleanup(run, Duration::ZERO).await;
+        if self.runtime.ports.delete.delete(run).await? {
             Ok(())
         } else {
             Err(RunError::NotFound(record.run_id))
@@ -245,11 +244,11 @@ impl RunsFacade {
     /// Registers this process, resumes orphaned runs and starts the dispatcher of queued runs.
     /// Called once, before the first request. Returns the number of orphaned runs.
     pub async fn recover(&self) -> Result<usize, RunError> {
-        let lease = self.registry.limits.read().lease;
-        node_lease::join(&self.registry, lease, &self.ports).await?;
-        recovery::register_queued(&self.registry, &self.ports).await?;
-        let orphaned = dispatcher::take_over(&self.registry, &self.ports).await?;
-        dispatcher::start(&self.registry, &self.ports);
+        let lease = self.runtime.registry.limits.read().lease;
+        join::join(&self.runtime, lease).await?;
+        recovery::register_queued(&self.runtime).await?;
+        let orphaned = dispatcher::take_over(&self.runtime).await?;
+        dispatcher::start(&self.runtime);
         Ok(orphaned)
     }
 
@@ -258,47 +257,47 @@ impl RunsFacade {
     /// only in an exclusive store: no other process would resume them, and their threads would stay
     /// busy.
     pub async fn join(&self) -> Result<usize, RunError> {
-        let lease = self.registry.limits.read().lease;
-        node_lease::join(&self.registry, lease, &self.ports).await?;
-        if self.registry.node_lease.is_shared() {
+        let lease = self.runtime.registry.limits.read().lease;
+        join::join(&self.runtime, lease).await?;
+        if self.runtime.registry.node_lease.is_shared() {
             return Ok(0);
         }
-        dispatcher::take_over(&self.registry, &self.ports).await
+        dispatcher::take_over(&self.runtime).await
     }
 
     /// Releases every run that is executed here, so that another process or the next start resumes
     /// it. Shutdown calls this when its grace period ends. The progress of each run is stored
     /// before its release.
     pub fn release_all(&self) {
-        for (_, active) in self.registry.active.executed() {
+        for (_, active) in self.runtime.registry.active.executed() {
             active.stop(StopSignal::Release);
         }
     }
 
     /// Returns the state of this process's lease, or `None` if the store is exclusive.
     pub fn lease(&self) -> Option<LeaseStatus> {
-        self.registry.node_lease.lease()
+        self.runtime.registry.node_lease.lease()
     }
 
     /// Reports whether another process has taken the store lock of this one. This process admits no
     /// runs then.
     pub fn is_displaced(&self) -> bool {
-        self.registry.node_lease.is_displaced()
+        self.runtime.registry.node_lease.is_displaced()
     }
 
     /// Returns the number of runs that are executed here.
     pub fn live_runs(&self) -> usize {
-        self.registry.active.executed().len()
+        self.runtime.registry.active.executed().len()
     }
 
     /// Returns the ports, for callers that read other data than runs.
     pub fn parts(&self) -> &RuntimePorts {
-        &self.ports
+        &self.runtime.ports
     }
 
     /// Creates a run: plans it, admits it, and launches or queues it.
     async fn create(&self, request: RunRequest) -> Result<RunHandle, RunError> {
-        if self.ports.tasks.token().is_cancelled() {
+        if self.runtime.ports.tasks.token().is_cancelled() {
             return Err(RunError::ShuttingDown);
         }
         if self.is_displaced() {
@@ -310,15 +309,17 @@ impl RunsFacade {
         let actor = actor_context::current()
             .unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
         let agent = self
+            .runtime
             .ports
             .agents
             .resolve(&request.assistant, &request.config.options)
             .await?;
-        let limits = *self.registry.limits.read();
-        message_limits::check(&request, &limits, &self.ports).await?;
-        let plan = plan(request, agent, actor, &limits, &*self.ports.ids);
+        let limits = *self.runtime.registry.limits.read();
+        message_limits::check(&request, &limits, &self.runtime.ports).await?;
+        let plan = plan(request, agent, actor, &limits, &*self.runtime.ports.ids);
         if let Some(requested) = &plan.request().checkpoint
             && self
+                .runtime
                 .ports
                 .checkpointer
                 .get(&plan.thread_id, Some(&requested.checkpoint_id))
@@ -331,17 +332,18 @@ impl RunsFacade {
         }
         // Admission runs in its own task: a caller that disconnects must not leave an admitted run
         // that is never launched.
-        let (registry, ports) = (self.registry.clone(), self.ports.clone());
+        let runtime = self.runtime.clone();
         let admission = async move {
-            Ok(match registry.admit(&plan, &ports).await? {
-                Admission::Ready(ticket) => launch(ticket, plan, &registry, &ports),
+            Ok(match runtime.admit(&plan).await? {
+                Admission::Ready(ticket) => launch(ticket, plan, &runtime),
                 Admission::Queued(RunTicket { record, active }) => {
-                    dispatcher::start(&registry, &ports);
+                    dispatcher::start(&runtime);
                     RunHandle { record, active }
                 }
             })
         };
         let admitted = self
+            .runtime
             .ports
             .tasks
             .spawn(TaskKind::Finish, "admission", continuing(admission))
@@ -353,7 +355,7 @@ impl RunsFacade {
 
     /// Returns the limits of new runs.
     pub fn limits(&self) -> RunLimits {
-        *self.registry.limits.read()
+        *self.runtime.registry.limits.read()
     }
 
     async fn find(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<RunRecord, RunError> {
@@ -366,6 +368,7 @@ impl RunsFacade {
     /// with a delay.
     fn overlay(&self, mut record: RunRecord) -> RunRecord {
         let active = self
+            .runtime
             .registry
             .active(&record.run_id)
             .map(|active| active.status());

@@ -8,9 +8,9 @@ use super::active_run::{ActiveRun, RunOutcome};
 use super::end_commit::{self, EndCommit};
 use super::finalization_guard::FinalizationGuard;
 use super::node_notifier::WakeSignal;
-use super::ports::RuntimePorts;
 use super::record::RunRecord;
 use super::registry::RunRegistry;
+use super::runtime::Runtime;
 use crate::encoding::error_frame;
 use crate::stream_bridge::{BridgeError, StreamKey, TerminalKind};
 use deerflow_core::ids::RunId;
@@ -24,83 +24,86 @@ pub(super) struct RunFinalizer {
     run: RunRecord,
     /// Handle of the run when the finalization started. A later attempt has another handle.
     active: Option<Arc<ActiveRun>>,
-    registry: Arc<RunRegistry>,
+    runtime: Arc<Runtime>,
     _guard: FinalizationGuard,
 }
 
 impl RunFinalizer {
     /// Starts a finalization. Returns `None` if another task of this process already finalizes the
     /// attempt. Callers that wait for the run then poll the store.
-    pub(super) fn start(run: &RunRecord, registry: &Arc<RunRegistry>) -> Option<Self> {
-        let active = registry.active(&run.run_id);
-        let Some(guard) = registry.finalization.acquire(&run.run_id, run.attempt) else {
-            detach(&run.run_id, active, registry);
+    pub(super) fn start(run: &RunRecord, runtime: &Arc<Runtime>) -> Option<Self> {
+        let active = runtime.registry.active(&run.run_id);
+        let Some(guard) = runtime
+            .registry
+            .finalization
+            .acquire(&run.run_id, run.attempt)
+        else {
+            detach(&run.run_id, active, &runtime.registry);
             return None;
         };
         Some(Self {
             run: run.clone(),
             active,
-            registry: registry.clone(),
+            runtime: runtime.clone(),
             _guard: guard,
         })
     }
 
     /// Publishes the end of the run once it is durable. Runs in its own task, so that a failing
     /// bridge does not block the caller.
-    pub(super) fn finish(self, end: EndCommit, outcome: RunOutcome, ports: &RuntimePorts) {
+    pub(super) fn finish(self, end: EndCommit, outcome: RunOutcome) {
         match end {
             EndCommit::Stored => {
-                let task_ports = ports.clone();
-                ports
-                    .tasks
-                    .spawn(TaskKind::Finish, "run finalizer", async move {
-                        self.notify(outcome, &task_ports).await
-                    });
+                let tasks = self.runtime.ports.tasks.clone();
+                tasks.spawn(TaskKind::Finish, "run finalizer", async move {
+                    self.notify(outcome).await
+                });
             }
-            EndCommit::Refused => detach(&self.run.run_id, self.active, &self.registry),
+            EndCommit::Refused => detach(&self.run.run_id, self.active, &self.runtime.registry),
             EndCommit::Deferred(_) => {
-                let task_ports = ports.clone();
-                ports
-                    .tasks
-                    .spawn(TaskKind::Service, "run finalizer", async move {
-                        if end.stored(&task_ports).await {
-                            self.notify(outcome, &task_ports).await
-                        } else {
-                            detach(&self.run.run_id, self.active, &self.registry)
-                        }
-                    });
+                let tasks = self.runtime.ports.tasks.clone();
+                tasks.spawn(TaskKind::Service, "run finalizer", async move {
+                    if end.stored(&self.runtime.ports).await {
+                        self.notify(outcome).await
+                    } else {
+                        detach(&self.run.run_id, self.active, &self.runtime.registry)
+                    }
+                });
             }
         }
     }
 
-    async fn notify(self, outcome: RunOutcome, ports: &RuntimePorts) {
+    async fn notify(self, outcome: RunOutcome) {
         let run_id = &self.run.run_id;
         end_commit::notify_end(
             &self.run,
             outcome.error.as_ref().map(|(_, text)| text.as_str()),
-            ports,
+            &self.runtime.ports,
         )
         .await;
-        self.end_stream(&outcome, ports).await;
+        self.end_stream(&outcome).await;
         // Events of an earlier attempt are retained as long as those of other runs.
         let retention = if self.had_earlier_attempt() {
-            self.registry.limits.read().stream_retention
+            self.runtime.registry.limits.read().stream_retention
         } else {
             UNSTARTED_RETENTION
         };
-        ports.bridge.cleanup(run_id, retention).await;
+        self.runtime.ports.bridge.cleanup(run_id, retention).await;
         if let Some(active) = &self.active {
-            self.registry.active.remove_exactly(run_id, active);
+            self.runtime.registry.active.remove_exactly(run_id, active);
             active.set_status(outcome.status);
             active.finished(outcome);
         }
-        ports.bell.ring(WakeSignal::Ended(run_id.clone()));
-        self.registry.dispatch_wake.wake();
+        self.runtime
+            .ports
+            .bell
+            .ring(WakeSignal::Ended(run_id.clone()));
+        self.runtime.registry.dispatch_wake.wake();
     }
 
     /// Ends the stream. A stream that an earlier attempt opened ends with a terminal event, after
     /// all of its events.
-    async fn end_stream(&self, outcome: &RunOutcome, ports: &RuntimePorts) {
+    async fn end_stream(&self, outcome: &RunOutcome) {
         let run_id = &self.run.run_id;
         let (kind, data) = match &outcome.error {
             Some((name, text)) => (
@@ -108,13 +111,19 @@ impl RunFinalizer {
                 Some(error_frame(name, text).data.into_bytes()),
             ),
             None if self.had_earlier_attempt() => (TerminalKind::Cancel, None),
-            None => return ports.bridge.cancel(run_id).await,
+            None => return self.runtime.ports.bridge.cancel(run_id).await,
         };
         let key = StreamKey {
             run_id: run_id.clone(),
             attempt: self.run.attempt,
         };
-        match ports.bridge.publish_terminal(&key, kind, data).await {
+        match self
+            .runtime
+            .ports
+            .bridge
+            .publish_terminal(&key, kind, data)
+            .await
+        {
             Ok(()) | Err(BridgeError::Ended(_) | BridgeError::Closed) => {}
             Err(error) => tracing::warn!(
                 %run_id, %error,

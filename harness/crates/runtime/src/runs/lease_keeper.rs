@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::active_run::StopSignal;
 use super::finalization_guard::FinalizationGuard;
 use super::node_notifier::WakeSignal;
-use super::ports::RuntimePorts;
 use super::registry::RunRegistry;
+use super::runtime::Runtime;
 use super::store::{CommitError, OwnedRun, RunCommit, StoreLockStatus};
 use super::terminate::end_orphaned;
 use deerflow_core::actor_context::Owner;
@@ -48,8 +48,7 @@ enum PendingLeaseStep {
 struct LeaseExpiring;
 
 pub(super) struct LeaseKeeper {
-    registry: Arc<RunRegistry>,
-    ports: RuntimePorts,
+    runtime: Arc<Runtime>,
     ttl: Duration,
     pending_step: PendingLeaseStep,
     /// Times of the last exclusivity check and of the last full read of the owned runs.
@@ -60,11 +59,10 @@ pub(super) struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    pub(super) fn new(registry: Arc<RunRegistry>, ports: RuntimePorts, ttl: Duration) -> Self {
+    pub(super) fn new(runtime: Arc<Runtime>, ttl: Duration) -> Self {
         let now = Instant::now();
         Self {
-            registry,
-            ports,
+            runtime,
             ttl,
             pending_step: PendingLeaseStep::None,
             exclusive_checked_at: now,
@@ -74,10 +72,10 @@ impl LeaseKeeper {
     }
 
     pub(super) async fn run(&mut self) {
-        let stop = self.ports.tasks.token().clone();
-        let shared = self.registry.node_lease.is_shared();
+        let stop = self.runtime.ports.tasks.token().clone();
+        let shared = self.runtime.registry.node_lease.is_shared();
         loop {
-            if stop.is_cancelled() && self.registry.active.executed().is_empty() {
+            if stop.is_cancelled() && self.runtime.registry.active.executed().is_empty() {
                 return self.deregister().await;
             }
             let pause = match (stop.is_cancelled(), shared) {
@@ -89,15 +87,15 @@ impl LeaseKeeper {
             let signalled = tokio::select! {
                 biased;
                 () = stop.cancelled(), if !stop.is_cancelled() => continue,
-                () = self.registry.lease_wake.notified() => true,
+                () = self.runtime.registry.lease_wake.notified() => true,
                 () = sleep(pause) => false,
             };
             if self.pending_step == PendingLeaseStep::Registration {
                 self.register().await;
                 continue;
             }
-            let registry = self.registry.clone();
-            if run_within_lease(&registry, self.step(signalled))
+            let runtime = self.runtime.clone();
+            if run_within_lease(&runtime.registry, self.step(signalled))
                 .await
                 .is_err()
             {
@@ -112,6 +110,7 @@ impl LeaseKeeper {
             self.check_exclusive().await;
         }
         let aged = self
+            .runtime
             .registry
             .node_lease
             .lease()
@@ -122,7 +121,7 @@ impl LeaseKeeper {
             self.renew().await;
         }
         let must_sync = signalled
-            || self.registry.node_lease.is_shared()
+            || self.runtime.registry.node_lease.is_shared()
             || self.synced_at.elapsed() >= SYNC_EXCLUSIVE;
         if must_sync && self.pending_step != PendingLeaseStep::Registration {
             self.sync_runs(signalled).await;
@@ -139,12 +138,12 @@ impl LeaseKeeper {
     /// process holds the lock.
     async fn check_exclusive(&mut self) -> bool {
         self.exclusive_checked_at = Instant::now();
-        let limit = if self.registry.node_lease.is_shared() {
+        let limit = if self.runtime.registry.node_lease.is_shared() {
             EXCLUSIVE_CHECK_TIMEOUT.min(self.call_timeout())
         } else {
             EXCLUSIVE_CHECK_TIMEOUT
         };
-        match timeout(limit, self.ports.nodes.hold()).await {
+        match timeout(limit, self.runtime.ports.nodes.hold()).await {
             Ok(Ok(StoreLockStatus::Lost)) => self.yield_store(),
             Ok(Ok(StoreLockStatus::Retaken))
                 if self.pending_step != PendingLeaseStep::Registration =>
@@ -167,7 +166,7 @@ impl LeaseKeeper {
     /// Stops all runs: no run may be started or continued while another process holds the store
     /// lock.
     fn yield_store(&mut self) {
-        if self.registry.node_lease.displace() {
+        if self.runtime.registry.node_lease.displace() {
             tracing::error!(
                 "another process has taken the store lock: stopping all runs and admitting none \
                  until that process ends"
@@ -179,10 +178,15 @@ impl LeaseKeeper {
 
     async fn renew(&mut self) {
         let sent = Instant::now();
-        let node = self.registry.node_lease.node();
-        match timeout(self.call_timeout(), self.ports.nodes.renew(&node, self.ttl)).await {
+        let node = self.runtime.registry.node_lease.node();
+        match timeout(
+            self.call_timeout(),
+            self.runtime.ports.nodes.renew(&node, self.ttl),
+        )
+        .await
+        {
             Ok(Ok(true)) => {
-                self.registry.node_lease.confirm(sent, self.ttl);
+                self.runtime.registry.node_lease.confirm(sent, self.ttl);
                 self.pending_step = PendingLeaseStep::None;
             }
             Ok(Ok(false)) => {
@@ -208,7 +212,8 @@ impl LeaseKeeper {
 
     /// Stops all runs that are executed here, without further writes to the store.
     fn fence(&self) {
-        self.registry
+        self.runtime
+            .registry
             .active
             .executed()
             .iter()
@@ -220,17 +225,20 @@ impl LeaseKeeper {
         if !self.check_exclusive().await {
             return;
         }
-        let (node, sent) = (self.ports.ids.node_id(), Instant::now());
+        let (node, sent) = (self.runtime.ports.ids.node_id(), Instant::now());
         match timeout(
             self.call_timeout(),
-            self.ports.nodes.register(&node, self.ttl),
+            self.runtime.ports.nodes.register(&node, self.ttl),
         )
         .await
         {
             Ok(Ok(_)) => {
-                self.registry.node_lease.rejoin(node, sent, self.ttl);
+                self.runtime
+                    .registry
+                    .node_lease
+                    .rejoin(node, sent, self.ttl);
                 self.pending_step = PendingLeaseStep::None;
-                self.registry.dispatch_wake.wake();
+                self.runtime.registry.dispatch_wake.wake();
                 // Runs that were admitted in the meantime belong to the old node id.
                 self.fence();
                 tracing::warn!("registered this process under a new lease");
@@ -250,10 +258,13 @@ impl LeaseKeeper {
             self.synced_at = Instant::now();
         }
         // Read before the store call: the result may not contain runs that start in the meantime.
-        let executed = self.registry.active.executed();
+        let executed = self.runtime.registry.active.executed();
         let owned = match timeout(
             self.call_timeout(),
-            self.ports.nodes.owned(&self.registry.node_lease.node()),
+            self.runtime
+                .ports
+                .nodes
+                .owned(&self.runtime.registry.node_lease.node()),
         )
         .await
         {
@@ -277,7 +288,8 @@ impl LeaseKeeper {
         for run in owned {
             // A queued handle belongs to a run whose claim reply was lost.
             match (
-                self.registry
+                self.runtime
+                    .registry
                     .active(&run.run_id)
                     .filter(|active| !active.is_waiting()),
                 run.cancel,
@@ -299,27 +311,33 @@ impl LeaseKeeper {
 
     /// Releases or ends an orphaned run in its own task: the store may be slow.
     fn resolve_orphan(&self, run: OwnedRun) {
-        let Some(finalization) = self.registry.finalization.acquire(&run.run_id, run.attempt)
+        let Some(finalization) = self
+            .runtime
+            .registry
+            .finalization
+            .acquire(&run.run_id, run.attempt)
         else {
             return;
         };
-        let (registry, ports) = (self.registry.clone(), self.ports.clone());
-        self.ports
+        let runtime = self.runtime.clone();
+        self.runtime
+            .ports
             .tasks
             .spawn(TaskKind::Service, "orphaned run", async move {
                 if run.cancel.is_some() {
-                    return end(&run, finalization, &registry, &ports).await;
+                    return end(&run, finalization, &runtime).await;
                 }
-                release(run, &registry, &ports).await;
+                release(run, &runtime).await;
                 drop(finalization);
             });
     }
 
     async fn deregister(&self) {
         if let Err(error) = self
+            .runtime
             .ports
             .nodes
-            .leave(&self.registry.node_lease.node())
+            .leave(&self.runtime.registry.node_lease.node())
             .await
         {
             tracing::warn!(%error, "cannot release the lease of this process; it expires");
@@ -347,22 +365,22 @@ async fn run_within_lease<T>(
 }
 
 /// Releases a run whose claim reply was lost, so that a process executes it.
-async fn release(run: OwnedRun, registry: &RunRegistry, ports: &RuntimePorts) {
+async fn release(run: OwnedRun, runtime: &Runtime) {
     let commit = RunCommit::new(
         run.run_id.clone(),
         run.thread_id,
         run.attempt,
-        ports.clock.now(),
+        runtime.ports.clock.now(),
     )
     .releasing();
-    match ports.commit.commit(commit).await {
+    match runtime.ports.commit.commit(commit).await {
         Ok(()) => {
             tracing::warn!(
                 run_id = %run.run_id,
                 "released a run that was claimed but never started"
             );
-            ports.bell.ring(WakeSignal::Waiting);
-            registry.dispatch_wake.wake();
+            runtime.ports.bell.ring(WakeSignal::Waiting);
+            runtime.registry.dispatch_wake.wake();
         }
         Err(CommitError::Store(error)) => {
             tracing::warn!(run_id = %run.run_id, %error, "cannot release a run yet")
@@ -372,17 +390,12 @@ async fn release(run: OwnedRun, registry: &RunRegistry, ports: &RuntimePorts) {
 }
 
 /// Ends an orphaned run that has a cancel request.
-async fn end(
-    of: &OwnedRun,
-    finalization: FinalizationGuard,
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
-) {
-    match ports.query.get(&of.run_id, &Owner::None).await {
+async fn end(of: &OwnedRun, finalization: FinalizationGuard, runtime: &Arc<Runtime>) {
+    match runtime.ports.query.get(&of.run_id, &Owner::None).await {
         Ok(Some(run)) if run.attempt == of.attempt && !run.status.is_terminal() => {
             // Ending the run acquires the guard again.
             drop(finalization);
-            end_orphaned(&run, registry, ports).await;
+            end_orphaned(&run, runtime).await;
         }
         Ok(_) => {}
         Err(error) => {

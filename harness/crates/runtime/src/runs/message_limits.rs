@@ -1,7 +1,8 @@
 //! Limits the number of messages in a request before its run is admitted.
 
 use super::error::RunError;
-use super::ports::{RunLimits, RuntimePorts};
+use super::limits::RunLimits;
+use super::ports::RuntimePorts;
 use super::request::{GotoTarget, RunInput, RunRequest, RunScope};
 use deerflow_core::state::StateUpdate;
 

@@ -7,9 +7,11 @@
 
 mod active_run;
 mod admission_decision;
+mod admit;
 #[cfg(test)]
 mod bridge_kit;
 mod callbacks;
+mod cancel;
 mod dispatch_wake;
 mod dispatcher;
 mod end_commit;
@@ -18,7 +20,9 @@ mod execution;
 mod facade;
 mod finalization_guard;
 mod finalizer;
+mod join;
 mod lease_keeper;
+mod limits;
 mod lost_input;
 mod message_limits;
 mod node_lease;
@@ -33,6 +37,7 @@ mod recovery;
 mod registry;
 mod request;
 mod resubscribe;
+mod runtime;
 mod status;
 mod status_poller;
 mod stop_reason;
@@ -52,12 +57,13 @@ pub use active_run::{RunOutcome, RunValues};
 pub use admission_decision::{AdmissionDecision, decide_admission};
 pub use error::RunError;
 pub use facade::RunsFacade;
+pub use limits::RunLimits;
 pub use node_lease::LeaseStatus;
 pub use node_notifier::{NodeNotifier, WakeSignal};
 pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
 pub use plan::RunPlan;
 pub use planner::plan;
-pub use ports::{RunLimits, RuntimePorts};
+pub use ports::RuntimePorts;
 pub use presentation::RunPresentation;
 pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
 pub use registry::RunRegistry;
@@ -66,6 +72,7 @@ pub use request::{
     MultitaskStrategy, NodeSelector, Recovery, RunConfig, RunInput, RunRequest, RunScope,
     ThreadCommand,
 };
+pub use runtime::Runtime;
 pub use status::{InvalidTransition, RunStatus};
 pub use stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
 pub use store::RunListQuery;

@@ -1,23 +1,13 @@
 //! Lease of this process in a store that other processes may share, and the decisions that depend
 //! on the lease.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use futures_util::stream::BoxStream;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
-use super::lease_keeper::LeaseKeeper;
-use super::node_notifier::WakeSignal;
-use super::ports::RuntimePorts;
-use super::registry::RunRegistry;
-use super::store::{Lease, StoreError};
-use deerflow_core::fail_points;
 use deerflow_core::ids::NodeId;
-use deerflow_core::tasks::TaskKind;
 
 /// Fraction of the lease that remains unused: this process stops its runs that much earlier, so
 /// that they have ended when others take over.
@@ -141,69 +131,13 @@ impl NodeLease {
             })
     }
 
+    /// Records whether other processes may use the same store.
+    pub(super) fn set_shared(&self, shared: bool) {
+        self.shared.store(shared, Ordering::Release);
+    }
+
     /// Reports whether other processes may use the same store.
     pub(super) fn is_shared(&self) -> bool {
         self.shared.load(Ordering::Acquire)
     }
 }
-
-/// Registers this process and spawns the tasks that renew its lease and handle wake-up signals. The
-/// lease is released after shutdown, when the last run has ended here.
-pub(super) async fn join(
-    registry: &Arc<RunRegistry>,
-    ttl: Duration,
-    ports: &RuntimePorts,
-) -> Result<(), StoreError> {
-    let sent = Instant::now();
-    let lease = ports
-        .nodes
-        .register(&registry.node_lease.node(), ttl)
-        .await?;
-    fail_points::pass("node.joined");
-    registry.node_lease.confirm(sent, ttl);
-    registry
-        .node_lease
-        .shared
-        .store(lease != Lease::Alone, Ordering::Release);
-    let mut keeper = LeaseKeeper::new(registry.clone(), ports.clone(), ttl);
-    ports
-        .tasks
-        .spawn(TaskKind::Control, "lease keeper", async move {
-            keeper.run().await
-        });
-    let (registry, signals, stop) = (
-        registry.clone(),
-        ports.bell.listen(),
-        ports.tasks.token().clone(),
-    );
-    ports
-        .tasks
-        .spawn(TaskKind::Service, "wake-up signals", async move {
-            stop.run_until_cancelled(apply_signals(&registry, signals))
-                .await
-        });
-    Ok(())
-}
-
-/// Wakes the lease keeper or the dispatcher for signals that concern this process.
-async fn apply_signals(registry: &RunRegistry, mut signals: BoxStream<'static, WakeSignal>) {
-    while let Some(signal) = signals.next().await {
-        match signal {
-            WakeSignal::Cancelled(run) if registry.active(&run).is_some() => {
-                registry.lease_wake.notify_one()
-            }
-            WakeSignal::Cancelled(_) => {}
-            WakeSignal::Waiting => registry.dispatch_wake.wake(),
-            WakeSignal::Ended(_) if registry.active.any_waiting() => registry.dispatch_wake.wake(),
-            WakeSignal::Ended(_) => {}
-            WakeSignal::Missed => {
-                registry.lease_wake.notify_one();
-                registry.dispatch_wake.wake();
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-#[path = "node_lease_tests.rs"]
-mod tests;

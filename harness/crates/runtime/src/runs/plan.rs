@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ports::RunLimits;
+use super::limits::RunLimits;
 use super::request::RunRequest;
 use super::store::StoredRunRequest;
 use crate::agent::Agent;

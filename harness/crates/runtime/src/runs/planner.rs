@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::limits::RunLimits;
 use super::plan::RunPlan;
-use super::ports::RunLimits;
 use super::request::{RunRequest, RunScope};
 use super::store::StoredRunRequest;
 use crate::agent::Agent;

@@ -1,11 +1,9 @@
-//! Ports and limits of the runtime, and the set of its tasks.
+//! Ports of the runtime, and the set of its tasks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::node_notifier::NodeNotifier;
 use super::observer::RunObserver;
-use super::request::Recovery;
 use super::store::{
     NodeStore, RunCommitStore, RunCreateStore, RunDeleteStore, RunEventStore, RunQueryStore,
     ToolLedger,
@@ -14,7 +12,6 @@ use crate::agent::AgentResolver;
 use crate::checkpoint::Checkpointer;
 use crate::stream_bridge::StreamBridge;
 use deerflow_core::clock::Clock;
-use deerflow_core::config::{AppConfig, RunRecovery};
 use deerflow_core::ids::IdSource;
 use deerflow_core::tasks::Tasks;
 
@@ -51,76 +48,4 @@ pub struct RuntimePorts {
     pub ids: Arc<dyn IdSource>,
     /// Set of the runtime's background tasks.
     pub tasks: Tasks,
-}
-
-/// Limits of every run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunLimits {
-    /// Maximum number of super-steps if the request has no valid one.
-    pub default_recursion_limit: u64,
-    /// Maximum number of super-steps that a request may set.
-    pub max_recursion_limit: u64,
-    /// Maximum duration of a run, over all attempts.
-    pub wall_clock: Duration,
-    /// Duration of a process's lease in a shared store.
-    pub lease: Duration,
-    /// Recovery of a run whose process died.
-    pub recovery: Recovery,
-    /// Number of processes that may die while they execute a run, before the run ends as failed.
-    pub max_attempts: u32,
-    /// Maximum number of queued runs per thread.
-    pub max_enqueued: usize,
-    /// Maximum time without an event from the agent. Does not apply while a tool runs or human
-    /// input is awaited.
-    pub idle: Duration,
-    /// Retention of an ended run's events in the bridge.
-    pub stream_retention: Duration,
-    /// Maximum length of a trace text in the journal, in characters.
-    pub max_trace_chars: usize,
-    /// Maximum number of messages in the input of one run.
-    pub max_input_messages: usize,
-    /// Maximum number of messages of a thread, checked when an input is added. Messages of agents
-    /// are not limited by it.
-    pub max_thread_messages: usize,
-}
-
-impl Default for RunLimits {
-    fn default() -> Self {
-        Self {
-            default_recursion_limit: 100,
-            max_recursion_limit: 1_000,
-            wall_clock: Duration::from_secs(24 * 60 * 60),
-            lease: Duration::from_secs(10),
-            recovery: Recovery::Resume,
-            max_attempts: 3,
-            max_enqueued: 16,
-            idle: Duration::from_secs(10 * 60),
-            stream_retention: Duration::from_secs(24 * 60 * 60),
-            max_trace_chars: 10_240,
-            max_input_messages: 10_000,
-            max_thread_messages: 100_000,
-        }
-    }
-}
-
-impl From<&AppConfig> for RunLimits {
-    fn from(config: &AppConfig) -> Self {
-        Self {
-            max_recursion_limit: config.max_recursion_limit,
-            wall_clock: config.runs.wall_clock_limit(),
-            lease: Duration::from_secs(config.run_ownership.lease_seconds),
-            recovery: match config.run_ownership.recovery {
-                RunRecovery::Resume => Recovery::Resume,
-                RunRecovery::Fail => Recovery::Fail,
-            },
-            max_attempts: config.run_ownership.max_attempts,
-            max_enqueued: config.runs.max_enqueued_per_thread,
-            idle: config.runs.idle_limit(),
-            stream_retention: Duration::from_secs(config.stream_bridge.stream_ttl_seconds),
-            max_trace_chars: config.run_events.max_trace_content,
-            max_input_messages: config.runs.max_messages_per_request,
-            max_thread_messages: config.runs.max_messages_per_thread,
-            ..Self::default()
-        }
-    }
 }

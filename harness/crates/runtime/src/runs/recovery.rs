@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::error::RunError;
-use super::ports::RuntimePorts;
-use super::registry::RunRegistry;
 use super::request::CancelAction;
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::store::{StoreError, UnfinishedRun};
 use super::terminate::end_queued;
@@ -13,13 +12,14 @@ use deerflow_core::actor_context::Owner;
 
 /// Ends queued runs that have a cancel request, and creates handles for the other queued runs of an
 /// exclusive store. They can start only in this process, so callers can wait on the handles.
-pub(super) async fn register_queued(
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
-) -> Result<(), RunError> {
-    for run in end_cancelled_queued(registry, ports).await? {
-        if !registry.node_lease.is_shared() {
-            registry.active.get_or_insert(&run.run_id).set_waiting(true);
+pub(super) async fn register_queued(runtime: &Arc<Runtime>) -> Result<(), RunError> {
+    for run in end_cancelled_queued(runtime).await? {
+        if !runtime.registry.node_lease.is_shared() {
+            runtime
+                .registry
+                .active
+                .get_or_insert(&run.run_id)
+                .set_waiting(true);
         }
     }
     Ok(())
@@ -28,25 +28,27 @@ pub(super) async fn register_queued(
 /// Ends queued runs that have a cancel request which the requesting process or operator could not
 /// complete. Returns the other queued runs.
 pub(super) async fn end_cancelled_queued(
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
+    runtime: &Arc<Runtime>,
 ) -> Result<Vec<UnfinishedRun>, RunError> {
-    let mut queued = ports.query.standing(None, &Owner::None).await?;
+    let mut queued = runtime.ports.query.standing(None, &Owner::None).await?;
     queued.retain(|run| !run.status.is_owned());
     let (cancelled, queued): (Vec<_>, Vec<_>) =
         queued.into_iter().partition(|run| run.told_to_stop);
     for run in &cancelled {
-        match ports.query.get(&run.run_id, &Owner::None).await {
-            Ok(Some(run)) if run.status == RunStatus::Pending => {
-                end_queued(&run, registry, ports).await
-            }
+        match runtime.ports.query.get(&run.run_id, &Owner::None).await {
+            Ok(Some(run)) if run.status == RunStatus::Pending => end_queued(&run, runtime).await,
             Ok(_) => {}
             // The store ends a run that cannot be read.
             Err(StoreError::Failed(why)) => {
                 tracing::error!(run_id = %run.run_id, why, "cannot read a cancelled queued run");
-                ports
+                runtime
+                    .ports
                     .create
-                    .request_cancel(&run.run_id, CancelAction::Interrupt, ports.clock.now())
+                    .request_cancel(
+                        &run.run_id,
+                        CancelAction::Interrupt,
+                        runtime.ports.clock.now(),
+                    )
                     .await?;
             }
             Err(error) => return Err(error.into()),

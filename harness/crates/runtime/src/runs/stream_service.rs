@@ -9,10 +9,9 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::time::Instant;
 
 use super::error::RunError;
-use super::ports::RuntimePorts;
 use super::record::RunRecord;
-use super::registry::RunRegistry;
 use super::resubscribe::subscribe_with_retry;
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::status_poller::StatusPoller;
 use super::terminal_fallback::{
@@ -57,10 +56,9 @@ pub(super) async fn subscribe(
     record: &RunRecord,
     from: ResumeFrom,
     heartbeat: Duration,
-    registry: &RunRegistry,
-    ports: &RuntimePorts,
+    runtime: &Runtime,
 ) -> Result<RunStream, RunError> {
-    match registry.active(&record.run_id) {
+    match runtime.registry.active(&record.run_id) {
         Some(active) => {
             let is_open = active.status() != RunStatus::Pending
                 && tokio::time::timeout(LOCAL_OPEN_TIMEOUT, active.opened.cancelled())
@@ -68,36 +66,34 @@ pub(super) async fn subscribe(
                     .is_ok();
             if !is_open {
                 let opened = async move { active.opened.cancelled().await };
-                return Ok(from_start(
-                    record,
-                    opened.boxed(),
-                    from,
-                    heartbeat,
-                    registry,
-                    ports,
-                ));
+                return Ok(from_start(record, opened.boxed(), from, heartbeat, runtime));
             }
         }
         None if record.status == RunStatus::Pending => {
             return Ok(from_start(
                 record,
-                started_elsewhere(registry.pollers.for_run(&record.run_id, ports)).boxed(),
+                started_elsewhere(
+                    runtime
+                        .registry
+                        .pollers
+                        .for_run(&record.run_id, &runtime.ports),
+                )
+                .boxed(),
                 from,
                 heartbeat,
-                registry,
-                ports,
+                runtime,
             ));
         }
         None => {}
     }
-    let (resume, items) = match subscribe_when_open(record, from, heartbeat, registry, ports).await
-    {
+    let (resume, items) = match subscribe_when_open(record, from, heartbeat, runtime).await {
         Ok(Subscription {
             resume: ResumeResult::Unknown,
             ..
         }) => {
             // The bridge does not have the run, but the store has its status.
-            let record = ports
+            let record = runtime
+                .ports
                 .query
                 .get(&record.run_id, &Owner::None)
                 .await?
@@ -111,11 +107,15 @@ pub(super) async fn subscribe(
         }
         Ok(subscription) => (
             subscription.resume,
-            with_fallback(subscription.items, from, &record.run_id, registry, ports),
+            with_fallback(subscription.items, from, &record.run_id, runtime),
         ),
         Err(RunError::Bridge(BridgeError::Transport(why))) => {
             // The events are unavailable, but the end of the run may be stored.
-            let stored = ports.query.get(&record.run_id, &Owner::None).await?;
+            let stored = runtime
+                .ports
+                .query
+                .get(&record.run_id, &Owner::None)
+                .await?;
             let Some((record, kind)) =
                 stored.and_then(|record| terminal_of(&record).map(|kind| (record, kind)))
             else {
@@ -142,15 +142,18 @@ async fn subscribe_when_open(
     record: &RunRecord,
     from: ResumeFrom,
     heartbeat: Duration,
-    registry: &RunRegistry,
-    ports: &RuntimePorts,
+    runtime: &Runtime,
 ) -> Result<Subscription, RunError> {
     let until = Instant::now() + REMOTE_OPEN_TIMEOUT;
-    let poller = registry.pollers.for_run(&record.run_id, ports);
+    let poller = runtime
+        .registry
+        .pollers
+        .for_run(&record.run_id, &runtime.ports);
     loop {
-        let subscription = subscribe_with_retry(&poller, from, heartbeat, &*ports.bridge).await?;
+        let subscription =
+            subscribe_with_retry(&poller, from, heartbeat, &*runtime.ports.bridge).await?;
         let missing = subscription.resume == ResumeResult::Unknown
-            && registry.node_lease.is_shared()
+            && runtime.registry.node_lease.is_shared()
             && Instant::now() < until;
         if !missing {
             return Ok(subscription);
@@ -161,7 +164,7 @@ async fn subscribe_when_open(
             .is_none_or(|now| now.status.is_terminal());
         if has_ended {
             // The stream may have been opened and ended since the last lookup.
-            return subscribe_with_retry(&poller, from, heartbeat, &*ports.bridge).await;
+            return subscribe_with_retry(&poller, from, heartbeat, &*runtime.ports.bridge).await;
         }
         tokio::time::sleep(REMOTE_OPEN_POLL).await;
     }
@@ -173,11 +176,10 @@ pub(super) fn with_fallback(
     items: BoxStream<'static, StreamItem>,
     from: ResumeFrom,
     run_id: &RunId,
-    registry: &RunRegistry,
-    ports: &RuntimePorts,
+    runtime: &Runtime,
 ) -> BoxStream<'static, StreamItem> {
-    let poller = registry.pollers.for_run(run_id, ports);
-    match registry.active(run_id) {
+    let poller = runtime.registry.pollers.for_run(run_id, &runtime.ports);
+    match runtime.registry.active(run_id) {
         // A run that is detached here, for example at the end of the lease, is followed by the
         // store fallback.
         Some(active) => {
@@ -187,9 +189,15 @@ pub(super) fn with_fallback(
                     std::future::pending::<()>().await;
                 }
             };
-            with_store_fallback_after(detached.boxed(), items, from, poller, ports.bridge.clone())
+            with_store_fallback_after(
+                detached.boxed(),
+                items,
+                from,
+                poller,
+                runtime.ports.bridge.clone(),
+            )
         }
-        _ => with_store_fallback(items, from, poller, ports.bridge.clone()),
+        _ => with_store_fallback(items, from, poller, runtime.ports.bridge.clone()),
     }
 }
 
@@ -218,8 +226,7 @@ fn from_start(
     opened: BoxFuture<'static, ()>,
     from: ResumeFrom,
     heartbeat: Duration,
-    registry: &RunRegistry,
-    ports: &RuntimePorts,
+    runtime: &Runtime,
 ) -> RunStream {
     let beats = stream::unfold(heartbeat, |heartbeat| async move {
         match heartbeat.is_zero() {
@@ -228,8 +235,11 @@ fn from_start(
         }
         Some((StreamItem::Heartbeat, heartbeat))
     });
-    let bridge = ports.bridge.clone();
-    let poller = registry.pollers.for_run(&record.run_id, ports);
+    let bridge = runtime.ports.bridge.clone();
+    let poller = runtime
+        .registry
+        .pollers
+        .for_run(&record.run_id, &runtime.ports);
     let events = stream::once(async move {
         match subscribe_with_retry(&poller, from, heartbeat, &*bridge).await {
             Ok(subscription) if subscription.resume != ResumeResult::Unknown => {

@@ -68,8 +68,8 @@ async fn run_ending_during_bridge_outage_is_retried() {
             ..run
         };
         bridge.rejected_subscribes.store(3, Ordering::Relaxed);
-        let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
-        let stream = subscribe(&running, ResumeFrom::Start, BEAT, &registry, facade.parts())
+        let runtime = Runtime::new(facade.parts().clone(), RunLimits::default());
+        let stream = subscribe(&running, ResumeFrom::Start, BEAT, &runtime)
             .await
             .unwrap();
         let (names, last) = drain(stream).await;

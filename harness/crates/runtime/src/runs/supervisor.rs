@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::active_run::{ActiveRun, RunOutcome, StopSignal};
+use super::admit::RunTicket;
 use super::end_commit::{self, LOST_TEXT};
 use super::execution;
 use super::node_notifier::WakeSignal;
@@ -13,7 +14,7 @@ use super::observer::{LifecycleKind, RunLifecycleEvent};
 use super::plan::RunPlan;
 use super::ports::RuntimePorts;
 use super::record::RunRecord;
-use super::registry::{RunRegistry, RunTicket};
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::stop_reason::ORPHAN_RECOVERED;
 use crate::encoding::error_frame;
@@ -32,26 +33,16 @@ pub struct RunHandle {
 
 /// Spawns the task of the run. It continues if the caller disconnects.
 #[tracing::instrument(name = "launch", skip_all)]
-pub(super) fn launch(
-    ticket: RunTicket,
-    plan: RunPlan,
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
-) -> RunHandle {
+pub(super) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -> RunHandle {
     let RunTicket { record, active } = ticket;
     active.set_waiting(false);
     active.set_status(RunStatus::Starting);
-    if ports.tasks.token().is_cancelled() {
+    if runtime.ports.tasks.token().is_cancelled() {
         // The run was claimed just before shutdown began.
         active.stop(StopSignal::Release);
     }
     let work = {
-        let (record, active, registry, ports) = (
-            record.clone(),
-            active.clone(),
-            registry.clone(),
-            ports.clone(),
-        );
+        let (record, active, runtime) = (record.clone(), active.clone(), runtime.clone());
         let actor = plan.actor().clone();
         actor_context::scope(actor, async move {
             let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
@@ -59,32 +50,32 @@ pub(super) fn launch(
             let execution = AssertUnwindSafe(offloading(execution::run(
                 plan,
                 record,
-                ports.clone(),
+                runtime.ports.clone(),
                 active.clone(),
             )));
             let outcome = match execution.catch_unwind().await {
                 Ok(outcome) => outcome,
                 Err(panic) => {
-                    end_panicked(departure_event, &panic_text(panic.as_ref()), &ports).await
+                    end_panicked(departure_event, &panic_text(panic.as_ref()), &runtime.ports).await
                 }
             };
-            registry.active.remove_exactly(&run_id, &active);
+            runtime.registry.active.remove_exactly(&run_id, &active);
             match outcome {
                 Some(outcome) => {
-                    ports.bell.ring(WakeSignal::Ended(run_id));
+                    runtime.ports.bell.ring(WakeSignal::Ended(run_id));
                     active.finished(outcome);
                 }
                 None => active.detached(),
             }
-            if registry.active.any_waiting() {
-                registry.dispatch_wake.wake();
+            if runtime.registry.active.any_waiting() {
+                runtime.registry.dispatch_wake.wake();
             }
         })
     };
     let thread = record.thread_id.clone();
-    ports.tasks.spawn(TaskKind::Run, "run", work);
+    runtime.ports.tasks.spawn(TaskKind::Run, "run", work);
     // There may be no subscriber.
-    let _no_subscriber = registry.launches.send(thread);
+    let _no_subscriber = runtime.registry.launches.send(thread);
     RunHandle { record, active }
 }
 

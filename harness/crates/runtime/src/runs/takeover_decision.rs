@@ -1,7 +1,7 @@
 //! Decides whether a claimed run starts or ends.
 
 use super::end_commit::LOST_TEXT;
-use super::ports::RunLimits;
+use super::limits::RunLimits;
 use super::record::RunRecord;
 use super::request::{Durability, Recovery, RunRequest};
 use super::stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED};

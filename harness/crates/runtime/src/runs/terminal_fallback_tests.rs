@@ -1,9 +1,8 @@
 //! Tests of runs of which only the store has the end.
 
-use super::super::RunLimits;
 use super::super::bridge_kit::RecordingBridge;
 use super::super::end_commit::{LOST_TEXT, end_orphan};
-use super::super::registry::RunRegistry;
+use super::super::status_poller::StatusPollers;
 use super::super::stop_reason::ORPHAN_RECOVERED;
 use super::super::store::{RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
 use super::super::tests::{BEAT, as_user, facade, over, spec, wait_for_tokens};
@@ -95,7 +94,7 @@ async fn silent_stream_reads_rest_from_bridge_before_gap() {
     as_user(async {
         let facade = facade();
         let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
-        let registry = RunRegistry::new(facade.parts().ids.node_id(), RunLimits::default());
+        let pollers = StatusPollers::default();
         let bridge = RecordingBridge::over(facade.parts().bridge.clone());
         let from = ResumeFrom::After(EventId { seq: 4, attempt: 1 });
         // Replies may be lost too.
@@ -104,7 +103,7 @@ async fn silent_stream_reads_rest_from_bridge_before_gap() {
             let items = with_store_fallback(
                 stream::pending().boxed(),
                 from,
-                registry.pollers.for_run(&run.run_id, facade.parts()),
+                pollers.for_run(&run.run_id, facade.parts()),
                 bridge.clone(),
             );
             let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
@@ -126,7 +125,7 @@ async fn silent_stream_reads_rest_from_bridge_before_gap() {
         let items = with_store_fallback(
             stream::pending().boxed(),
             from,
-            registry.pollers.for_run(&run.run_id, facade.parts()),
+            pollers.for_run(&run.run_id, facade.parts()),
             bridge,
         );
         let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use super::active_run::RunOutcome;
 use super::end_commit::{self, LOST_TEXT};
 use super::finalizer::RunFinalizer;
-use super::ports::RuntimePorts;
 use super::record::{LOST_ERROR, RunRecord, ThreadStatus};
-use super::registry::RunRegistry;
 use super::request::CancelAction;
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::stop_reason::{ORPHAN_RECOVERED, ROLLED_BACK};
 use super::store::{RunCommit, RunEnd};
@@ -18,14 +17,13 @@ pub(super) async fn end_unstartable(
     run: &RunRecord,
     reason: &'static str,
     why: &str,
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
+    runtime: &Arc<Runtime>,
 ) {
-    let Some(finalizer) = RunFinalizer::start(run, registry) else {
+    let Some(finalizer) = RunFinalizer::start(run, runtime) else {
         return;
     };
     tracing::error!(run_id = %run.run_id, reason = why, "cannot start a run");
-    let end = end_commit::end_orphan(run, reason, why, ports).await;
+    let end = end_commit::end_orphan(run, reason, why, &runtime.ports).await;
     let (status, error) = match run.cancel {
         Some(CancelAction::Interrupt) => (RunStatus::Interrupted, None),
         // A rollback was requested, so subscribers see no failure.
@@ -42,26 +40,21 @@ pub(super) async fn end_unstartable(
             error,
             values: None,
         },
-        ports,
     );
 }
 
 /// Ends a cancelled run that was started or claimed before, and that no task executes.
-pub(super) async fn end_orphaned(
-    run: &RunRecord,
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
-) {
-    end_unstartable(run, ORPHAN_RECOVERED, LOST_TEXT, registry, ports).await;
+pub(super) async fn end_orphaned(run: &RunRecord, runtime: &Arc<Runtime>) {
+    end_unstartable(run, ORPHAN_RECOVERED, LOST_TEXT, runtime).await;
 }
 
 /// Ends a cancelled queued run and notifies waiting callers. A run that never started does not
 /// change its thread.
-pub(super) async fn end_queued(run: &RunRecord, registry: &Arc<RunRegistry>, ports: &RuntimePorts) {
+pub(super) async fn end_queued(run: &RunRecord, runtime: &Arc<Runtime>) {
     if run.was_released() {
-        return end_orphaned(run, registry, ports).await;
+        return end_orphaned(run, runtime).await;
     }
-    let Some(finalizer) = RunFinalizer::start(run, registry) else {
+    let Some(finalizer) = RunFinalizer::start(run, runtime) else {
         return;
     };
     let rolled_back = run.cancel == Some(CancelAction::Rollback);
@@ -86,10 +79,10 @@ pub(super) async fn end_queued(run: &RunRecord, registry: &Arc<RunRegistry>, por
             run.run_id.clone(),
             run.thread_id.clone(),
             run.attempt,
-            ports.clock.now(),
+            runtime.ports.clock.now(),
         )
     };
-    let end = end_commit::store_end(commit, ports).await;
+    let end = end_commit::store_end(commit, &runtime.ports).await;
     finalizer.finish(
         end,
         RunOutcome {
@@ -97,6 +90,5 @@ pub(super) async fn end_queued(run: &RunRecord, registry: &Arc<RunRegistry>, por
             error: None,
             values: None,
         },
-        ports,
     );
 }

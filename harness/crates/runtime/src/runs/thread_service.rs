@@ -8,9 +8,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
-use super::ports::RuntimePorts;
 use super::record::RunRecord;
-use super::registry::RunRegistry;
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::store::{RunListQuery, StoreError};
 use super::stream_service::with_fallback;
@@ -45,10 +44,9 @@ pub(super) async fn follow(
     owner: Owner,
     cursor: ThreadCursor,
     heartbeat: Duration,
-    registry: &Arc<RunRegistry>,
-    ports: &RuntimePorts,
+    runtime: &Arc<Runtime>,
 ) -> Result<BoxStream<'static, ThreadItem>, StoreError> {
-    let launches = registry.launches.subscribe();
+    let launches = runtime.registry.launches.subscribe();
     let after = match cursor {
         ThreadCursor::After(id) => id,
         ThreadCursor::Tail => ThreadEventId::BEFORE_ALL,
@@ -61,8 +59,7 @@ pub(super) async fn follow(
         current: None,
         heartbeat,
         launches,
-        registry: registry.clone(),
-        ports: ports.clone(),
+        runtime: runtime.clone(),
     };
     if cursor == ThreadCursor::Tail {
         viewer.skip_ended_runs().await?;
@@ -84,8 +81,7 @@ struct ThreadViewer {
     current: Option<CurrentRun>,
     heartbeat: Duration,
     launches: Receiver<ThreadId>,
-    registry: Arc<RunRegistry>,
-    ports: RuntimePorts,
+    runtime: Arc<Runtime>,
 }
 
 /// Run whose events are being sent.
@@ -103,13 +99,14 @@ impl ThreadViewer {
             ..RunListQuery::default()
         };
         let runs = self
+            .runtime
             .ports
             .query
             .list(&self.thread, &query, &self.owner)
             .await?;
         // Selects the newest ended run that no unfinished run precedes: a cancelled queued run ends
         // before its turn.
-        let now = self.ports.clock.now();
+        let now = self.runtime.ports.clock.now();
         let begun = runs.iter().rev().filter(|run| run.created_at <= now);
         if let Some(ended_run) = begun.take_while(|run| run.status.is_terminal()).last() {
             self.after = ThreadEventId::end_of_run(ended_run.created_at.timestamp_micros());
@@ -212,7 +209,7 @@ impl ThreadViewer {
                 .await
                 .map_err(|error| BridgeError::Transport(error.to_string()))?;
             let Some(run) = next else { return Ok(false) };
-            if let Some(active) = self.registry.active(&run.run_id) {
+            if let Some(active) = self.runtime.registry.active(&run.run_id) {
                 active.opened.cancelled().await;
             }
             let begun = run.created_at.timestamp_micros();
@@ -221,18 +218,13 @@ impl ThreadViewer {
                 after => after.resume(begun),
             };
             let subscription = self
+                .runtime
                 .ports
                 .bridge
                 .subscribe(&run.run_id, from, self.heartbeat)
                 .await?;
             if subscription.resume != ResumeResult::Unknown {
-                let items = with_fallback(
-                    subscription.items,
-                    from,
-                    &run.run_id,
-                    &self.registry,
-                    &self.ports,
-                );
+                let items = with_fallback(subscription.items, from, &run.run_id, &self.runtime);
                 self.current = Some(CurrentRun {
                     run,
                     items,
@@ -251,7 +243,7 @@ impl ThreadViewer {
 
     /// Returns the first run that has started and has unsent events.
     async fn next_run(&mut self) -> Result<Option<RunRecord>, StoreError> {
-        let now = self.ports.clock.now();
+        let now = self.runtime.ports.clock.now();
         let mut first: Option<RunRecord> = None;
         for page in 0..MAX_PAGES {
             let query = RunListQuery {
@@ -260,6 +252,7 @@ impl ThreadViewer {
                 status: None,
             };
             let runs = self
+                .runtime
                 .ports
                 .query
                 .list(&self.thread, &query, &self.owner)

@@ -10,8 +10,8 @@ use super::active_run::RunOutcome;
 use super::error::RunError;
 use super::ports::RuntimePorts;
 use super::record::{LOST_ERROR, RunRecord};
-use super::registry::RunRegistry;
 use super::resubscribe::subscribe_with_retry;
+use super::runtime::Runtime;
 use super::status::RunStatus;
 use super::status_poller::StatusPoller;
 use super::stop_reason::ROLLED_BACK;
@@ -83,12 +83,14 @@ pub(super) enum EndedRun {
 /// Waits until `record`'s run has ended in any process. The run's own time limits bound the wait.
 pub(super) async fn wait_until_ended(
     record: &RunRecord,
-    registry: &RunRegistry,
-    ports: &RuntimePorts,
+    runtime: &Runtime,
 ) -> Result<EndedRun, RunError> {
-    let poller = registry.pollers.for_run(&record.run_id, ports);
+    let poller = runtime
+        .registry
+        .pollers
+        .for_run(&record.run_id, &runtime.ports);
     loop {
-        if let Some(active) = registry.active(&record.run_id)
+        if let Some(active) = runtime.registry.active(&record.run_id)
             && let Some(outcome) = active.ended().await
         {
             return Ok(EndedRun::Here(outcome));
@@ -110,18 +112,15 @@ pub(super) async fn wait_until_ended(
 }
 
 /// Waits for the end of `record`'s run and returns its outcome.
-pub(super) async fn wait(
-    record: &RunRecord,
-    registry: &RunRegistry,
-    ports: &RuntimePorts,
-) -> Result<WaitOutcome, RunError> {
-    let record = match wait_until_ended(record, registry, ports).await? {
+pub(super) async fn wait(record: &RunRecord, runtime: &Runtime) -> Result<WaitOutcome, RunError> {
+    let record = match wait_until_ended(record, runtime).await? {
         EndedRun::Here(outcome) => return Ok(outcome.into()),
         EndedRun::Stored(record) => record,
     };
-    let values = match last_values(&record, ports).await? {
+    let values = match last_values(&record, &runtime.ports).await? {
         // The run's checkpoints were pruned: the thread has the last state of this or a later run.
-        None if record.status == RunStatus::Success => ports
+        None if record.status == RunStatus::Success => runtime
+            .ports
             .checkpointer
             .get(&record.thread_id, None)
             .await?
@@ -130,9 +129,16 @@ pub(super) async fn wait(
     };
     let values = match values {
         // A temporary thread was deleted with the run.
-        None => match ports.query.kept_values(&record.run_id).await? {
+        None => match runtime.ports.query.kept_values(&record.run_id).await? {
             None => {
-                last_published_values(&registry.pollers.for_run(&record.run_id, ports), ports).await
+                last_published_values(
+                    &runtime
+                        .registry
+                        .pollers
+                        .for_run(&record.run_id, &runtime.ports),
+                    &runtime.ports,
+                )
+                .await
             }
             stored => stored,
         },

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::error::StoreError;
+use super::store_error::StoreError;
 use deerflow_core::ids::RunId;
 
 /// Progress of a recorded call. A call without an entry never started.

@@ -1,26 +1,8 @@
-//! Errors of stores.
+//! Errors of admissions and commits.
 
 use super::requests::KeyState;
-use deerflow_core::actor_context::NoActor;
+use super::store_error::StoreError;
 use deerflow_core::ids::{RunId, ThreadId};
-
-/// Failure of the store itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// The database or file system reported an error.
-    #[error("the store failed: {0}")]
-    Failed(String),
-    /// The store did not respond in time, or is unreachable.
-    #[error("the store is not available: {0}")]
-    Unavailable(String),
-    /// The store is full or read-only.
-    #[error("the store cannot be written: {0}")]
-    NotWritable(String),
-    /// An owner is required, but no actor is bound.
-    #[error(transparent)]
-    NoActor(#[from] NoActor),
-}
 
 /// Reason why a run was not admitted. No data was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

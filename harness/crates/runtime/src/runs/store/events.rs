@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
 
-use super::error::StoreError;
+use super::store_error::StoreError;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 

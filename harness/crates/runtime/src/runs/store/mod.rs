@@ -12,11 +12,12 @@ mod events;
 mod nodes;
 mod requests;
 mod runs;
+mod store_error;
 mod webhooks;
 
 pub use auxiliary_usage::{AuxiliaryUsage, UsageLedger};
 pub use calls::{CallEntry, CallProgress, ToolLedger};
-pub use error::{AdmitError, CommitError, StoreError};
+pub use error::{AdmitError, CommitError};
 pub use events::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
 pub use nodes::{Lease, NodeRecord, NodeStore, OwnedRun, StoreLockStatus};
 pub use requests::{CreatedResource, KeyState, RequestKey, RequestStore};
@@ -24,6 +25,7 @@ pub use runs::{
     Admitted, Claimed, NewRun, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd,
     RunListQuery, RunQueryStore, StoredRunRequest, UnfinishedRun,
 };
+pub use store_error::StoreError;
 pub use webhooks::{WebhookCall, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry};
 
 // Former names, for crates that were written against them.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::error::StoreError;
+use super::store_error::StoreError;
 use crate::runs::CancelAction;
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
 

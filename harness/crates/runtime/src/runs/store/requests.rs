@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::error::StoreError;
+use super::store_error::StoreError;
 use deerflow_core::ids::{RunId, ThreadId};
 
 /// Idempotency key of a request.

@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::calls::CallEntry;
-use super::error::{AdmitError, CommitError, StoreError};
+use super::error::{AdmitError, CommitError};
 use super::events::NewRunEvent;
+use super::store_error::StoreError;
 use super::webhooks::WebhookCall;
 use crate::checkpoint::CheckpointWrite;
 use crate::runs::{

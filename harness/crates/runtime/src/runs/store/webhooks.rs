@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::StoreError;
+use super::store_error::StoreError;
 use crate::runs::RunRecord;
 use deerflow_core::ids::RunId;
 
