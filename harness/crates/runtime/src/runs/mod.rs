@@ -2,7 +2,7 @@
 //! persist them.
 //!
 //! Path of a run through the files: [`RunsFacade`] receives a [`RunRequest`]; `planner` builds a plan;
-//! [`RunRegistry`] admits it; `supervisor` launches it; `execution` runs it; `stream_service` and
+//! `admit` admits it; `supervisor` launches it; `execution` runs it; `stream_service` and
 //! `wait_service` report to its subscribers and waiting callers.
 
 mod active_run;
