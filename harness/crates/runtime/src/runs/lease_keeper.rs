@@ -10,15 +10,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::active_run::StopSignal;
-use super::finalization_guard::FinalizationGuard;
-use super::node_notifier::WakeSignal;
+use super::orphaned_attempt;
 use super::registry::RunRegistry;
 use super::runtime::Runtime;
-use super::store::{CommitError, OwnedRun, RunCommit, StoreLockStatus};
-use super::terminate::end_orphaned;
-use deerflow_core::actor_context::Owner;
+use super::store::StoreLockStatus;
 use deerflow_core::ids::RunId;
-use deerflow_core::tasks::TaskKind;
 
 /// Fraction of the lease after which it is renewed. Also the timeout of a store call.
 const RENEW_FRACTION: f64 = 0.3;
@@ -301,35 +297,12 @@ impl LeaseKeeper {
                 (None, _) if !self.orphans.contains(&run.run_id) => {
                     orphans.insert(run.run_id);
                 }
-                (None, _) => self.resolve_orphan(run),
+                (None, _) => orphaned_attempt::resolve(run, &self.runtime),
             }
         }
         if !signalled {
             self.orphans = orphans;
         }
-    }
-
-    /// Releases or ends an orphaned run in its own task: the store may be slow.
-    fn resolve_orphan(&self, run: OwnedRun) {
-        let Some(finalization) = self
-            .runtime
-            .registry
-            .finalization
-            .acquire(&run.run_id, run.attempt)
-        else {
-            return;
-        };
-        let runtime = self.runtime.clone();
-        self.runtime
-            .ports
-            .tasks
-            .spawn(TaskKind::Service, "orphaned run", async move {
-                if run.cancel.is_some() {
-                    return end(&run, finalization, &runtime).await;
-                }
-                release(run, &runtime).await;
-                drop(finalization);
-            });
     }
 
     async fn deregister(&self) {
@@ -362,44 +335,4 @@ async fn run_within_lease<T>(
         }
     }
     Ok(work.await)
-}
-
-/// Releases a run whose claim reply was lost, so that a process executes it.
-async fn release(run: OwnedRun, runtime: &Runtime) {
-    let commit = RunCommit::new(
-        run.run_id.clone(),
-        run.thread_id,
-        run.attempt,
-        runtime.ports.clock.now(),
-    )
-    .releasing();
-    match runtime.ports.commit.commit(commit).await {
-        Ok(()) => {
-            tracing::warn!(
-                run_id = %run.run_id,
-                "released a run that was claimed but never started"
-            );
-            runtime.ports.bell.ring(WakeSignal::Waiting);
-            runtime.registry.dispatch_wake.wake();
-        }
-        Err(CommitError::Store(error)) => {
-            tracing::warn!(run_id = %run.run_id, %error, "cannot release a run yet")
-        }
-        Err(_) => {}
-    }
-}
-
-/// Ends an orphaned run that has a cancel request.
-async fn end(of: &OwnedRun, finalization: FinalizationGuard, runtime: &Arc<Runtime>) {
-    match runtime.ports.query.get(&of.run_id, &Owner::None).await {
-        Ok(Some(run)) if run.attempt == of.attempt && !run.status.is_terminal() => {
-            // Ending the run acquires the guard again.
-            drop(finalization);
-            end_orphaned(&run, runtime).await;
-        }
-        Ok(_) => {}
-        Err(error) => {
-            tracing::warn!(run_id = %of.run_id, %error, "cannot read a cancelled run")
-        }
-    }
 }

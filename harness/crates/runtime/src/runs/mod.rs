@@ -28,6 +28,7 @@ mod message_limits;
 mod node_lease;
 mod node_notifier;
 mod observer;
+mod orphaned_attempt;
 mod plan;
 mod planner;
 mod ports;
