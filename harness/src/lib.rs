@@ -16,9 +16,10 @@ pub mod user_memory;
 
 pub mod agents;
 pub mod middlewares;
-pub mod subagents;
 
 pub mod client;
+
+pub use agents::subagents;
 
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

@@ -1,15 +1,19 @@
-//! Agents: the agent loop, the lead agent, custom agents, and a catalog that resolves agents by
-//! name.
+//! Agents: the agent loop, the lead agent, its subagents, custom agents, and a catalog that resolves
+//! agents by name.
 
 pub mod agent_loop;
+mod agent_skills;
 pub mod assist;
 mod builder;
 mod catalog;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod custom;
+mod dynamic_tools;
+mod guards;
 pub mod lead;
 mod nested;
+pub mod subagents;
 
 pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};

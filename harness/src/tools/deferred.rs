@@ -174,7 +174,7 @@ impl DeferredTools {
 }
 
 /// Returns a tool as JSON, as search results contain it.
-pub(super) fn schema_json(schema: &ToolSchema) -> Value {
+pub(crate) fn schema_json(schema: &ToolSchema) -> Value {
     json!({ "name": schema.name, "description": schema.description, "parameters": schema.parameters })
 }
 

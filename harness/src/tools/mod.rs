@@ -4,7 +4,6 @@
 pub mod approval;
 pub mod builtins;
 pub mod deferred;
-pub(crate) mod dynamic;
 mod erased;
 mod error;
 mod output;

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use super::factory::{LEAD_AGENT, LeadAgents};
 use super::options::LeadOptions;
 use super::persona::Persona;
-use super::prompt::{Delegation, PromptFacts, system_prompt};
-use super::skills::AgentSkills;
+use super::prompt::system_prompt;
+use super::prompt_facts::{Delegation, PromptFacts};
 use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, RetrySettings};
+use crate::agents::agent_skills::AgentSkills;
 use crate::agents::custom::{AgentName, ModelOverrides, SetupAgent, UpdateAgent};
+use crate::agents::dynamic_tools::add_dynamic;
+use crate::agents::subagents::{SubagentPool, SubagentPoolSpec, TaskTool, build_pool, kinds};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
     ClarificationMiddleware, DanglingToolCallMiddleware, GoalMiddleware, LlmErrorMiddleware,
@@ -18,12 +21,10 @@ use crate::middlewares::{
     order,
 };
 use crate::runtime::agent::{Agent, UnknownAssistant};
-use crate::subagents::{SubagentPool, SubagentPoolSpec, TaskTool, build_pool, kinds};
 use crate::tools::builtins::{
     ASK_CLARIFICATION, AskClarification, DescribeSkill, ListUploadedFiles, VIEW_IMAGE, ViewImage,
     WriteTodos,
 };
-use crate::tools::dynamic::add_dynamic;
 use crate::tools::{ToolRegistry, ToolSet, erase};
 
 impl LeadAgents {

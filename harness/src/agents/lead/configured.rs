@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
-use super::guards::Guards;
 use super::spec::LeadAgentSpec;
+use crate::agents::guards::Guards;
 use crate::config::{AppConfig, SandboxConfig, ToolConfig};
 use crate::models::{AuxiliaryModels, BreakerPolicy, Breakers, ModelCatalog, RetryPolicy};
 use crate::sandbox::{CommandSandbox, FileHome, Secrets};

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::options::{LeadOptions, agent_name};
 use super::persona::Persona;
-use super::skills::AgentSkills;
+use super::skills::skills_of;
 use super::spec::LeadAgentSpec;
 use crate::agents::catalog::AgentSource;
 use crate::agents::custom::{CustomAgent, CustomAgentError};
@@ -114,7 +114,7 @@ impl AgentSource for LeadAgents {
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let lead_options = LeadOptions::read(options);
         let persona = self.persona(options, lead_options.bootstrap).await?;
-        let skills = AgentSkills::of(&self.spec, &lead_options, &persona).await;
+        let skills = skills_of(&self.spec, &lead_options, &persona).await;
         let live = match &self.spec.live_tools {
             Some(source) => source.tools().await,
             None => Arc::default(),

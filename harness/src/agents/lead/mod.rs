@@ -3,10 +3,10 @@
 mod assembly;
 mod configured;
 mod factory;
-mod guards;
 mod options;
 mod persona;
 mod prompt;
+mod prompt_facts;
 mod sections;
 mod skills;
 mod spec;
@@ -18,11 +18,12 @@ pub use configured::{
     DEFAULT_FILE_TOOLS, FILE_TOOLS, bash_tool, configured_models, file_tool, kind_of,
 };
 pub use factory::{LEAD_AGENT, LeadAgents};
-pub use guards::Guards;
-pub use prompt::{Delegation, PromptFacts, system_prompt};
-pub(crate) use sections::deferred_tools;
-pub use skills::AgentSkills;
+pub use prompt::system_prompt;
+pub use prompt_facts::{Delegation, PromptFacts};
 pub use spec::LeadAgentSpec;
+
+pub use super::agent_skills::AgentSkills;
+pub use super::guards::Guards;
 
 // Former names, for crates that were written against them.
 #[doc(hidden)]

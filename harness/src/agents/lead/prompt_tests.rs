@@ -1,8 +1,9 @@
 //! The system prompt with all sections enabled, and with none.
 
 use super::*;
+use crate::agents::lead::prompt_facts::Delegation;
+use crate::agents::subagents::{SubagentKind, kinds};
 use crate::config::SubagentsConfig;
-use crate::subagents::kinds;
 
 fn helper() -> SubagentKind {
     SubagentKind {

@@ -1,10 +1,7 @@
 //! Sections of the lead agent's system prompt.
 
-use super::prompt::{Delegation, PromptFacts};
+use super::prompt_facts::{Delegation, PromptFacts};
 use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT, escaped};
-
-/// Maximum total length of the names of deferred tools in a prompt, in bytes.
-const MAX_NAMES_BYTES: usize = 8 * 1024;
 
 pub(super) fn role(facts: &PromptFacts<'_>) -> String {
     let name = escaped(facts.name);
@@ -98,28 +95,6 @@ pub(super) fn subagents(delegation: &Delegation<'_>) -> String {
          together, and answer in your own words.\n\
          - A task that failed or ran out of time comes back with the reason. Hand it out again only with something changed.\n\
          </subagent_system>"
-    )
-}
-
-/// Section that lists deferred tools. MCP servers may define any number of tools, so the list is
-/// truncated.
-pub(crate) fn deferred_tools(names: &[&str]) -> String {
-    let mut bytes = 0;
-    let fits = |name: &&&str| {
-        bytes += name.len() + 1;
-        bytes <= MAX_NAMES_BYTES
-    };
-    let listed: Vec<&str> = names.iter().take_while(fits).copied().collect();
-    let more = match names.len() - listed.len() {
-        0 => String::new(),
-        more => format!("\n(and {more} more, which only a search finds)"),
-    };
-    format!(
-        "<available-deferred-tools>\n\
-         These tools are there as well, but you see only their names. Load what the work needs with `tool_search`, then call it:\n\
-         {}{more}\n\
-         </available-deferred-tools>",
-        listed.join("\n")
     )
 }
 

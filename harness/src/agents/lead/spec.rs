@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::guards::Guards;
 use crate::agents::custom::CustomAgents;
+use crate::agents::guards::Guards;
 use crate::config::{SummarizationConfig, TitleConfig, ToolSearchConfig};
 use crate::middlewares::Middleware;
 use crate::models::{AuxiliaryModels, Breakers, ModelCatalog, RetryPolicy};

@@ -1,4 +1,4 @@
-//! Guard middlewares of a lead agent, each enabled by its section of the configuration.
+//! Guard middlewares of an agent, each enabled by its section of the configuration.
 
 use std::sync::Arc;
 

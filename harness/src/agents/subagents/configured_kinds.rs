@@ -1,7 +1,8 @@
-//! Kinds of subagents: two built-in kinds, custom kinds of the configuration, and overrides.
+//! Kinds of a configuration: two built-in kinds, custom kinds, and overrides.
 
 use std::time::Duration;
 
+use super::kind::SubagentKind;
 use super::prompt;
 use crate::config::{
     CustomSubagentConfig, SubagentBudgetConfig, SubagentOverrideConfig, SubagentsConfig,
@@ -22,52 +23,6 @@ const BASH_TURNS: u64 = 60;
 const BASH_TOOLS: [&str; 5] = ["bash", "ls", "read_file", "write_file", "str_replace"];
 /// Model name that selects the model of the lead agent.
 const INHERIT: &str = "inherit";
-
-/// One kind of subagent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SubagentKind {
-    /// Value of `subagent_type`.
-    pub name: String,
-    /// Description of the tasks for which the lead agent should use it.
-    pub description: String,
-    /// Role and instructions of the subagent.
-    pub system_prompt: String,
-    /// Allowed tools; `None` allows all tools of the lead agent.
-    pub tools: Option<Vec<String>>,
-    /// Denied tools.
-    pub disallowed_tools: Vec<String>,
-    /// Allowed skills; `None` allows all skills of the lead agent.
-    pub skills: Option<Vec<String>>,
-    /// Model entry; `None` selects the model of the lead agent.
-    pub model: Option<String>,
-    /// Maximum number of steps of one task.
-    pub max_turns: u64,
-    /// Timeout of one task.
-    pub time_limit: Duration,
-    /// Token budget of one task.
-    pub budget: TokenBudgetConfig,
-}
-
-impl SubagentKind {
-    /// `true` if it may use this tool. No subagent may delegate tasks.
-    pub fn may_use(&self, tool: &str) -> bool {
-        let named = |names: &[String]| names.iter().any(|name| name == tool);
-        tool != TASK && !named(&self.disallowed_tools) && self.tools.as_deref().is_none_or(named)
-    }
-
-    fn with(mut self, change: &SubagentOverrideConfig) -> Self {
-        if let Some(seconds) = change.timeout_seconds {
-            self.time_limit = Duration::from_secs(seconds);
-        }
-        self.max_turns = change.max_turns.unwrap_or(self.max_turns);
-        self.model = change.model.as_deref().map_or(self.model, model);
-        self.skills = change.skills.clone().or(self.skills);
-        if let Some(budget) = change.token_budget {
-            self.budget = budget.over(self.budget);
-        }
-        self
-    }
-}
 
 /// Returns all kinds of a configuration, built-in kinds first. `is_shortened` is `true` if long
 /// conversations are summarized.
@@ -97,6 +52,21 @@ pub fn kinds(config: &SubagentsConfig, is_shortened: bool) -> Vec<SubagentKind> 
         None => kind,
     };
     built_in.into_iter().chain(others).map(change).collect()
+}
+
+impl SubagentKind {
+    fn with(mut self, change: &SubagentOverrideConfig) -> Self {
+        if let Some(seconds) = change.timeout_seconds {
+            self.time_limit = Duration::from_secs(seconds);
+        }
+        self.max_turns = change.max_turns.unwrap_or(self.max_turns);
+        self.model = change.model.as_deref().map_or(self.model, model);
+        self.skills = change.skills.clone().or(self.skills);
+        if let Some(budget) = change.token_budget {
+            self.budget = budget.over(self.budget);
+        }
+        self
+    }
 }
 
 fn general_purpose(config: &SubagentsConfig, budget: &TokenBudgetConfig) -> SubagentKind {

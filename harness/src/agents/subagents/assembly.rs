@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::kind::{BASH, SubagentKind};
+use super::configured_kinds::BASH;
+use super::kind::SubagentKind;
 use super::pool::{Subagent, SubagentPool};
 use super::{prompt, task};
 use crate::agents::AgentBuilder;
 use crate::agents::agent_loop::{ModelSettings, RetrySettings};
-use crate::agents::lead::{AgentSkills, Guards, deferred_tools};
+use crate::agents::agent_skills::AgentSkills;
+use crate::agents::dynamic_tools::{add_dynamic, deferred_section};
+use crate::agents::guards::Guards;
 use crate::config::{SummarizationConfig, ToolSearchConfig};
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
@@ -20,7 +23,6 @@ use crate::models::{AuxiliaryModels, ChatModel};
 use crate::sandbox::FileHome;
 use crate::skills::Skills;
 use crate::tools::builtins::{DESCRIBE_SKILL, DescribeSkill, ViewImage};
-use crate::tools::dynamic::add_dynamic;
 use crate::tools::{ToolRegistry, ToolSet, erase};
 
 /// Settings and dependencies that all subagents of a pool share.
@@ -82,7 +84,7 @@ impl SubagentPoolSpec<'_> {
         let own = prompt::system_prompt(&kind, reported.as_deref(), self.files.is_some());
         let deferred = tools
             .deferred()
-            .map(|deferred| deferred_tools(&deferred.names().collect::<Vec<_>>()));
+            .map(|deferred| deferred_section(&deferred.names().collect::<Vec<_>>()));
         let agent = AgentBuilder::new(model)
             .name(&kind.name)
             .caller(task::caller(&kind.name))

@@ -1,4 +1,4 @@
-//! Tests of dynamic.
+//! Tests of dynamic tools.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

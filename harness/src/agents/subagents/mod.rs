@@ -8,6 +8,7 @@
 //! position.
 
 mod assembly;
+mod configured_kinds;
 mod kind;
 mod monitor;
 mod outcome;
@@ -16,7 +17,8 @@ mod prompt;
 mod task;
 
 pub use assembly::{SubagentPoolSpec, build_pool};
-pub use kind::{BASH, GENERAL_PURPOSE, SubagentKind, kinds};
+pub use configured_kinds::{BASH, GENERAL_PURPOSE, kinds};
+pub use kind::SubagentKind;
 pub use pool::{Subagent, SubagentPool};
 pub use task::{TaskArgs, TaskTool};
 
@@ -26,13 +28,13 @@ mod pool_tests;
 mod run_tests;
 // Former names, for crates that were written against them.
 #[doc(hidden)]
-pub use crate::subagents::Subagent as Member;
+pub use crate::agents::subagents::Subagent as Member;
 #[doc(hidden)]
-pub use crate::subagents::SubagentPool as Crew;
+pub use crate::agents::subagents::SubagentPool as Crew;
 #[doc(hidden)]
-pub use crate::subagents::SubagentPoolSpec as CrewSpec;
+pub use crate::agents::subagents::SubagentPoolSpec as CrewSpec;
 #[doc(hidden)]
-pub use crate::subagents::build_pool as crew_for;
+pub use crate::agents::subagents::build_pool as crew_for;
 
 #[cfg(test)]
 mod tests;
