@@ -50,6 +50,7 @@ mod conversation;
 mod error;
 mod event;
 mod event_adapter;
+mod from_config;
 mod goals;
 mod host_file;
 mod installation;

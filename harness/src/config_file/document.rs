@@ -5,9 +5,10 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
-use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
+use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
 use super::error::SyntaxError;
+use super::file_location::FileLocation;
 
 /// Maximum nesting depth of a document. Real ones stay below ten; each level takes tens of KiB of
 /// stack while parsing.
@@ -15,24 +16,6 @@ const MAX_DEPTH: usize = 24;
 /// Maximum number of keys, values and brackets of a document; those that an alias repeats are
 /// counted again.
 const MAX_EVENTS: usize = 100_000;
-
-/// Line and column, both counted from 1; zero if unknown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileLocation {
-    /// Line number.
-    pub line: u64,
-    /// Column number.
-    pub column: u64,
-}
-
-impl From<Location> for FileLocation {
-    fn from(location: Location) -> Self {
-        Self {
-            line: location.line(),
-            column: location.column(),
-        }
-    }
-}
 
 /// Value with its location.
 #[derive(Debug, Clone)]

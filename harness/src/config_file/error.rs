@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::document::FileLocation;
+use super::file_location::FileLocation;
 
 /// Failure to load a configuration.
 #[derive(Debug, thiserror::Error)]

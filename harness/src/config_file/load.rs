@@ -10,10 +10,11 @@ use figment::providers::Serialized;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::document::{Content, FileLocation, Node};
+use super::document::{Content, Node};
 use super::environment::Environment;
 use super::error::{ConfigError, Origin, Problem, Warning};
 use super::explain::explain;
+use super::file_location::FileLocation;
 use super::locate::locate;
 use super::overrides::Overrides;
 use super::{ineffective_settings, older_store, provider_credentials, unknown_keys, variables};

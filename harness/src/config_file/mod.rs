@@ -9,6 +9,7 @@ mod document;
 mod environment;
 mod error;
 mod explain;
+mod file_location;
 mod ineffective_settings;
 mod known_keys;
 mod load;
@@ -19,9 +20,10 @@ mod provider_credentials;
 mod unknown_keys;
 mod variables;
 
-pub use document::{Content, Entry, FileLocation, Node};
+pub use document::{Content, Entry, Node};
 pub use environment::{Environment, parse_switch};
 pub use error::{ConfigError, Origin, Problem, SyntaxError, Warning};
+pub use file_location::FileLocation;
 pub use load::{Loaded, digest, load, load_file, parse, read_text};
 pub use locate::{locate, locate_extensions};
 

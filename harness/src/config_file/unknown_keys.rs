@@ -5,8 +5,9 @@ use std::path::Path;
 
 use crate::config::dotted;
 
-use super::document::{Content, Entry, FileLocation, Node};
+use super::document::{Content, Entry, Node};
 use super::error::{Origin, Problem, Warning};
+use super::file_location::FileLocation;
 use super::known_keys;
 
 /// Minimum length of a key in an open section that is compared with the known ones.

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use crate::config::dotted;
 
-use super::document::{Content, Entry, FileLocation, Node};
+use super::document::{Content, Entry, Node};
 use super::environment::Environment;
 use super::error::{Origin, Problem, Warning};
+use super::file_location::FileLocation;
 
 /// Lists whose entries may be incomplete, since an entry may never be used.
 const LAZY_SECTIONS: [&str; 2] = ["models", "tools"];

@@ -8,41 +8,13 @@ use rmcp::model::Tool;
 use tokio::time::{Instant, timeout_at};
 
 use super::catalog::{ListedTool, usable_tools};
+use super::discovery_state::ToolList;
 use super::error::McpError;
 use super::server::Server;
 use crate::runtime::tasks::TaskKind;
 
 /// Maximum time that runs wait for the first discovery of a server.
 const FIRST_DISCOVERY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Minimum interval between discoveries of a server that announces tool list changes.
-const MIN_REDISCOVERY_INTERVAL: Duration = Duration::from_secs(5);
-/// Delay before the first retry after a failed discovery; doubles with each further failure.
-const RETRY_DELAY: Duration = Duration::from_secs(30);
-/// Maximum retry delay.
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(600);
-
-/// Progress of the discovery of one server.
-#[derive(Debug, Default)]
-pub(super) struct DiscoveryState {
-    /// Start of the running discovery, if one is running.
-    started_at: Option<Instant>,
-    /// End of the last discovery.
-    finished_at: Option<Instant>,
-    /// Number of consecutive failures.
-    failures: u32,
-    /// `true` once a discovery has succeeded.
-    is_known: bool,
-}
-
-/// Discovered tools of one server.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ToolList {
-    /// Incremented when the tools change; 0 before the first discovery succeeds.
-    pub(super) version: u64,
-    pub(super) tools: Arc<[ListedTool]>,
-    /// Number of finished discoveries, failed ones included.
-    attempts: u64,
-}
 
 impl Server {
     /// Returns the discovered tools.
@@ -142,22 +114,6 @@ impl Server {
         let tools = session.list().await;
         self.shared.close_in_background(session.close());
         tools
-    }
-}
-
-impl DiscoveryState {
-    fn is_due(&self, list_changed: bool) -> bool {
-        let Some(finished_at) = self.finished_at else {
-            return true;
-        };
-        let delay = match self.failures {
-            0 if list_changed => MIN_REDISCOVERY_INTERVAL,
-            0 => return false,
-            failures => RETRY_DELAY
-                .saturating_mul(1 << (failures - 1).min(10))
-                .min(MAX_RETRY_DELAY),
-        };
-        finished_at.elapsed() >= delay
     }
 }
 

@@ -10,6 +10,7 @@ mod catalog;
 mod configured;
 mod decoding;
 mod discovery;
+mod discovery_state;
 mod error;
 mod http;
 mod names;

@@ -17,7 +17,7 @@ use rmcp::model::{CallToolResult, JsonObject};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::discovery::{DiscoveryState, ToolList};
+use super::discovery_state::{DiscoveryState, ToolList};
 use super::error::McpError;
 use super::http::TransportFailure;
 use super::oauth::{TokenError, Tokens};

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ToolNext;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ToolNext};
 use crate::messages::{Message, ToolCall};
 use crate::tools::builtins::ASK_CLARIFICATION;
 use crate::tools::{ToolContext, ToolControl, ToolError, ToolOutput};

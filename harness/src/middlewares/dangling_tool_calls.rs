@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ModelNext;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext};
 use super::pairing::repair;
 use crate::messages::Message;
 use crate::models::{ModelError, ModelRequest};

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::answers::{begins_run, is_final, last_answer, of_run, reminder, stop_answer};
-use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
-use super::next::ModelNext;
+use super::hooks::{HookOutcome, HookResult, Hooks, Jump};
+use super::middleware::{Middleware, ModelNext};
 use crate::messages::{Message, MessageKind, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::{AgentEvent, RunContext};

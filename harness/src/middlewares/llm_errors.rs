@@ -7,8 +7,8 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ModelNext;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext};
 use crate::messages::{Message, kwargs};
 use crate::models::{ModelError, ModelErrorKind, ModelRequest};
 use crate::runtime::agent::RunContext;

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::answers::{last_answer, of_run, reminder, stop_answer};
-use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
-use super::next::ModelNext;
+use super::hooks::{HookOutcome, HookResult, Hooks};
+use super::middleware::{Middleware, ModelNext};
 use crate::config::LoopDetectionConfig;
 use crate::messages::{InvalidToolCall, Message, MessageKind, ToolCall};
 use crate::models::{ModelError, ModelRequest};

@@ -11,8 +11,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::middleware::{HookResult, Hooks, Middleware};
-use super::next::ModelNext;
+use super::hooks::{HookResult, Hooks};
+use super::middleware::{Middleware, ModelNext};
 use super::real_user::is_real_user_message;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, kwargs};

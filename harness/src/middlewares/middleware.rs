@@ -1,14 +1,17 @@
-//! The middleware trait and the results of its hooks.
+//! The middleware trait, and the continuations of the calls that a middleware wraps. A middleware
+//! may call its continuation any number of times, also not at all.
 
 use std::fmt;
-use std::ops::BitOr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 
-use super::next::{ModelNext, ToolNext};
+use super::hooks::{HookOutcome, HookResult, Hooks};
 use crate::messages::{Message, ToolCall};
 use crate::models::{ModelError, ModelRequest};
-use crate::runtime::agent::{AgentError, InputFacts, RunContext};
+use crate::runtime::agent::{InputFacts, RunContext};
+use crate::runtime::compute::{Size, heavy_poll};
 use crate::state::{StateUpdate, ThreadState};
 use crate::tools::{ToolContext, ToolError, ToolOutput};
 
@@ -81,129 +84,91 @@ pub trait Middleware: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// Result of a hook.
-pub type HookResult = Result<HookOutcome, AgentError>;
-
-/// State changes and control flow that a hook requests.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HookOutcome {
-    /// State changes; an empty update is not streamed.
-    pub update: StateUpdate,
-    /// Step at which the loop continues; the remaining hooks of the phase are skipped.
-    pub jump: Option<Jump>,
-    /// Reason for a guard to end the run early, such as `loop_capped`.
-    pub stop_reason: Option<String>,
+/// Innermost handler of a model call: the provider.
+pub trait ModelHandler: Send + Sync {
+    /// Calls the provider and streams its tokens to the run's viewers.
+    fn call<'a>(
+        &'a self,
+        request: ModelRequest,
+        ctx: &'a RunContext,
+    ) -> BoxFuture<'a, Result<Message, ModelError>>;
 }
 
-impl HookOutcome {
-    /// Returns the outcome with a jump.
-    #[must_use]
-    pub fn jump(mut self, to: Jump) -> Self {
-        self.jump = Some(to);
-        self
+/// Innermost handler of a tool call: the tool.
+pub trait ToolHandler: Send + Sync {
+    /// Looks up the tool and calls it.
+    fn call<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        ctx: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// Remaining middlewares of a model call, with the handler at the end.
+#[derive(Clone, Copy)]
+pub struct ModelNext<'a> {
+    rest: &'a [Arc<dyn Middleware>],
+    ctx: &'a RunContext,
+    end: &'a dyn ModelHandler,
+}
+
+impl<'a> ModelNext<'a> {
+    /// Creates a chain of `rest`, outermost first, that ends at `end`.
+    pub fn new(
+        rest: &'a [Arc<dyn Middleware>],
+        ctx: &'a RunContext,
+        end: &'a dyn ModelHandler,
+    ) -> Self {
+        Self { rest, ctx, end }
     }
-}
 
-impl From<StateUpdate> for HookOutcome {
-    fn from(update: StateUpdate) -> Self {
-        Self {
-            update,
-            ..Self::default()
+    /// Calls the next middleware, or the handler at the end of the chain.
+    pub fn run(&self, request: ModelRequest) -> BoxFuture<'a, Result<Message, ModelError>> {
+        let size = Size::messages(&request.messages);
+        if !size.is_heavy() {
+            return self.run_here(request);
+        }
+        let next = *self;
+        Box::pin(async move {
+            // Earlier middlewares may have awaited, so this poll is classified again as heavy.
+            heavy_poll(size).await;
+            next.run_here(request).await
+        })
+    }
+
+    fn run_here(&self, request: ModelRequest) -> BoxFuture<'a, Result<Message, ModelError>> {
+        match self.rest.split_first() {
+            Some((first, rest)) => first.wrap_model_call(request, self.ctx, Self { rest, ..*self }),
+            None => self.end.call(request, self.ctx),
         }
     }
 }
 
-/// Target to which a hook can send the loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Jump {
-    /// Entry of the loop: `before_model` hooks, then the model.
-    Model,
-    /// Entry of the loop with a fresh super-step counter, as in a new run. The hook must limit how
-    /// often it does this.
-    Again,
-    /// Tools, if calls are pending; otherwise no jump.
-    Tools,
-    /// End of the run.
-    End,
+/// Remaining middlewares of a tool call, with the handler at the end.
+#[derive(Clone, Copy)]
+pub struct ToolNext<'a> {
+    rest: &'a [Arc<dyn Middleware>],
+    end: &'a dyn ToolHandler,
 }
 
-/// Phase of a run in which hooks are called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Phase {
-    /// Before the run.
-    BeforeAgent,
-    /// Before a model call.
-    BeforeModel,
-    /// After a model call.
-    AfterModel,
-    /// Before the end of the run.
-    AfterAgent,
-}
+impl<'a> ToolNext<'a> {
+    /// Creates a chain of `rest`, outermost first, that ends at `end`.
+    pub fn new(rest: &'a [Arc<dyn Middleware>], end: &'a dyn ToolHandler) -> Self {
+        Self { rest, end }
+    }
 
-impl Phase {
-    /// All phases in the order of a run.
-    pub const ALL: [Self; 4] = [
-        Self::BeforeAgent,
-        Self::BeforeModel,
-        Self::AfterModel,
-        Self::AfterAgent,
-    ];
-
-    /// Name of the phase's hook.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BeforeAgent => "before_agent",
-            Self::BeforeModel => "before_model",
-            Self::AfterModel => "after_model",
-            Self::AfterAgent => "after_agent",
+    /// Calls the next middleware, or the handler at the end of the chain.
+    pub fn run<'c>(
+        &self,
+        call: &'c ToolCall,
+        ctx: &'c ToolContext,
+    ) -> BoxFuture<'c, Result<ToolOutput, ToolError>>
+    where
+        'a: 'c,
+    {
+        match self.rest.split_first() {
+            Some((first, rest)) => first.wrap_tool_call(call, ctx, Self { rest, ..*self }),
+            None => self.end.call(call, ctx),
         }
-    }
-
-    /// Reports whether the hooks run in reverse order of the middlewares.
-    pub fn is_reversed(self) -> bool {
-        matches!(self, Self::AfterModel | Self::AfterAgent)
-    }
-
-    /// Flag of the phase's hook.
-    pub fn hook(self) -> Hooks {
-        match self {
-            Self::BeforeAgent => Hooks::BEFORE_AGENT,
-            Self::BeforeModel => Hooks::BEFORE_MODEL,
-            Self::AfterModel => Hooks::AFTER_MODEL,
-            Self::AfterAgent => Hooks::AFTER_AGENT,
-        }
-    }
-}
-
-/// A set of hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hooks(u8);
-
-impl Hooks {
-    /// Empty set.
-    pub const NONE: Self = Self(0);
-    /// [`Middleware::before_agent`].
-    pub const BEFORE_AGENT: Self = Self(1);
-    /// [`Middleware::before_model`].
-    pub const BEFORE_MODEL: Self = Self(1 << 1);
-    /// [`Middleware::after_model`].
-    pub const AFTER_MODEL: Self = Self(1 << 2);
-    /// [`Middleware::after_agent`].
-    pub const AFTER_AGENT: Self = Self(1 << 3);
-    /// [`Middleware::wrap_model_call`].
-    pub const WRAP_MODEL: Self = Self(1 << 4);
-    /// [`Middleware::wrap_tool_call`].
-    pub const WRAP_TOOL: Self = Self(1 << 5);
-
-    /// Reports whether the set contains all hooks of `other`.
-    pub fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
-impl BitOr for Hooks {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
     }
 }

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ToolNext;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ToolNext};
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Message, ToolCall, ToolStatus, kwargs};
 use crate::sandbox::{FileHome, LineRange, TextRead, ThreadFiles, VirtualPath};

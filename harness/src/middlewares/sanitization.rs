@@ -7,11 +7,11 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::delegation::TASK;
 use super::framework_tags::neutralised;
-use super::middleware::{Hooks, Middleware};
-use super::next::{ModelNext, ToolNext};
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext, ToolNext};
 use super::real_user::is_real_user_message;
-use super::subagent_limit::TASK;
 use crate::messages::marks::{BEGIN_USER_INPUT, END_USER_INPUT};
 use crate::messages::{Content, Message, ToolCall, kwargs};
 use crate::models::{ModelError, ModelRequest};

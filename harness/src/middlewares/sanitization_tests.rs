@@ -4,7 +4,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, json};
 
-use super::super::next::ToolHandler;
+use super::super::middleware::ToolHandler;
 use super::*;
 
 fn with_original(text: &str, original: &str) -> Message {

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::framework_tags::neutralised;
-use super::middleware::{Hooks, Middleware};
-use super::next::{ModelNext, ToolNext};
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext, ToolNext};
 use super::real_user::{answers_agent, is_real_user_message, user_text};
 use super::summarization::View;
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus, kwargs};

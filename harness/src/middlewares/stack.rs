@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::middleware::{HookResult, Hooks, Middleware, Phase};
-use super::next::{ModelHandler, ModelNext, ToolHandler, ToolNext};
+use super::hooks::{HookResult, Hooks, Phase};
+use super::middleware::{Middleware, ModelHandler, ModelNext, ToolHandler, ToolNext};
 use crate::runtime::agent::RunContext;
 use crate::state::ThreadState;
 

@@ -1,49 +1,18 @@
 //! Limits the number of subagents that an agent starts, at once and per run.
 
-use async_trait::async_trait;
-use serde_json::{Map, Value};
-
 use super::answers::{append, last_answer, of_run, with_calls_where};
-use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
+use super::delegation::{TASK, TaskLimits};
+use super::hooks::{HookOutcome, HookResult, Hooks};
+use super::middleware::Middleware;
 use crate::messages::Message;
 use crate::runtime::agent::RunContext;
 use crate::state::{StateUpdate, ThreadState};
+use async_trait::async_trait;
 
-/// Name of the tool that starts a subagent.
-pub const TASK: &str = "task";
 /// Stop reason of the run.
 const SUBAGENT_LIMIT_CAPPED: &str = "subagent_limit_capped";
-/// Maximum configurable number of concurrent tasks.
-const MAX_AT_ONCE: u64 = 4;
-/// Maximum configurable number of tasks per run.
-const MAX_PER_RUN: u64 = 50;
-/// Default number of concurrent tasks.
-const DEFAULT_AT_ONCE: u64 = 3;
 /// Text for the user when a run has reached its limit of tasks.
 const LIMIT_REACHED: &str = "No more tasks can be handed to other agents in this run; those beyond the limit were left out.";
-
-/// Number of tasks that an agent may delegate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TaskLimits {
-    /// Maximum number in one answer.
-    pub at_once: usize,
-    /// Maximum number in one run; `None` for the configured number.
-    pub in_a_run: Option<usize>,
-}
-
-impl TaskLimits {
-    /// Reads the limits from the options of a run.
-    pub fn read(options: &Map<String, Value>) -> Self {
-        let option = |key: &str| options.get(key).and_then(Value::as_u64);
-        Self {
-            at_once: option("max_concurrent_subagents")
-                .unwrap_or(DEFAULT_AT_ONCE)
-                .clamp(1, MAX_AT_ONCE) as usize,
-            in_a_run: option("max_total_subagents")
-                .map(|total| total.clamp(1, MAX_PER_RUN) as usize),
-        }
-    }
-}
 
 /// Removes calls of `task` that exceed the limits from an answer.
 #[derive(Debug, Clone, Copy)]
@@ -110,7 +79,7 @@ fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::Map;
 
     use super::*;
     use crate::messages::{MessageKind, ToolCall};
@@ -148,30 +117,6 @@ mod tests {
         );
         let second = limited(&[answer(&["task"; 3]), answer(&["task"; 3])], 3, 5);
         assert_eq!((names(&second).len(), second.stop_reason), (2, None));
-    }
-
-    #[test]
-    fn options_are_clamped() {
-        let read = |options: Value| TaskLimits::read(options.as_object().unwrap());
-        assert_eq!(
-            read(json!({})),
-            TaskLimits {
-                at_once: 3,
-                in_a_run: None
-            }
-        );
-        let far = read(json!({"max_concurrent_subagents": 99, "max_total_subagents": 0}));
-        assert_eq!(
-            far,
-            TaskLimits {
-                at_once: 4,
-                in_a_run: Some(1)
-            }
-        );
-        assert_eq!(
-            read(json!({"max_concurrent_subagents": "2", "max_total_subagents": -1})),
-            read(json!({}))
-        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::answers::of_run;
-use super::middleware::{HookResult, Hooks, Middleware};
+use super::hooks::{HookResult, Hooks};
+use super::middleware::Middleware;
 use crate::messages::{Message, MessageKind, UsageMetadata, kwargs};
 use crate::runtime::agent::{RunContext, TokenCount};
 use crate::state::{StateUpdate, ThreadState};

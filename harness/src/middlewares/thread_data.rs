@@ -4,7 +4,8 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::middleware::{HookResult, Hooks, Middleware};
+use super::hooks::{HookResult, Hooks};
+use super::middleware::Middleware;
 use crate::clock::iso;
 use crate::messages::{Message, kwargs};
 use crate::runtime::agent::{InputFacts, RunContext};

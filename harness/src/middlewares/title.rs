@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::middleware::{HookResult, Hooks, Middleware};
+use super::hooks::{HookResult, Hooks};
+use super::middleware::Middleware;
 use super::real_user::{is_real_user_message, user_text};
 use crate::config::TitleConfig;
 use crate::messages::Message;

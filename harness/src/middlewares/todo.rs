@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::answers::{is_final, last_answer, of_run, reminder};
-use super::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
-use super::next::ModelNext;
+use super::hooks::{HookOutcome, HookResult, Hooks, Jump};
+use super::middleware::{Middleware, ModelNext};
 use super::summarization::View;
 use crate::messages::{Message, ToolCall, ToolStatus};
 use crate::models::{ModelError, ModelRequest};

@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::answers::{is_final, last_answer, of_run, reminder, stop_answer};
-use super::middleware::{HookOutcome, HookResult, Hooks, Middleware};
-use super::next::ModelNext;
+use super::hooks::{HookOutcome, HookResult, Hooks};
+use super::middleware::{Middleware, ModelNext};
 use super::subagent_usage::usage_of;
 use crate::config::TokenBudgetConfig;
 use crate::messages::{Message, UsageMetadata, kwargs};

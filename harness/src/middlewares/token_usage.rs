@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ModelNext;
-use super::subagent_limit::TASK;
+use super::delegation::TASK;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext};
 use crate::messages::{Message, ToolCall, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;

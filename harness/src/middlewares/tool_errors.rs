@@ -5,8 +5,8 @@ use std::panic::AssertUnwindSafe;
 use async_trait::async_trait;
 use futures_util::FutureExt;
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ToolNext;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ToolNext};
 use crate::messages::ToolCall;
 use crate::runtime::tasks::panic_text;
 use crate::tools::{ToolContext, ToolError, ToolOutput};

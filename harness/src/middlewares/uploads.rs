@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::middleware::{HookResult, Hooks, Middleware};
+use super::hooks::{HookResult, Hooks};
+use super::middleware::Middleware;
 use crate::documents::{UploadPreview, size_text, upload_preview};
 use crate::messages::marks::escaped;
 use crate::messages::{Content, Message, kwargs};
@@ -68,7 +69,7 @@ impl Middleware for UploadsMiddleware {
 }
 
 /// Returns an update that empties the list of an earlier message.
-fn clear_uploads(state: &ThreadState) -> super::middleware::HookOutcome {
+fn clear_uploads(state: &ThreadState) -> super::hooks::HookOutcome {
     let empty = state
         .channel("uploaded_files")
         .is_none_or(|list| list.as_array().is_some_and(Vec::is_empty));

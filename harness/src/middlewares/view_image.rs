@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::middleware::{Hooks, Middleware};
-use super::next::ModelNext;
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext};
 use crate::messages::{Content, Message, kwargs};
 use crate::models::{ModelError, ModelRequest};
 use crate::runtime::agent::RunContext;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::agent::Assembly;
+use super::assembly::Assembly;
 use super::calls::PendingCall;
 use super::dropped_calls::report_dropped_calls;
 use super::edits;

@@ -5,6 +5,7 @@
 //! step event, so that another process can resume the run.
 
 mod agent;
+mod assembly;
 mod at_most_once;
 mod calls;
 pub mod driver;
@@ -21,7 +22,8 @@ mod start;
 mod step;
 mod tool_batch;
 
-pub use agent::{AgentDependencies, Assembly, LoopAgent, ModelSettings, RetrySettings};
+pub use agent::LoopAgent;
+pub use assembly::{AgentDependencies, Assembly, ModelSettings, RetrySettings};
 pub use calls::PendingCall;
 pub use interrupts::NewInterrupt;
 pub use machine::{LoopMachine, RunBounds, Step, ToolsDone};

@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::agent::Assembly;
+use super::assembly::Assembly;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageAccumulator};
 use crate::middlewares::ModelHandler;

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::agent::Assembly;
+use super::assembly::Assembly;
 use super::machine::{LoopMachine, RunBounds};
 use crate::runtime::agent::{AgentError, AgentInput, AgentStart, RunContext};
 use crate::runtime::checkpoint::within;

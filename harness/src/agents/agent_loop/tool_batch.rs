@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::time::Instant;
 
-use super::agent::Assembly;
+use super::assembly::Assembly;
 use super::at_most_once;
 use super::calls::PendingCall;
 use super::interrupts::{NewInterrupt, question_id};

@@ -5,8 +5,8 @@
 
 use serde_json::Value;
 
-use super::change::{PROGRAM, non_blank};
 use super::package::{self, RejectedArgument};
+use super::program_fields::{PROGRAM, non_blank};
 
 /// Long options that run code from their value; launchers accept abbreviations.
 const CODE_OPTIONS: [&str; 9] = [

@@ -7,6 +7,7 @@ mod allowed;
 mod change;
 mod package;
 mod port;
+mod program_fields;
 mod secrets;
 mod shape;
 mod view;

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::change::{PROGRAM, non_blank};
+use super::program_fields::{PROGRAM, non_blank};
 
 /// Placeholder of a secret.
 pub(super) const REDACTED: &str = "***";

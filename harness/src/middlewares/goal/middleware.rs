@@ -7,7 +7,8 @@ use super::evaluate::{Precheck, evaluation_request, precheck, progress_key, read
 use super::state::{Blocker, Evaluation, GOAL, Goal, GoalDecision};
 use crate::messages::marks::escaped;
 use crate::middlewares::answers::reminder;
-use crate::middlewares::middleware::{HookOutcome, HookResult, Hooks, Jump, Middleware};
+use crate::middlewares::hooks::{HookOutcome, HookResult, Hooks, Jump};
+use crate::middlewares::middleware::Middleware;
 use crate::models::{AuxiliaryModels, Caller};
 use crate::runtime::agent::{AgentEvent, RunContext};
 use crate::state::{StateUpdate, ThreadState};

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::fit::bounded;
+use super::bounded_text::bounded;
 use crate::messages::marks::escaped;
 use crate::messages::{Message, MessageKind, ToolCall, ToolStatus};
-use crate::middlewares::subagent_limit::TASK;
+use crate::middlewares::delegation::TASK;
 
 /// Maximum total length of the tasks in characters, and maximum number of tasks.
 const MAX_CHARS: usize = 6_000;

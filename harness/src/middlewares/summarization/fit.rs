@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::bounded_text::bounded_by;
 use super::view::is_summary;
 use crate::messages::{Content, Message, MessageKind};
 use crate::middlewares::memory::NAME as MEMORY;
@@ -17,8 +18,6 @@ use crate::models::TokenFamily;
 const MIN_CHARS: usize = 200;
 /// Fixed size of a message in addition to its text, in characters.
 const ENVELOPE_CHARS: usize = 20;
-/// Marker that replaces the removed middle.
-const MARKER: &str = "\n[...]\n";
 
 /// Returns the messages, reduced to at most `room` tokens as far as possible.
 pub(super) fn fit(mut messages: Vec<Message>, room: u64, family: TokenFamily) -> Vec<Message> {
@@ -125,38 +124,6 @@ fn shorten_value(value: &mut Value, max_chars: usize, wide: usize) {
         }
         _ => {}
     }
-}
-
-/// Shortens a text to at most `max_chars` characters: two thirds from its beginning, one third from
-/// its end. A non-ASCII character counts as two, because it needs more tokens.
-pub(crate) fn bounded(text: String, max_chars: usize) -> String {
-    bounded_by(text, max_chars, 2)
-}
-
-/// Same as [`bounded`], where a non-ASCII character counts as `wide` characters.
-fn bounded_by(text: String, max_chars: usize, wide: usize) -> String {
-    let weight = |letter: char| if letter.is_ascii() { 1 } else { wide };
-    if text.chars().map(weight).sum::<usize>() <= max_chars {
-        return text;
-    }
-    let room = max_chars.saturating_sub(MARKER.len());
-    let take = |max: usize, chars: &mut dyn Iterator<Item = char>| {
-        let mut remaining = max;
-        chars
-            .take_while(|letter| {
-                remaining
-                    .checked_sub(weight(*letter))
-                    .map(|rest| remaining = rest)
-                    .is_some()
-            })
-            .collect::<Vec<char>>()
-    };
-    let head = take(room * 2 / 3, &mut text.chars());
-    let tail = take(room - room * 2 / 3, &mut text.chars().rev());
-    head.into_iter()
-        .chain(MARKER.chars())
-        .chain(tail.into_iter().rev())
-        .collect()
 }
 
 #[cfg(test)]

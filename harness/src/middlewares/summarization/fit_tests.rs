@@ -42,16 +42,6 @@ fn required_texts_are_shortened_in_the_middle() {
 }
 
 #[test]
-fn bounded_text_keeps_its_ends() {
-    assert_eq!(bounded("short".to_owned(), 10), "short");
-    assert_eq!(
-        bounded("a".repeat(20) + &"z".repeat(20), 19),
-        format!("{}{MARKER}{}", "a".repeat(8), "z".repeat(4))
-    );
-    assert!(bounded("漢".repeat(1_000), 100).chars().count() < 60);
-}
-
-#[test]
 fn wide_characters_are_fitted() {
     for family in [
         TokenFamily::OpenAi,

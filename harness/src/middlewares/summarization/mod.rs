@@ -5,6 +5,7 @@
 //! where to cut, `write` requests the summary from a model, `digest` lists delegated tasks and
 //! skills next to it, and `fit` makes a request fit in any case.
 
+mod bounded_text;
 mod compact;
 mod digest;
 mod fit;
@@ -18,7 +19,7 @@ pub use middleware::SummarizationMiddleware;
 pub use policy::Policy;
 pub use view::{SUMMARY_CUT, SUMMARY_TEXT, View};
 
-pub(super) use fit::bounded;
+pub(super) use bounded_text::bounded;
 pub(super) use write::transcript;
 
 #[cfg(test)]

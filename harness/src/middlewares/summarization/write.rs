@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fit::bounded;
+use super::bounded_text::bounded;
 use super::view::is_summary;
 use crate::messages::Message;
 use crate::messages::marks::escaped;

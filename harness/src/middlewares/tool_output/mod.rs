@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use self::clip::clipped;
 use self::synopsis::synopsis;
-use super::middleware::{Hooks, Middleware};
-use super::next::{ModelNext, ToolNext};
+use super::hooks::Hooks;
+use super::middleware::{Middleware, ModelNext, ToolNext};
 use crate::config::ToolOutputConfig;
 use crate::messages::{Content, Message, MessageKind, ToolCall};
 use crate::models::{ModelError, ModelRequest};

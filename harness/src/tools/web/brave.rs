@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::Remote;
 use super::ports::{Hit, ImageFinder, ImageHit, PageFinder, Query, items, text_of};
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL.

@@ -6,8 +6,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::charset::decoded;
+use super::failure::failed;
 use super::ports::{Page, PageReader};
-use super::{Remote, failed, readable};
+use super::readable;
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL.

@@ -8,8 +8,9 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Method, Response, StatusCode, Url};
 
 use super::charset::decoded;
+use super::failure::failed;
 use super::ports::{Page, PageReader};
-use super::{failed, readable};
+use super::readable;
 use crate::net::{Forbidden, GuardedClient, forbidden};
 use crate::tools::ToolError;
 

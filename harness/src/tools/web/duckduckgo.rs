@@ -6,8 +6,10 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{StatusCode, Url};
 use serde_json::Map;
 
+use super::failure::failed;
 use super::ports::{Hit, PageFinder, Query};
-use super::{Remote, failed, tree};
+use super::remote::Remote;
+use super::tree;
 use crate::tools::ToolError;
 
 /// Default base URL of the HTML search.

@@ -5,8 +5,9 @@ use reqwest::header::REFERER;
 use serde_json::Map;
 
 use super::duckduckgo::Safe;
+use super::failure::failed;
 use super::ports::{ImageFinder, ImageHit, Query, items, text_of};
-use super::{Remote, failed};
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL.

@@ -1,6 +1,5 @@
 //! Builds the configured web tools.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +9,13 @@ use super::brave;
 use super::image_search::{ImageArgs, ImageSearch};
 use super::kinds::{self, Provider, Role};
 use super::ports::{ImageFinder, PageFinder, PageReader};
+use super::remote::{Remote, RetryBudget};
+use super::settings::{InvalidWebTool, Settings, Variables};
 use super::web_fetch::{UrlCheck, WebFetch};
 use super::web_search::{CountedSearchArgs, Form, SearchArgs, WebSearch};
-use super::{Remote, RetryBudget, Settings};
 use crate::config::ToolConfig;
 use crate::net::{Egress, GuardedClient, Lookup, Ports, SystemLookup};
 use crate::tools::{DynTool, erase};
-
-/// Environment variables by name.
-pub type Variables = HashMap<String, String>;
 
 pub(super) type BuiltTool = Result<Arc<dyn DynTool>, InvalidWebTool>;
 
@@ -32,16 +29,6 @@ pub(super) const USER_AGENT_TEXT: &str = concat!(
 );
 /// Default maximum length of a page for the model, in characters.
 const DEFAULT_CHARS: usize = 4_096;
-
-/// Error of an entry that does not describe a valid web tool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("tool `{tool}`: {why}")]
-pub struct InvalidWebTool {
-    /// Name of the entry.
-    pub tool: String,
-    /// Description of the problem.
-    pub why: String,
-}
 
 /// Factory of web tools, with the resources that all of them share.
 #[derive(Debug, Clone)]

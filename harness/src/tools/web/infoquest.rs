@@ -3,10 +3,12 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
+use super::failure::failed;
 use super::ports::{
     Hit, ImageFinder, ImageHit, Page, PageFinder, PageReader, Query, items, text_of,
 };
-use super::{Remote, failed, readable};
+use super::readable;
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL of the search.

@@ -4,8 +4,10 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::charset::decoded;
+use super::failure::failed;
 use super::ports::{Page, PageReader};
-use super::{Remote, failed, readable};
+use super::readable;
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL.

@@ -17,6 +17,7 @@ mod duckduckgo;
 mod duckduckgo_images;
 mod exa;
 mod factory;
+mod failure;
 mod firecrawl;
 mod groundroute;
 mod image_search;
@@ -35,22 +36,13 @@ mod tree;
 mod web_fetch;
 mod web_search;
 
-pub use factory::{InvalidWebTool, Variables, WebToolFactory};
+pub use factory::WebToolFactory;
 pub use image_search::IMAGE_SEARCH;
 pub use kinds::name_of;
 pub use remote::RetryBudget;
+pub use settings::{InvalidWebTool, Variables};
 pub use web_fetch::WEB_FETCH;
 pub use web_search::WEB_SEARCH;
-
-use remote::Remote;
-use settings::Settings;
-
-use super::ToolError;
-
-/// Creates an error that the model reads.
-fn failed(why: impl std::fmt::Display) -> ToolError {
-    ToolError::for_model(format!("Error: {why}"))
-}
 
 // Former names, for crates that were written against them.
 #[doc(hidden)]

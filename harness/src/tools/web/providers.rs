@@ -15,18 +15,19 @@ use super::direct::Direct;
 use super::duckduckgo::{self, DuckDuckGo, Safe};
 use super::duckduckgo_images::{self, DuckDuckGoImages};
 use super::exa::{self, Exa};
-use super::factory::{BuiltTool, InvalidWebTool, USER_AGENT_TEXT, WebToolFactory, provider_client};
+use super::factory::{BuiltTool, USER_AGENT_TEXT, WebToolFactory, provider_client};
 use super::firecrawl::{self, Firecrawl};
 use super::groundroute::{self, GroundRoute};
 use super::image_search::{FilteredImageArgs, ImageSearch};
 use super::infoquest::{self, InfoQuest};
 use super::jina::{self, Jina};
 use super::kinds::Role;
+use super::remote::Remote;
 use super::searxng::{self, SearXng};
 use super::serper::{self, Serper};
+use super::settings::{InvalidWebTool, Settings};
 use super::tavily::{self, Tavily};
 use super::web_search::Form;
-use super::{Remote, Settings};
 use crate::tools::erase;
 
 /// Number of results of a search without `max_results`.

@@ -8,7 +8,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::failed;
+use super::failure::failed;
 use crate::tools::ToolError;
 
 /// Maximum size of a successful response, in bytes.

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::Remote;
 use super::ports::{Hit, PageFinder, Query, items};
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL.

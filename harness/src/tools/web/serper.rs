@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 
-use super::Remote;
 use super::ports::{Hit, ImageFinder, ImageHit, PageFinder, Query, items, text_of};
+use super::remote::Remote;
 use crate::net::Egress;
 use crate::tools::ToolError;
 

@@ -1,16 +1,29 @@
 //! Reads the settings of one tool entry, with errors that name the setting.
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::factory::{InvalidWebTool, Variables};
 use crate::config::ToolConfig;
 
 /// Maximum value of a duration setting, in seconds.
 const MAX_SECONDS: f64 = 600.0;
+
+/// Environment variables by name.
+pub type Variables = HashMap<String, String>;
+
+/// Error of an entry that does not describe a valid web tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("tool `{tool}`: {why}")]
+pub struct InvalidWebTool {
+    /// Name of the entry.
+    pub tool: String,
+    /// Description of the problem.
+    pub why: String,
+}
 
 /// One entry, with the environment as fallback for missing keys.
 #[derive(Debug, Clone, Copy)]

@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 use serde_json::json;
 
+use super::failure::failed;
 use super::ports::{Hit, Page, PageFinder, PageReader, Query, items, text_of};
-use super::{Remote, failed};
+use super::remote::Remote;
 use crate::tools::ToolError;
 
 /// Default base URL.

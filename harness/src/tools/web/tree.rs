@@ -11,7 +11,7 @@ use html5ever::tokenizer::{Token, TokenSink, TokenSinkResult, Tokenizer, Tokeniz
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts};
 use tokio::sync::Semaphore;
 
-use super::failed;
+use super::failure::failed;
 use crate::tools::ToolError;
 
 /// Maximum number of bytes of a page that are parsed; further bytes are dropped.

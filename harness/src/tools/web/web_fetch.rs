@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::failed;
+use super::failure::failed;
 use super::ports::{Page, PageReader};
 use crate::net::GuardedClient;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::failed;
+use super::failure::failed;
 use super::ports::{Hit, PageFinder, Query};
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
