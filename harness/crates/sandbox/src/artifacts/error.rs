@@ -1,6 +1,6 @@
 //! Errors of artifact requests.
 
-use super::path::url_path;
+use super::url::url_path;
 use crate::sandbox::virtual_paths::USER_DATA;
 use crate::sandbox::{FileError, PathError, VirtualPath};
 use crate::skills::archive::ArchiveError;

@@ -7,6 +7,8 @@ mod outline;
 mod preview;
 mod reader;
 #[cfg(feature = "documents")]
+mod work_error;
+#[cfg(feature = "documents")]
 mod workbook;
 #[cfg(feature = "documents")]
 pub mod worker;

@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use office_oxide::{xls, xlsx};
 
-use super::worker::WorkError;
+use super::work_error::WorkError;
 
 /// First day number that is treated as a date, counted from 1900: Excel's calendar contains an
 /// invalid day before it, and times of day and durations are smaller numbers.

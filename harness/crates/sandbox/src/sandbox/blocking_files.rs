@@ -11,7 +11,6 @@ use rustix::fs::FileType;
 use super::file_error::{FileError, FileFailure};
 use super::ignore::is_unfinished;
 use super::line_range::{LineRange, TextRead};
-use super::listing::Listing;
 use super::mounts::Mounts;
 use super::path_locks::PathLocks;
 use super::safe_fs::NodeKind;
@@ -111,22 +110,6 @@ impl BlockingFiles {
     /// Directories that contain the files.
     pub fn dirs(&self) -> &ThreadDirs {
         &self.dirs
-    }
-
-    /// Lists a directory and its descendants down to `depth` levels, without
-    /// [ignored](super::ignore) names. A root that was never written to is empty.
-    ///
-    /// # Errors
-    /// [`FileFailure::NotFound`], [`FileFailure::NotDirectory`], [`FileFailure::Symlink`] and
-    /// system errors.
-    pub fn list(&self, path: &VirtualPath, depth: usize) -> Result<Listing, FileError> {
-        Listing::of(
-            &self.search_starts(path)?,
-            path,
-            depth,
-            self.limits.max_entries,
-        )
-        .map_err(|f| f.at(path))
     }
 
     /// Returns the direct children of a directory, sorted by name. Links, special files, unfinished

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use super::super::pending_file::Durability;
 use super::super::safe_fs::Resolver;
 use super::super::test_support::{TestHome, names_in, path, thread_id, work};
-use super::super::virtual_paths::Root;
 use super::*;
+use crate::sandbox::{Listing, Root};
 
 fn fixture() -> TestHome {
     TestHome::new(Resolver::detect())

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::blocking_files::BlockingFiles;
 use super::blocking_task::run_blocking;
 use super::file_error::FileError;
 use super::pending_file::{Durability, PendingFile};
@@ -18,8 +19,19 @@ pub struct IncomingFile {
     written: u64,
 }
 
+impl ThreadFiles {
+    /// Starts a file whose content arrives in chunks; see [`BlockingFiles::begin_write`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn begin_write(&self, path: &VirtualPath) -> Result<IncomingFile, FileError> {
+        let pending = self.run(path, BlockingFiles::begin_write).await?;
+        Ok(IncomingFile::new(self.clone(), path.clone(), pending))
+    }
+}
+
 impl IncomingFile {
-    pub(super) fn new(files: ThreadFiles, path: VirtualPath, pending: PendingFile) -> Self {
+    fn new(files: ThreadFiles, path: VirtualPath, pending: PendingFile) -> Self {
         Self {
             files,
             path,

@@ -1,6 +1,7 @@
 //! Directory listings for a model.
 
-use super::file_error::FileFailure;
+use super::blocking_files::BlockingFiles;
+use super::file_error::{FileError, FileFailure};
 use super::ignore::is_ignored;
 use super::resolve::SearchStart;
 use super::safe_fs::{NodeKind, SafeDir};
@@ -15,12 +16,30 @@ pub struct Listing {
     pub incomplete: bool,
 }
 
+impl BlockingFiles {
+    /// Lists a directory and its descendants down to `depth` levels, without
+    /// [ignored](super::ignore) names. A root that was never written to is empty.
+    ///
+    /// # Errors
+    /// [`FileFailure::NotFound`], [`FileFailure::NotDirectory`], [`FileFailure::Symlink`] and
+    /// system errors.
+    pub fn list(&self, path: &VirtualPath, depth: usize) -> Result<Listing, FileError> {
+        Listing::of(
+            &self.search_starts(path)?,
+            path,
+            depth,
+            self.limits.max_entries,
+        )
+        .map_err(|f| f.at(path))
+    }
+}
+
 impl Listing {
     /// Lists `depth` levels below `path` and reads at most `max_entries` entries.
     ///
     /// Links and special files are listed but not followed. Names that no virtual path can express
     /// are listed in escaped form, so that the model knows that they exist.
-    pub(super) fn of(
+    fn of(
         search_starts: &[SearchStart],
         path: &VirtualPath,
         depth: usize,

@@ -39,6 +39,7 @@ pub mod removal;
 pub mod remove_tree;
 pub mod render;
 mod resolve;
+mod roots;
 pub mod safe_fs;
 pub mod search;
 pub mod skill_mounts;

@@ -1,10 +1,16 @@
-//! Reasons why a text is not a virtual path.
+//! Length limits of virtual paths, and reasons why a text is not one.
 
 use std::fmt;
 
 use thiserror::Error;
 
-use super::virtual_paths::{MAX_COMPONENT_BYTES, MAX_PATH_BYTES, Root, USER_DATA};
+use super::roots::{Root, USER_DATA};
+
+/// Maximum length of a path in bytes: the kernel's limit without the final NUL.
+pub const MAX_PATH_BYTES: usize = 4095;
+
+/// Maximum length of one name in bytes.
+pub const MAX_COMPONENT_BYTES: usize = 255;
 
 /// Reason why a text is not a virtual path. The texts address the model that sent it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -9,6 +9,7 @@ use rustix::io::{Errno, retry_on_intr};
 
 use super::file_error::FileFailure;
 use super::safe_fs::{NEW_FILE, SafeDir, check_replaceable};
+use super::virtual_paths::RelativePath;
 use deerflow_core::fail_points;
 
 /// Durability of a finished write.
@@ -33,8 +34,22 @@ pub struct PendingFile {
     committed: bool,
 }
 
+impl SafeDir {
+    /// Starts a file that atomically replaces `path` when it is committed. The directory must
+    /// exist.
+    ///
+    /// # Errors
+    /// [`FileFailure::IsDirectory`], [`FileFailure::Symlink`], [`FileFailure::NotRegular`],
+    /// [`FileFailure::HardLinked`] or [`FileFailure::Permission`] if the existing entry must not be
+    /// replaced, and system errors.
+    pub fn begin_replace(&self, path: &RelativePath) -> Result<PendingFile, FileFailure> {
+        let (parent, name) = path.split_last().ok_or(FileFailure::IsDirectory)?;
+        PendingFile::create(self.open_dir(&parent)?, name)
+    }
+}
+
 impl PendingFile {
-    pub(super) fn create(dir: SafeDir, target: &str) -> Result<Self, FileFailure> {
+    fn create(dir: SafeDir, target: &str) -> Result<Self, FileFailure> {
         let mode = match dir.stat_name(target) {
             Ok(stat) => {
                 check_replaceable(&stat)?;

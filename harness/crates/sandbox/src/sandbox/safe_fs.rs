@@ -14,7 +14,6 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::file_error::FileFailure;
-use super::pending_file::PendingFile;
 use super::virtual_paths::RelativePath;
 
 /// Mode of the directories that contain one user's data: no access for other accounts of the host.
@@ -152,18 +151,6 @@ impl SafeDir {
         let fd = self.open(path, flags, NEW_FILE)?;
         check_replaceable(&rustix::fs::fstat(&fd)?)?;
         only_regular(fd)
-    }
-
-    /// Starts a file that atomically replaces `path` when it is committed. The directory must
-    /// exist.
-    ///
-    /// # Errors
-    /// [`FileFailure::IsDirectory`], [`FileFailure::Symlink`], [`FileFailure::NotRegular`],
-    /// [`FileFailure::HardLinked`] or [`FileFailure::Permission`] if the existing entry must not be
-    /// replaced, and system errors.
-    pub fn begin_replace(&self, path: &RelativePath) -> Result<PendingFile, FileFailure> {
-        let (parent, name) = path.split_last().ok_or(FileFailure::IsDirectory)?;
-        PendingFile::create(self.open_dir(&parent)?, name)
     }
 
     /// Returns the metadata of `path` without opening or following it.

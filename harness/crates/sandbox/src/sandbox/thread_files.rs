@@ -9,7 +9,6 @@ use tokio_util::sync::CancellationToken;
 use super::blocking_files::{BlockingFiles, DirectoryItem, FileStat, Occurrences, WriteMode};
 use super::blocking_task::run_blocking;
 use super::file_error::{FileError, FileFailure};
-use super::incoming_file::IncomingFile;
 use super::line_range::{LineRange, TextRead};
 use super::listing::Listing;
 use super::pending_file::Durability;
@@ -175,15 +174,6 @@ impl ThreadFiles {
     pub async fn remove_marked(&self, path: &VirtualPath, mark: String) -> Result<bool, FileError> {
         self.run(path, move |files, path| files.remove_marked(path, &mark))
             .await
-    }
-
-    /// Starts a file whose content arrives in chunks; see [`BlockingFiles::begin_write`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn begin_write(&self, path: &VirtualPath) -> Result<IncomingFile, FileError> {
-        let pending = self.run(path, BlockingFiles::begin_write).await?;
-        Ok(IncomingFile::new(self.clone(), path.clone(), pending))
     }
 
     /// See [`BlockingFiles::replace`].

@@ -5,61 +5,8 @@ use std::fmt;
 
 use super::path_error::quoted;
 
-pub use super::path_error::PathError;
-
-/// Parent of the thread's three roots, as seen by models and clients.
-pub const USER_DATA: &str = "/mnt/user-data";
-
-/// Directory of skills, as seen by models.
-pub const SKILLS: &str = "/mnt/skills";
-
-/// Working directory of external (ACP) agents of the thread, read-only for models.
-pub const ACP_WORKSPACE: &str = "/mnt/acp-workspace";
-
-/// Maximum length of a path in bytes: the kernel's limit without the final NUL.
-pub const MAX_PATH_BYTES: usize = 4095;
-
-/// Maximum length of one name in bytes.
-pub const MAX_COMPONENT_BYTES: usize = 255;
-
-/// Location of files that a conversation can access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Root {
-    /// The agent's working directory.
-    Workspace,
-    /// Files uploaded by the user.
-    Uploads,
-    /// Results for the user.
-    Outputs,
-    /// Working directory of external (ACP) agents for the thread; read-only for tools and commands.
-    AcpWorkspace,
-    /// Skills, read-only. Not a folder of the thread.
-    Skills,
-    /// A folder mounted by the administrator; the relative path starts at `/`. Not a folder of the
-    /// thread.
-    Mounts,
-}
-
-impl Root {
-    /// Roots of a thread that its agent can write to, in display order.
-    pub const ALL: [Self; 3] = [Self::Workspace, Self::Uploads, Self::Outputs];
-
-    /// Name of the root's directory, on the host and in virtual paths.
-    pub const fn dir_name(self) -> &'static str {
-        match self {
-            Self::Workspace => "workspace",
-            Self::Uploads => "uploads",
-            Self::Outputs => "outputs",
-            Self::AcpWorkspace => "acp-workspace",
-            Self::Skills => "skills",
-            Self::Mounts => "mounts",
-        }
-    }
-
-    fn from_dir_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|root| root.dir_name() == name)
-    }
-}
+pub use super::path_error::{MAX_COMPONENT_BYTES, MAX_PATH_BYTES, PathError};
+pub use super::roots::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
 
 /// A file or directory beneath one of the [`Root`]s; the root itself if `relative` is empty.
 ///

@@ -1,6 +1,6 @@
 //! `/name …` at the beginning of a message: the user selects a skill for the task. Pure.
 
-use super::skill::is_skill_name;
+use super::skill_name::is_skill_name;
 
 /// Slash commands of clients, which are not skill names.
 const RESERVED: [&str; 7] = [

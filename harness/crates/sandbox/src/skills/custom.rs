@@ -20,7 +20,8 @@ use super::archive::{MAX_SKILL_FILE_BYTES, SkillArchive};
 use super::error::SkillError;
 use super::frontmatter;
 use super::history::{HistoryEntry, HistoryFile, Revision};
-use super::skill::{SKILL_FILE, is_skill_name};
+use super::skill::SKILL_FILE;
+use super::skill_name::is_skill_name;
 use deerflow_core::config::lock_folder;
 
 /// Maximum number of custom skills per user.

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::skill::is_skill_name;
+use super::skill_name::is_skill_name;
 use crate::sandbox::virtual_paths::is_misleading_char;
 
 /// Maximum length of the frontmatter, in bytes.

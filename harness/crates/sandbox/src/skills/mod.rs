@@ -16,12 +16,14 @@ mod library;
 pub mod policy;
 mod scan;
 mod skill;
+mod skill_name;
 mod view;
 
 pub use error::SkillError;
 pub use history::{HistoryEntry, Revision};
 pub use library::{SkillFolders, Skills};
-pub use skill::{ARCHIVE_ENDING, Category, SKILL_FILE, Skill, SkillChoice, is_skill_name};
+pub use skill::{ARCHIVE_ENDING, Category, SKILL_FILE, Skill, SkillChoice};
+pub use skill_name::is_skill_name;
 pub use view::{SkillInstalled, SkillList, SkillView};
 
 // Former names, for crates that were written against them.

@@ -10,8 +10,6 @@ use crate::sandbox::{MountedSkill, VirtualPath};
 pub const SKILL_FILE: &str = "SKILL.md";
 /// Suffix of skill archives.
 pub const ARCHIVE_ENDING: &str = ".skill";
-/// Maximum length of a custom skill's name, in characters.
-const MAX_NAME_CHARS: usize = 64;
 
 /// Origin of a skill. Of two skills with the same name, the later category wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -103,16 +101,4 @@ impl SkillChoice {
             None => self.clone(),
         }
     }
-}
-
-/// Reports whether a text is a valid name of a custom skill: lower-case letters, digits and single
-/// hyphens between them.
-pub fn is_skill_name(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let hyphens_stand_between =
-        !text.starts_with('-') && !text.ends_with('-') && !text.contains("--");
-    !text.is_empty()
-        && text.len() <= MAX_NAME_CHARS
-        && text.bytes().all(is_plain)
-        && hyphens_stand_between
 }

@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::{ArchiveError, MAX_MEMBER_BYTES, MAX_UNPACKED_BYTES};
+use super::error::{ArchiveError, EntryProblem};
+use super::limits::MAX_UNPACKED_BYTES;
 use crate::sandbox::virtual_paths::{MAX_COMPONENT_BYTES, RelativePath, is_misleading_char};
 use crate::skills::skill::SKILL_FILE;
 
@@ -25,62 +26,6 @@ const ARCHIVES: &[&str] = &[
     "zip", "skill", "tar", "tgz", "gz", "bz2", "xz", "zst", "7z", "rar", "jar", "war", "whl",
     "cab", "iso",
 ];
-
-/// Problem of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EntryProblem {
-    /// Absolute path, such as `/etc/passwd`.
-    #[error("has an absolute path")]
-    Absolute,
-    /// Path with dot segments, such as `../x`.
-    #[error("has an empty, \".\" or \"..\" segment in its path")]
-    Climbs,
-    /// Name with a backslash, a colon, a control character, or an invisible character.
-    #[error(
-        "has an invalid character in its name, or a name that begins with a space or ends with a space or dot"
-    )]
-    OddName,
-    /// Name that is too long or has too many folders.
-    #[error("has a path that is too long or too deep")]
-    LongName,
-    /// Name of another entry, possibly with different case or Unicode form.
-    #[error("has the name of another entry, or differs from it only in case or Unicode form")]
-    Twice,
-    /// File that is also a folder of another entry.
-    #[error("is both a file and a folder")]
-    FileAndFolder,
-    /// Encrypted entry.
-    #[error("is encrypted")]
-    Encrypted,
-    /// Unsupported compression method.
-    #[error("is compressed by a method other than deflate")]
-    Method,
-    /// Device, FIFO or socket.
-    #[error("is neither a file nor a folder")]
-    NotAFile,
-    /// Suspicious compression ratio.
-    #[error("has a suspicious compression ratio")]
-    Bomb,
-    /// Too large for display.
-    #[error("is larger than {MAX_MEMBER_BYTES} bytes and cannot be displayed")]
-    Large,
-    /// Size differs from the stated size.
-    #[error("differs from the size stated in the archive")]
-    Lies,
-    /// Checksum mismatch.
-    #[error("is damaged")]
-    Damaged,
-    /// Nested archive.
-    #[error("is a nested archive")]
-    Archive,
-    /// Compiled program.
-    #[error("is a compiled program")]
-    Program,
-    /// Second `SKILL.md`.
-    #[error("is a second SKILL.md")]
-    NestedSkill,
-}
 
 /// Central directory data of an entry.
 #[derive(Debug, Clone, Default)]

@@ -10,8 +10,9 @@ use zip::result::ZipError;
 use zip::unstable::read::ZipIterable;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::plan::{EntryFacts, EntryProblem, MAX_NAME_BYTES, Plan, PlannedFile};
-use super::{ArchiveError, MAX_ARCHIVE_BYTES, MAX_DIRECTORY_BYTES, MAX_ENTRIES, MAX_MEMBER_BYTES};
+use super::error::{ArchiveError, EntryProblem};
+use super::limits::{MAX_ARCHIVE_BYTES, MAX_DIRECTORY_BYTES, MAX_ENTRIES, MAX_MEMBER_BYTES};
+use super::plan::{EntryFacts, MAX_NAME_BYTES, Plan, PlannedFile};
 use crate::sandbox::FileFailure;
 use crate::skills::frontmatter::{self, Frontmatter};
 

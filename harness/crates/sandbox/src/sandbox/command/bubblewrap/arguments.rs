@@ -3,20 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::BubblewrapOptions;
 use super::inner::{self, InnerProgram};
+use super::inner_user::{INNER_ID, WORKSPACE};
+use super::options::BubblewrapOptions;
 use super::support::{self, Support};
 use crate::sandbox::egress::EgressEndpoint;
 use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::{ACP_WORKSPACE, Root, SKILLS, USER_DATA};
-
-/// Working directory and home of a command.
-pub(super) const WORKSPACE: &str = "/mnt/user-data/workspace";
-/// User id and group id inside the sandbox.
-pub(super) const INNER_ID: &str = "1000";
-/// `PATH` inside the sandbox.
-pub(super) const INNER_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// System folders next to `/usr`: links into it or real folders, as on the host.
 const USR_LINKS: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::sandbox::safe_fs::Resolver;
 use crate::sandbox::virtual_paths::RelativePath;
-use crate::sandbox::{MountedSkill, Transcript};
+use crate::sandbox::{CommandLimits, Mount, MountedSkill, Transcript};
 use crate::testkit::command_sandbox;
 use deerflow_core::ids::ThreadId;
 

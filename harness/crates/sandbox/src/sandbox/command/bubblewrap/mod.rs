@@ -1,13 +1,15 @@
 //! Runs commands in a kernel sandbox built by `bwrap`.
 //!
 //! `arguments` defines what a command sees, `filter` which system calls it may make,
-//! [`CommandLimits`] and `cgroup` the resources it may use. `probe` tests all of these before the
-//! sandbox is used.
+//! [`CommandLimits`](super::CommandLimits) and `cgroup` the resources it may use. `probe` tests all
+//! of these before the sandbox is used.
 
 mod arguments;
 mod cgroup;
 mod filter;
 pub mod inner;
+mod inner_user;
+mod options;
 mod probe;
 mod support;
 mod write_lock;
@@ -16,7 +18,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::net::UnixStream;
@@ -25,16 +26,17 @@ use tokio::process::Command;
 use super::running::Running;
 use super::spawner::Spawner;
 use super::{
-    CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
-    Isolation, Mount, Reach,
+    CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Reach,
 };
 use crate::sandbox::egress::{self, EgressProvider};
 use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::thread_dirs::ThreadDirs;
 use crate::sandbox::virtual_paths::Root;
-use arguments::{INNER_PATH, SystemView, WORKSPACE};
+use arguments::SystemView;
 use cgroup::Cgroups;
 pub use inner::InnerProgram;
+use inner_user::{INNER_PATH, WORKSPACE};
+pub use options::{BubblewrapOptions, Network};
 pub use probe::{Layer, LayerReport, ProbeReport};
 use support::Support;
 
@@ -48,54 +50,6 @@ const LAUNCH_SCRIPT: &str = include_str!("launch.sh");
 /// through its lifeline socket, and exits if no answer arrives.
 const INNER_SCRIPT: &str = r#"printf a >&8; read -r -n 1 -u 8 || exit 125; exec 8<&-; ulimit -u "$1" 2>/dev/null; exec /bin/bash -c "$2""#;
 
-/// Options of new sandboxes.
-#[derive(Debug, Clone)]
-pub struct BubblewrapOptions {
-    /// Folder owned by this process, for the few files that replace files of the host in every
-    /// sandbox.
-    pub support: PathBuf,
-    /// Resource limits of a command.
-    pub limits: CommandLimits,
-    /// Network access of commands.
-    pub network: Network,
-    /// First program of a sandbox. Without it there is no write lock and no proxy.
-    pub inner: Option<InnerProgram>,
-    /// Additional mounts.
-    pub mounts: Vec<Mount>,
-    /// Additional environment variables.
-    pub environment: Vec<(String, String)>,
-    /// Folders and files that are hidden even if they lie beneath a visible system folder.
-    pub hidden: Vec<PathBuf>,
-}
-
-impl BubblewrapOptions {
-    /// Returns options with default limits, no network and no additional mounts; `support` is the
-    /// folder for its files.
-    pub fn new(support: impl Into<PathBuf>) -> Self {
-        Self {
-            support: support.into(),
-            limits: CommandLimits::default(),
-            network: Network::None,
-            inner: None,
-            mounts: Vec::new(),
-            environment: Vec::new(),
-            hidden: Vec::new(),
-        }
-    }
-}
-
-/// Network access of the commands of a sandbox.
-#[derive(Debug, Clone, Default)]
-pub enum Network {
-    /// Only their own loopback.
-    #[default]
-    None,
-    /// Hosts that a proxy of this process allows.
-    Proxied(Arc<dyn EgressProvider>),
-    /// All networks that this machine can reach, including the machine itself.
-    Host,
-}
-
 /// Runs each command in its own `bwrap` sandbox.
 #[derive(Debug)]
 pub struct BubblewrapCommandSandbox {
@@ -108,20 +62,6 @@ pub struct BubblewrapCommandSandbox {
     cgroups: Option<Cgroups>,
     userns_can_be_disabled: bool,
     spawner: Spawner,
-}
-
-impl Network {
-    fn is_shared(&self) -> bool {
-        matches!(self, Self::Host)
-    }
-
-    fn egress_provider(&self) -> Option<&dyn EgressProvider> {
-        if let Self::Proxied(proxy) = self {
-            Some(&**proxy)
-        } else {
-            None
-        }
-    }
 }
 
 impl BubblewrapCommandSandbox {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use tempfile::NamedTempFile;
 
-use super::arguments::{INNER_ID, WORKSPACE};
+use super::inner_user::{INNER_ID, WORKSPACE};
 
 /// Files of `/etc`.
 pub(super) const NAMES: [&str; 3] = ["passwd", "group", "hosts"];
