@@ -22,7 +22,7 @@ use crate::sandbox::masking::to_host;
 use crate::sandbox::skill_mounts::SkillMounts;
 use crate::sandbox::virtual_paths::Root;
 
-/// Environment variables that tell a program where the thread's folders are.
+/// Environment variables with the paths of the thread's folders, for programs.
 const FOLDER_VARIABLES: [(&str, Root); 3] = [
     ("DEER_FLOW_WORKSPACE", Root::Workspace),
     ("DEER_FLOW_UPLOADS", Root::Uploads),
