@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::factory::{self, ModelDependencies};
+use super::dependencies::ModelDependencies;
+use super::factory;
 use super::fallback::WithFallbacks;
 use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind};
 use deerflow_core::clock::Clock;

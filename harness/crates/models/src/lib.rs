@@ -10,6 +10,7 @@ mod catalog;
 mod chat_model;
 mod classify;
 mod concurrency_limit;
+mod dependencies;
 mod entry;
 mod factory;
 mod fallback;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::anthropic::Messages;
-use super::factory::ModelDependencies;
+use super::dependencies::ModelDependencies;
 use super::gemini::GenerateContent;
 use super::http::{Endpoint, HttpChatModel, SharedHttp, Wire};
 use super::ollama::Chat;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::SIGNATURE;
-use super::request::is_third_generation;
+use super::generation::is_third_generation;
 use crate::ModelRequest;
 use crate::http::{
     Block, Image, ModelOrigin, ReplayPart, blocks, ensure_user_first, push_turn, replay_parts,

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::contents::contents;
+use super::generation::is_third_generation;
 use crate::http::{ModelOrigin, Settings, system_text};
 use crate::{ModelRequest, ToolSchema};
 
@@ -126,19 +127,6 @@ fn thinking(settings: &mut Settings, on: bool, model: &str) -> Option<Value> {
 
 fn always_thinks(model: &str) -> bool {
     model.starts_with("gemini-2.5-pro") || is_third_generation(model)
-}
-
-/// Reports whether the model is of the third generation or a later one.
-pub(super) fn is_third_generation(model: &str) -> bool {
-    let digits = |rest: &str| {
-        rest.split(|letter: char| !letter.is_ascii_digit())
-            .next()
-            .and_then(|digits| digits.parse::<u32>().ok())
-    };
-    model
-        .strip_prefix("gemini-")
-        .and_then(digits)
-        .is_some_and(|generation| generation >= 3)
 }
 
 /// Converts thresholds by category to the list that the API accepts.

@@ -11,9 +11,10 @@ use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use tokio::time::{Instant, timeout_at};
 
+use super::chunks::Chunks;
 use super::client::SharedHttp;
 use super::credentials::Credential;
-use super::decoder::{Chunks, DecodeError, Decoder};
+use super::decoder::{DecodeError, Decoder};
 use super::endpoint::Endpoint;
 use super::http_caller::HttpCaller;
 use super::wire::Wire;

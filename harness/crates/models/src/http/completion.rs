@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::answer_parts::{AnswerParts, ModelOrigin, PROVIDER_PARTS_KWARG};
-use super::decoder::Chunks;
-use deerflow_core::messages::{MessageChunk, UsageMetadata, kwargs};
+use super::chunks::{Chunks, has_content};
+use deerflow_core::messages::{MessageChunk, UsageMetadata};
 
 /// Facts about the end of an answer, collected while it is streamed.
 #[derive(Debug)]
@@ -96,39 +95,4 @@ impl Completion {
             ..self.chunk()
         });
     }
-}
-
-/// Appends a piece of reasoning. Ignores an empty one.
-pub(crate) fn add_reasoning(chunk: &mut MessageChunk, piece: String) {
-    if piece.is_empty() {
-        return;
-    }
-    match chunk.additional_kwargs.get_mut(kwargs::REASONING_CONTENT) {
-        Some(Value::String(reasoning)) => reasoning.push_str(&piece),
-        _ => {
-            chunk
-                .additional_kwargs
-                .insert(kwargs::REASONING_CONTENT.to_owned(), Value::String(piece));
-        }
-    }
-}
-
-/// Adds the collected parts to the chunk if the provider requires them back.
-pub(crate) fn attach_parts(
-    trailing: &mut MessageChunk,
-    parts: &mut AnswerParts,
-    origin: &ModelOrigin,
-) {
-    if let Some(value) = std::mem::take(parts).into_kwarg(origin) {
-        trailing
-            .additional_kwargs
-            .insert(PROVIDER_PARTS_KWARG.to_owned(), value);
-    }
-}
-
-/// Reports whether the chunk has any content.
-pub(crate) fn has_content(chunk: &MessageChunk) -> bool {
-    !chunk.content.is_empty()
-        || !chunk.additional_kwargs.is_empty()
-        || !chunk.tool_call_chunks.is_empty()
 }

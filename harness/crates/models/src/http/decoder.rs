@@ -1,10 +1,10 @@
 //! Decodes the bytes of an answer into chunks: splits them into events, passes these to a wire's
 //! reader, and distinguishes a truncated stream from a complete one.
 
+use super::chunks::Chunks;
 use super::completion::Completion;
 use super::provider_error::ProviderError;
 use super::sse::{EventSplitter, EventTooLong, MAX_EVENT_BYTES};
-use deerflow_core::messages::MessageChunk;
 use deerflow_core::messages::json_repair::{StreamRepair, repaired};
 
 /// Reason why an answer cannot be decoded any further.
@@ -41,9 +41,6 @@ impl From<serde_json::Error> for DecodeError {
         Self::Malformed(error.to_string())
     }
 }
-
-/// Output of a reader.
-pub(crate) type Chunks = Vec<MessageChunk>;
 
 /// Reads the answers of one wire. Pure; never panics for any input. Emits no chunk after the
 /// closing chunk.

@@ -6,6 +6,7 @@
 
 mod answer_parts;
 mod chat;
+mod chunks;
 mod client;
 mod completion;
 mod content;
@@ -31,8 +32,9 @@ pub(crate) mod wire_kit;
 
 pub(crate) use answer_parts::{AnswerParts, ModelOrigin, ReplayPart, replay_parts};
 pub(crate) use chat::HttpChatModel;
+pub(crate) use chunks::{Chunks, add_reasoning, attach_parts, has_content};
 pub use client::{HttpUnavailable, SharedHttp};
-pub(crate) use completion::{Completion, add_reasoning, attach_parts, has_content};
+pub(crate) use completion::Completion;
 pub(crate) use content::{
     Block, Image, blocks, ensure_user_first, push_turn, short_id, system_text, tool_name, wire_id,
     wire_name,
@@ -40,7 +42,7 @@ pub(crate) use content::{
 pub(crate) use credentials::Credential;
 #[cfg(any(test, feature = "testkit"))]
 pub(crate) use decoder::Decoder;
-pub(crate) use decoder::{AnswerReader, Chunks, DecodeError};
+pub(crate) use decoder::{AnswerReader, DecodeError};
 pub(crate) use endpoint::{Endpoint, ProviderDefaults};
 pub(crate) use lenient::{count, count_of, lenient};
 pub(crate) use provider_error::ProviderError;

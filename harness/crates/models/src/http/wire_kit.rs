@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 
+use super::chunks::Chunks;
 pub(crate) use super::decoder::Decoder;
-use super::decoder::{AnswerReader, Chunks, DecodeError};
+use super::decoder::{AnswerReader, DecodeError};
 use crate::decoding_kit::check_reader;
 pub(crate) use crate::decoding_kit::decoded;
 use crate::{ChatModel, ModelCatalog, ModelEntry, ModelError, ModelRequest, ToolSchema};

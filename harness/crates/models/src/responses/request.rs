@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Flavor;
+use super::flavor::Flavor;
 use super::input::items;
 use crate::http::{ModelOrigin, Settings, system_text};
 use crate::{ModelRequest, ToolSchema};
