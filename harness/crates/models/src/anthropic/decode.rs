@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::SIGNATURE;
-use super::event::{Delta, Event, Head, Usage};
+use super::event::{Delta, Head, MessagesEvent, MessagesUsage};
 use crate::http::{
     AnswerParts, AnswerReader, Chunks, Completion, DecodeError, ModelOrigin, ProviderError,
     ToolCallBuilder, add_reasoning, attach_parts, has_content,
@@ -18,10 +18,10 @@ const MAX_BLOCKS: usize = 4096;
 
 /// State of a partly decoded answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct MessagesReader {
     completion: Completion,
     origin: Arc<ModelOrigin>,
-    usage: Usage,
+    usage: MessagesUsage,
     parts: AnswerParts,
     calls: ToolCallBuilder,
     open: BTreeMap<u64, Open>,
@@ -52,13 +52,13 @@ enum Open {
     },
 }
 
-impl Reader {
+impl MessagesReader {
     /// Creates a reader for the message `message_id` of `origin`.
     pub(super) fn new(message_id: &str, origin: Arc<ModelOrigin>) -> Self {
         Self {
             completion: Completion::new(message_id, origin.provider(), origin.model()),
             origin,
-            usage: Usage::default(),
+            usage: MessagesUsage::default(),
             parts: AnswerParts::default(),
             calls: ToolCallBuilder::default(),
             open: BTreeMap::new(),
@@ -181,9 +181,9 @@ impl Reader {
     }
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for MessagesReader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        let event: Event = serde_json::from_slice(payload)?;
+        let event: MessagesEvent = serde_json::from_slice(payload)?;
         let mut chunk = self.completion.chunk();
         match event.kind.as_str() {
             "message_start" => self.head(event.message.ok_or_else(|| {

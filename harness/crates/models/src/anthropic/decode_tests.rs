@@ -8,8 +8,8 @@ use crate::http::wire_kit::{
     message_of_whole,
 };
 
-fn reader() -> Reader {
-    Reader::new(
+fn reader() -> MessagesReader {
+    MessagesReader::new(
         "m1",
         Arc::new(ModelOrigin::new("anthropic", "h.test", "asked")),
     )

@@ -11,7 +11,7 @@ use deerflow_core::messages::UsageMetadata;
 
 /// Event of a stream, or a whole message that is not streamed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event {
+pub(super) struct MessagesEvent {
     #[serde(rename = "type", default)]
     pub(super) kind: String,
     #[serde(default, deserialize_with = "lenient")]
@@ -54,9 +54,9 @@ pub(super) struct Delta {
 
 /// Token counts of a message. Later events repeat some of them with newer values.
 #[derive(Debug, Default)]
-pub(super) struct Usage(BTreeMap<String, u64>);
+pub(super) struct MessagesUsage(BTreeMap<String, u64>);
 
-impl Usage {
+impl MessagesUsage {
     /// Merges the counts of an event. Ignores invalid values.
     pub(super) fn merge(&mut self, counts: Option<Map<String, Value>>) {
         self.0.extend(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-use super::decode::Reader;
+use super::decode::MessagesReader;
 use super::request::{Caching, body};
 use crate::http::{Call, Credential, Endpoint, ModelOrigin, ProviderDefaults, Wire, bearer};
 use crate::{ModelEntry, ModelRequest};
@@ -76,7 +76,7 @@ impl Messages {
 }
 
 impl Wire for Messages {
-    type Reader = Reader;
+    type Reader = MessagesReader;
 
     fn call(
         &self,
@@ -117,8 +117,8 @@ impl Wire for Messages {
         }
     }
 
-    fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, Arc::clone(&self.origin))
+    fn reader(&self, message_id: &str) -> MessagesReader {
+        MessagesReader::new(message_id, Arc::clone(&self.origin))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::SIGNATURE;
-use super::event::{Event, Part, PromptFeedback};
+use super::event::{GenerateContentEvent, Part, PromptFeedback};
 use crate::http::{
     AnswerParts, AnswerReader, Chunks, Completion, DecodeError, ModelOrigin, ProviderError,
     ToolCallBuilder, add_reasoning, attach_parts, has_content,
@@ -17,7 +17,7 @@ const MAX_CALLS: u32 = 1024;
 
 /// State of a partly decoded answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct GenerateContentReader {
     completion: Completion,
     origin: Arc<ModelOrigin>,
     parts: AnswerParts,
@@ -25,7 +25,7 @@ pub(crate) struct Reader {
     any_candidate: bool,
 }
 
-impl Reader {
+impl GenerateContentReader {
     /// Creates a reader for the message `message_id` of `origin`.
     pub(super) fn new(message_id: &str, origin: Arc<ModelOrigin>) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Reader {
 
     fn read_event(&mut self, value: Value, out: &mut Chunks) -> Result<(), DecodeError> {
         let provider_error = ProviderError::read(&value);
-        let event: Event = serde_json::from_value(value)?;
+        let event: GenerateContentEvent = serde_json::from_value(value)?;
         if let Some(provider_error) = provider_error.filter(|_| event.error.is_some()) {
             return Err(DecodeError::ProviderError(provider_error));
         }
@@ -135,7 +135,7 @@ fn blocked_prompt_error(feedback: PromptFeedback) -> Option<ProviderError> {
     })
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for GenerateContentReader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         self.read_event(serde_json::from_slice(payload)?, out)
     }

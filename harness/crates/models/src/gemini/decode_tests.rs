@@ -5,8 +5,8 @@ use crate::http::wire_kit::{
     GeneratedAnswer, check_robustness, check_round_trip, decoded, message, message_of_whole,
 };
 
-fn reader() -> Reader {
-    Reader::new(
+fn reader() -> GenerateContentReader {
+    GenerateContentReader::new(
         "m1",
         Arc::new(ModelOrigin::new("google_genai", "h.test", "asked")),
     )

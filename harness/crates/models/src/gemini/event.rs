@@ -9,13 +9,13 @@ use deerflow_core::messages::UsageMetadata;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Event {
+pub(super) struct GenerateContentEvent {
     #[serde(default)]
     pub(super) candidates: Option<Vec<Candidate>>,
     #[serde(default)]
     pub(super) prompt_feedback: Option<PromptFeedback>,
     #[serde(default, deserialize_with = "lenient")]
-    pub(super) usage_metadata: Option<Usage>,
+    pub(super) usage_metadata: Option<GenerateContentUsage>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) model_version: Option<String>,
     #[serde(default)]
@@ -76,7 +76,7 @@ pub(super) struct PromptFeedback {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Usage {
+pub(super) struct GenerateContentUsage {
     #[serde(default, deserialize_with = "count")]
     prompt_token_count: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -91,8 +91,8 @@ pub(super) struct Usage {
     total_token_count: Option<u64>,
 }
 
-impl From<Usage> for UsageMetadata {
-    fn from(usage: Usage) -> Self {
+impl From<GenerateContentUsage> for UsageMetadata {
+    fn from(usage: GenerateContentUsage) -> Self {
         let sum =
             |counts: [Option<u64>; 2]| counts.into_iter().flatten().fold(0, u64::saturating_add);
         let input = sum([usage.prompt_token_count, usage.tool_use_prompt_token_count]);

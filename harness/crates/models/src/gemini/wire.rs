@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::decode::Reader;
+use super::decode::GenerateContentReader;
 use super::request::body;
 use crate::http::{Call, Credential, Endpoint, ModelOrigin, ProviderDefaults, Wire};
 use crate::{ModelEntry, ModelRequest};
@@ -46,7 +46,7 @@ impl GenerateContent {
 }
 
 impl Wire for GenerateContent {
-    type Reader = Reader;
+    type Reader = GenerateContentReader;
 
     fn call(
         &self,
@@ -70,8 +70,8 @@ impl Wire for GenerateContent {
         }
     }
 
-    fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, Arc::clone(&self.origin))
+    fn reader(&self, message_id: &str) -> GenerateContentReader {
+        GenerateContentReader::new(message_id, Arc::clone(&self.origin))
     }
 }
 

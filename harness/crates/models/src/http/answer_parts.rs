@@ -57,7 +57,7 @@ impl ModelOrigin {
 /// Part of an answer. `extras` are additional fields of the provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part {
+enum AnswerPart {
     /// Text of this length.
     Text {
         bytes: usize,
@@ -83,15 +83,15 @@ enum Part {
 
 /// Collects the parts of an answer while it is streamed.
 #[derive(Debug, Default)]
-pub(crate) struct AnswerParts(Vec<Part>);
+pub(crate) struct AnswerParts(Vec<AnswerPart>);
 
 impl AnswerParts {
     /// Adds text.
     pub(crate) fn text(&mut self, piece: &str) {
         match self.0.last_mut() {
-            Some(Part::Text { bytes, extras }) if extras.is_empty() => *bytes += piece.len(),
+            Some(AnswerPart::Text { bytes, extras }) if extras.is_empty() => *bytes += piece.len(),
             _ if piece.is_empty() => {}
-            _ => self.0.push(Part::Text {
+            _ => self.0.push(AnswerPart::Text {
                 bytes: piece.len(),
                 extras: Map::new(),
             }),
@@ -103,7 +103,7 @@ impl AnswerParts {
         if extras.is_empty() {
             return self.text(piece);
         }
-        self.0.push(Part::Text {
+        self.0.push(AnswerPart::Text {
             bytes: piece.len(),
             extras,
         });
@@ -111,12 +111,12 @@ impl AnswerParts {
 
     /// Adds a completed thought of this length that the provider requires back.
     pub(crate) fn thought(&mut self, bytes: usize, extras: Map<String, Value>) {
-        self.0.push(Part::Thought { bytes, extras });
+        self.0.push(AnswerPart::Thought { bytes, extras });
     }
 
     /// Adds a tool call.
     pub(crate) fn call(&mut self, id: &str, extras: Map<String, Value>) {
-        self.0.push(Part::Call {
+        self.0.push(AnswerPart::Call {
             id: id.to_owned(),
             extras,
         });
@@ -124,15 +124,15 @@ impl AnswerParts {
 
     /// Adds a value that only the provider understands.
     pub(crate) fn provider_specific(&mut self, value: Value) {
-        self.0.push(Part::ProviderSpecific { value });
+        self.0.push(AnswerPart::ProviderSpecific { value });
     }
 
     /// Returns the value to store under [`PROVIDER_PARTS_KWARG`], or `None` if there are only plain
     /// text and calls.
     pub(crate) fn into_kwarg(self, origin: &ModelOrigin) -> Option<Value> {
-        let plain = |part: &Part| match part {
-            Part::Text { extras, .. } | Part::Call { extras, .. } => extras.is_empty(),
-            Part::Thought { .. } | Part::ProviderSpecific { .. } => false,
+        let plain = |part: &AnswerPart| match part {
+            AnswerPart::Text { extras, .. } | AnswerPart::Call { extras, .. } => extras.is_empty(),
+            AnswerPart::Thought { .. } | AnswerPart::ProviderSpecific { .. } => false,
         };
         (!self.0.iter().all(plain)).then(|| {
             let facts = origin
@@ -182,9 +182,9 @@ pub(crate) fn replay_parts<'a>(
         .get(kwargs::REASONING_CONTENT)
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let length = |of: fn(&Part) -> usize| parts.iter().map(of).fold(0, usize::saturating_add);
+    let length = |of: fn(&AnswerPart) -> usize| parts.iter().map(of).fold(0, usize::saturating_add);
     let unchanged = length(|part| {
-        if let Part::Text { bytes, .. } = part {
+        if let AnswerPart::Text { bytes, .. } = part {
             *bytes
         } else {
             0
@@ -192,7 +192,7 @@ pub(crate) fn replay_parts<'a>(
     }) == text.len();
     // A signature is valid only for the complete thought.
     let thoughts_unchanged = length(|part| {
-        if let Part::Thought { bytes, .. } = part {
+        if let AnswerPart::Thought { bytes, .. } = part {
             *bytes
         } else {
             0
@@ -202,19 +202,19 @@ pub(crate) fn replay_parts<'a>(
     let mut replayed = Vec::with_capacity(parts.len() + tool_calls.len() + 1);
     for part in parts {
         match part {
-            Part::ProviderSpecific { value } => replayed.extend(
+            AnswerPart::ProviderSpecific { value } => replayed.extend(
                 value
                     .is_object()
                     .then_some(ReplayPart::ProviderSpecific(value)),
             ),
-            Part::Thought { bytes, extras } => {
+            AnswerPart::Thought { bytes, extras } => {
                 if thoughts_unchanged && let Some((here, after)) = thoughts.split_at_checked(bytes)
                 {
                     thoughts = after;
                     replayed.push(ReplayPart::Thought(here, extras));
                 }
             }
-            Part::Text { bytes, extras } => {
+            AnswerPart::Text { bytes, extras } => {
                 match rest.split_at_checked(bytes).filter(|_| unchanged) {
                     Some((here, after)) => {
                         rest = after;
@@ -223,7 +223,7 @@ pub(crate) fn replay_parts<'a>(
                     None => flush(&mut rest, &mut replayed),
                 }
             }
-            Part::Call { id, extras } => {
+            AnswerPart::Call { id, extras } => {
                 if !unchanged {
                     flush(&mut rest, &mut replayed);
                 }
@@ -252,7 +252,7 @@ fn flush<'a>(rest: &mut &'a str, replayed: &mut Vec<ReplayPart<'a>>) {
     }
 }
 
-fn parts_of(stored: &Value, origin: &ModelOrigin) -> Option<Vec<Part>> {
+fn parts_of(stored: &Value, origin: &ModelOrigin) -> Option<Vec<AnswerPart>> {
     let same = origin
         .facts()
         .into_iter()

@@ -58,7 +58,7 @@ struct Function {
 
 /// State of a partly decoded answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ChatReader {
     completion: Completion,
     calls: ToolCallBuilder,
     /// Models may write thoughts into their text even if thinking is off.
@@ -66,7 +66,7 @@ pub(crate) struct Reader {
     begun: bool,
 }
 
-impl Reader {
+impl ChatReader {
     /// Creates a reader for the message `message_id`. `model` is reported if the server sends no
     /// name.
     pub(super) fn new(message_id: &str, model: &str) -> Self {
@@ -132,7 +132,7 @@ impl Reader {
     }
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for ChatReader {
     const LINES: bool = true;
 
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {

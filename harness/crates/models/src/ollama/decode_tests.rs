@@ -5,8 +5,8 @@ use crate::http::wire_kit::{
     GeneratedAnswer, check_robustness, check_round_trip, decoded, message, message_of_whole,
 };
 
-fn reader() -> Reader {
-    Reader::new("m1", "asked")
+fn reader() -> ChatReader {
+    ChatReader::new("m1", "asked")
 }
 
 fn line(message: &Value) -> String {

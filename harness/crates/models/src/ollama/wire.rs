@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::decode::Reader;
+use super::decode::ChatReader;
 use super::request::body;
 use crate::http::{Call, Credential, Endpoint, ProviderDefaults, Wire, bearer};
 use crate::{ModelEntry, ModelRequest};
@@ -43,7 +43,7 @@ impl Chat {
 }
 
 impl Wire for Chat {
-    type Reader = Reader;
+    type Reader = ChatReader;
 
     fn call(
         &self,
@@ -59,8 +59,8 @@ impl Wire for Chat {
         }
     }
 
-    fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, &self.model)
+    fn reader(&self, message_id: &str) -> ChatReader {
+        ChatReader::new(message_id, &self.model)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::decode::Reader;
+use super::decode::ChatCompletionsReader;
 use super::dialect::Dialect;
 use super::wire;
 use crate::http::{Call, Credential, Endpoint, Wire, bearer};
@@ -32,7 +32,7 @@ impl ChatCompletions {
 }
 
 impl Wire for ChatCompletions {
-    type Reader = Reader;
+    type Reader = ChatCompletionsReader;
 
     fn call(
         &self,
@@ -48,7 +48,7 @@ impl Wire for ChatCompletions {
         }
     }
 
-    fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, self.dialect, &self.model)
+    fn reader(&self, message_id: &str) -> ChatCompletionsReader {
+        ChatCompletionsReader::new(message_id, self.dialect, &self.model)
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::calls::{CallTable, TooManyCalls};
 use super::dialect::Dialect;
-use super::event::{CallDelta, Choice, Event};
+use super::event::{CallDelta, ChatCompletionsEvent, Choice};
 use super::reasoning_details::add_fragment;
 use super::text_calls::extract_calls;
 use crate::http::{
@@ -24,7 +24,7 @@ pub(super) const REASONING_DETAILS_KWARG: &str = "reasoning_details";
 
 /// State of a partly decoded answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ChatCompletionsReader {
     completion: Completion,
     calls: CallTable,
     /// Set for models that write their thoughts into the text.
@@ -36,7 +36,7 @@ pub(crate) struct Reader {
     any_choice: bool,
 }
 
-impl Reader {
+impl ChatCompletionsReader {
     /// Creates a reader for the message `message_id`. `model` is reported if the provider sends no
     /// name.
     pub(super) fn new(message_id: &str, dialect: Dialect, model: &str) -> Self {
@@ -51,7 +51,7 @@ impl Reader {
     }
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for ChatCompletionsReader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         if payload == b"[DONE]" {
             self.close(out)
@@ -95,9 +95,9 @@ impl AnswerReader for Reader {
     }
 }
 
-impl Reader {
+impl ChatCompletionsReader {
     fn read_event(&mut self, json: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
-        let event: Event = serde_json::from_slice(json)?;
+        let event: ChatCompletionsEvent = serde_json::from_slice(json)?;
         if event.may_be_error()
             && let Some(provider_error) =
                 ProviderError::read(&serde_json::from_slice::<Value>(json)?)

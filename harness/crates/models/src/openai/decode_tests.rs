@@ -10,8 +10,12 @@ use crate::http::wire_kit::{
 };
 use deerflow_core::messages::{Message, MessageAccumulator, MessageChunk, MessageKind};
 
+fn reader(dialect: Dialect) -> ChatCompletionsReader {
+    ChatCompletionsReader::new("m1", dialect, "asked")
+}
+
 fn decoded_in(pieces: &[&[u8]]) -> (Vec<MessageChunk>, Option<DecodeError>) {
-    let mut decoder = Decoder::new(Reader::new("m1", Dialect::OPENAI, "asked"));
+    let mut decoder = Decoder::new(reader(Dialect::OPENAI));
     let mut chunks = Vec::new();
     for piece in pieces {
         if let Err(error) = decoder.push(piece, &mut chunks) {
@@ -319,7 +323,7 @@ fn reasoning_in_details_and_text_is_split_by_dialect() {
         json!({"content": "<think>two</th"}),
         json!({"content": "ink>\n\nanswer"}),
     ]);
-    let mut decoder = Decoder::new(Reader::new("m1", Dialect::MINIMAX, "asked"));
+    let mut decoder = Decoder::new(reader(Dialect::MINIMAX));
     let mut chunks = Vec::new();
     decoder.push(stream.as_bytes(), &mut chunks).unwrap();
     let parted = accumulated(&chunks);
@@ -342,7 +346,7 @@ fn text_calls_are_parsed_by_dialect() {
         "Let me look. <tool_call>{\"name\":\"ls\",\"arguments\":{\"path\":\"/\"}}</tool_call>";
     let body =
         json!({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]});
-    let called = message_of_whole(|| Reader::new("m1", Dialect::MINDIE, "asked"), &body);
+    let called = message_of_whole(|| reader(Dialect::MINDIE), &body);
     assert_eq!(
         (
             called.content.text().as_str(),
@@ -350,22 +354,15 @@ fn text_calls_are_parsed_by_dialect() {
         ),
         ("Let me look.", "ls")
     );
-    assert_eq!(
-        message_of_whole(|| Reader::new("m1", Dialect::OPENAI, "asked"), &body)
-            .content
-            .text(),
-        text
-    );
+    let plain = message_of_whole(|| reader(Dialect::OPENAI), &body);
+    assert_eq!(plain.content.text(), text);
 }
 
 #[test]
 fn reasoning_details_are_joined() {
     let detail = |text: &str| json!({"reasoning_details": [{"type": "reasoning.text", "text": text, "index": 0}]});
     let stream = finished(&[detail("a"), detail("b"), json!({"content": "so"})]);
-    let (chunks, _) = in_pieces(
-        || Reader::new("m1", Dialect::OPENROUTER, "asked"),
-        &[stream.as_bytes()],
-    );
+    let (chunks, _) = in_pieces(|| reader(Dialect::OPENROUTER), &[stream.as_bytes()]);
     let joined = accumulated(&chunks);
     assert_eq!(joined.additional_kwargs["reasoning_content"], "ab");
     assert_eq!(
@@ -411,12 +408,12 @@ fn encode(generated: &GeneratedAnswer) -> String {
 
 #[test]
 fn encoded_answers_decode_to_themselves() {
-    check_round_trip(|| Reader::new("m1", Dialect::OPENAI, "asked"), encode);
+    check_round_trip(|| reader(Dialect::OPENAI), encode);
 }
 
 #[test]
 fn decoder_survives_splits_truncation_and_damage() {
-    check_robustness(|| Reader::new("m1", Dialect::OPENAI, "asked"), RECORDED);
+    check_robustness(|| reader(Dialect::OPENAI), RECORDED);
 }
 
 #[test]

@@ -10,11 +10,11 @@ use deerflow_core::messages::UsageMetadata;
 
 /// Event of a stream, or a whole answer that is not streamed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event {
+pub(super) struct ChatCompletionsEvent {
     #[serde(default)]
     pub(super) choices: Option<Vec<Choice>>,
     #[serde(default, deserialize_with = "lenient")]
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<ChatCompletionsUsage>,
     #[serde(default, deserialize_with = "lenient")]
     pub(super) model: Option<String>,
     #[serde(default)]
@@ -24,7 +24,7 @@ pub(super) struct Event {
     object: Option<String>,
 }
 
-impl Event {
+impl ChatCompletionsEvent {
     /// Reports whether the event should also be parsed as an error.
     pub(super) fn may_be_error(&self) -> bool {
         self.error.is_some() || self.object.as_deref() == Some("error")
@@ -182,7 +182,7 @@ impl FunctionDelta {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct ChatCompletionsUsage {
     #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -198,8 +198,8 @@ pub(super) struct Usage {
     prompt_cache_hit_tokens: Option<u64>,
 }
 
-impl From<Usage> for UsageMetadata {
-    fn from(usage: Usage) -> Self {
+impl From<ChatCompletionsUsage> for UsageMetadata {
+    fn from(usage: ChatCompletionsUsage) -> Self {
         let (input, output) = (
             usage.prompt_tokens.unwrap_or(0),
             usage.completion_tokens.unwrap_or(0),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::event::{Event, Response};
+use super::event::{Response, ResponsesEvent};
 use crate::http::{
     AnswerParts, AnswerReader, Chunks, Completion, DecodeError, ModelOrigin, ProviderError,
     ToolCallBuilder, add_reasoning, attach_parts, has_content,
@@ -17,7 +17,7 @@ const MAX_ITEMS: usize = 4096;
 
 /// State of a partly decoded answer.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ResponsesReader {
     completion: Completion,
     origin: Arc<ModelOrigin>,
     parts: AnswerParts,
@@ -50,7 +50,7 @@ impl Item {
     }
 }
 
-impl Reader {
+impl ResponsesReader {
     /// Creates a reader for the message `message_id` of `origin`.
     pub(super) fn new(message_id: &str, origin: Arc<ModelOrigin>) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    fn read_event(&mut self, event: Event, out: &mut Chunks) -> Result<(), DecodeError> {
+    fn read_event(&mut self, event: ResponsesEvent, out: &mut Chunks) -> Result<(), DecodeError> {
         let mut chunk = self.completion.chunk();
         let index = event.output_index.unwrap_or(0);
         match event.kind.as_str() {
@@ -247,7 +247,7 @@ fn texts(item: &Value, key: &str) -> String {
         .collect()
 }
 
-impl AnswerReader for Reader {
+impl AnswerReader for ResponsesReader {
     fn event(&mut self, payload: &[u8], out: &mut Chunks) -> Result<(), DecodeError> {
         if payload == b"[DONE]" {
             return if self.is_finished() {
@@ -256,7 +256,7 @@ impl AnswerReader for Reader {
                 Err(DecodeError::Truncated)
             };
         }
-        let event: Event = serde_json::from_slice(payload)?;
+        let event: ResponsesEvent = serde_json::from_slice(payload)?;
         if event.kind == "error" || event.kind.is_empty() {
             let emitted = ProviderError::read(&serde_json::from_slice(payload)?);
             return emitted.map_or(Ok(()), |provider_error| {

@@ -6,8 +6,8 @@ use crate::http::wire_kit::{
     message_of_whole,
 };
 
-fn reader() -> Reader {
-    Reader::new(
+fn reader() -> ResponsesReader {
+    ResponsesReader::new(
         "m1",
         Arc::new(ModelOrigin::new("openai", "h.test", "asked")),
     )

@@ -7,7 +7,7 @@ use crate::http::{count, count_of, lenient};
 use deerflow_core::messages::UsageMetadata;
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Event {
+pub(super) struct ResponsesEvent {
     #[serde(rename = "type", default)]
     pub(super) kind: String,
     #[serde(default, deserialize_with = "lenient")]
@@ -22,7 +22,7 @@ pub(super) struct Event {
     pub(super) response: Option<Response>,
 }
 
-impl Event {
+impl ResponsesEvent {
     /// Returns the added text.
     pub(super) fn text(&self) -> &str {
         self.delta
@@ -43,13 +43,13 @@ pub(super) struct Response {
     #[serde(default)]
     pub(super) error: Option<Value>,
     #[serde(default, deserialize_with = "lenient")]
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<ResponsesUsage>,
     #[serde(default)]
     pub(super) output: Option<Vec<Value>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Usage {
+pub(super) struct ResponsesUsage {
     #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -62,8 +62,8 @@ pub(super) struct Usage {
     output_tokens_details: Option<Map<String, Value>>,
 }
 
-impl From<Usage> for UsageMetadata {
-    fn from(usage: Usage) -> Self {
+impl From<ResponsesUsage> for UsageMetadata {
+    fn from(usage: ResponsesUsage) -> Self {
         let (input, output) = (
             usage.input_tokens.unwrap_or(0),
             usage.output_tokens.unwrap_or(0),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::decode::Reader;
+use super::decode::ResponsesReader;
 use super::flavor::Flavor;
 use super::request::body;
 use crate::http::{Call, Credential, Endpoint, ModelOrigin, ProviderDefaults, Wire, bearer};
@@ -86,7 +86,7 @@ impl Responses {
 }
 
 impl Wire for Responses {
-    type Reader = Reader;
+    type Reader = ResponsesReader;
 
     fn call(
         &self,
@@ -117,8 +117,8 @@ impl Wire for Responses {
         }
     }
 
-    fn reader(&self, message_id: &str) -> Reader {
-        Reader::new(message_id, Arc::clone(&self.origin))
+    fn reader(&self, message_id: &str) -> ResponsesReader {
+        ResponsesReader::new(message_id, Arc::clone(&self.origin))
     }
 }
 
