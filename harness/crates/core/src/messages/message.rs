@@ -167,7 +167,10 @@ impl Message {
 
     /// Returns the text size of the message, measured at the first call.
     pub fn size(&self) -> TextSize {
-        *self.0.size.get_or_init(|| TextSize::of_message(self))
+        *self
+            .0
+            .size
+            .get_or_init(|| TextSize::of_message(&self.content, self.tool_calls()))
     }
 
     /// Returns the message in the form that models receive, created by `frame` at the first call
@@ -196,6 +199,21 @@ impl Message {
             MessageKind::Ai { tool_calls, .. } => tool_calls,
             _ => &[],
         }
+    }
+
+    /// Returns the ids of all calls of an AI message that get results, including those with invalid
+    /// arguments.
+    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
+        let unreadable: &[InvalidToolCall] = match &self.kind {
+            MessageKind::Ai {
+                invalid_tool_calls, ..
+            } => invalid_tool_calls,
+            _ => &[],
+        };
+        self.tool_calls()
+            .iter()
+            .map(|call| call.id.as_str())
+            .chain(unreadable.iter().filter_map(|call| call.id.as_deref()))
     }
 
     /// Returns the id of the call that a tool message answers.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::content::block_text;
-use super::{Content, Message};
+use super::{Content, ToolCall};
 
 /// Estimated size of an image, in narrow characters.
 const IMAGE_CHARS: u64 = 4_000;
@@ -44,13 +44,14 @@ impl TextSize {
         }
     }
 
-    /// Measures a message as a model reads it: text, calls, images and envelope.
-    pub(super) fn of_message(message: &Message) -> Self {
-        let content = match &message.content {
+    /// Measures a message with this content and these calls, as a model reads it: text, calls,
+    /// images and envelope.
+    pub(super) fn of_message(content: &Content, calls: &[ToolCall]) -> Self {
+        let content = match content {
             Content::Text(text) => Self::of(text),
             Content::Blocks(blocks) => blocks.iter().map(of_block).sum(),
         };
-        let calls = message.tool_calls().iter().map(|call| {
+        let calls = calls.iter().map(|call| {
             let args = serde_json::to_string(&call.args).unwrap_or_default();
             Self::of(&call.name).and(Self::of(&args))
         });
@@ -94,6 +95,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::messages::Message;
 
     #[test]
     fn size_counts_chars_by_width_and_images_at_fixed_cost() {

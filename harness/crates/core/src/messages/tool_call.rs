@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Message, MessageKind};
-
 /// A tool call with parsed arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
@@ -58,21 +56,4 @@ pub struct InvalidToolCall {
 
 pub(crate) fn invalid_tool_call_type() -> String {
     "invalid_tool_call".to_owned()
-}
-
-impl Message {
-    /// Returns the ids of all calls of an AI message that get results, including those with invalid
-    /// arguments.
-    pub fn call_ids(&self) -> impl Iterator<Item = &str> {
-        let unreadable: &[InvalidToolCall] = match &self.kind {
-            MessageKind::Ai {
-                invalid_tool_calls, ..
-            } => invalid_tool_calls,
-            _ => &[],
-        };
-        self.tool_calls()
-            .iter()
-            .map(|call| call.id.as_str())
-            .chain(unreadable.iter().filter_map(|call| call.id.as_deref()))
-    }
 }
