@@ -2,11 +2,12 @@
 //! the JSONL journal.
 //!
 //! [`Database::open`] returns the handle; the stores are created over it. Reads use a pool. Every
-//! write is one transaction, run by `db::tx`: on Postgres by itself, on SQLite grouped with the
+//! write is one transaction, run by `db::writes`: on Postgres by itself, on SQLite grouped with the
 //! other queued writes.
 
 mod db;
 mod files;
+mod journal;
 mod sql;
 
 pub use db::clock::PostgresClock;
@@ -15,7 +16,7 @@ pub use db::connect::Database;
 pub use db::probe::{Probe, Schema};
 pub use db::readiness::{DatabaseReadiness, FolderReadiness};
 pub use db::session_lock::SessionLockTimeouts;
-pub use files::jsonl::JsonlRunEventStore;
+pub use journal::jsonl::JsonlRunEventStore;
 pub use sql::api_keys::SqlApiKeyStore;
 pub use sql::assistants::SqlAssistantStore;
 pub use sql::checkpoints::SqlCheckpointer;

@@ -1,4 +1,5 @@
-//! Clock of the database server, which all nodes over one database share.
+//! Clock of the database server, which all nodes over one database share: as an expression of SQL,
+//! and as a clock of the process.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,18 +9,26 @@ use deerflow_core::clock::{Clock, SystemClock};
 use deerflow_core::tasks::{TaskKind, Tasks};
 use deerflow_runtime::runs::store::StoreError;
 use parking_lot::RwLock;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, Statement};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, Statement};
 
 use crate::db::connect::Database;
 use crate::db::entity::moment;
 use crate::db::error::read;
-use crate::sql::nodes::now_of;
 
 /// Interval between reads of the server's time. In between, this machine's monotonic clock advances
 /// it.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 /// A slower answer is too inaccurate and is ignored.
 const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
+
+/// SQL expression for the database's time in microseconds. With exclusive use leases do not expire,
+/// so SQLite's clock is good enough.
+pub(crate) fn now_of(backend: DbBackend) -> &'static str {
+    match backend {
+        DbBackend::Postgres => "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT",
+        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+    }
+}
 
 /// Clock of a Postgres server.
 ///
@@ -49,7 +58,7 @@ impl Database {
     /// database, else the machine's.
     pub async fn clock(&self, tasks: &Tasks) -> Result<Arc<dyn Clock>, StoreError> {
         let connection = self.lease_reads().clone();
-        if connection.get_database_backend() != sea_orm::DbBackend::Postgres {
+        if connection.get_database_backend() != DbBackend::Postgres {
             return Ok(Arc::new(SystemClock));
         }
         let clock = Arc::new(PostgresClock(RwLock::new(read(

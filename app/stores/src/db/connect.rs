@@ -14,6 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::db::config::{DatabaseConfig, OpenError, PostgresConfig};
+use crate::db::disk_watch::DiskWatch;
 use crate::db::error::DbFailure;
 use crate::db::migration::migrate;
 use crate::db::pool::{
@@ -21,14 +22,12 @@ use crate::db::pool::{
     sqlite_options, sqlite_pool, writer_pool,
 };
 use crate::db::session_lock::{ExclusiveSession, SessionLockTimeouts};
-use crate::db::tx::Writes;
 use crate::db::write_queue::{Reconnect, WriteQueue};
+use crate::db::writes::Writes;
 use crate::files::data_lock::DataLock;
-use crate::files::disk::DiskWatch;
+use crate::files::database_files::DATABASE_FILE;
 use crate::files::reserve::Reserve;
 
-/// The database file in the data directory.
-pub(crate) const FILE: &str = "deerflow.db";
 const SQLITE_READERS: u32 = 8;
 /// Files up to this size are checked page by page at startup. Checking a larger one would delay the
 /// start.
@@ -157,7 +156,7 @@ impl Database {
                 directory: directory.to_owned(),
             })?;
         let lock = Arc::new(lock);
-        let file = directory.join(FILE);
+        let file = directory.join(DATABASE_FILE);
         let damaged = |failure: DbFailure| match failure {
             DbFailure::Failed(reason) | DbFailure::Disk(reason) => OpenError::Damaged {
                 file: file.clone(),

@@ -3,8 +3,11 @@
 pub(crate) mod clock;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod disk_watch;
 pub(crate) mod entity;
 pub(crate) mod error;
+pub(crate) mod fact_index;
+pub(crate) mod json;
 pub(crate) mod migration;
 pub(crate) mod pool;
 pub(crate) mod probe;
@@ -16,6 +19,7 @@ pub(crate) mod statement_batch;
 pub(crate) mod tx;
 pub(crate) mod write_job;
 pub(crate) mod write_queue;
+pub(crate) mod writes;
 
 #[cfg(test)]
 mod schema_tests;

@@ -10,13 +10,12 @@ use sea_orm::{
 use sqlx::postgres::PgPoolOptions;
 
 use crate::db::config::{DatabaseConfig, OpenError, PostgresConfig};
-use crate::db::connect::{
-    Database, FILE, MAX_CHECKED_BYTES, check, connection_failed, database_refused,
-};
+use crate::db::connect::{Database, MAX_CHECKED_BYTES, check, connection_failed, database_refused};
 use crate::db::error::DbFailure;
 use crate::db::migration::{APPLIED, names};
 use crate::db::pool::{ACQUIRE_TIMEOUT, postgres_options, sqlite_options, sqlite_pool};
 use crate::files::data_lock::DataLock;
+use crate::files::database_files::DATABASE_FILE;
 
 /// Counts the session locks of deerflow processes on this database and schema.
 const POSTGRES_IN_USE: &str = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 \
@@ -71,7 +70,7 @@ async fn probe_sqlite(directory: &Path) -> Result<Probe, OpenError> {
         directory: directory.to_owned(),
         reason: error.to_string(),
     };
-    let file = directory.join(FILE);
+    let file = directory.join(DATABASE_FILE);
     let in_use = DataLock::is_held(directory).map_err(directory_unusable)?;
     let Some(length) = length_of(&file).map_err(directory_unusable)? else {
         return Ok(Probe {
@@ -82,7 +81,7 @@ async fn probe_sqlite(directory: &Path) -> Result<Probe, OpenError> {
     // Without a WAL the file of an unused database cannot change, and no shared-memory file is
     // needed to read it.
     let immutable = !in_use
-        && length_of(&directory.join(format!("{FILE}-wal")))
+        && length_of(&directory.join(format!("{DATABASE_FILE}-wal")))
             .map_err(directory_unusable)?
             .is_none_or(|length| length == 0);
     let read_schema_result = async {

@@ -50,7 +50,7 @@ async fn probe_reports_state_without_changes() {
 #[tokio::test]
 async fn probe_of_unused_file_creates_no_other_file() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join(FILE);
+    let file = directory.path().join(DATABASE_FILE);
     let options = sqlite_options()
         .filename(&file)
         .create_if_missing(true)
@@ -79,7 +79,7 @@ async fn probe_of_unused_file_creates_no_other_file() {
 async fn probe_of_unreadable_database_fails() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(
-        directory.path().join(FILE),
+        directory.path().join(DATABASE_FILE),
         b"no database at all, but long enough to be one".repeat(40),
     )
     .unwrap();
@@ -88,7 +88,10 @@ async fn probe_of_unreadable_database_fails() {
         matches!(damaged, Err(OpenError::Damaged { .. })),
         "{damaged:?}"
     );
-    let below_a_file = Database::probe(&DatabaseConfig::Sqlite(directory.path().join(FILE))).await;
+    let below_a_file = Database::probe(&DatabaseConfig::Sqlite(
+        directory.path().join(DATABASE_FILE),
+    ))
+    .await;
     assert!(
         matches!(below_a_file, Err(OpenError::Directory { .. })),
         "{below_a_file:?}"

@@ -1,21 +1,16 @@
 //! Trial writes that check that the stores can be written: a transaction in the database, a file in
 //! a folder.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use deerflow_domain::readiness::{NotReady, ReadinessProbe, StoredFile};
-use futures_util::future::BoxFuture;
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, Statement, TransactionTrait};
 
 use crate::db::connect::Database;
 use crate::db::space::WriteClass;
-use crate::db::tx::TxError;
-use crate::files::disk::is_full;
-
-/// Size of a trial file: more than a file system stores inline with the file's name.
-const TRIAL_BYTES: usize = 4096;
+use crate::db::tx::{TxError, TxFuture};
+use crate::files::trial_file::{reason, write_trial};
 
 /// Probes a database with a transaction that leaves no data and is flushed like any other.
 #[derive(Debug, Clone)]
@@ -73,10 +68,7 @@ struct TrialWrite {
 }
 
 /// Inserts a row and deletes it in the same transaction.
-fn trial<'a>(
-    tx: &'a DatabaseTransaction,
-    trial: &'a TrialWrite,
-) -> BoxFuture<'a, Result<(), TxError<NotReady>>> {
+fn trial<'a>(tx: &'a DatabaseTransaction, trial: &'a TrialWrite) -> TxFuture<'a, (), NotReady> {
     Box::pin(async move {
         let backend = tx.get_database_backend();
         if trial.takes_space {
@@ -151,24 +143,6 @@ impl ReadinessProbe for FolderReadiness {
             tracing::error!(%error, "a trial write panicked");
             Err(NotReady::WriteFailed)
         })
-    }
-}
-
-pub(crate) fn write_trial(folder: &Path) -> io::Result<()> {
-    let mut file = tempfile::tempfile_in(folder)?;
-    file.write_all(&[0x5a; TRIAL_BYTES])?;
-    file.sync_all()
-}
-
-pub(crate) fn reason(kind: StoredFile, folder: &Path, error: &io::Error) -> NotReady {
-    tracing::warn!(folder = %folder.display(), %error, "cannot write a trial file to a folder");
-    match error.kind() {
-        _ if is_full(error) => NotReady::DiskFull,
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => NotReady::Removed(kind),
-        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
-            NotReady::FolderNotWritable(kind)
-        }
-        _ => NotReady::WriteFailed,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Trial writes with real files that are removed, replaced and full.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use deerflow_core::actor_context::Owner;
@@ -161,13 +162,13 @@ async fn folder_probe_reports_reason() {
         Err(NotReady::Removed(StoredFile::DataFolder))
     );
     for (kind, expected) in [
-        (io::ErrorKind::StorageFull, NotReady::DiskFull),
-        (io::ErrorKind::QuotaExceeded, NotReady::DiskFull),
+        (ErrorKind::StorageFull, NotReady::DiskFull),
+        (ErrorKind::QuotaExceeded, NotReady::DiskFull),
         (
-            io::ErrorKind::ReadOnlyFilesystem,
+            ErrorKind::ReadOnlyFilesystem,
             NotReady::FolderNotWritable(StoredFile::DataFolder),
         ),
-        (io::ErrorKind::Other, NotReady::WriteFailed),
+        (ErrorKind::Other, NotReady::WriteFailed),
     ] {
         assert_eq!(
             reason(StoredFile::DataFolder, &folder, &kind.into()),

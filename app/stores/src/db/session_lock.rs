@@ -13,7 +13,7 @@ use sqlx::{Connection, Row};
 
 use crate::db::error::DbFailure;
 use crate::db::pool::pool_with_idle_check;
-use crate::db::tx::Writes;
+use crate::db::writes::Writes;
 
 /// Timeouts of the session lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,10 +6,11 @@ use sea_orm::{DatabaseConnection, SqlxPostgresConnector, SqlxSqliteConnector};
 use sqlx::postgres::PgPoolOptions;
 
 use crate::db::config::{DatabaseConfig, OpenError};
-use crate::db::connect::{Database, FILE, connection_failed};
+use crate::db::connect::{Database, connection_failed};
 use crate::db::error::DbFailure;
 use crate::db::pool::{ACQUIRE_TIMEOUT, postgres_options, sqlite_options, sqlite_pool};
 use crate::db::probe::{Schema, schema_of};
+use crate::files::database_files::DATABASE_FILE;
 
 impl Database {
     /// Opens an existing database concurrently with a server: acquires no lock, creates no file,
@@ -36,7 +37,7 @@ async fn connect(config: &DatabaseConfig) -> Result<DatabaseConnection, OpenErro
         )),
         DatabaseConfig::Sqlite(directory) => {
             let options = sqlite_options()
-                .filename(directory.join(FILE))
+                .filename(directory.join(DATABASE_FILE))
                 .create_if_missing(false);
             Ok(SqlxSqliteConnector::from_sqlx_sqlite_pool(
                 sqlite_pool(1)

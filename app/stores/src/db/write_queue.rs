@@ -18,11 +18,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::db::disk_watch::{Cause, DiskWatch};
 use crate::db::error::{DbFailure, FromDbFailure};
 use crate::db::space::WriteClass;
 use crate::db::tx::{TxError, Work};
 use crate::db::write_job::{Batch, Job, JobOutcome, QueuedWrite};
-use crate::files::disk::{Cause, DiskWatch};
 
 /// Callers wait while this many writes are queued.
 const QUEUE_LENGTH: usize = 1024;

@@ -1,8 +1,8 @@
-//! Files of the data directory: the lock, the disk watch, the reserve, and the JSONL journal.
+//! Files of the data directory: the lock, the files of the database and their ids, the reserve, and
+//! trial writes.
 
 pub(crate) mod data_lock;
-pub(crate) mod disk;
+pub(crate) mod database_files;
 pub(crate) mod file_id;
-pub(crate) mod jsonl;
-pub(crate) mod jsonl_file;
 pub(crate) mod reserve;
+pub(crate) mod trial_file;

@@ -4,7 +4,6 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, KeyHash};
 use deerflow_runtime::runs::store::StoreError;
-use futures_util::future::BoxFuture;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, EntityTrait, IntoActiveModel,
@@ -14,7 +13,8 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::entity::{api_key, micros, moment, plain};
 use crate::db::error::read;
-use crate::db::tx::{TxError, Writes};
+use crate::db::tx::TxFuture;
+use crate::db::writes::Writes;
 
 /// API key store over SQL.
 #[derive(Debug, Clone)]
@@ -67,8 +67,6 @@ impl ApiKeyStore for SqlApiKeyStore {
             .await
     }
 }
-
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
 fn create<'a>(tx: &'a DatabaseTransaction, row: &'a api_key::Model) -> TxFuture<'a, ()> {
     Box::pin(async move {

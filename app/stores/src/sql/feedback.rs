@@ -5,7 +5,6 @@ use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_domain::feedback::{Feedback, FeedbackStore, Rating};
 use deerflow_runtime::runs::store::StoreError;
-use futures_util::future::BoxFuture;
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{
     ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel, QueryFilter,
@@ -15,7 +14,7 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::entity::{feedback, micros, moment, plain, run};
 use crate::db::error::read;
-use crate::db::tx::TxError;
+use crate::db::tx::TxFuture;
 
 /// Feedback store over SQL.
 #[derive(Debug, Clone)]
@@ -73,10 +72,7 @@ fn matching(thread: &ThreadId, run: Option<&RunId>, user: Option<&str>) -> Condi
         .add_option(user.map(|user| feedback::Column::UserId.eq(user)))
 }
 
-fn put<'a>(
-    tx: &'a DatabaseTransaction,
-    given: &'a Feedback,
-) -> BoxFuture<'a, Result<Option<Feedback>, TxError<StoreError>>> {
+fn put<'a>(tx: &'a DatabaseTransaction, given: &'a Feedback) -> TxFuture<'a, Option<Feedback>> {
     Box::pin(async move {
         // The lock prevents a deletion of the run between the check and the write.
         let run = run::Entity::find_by_id(given.run_id.as_str())
@@ -114,10 +110,7 @@ fn put<'a>(
     })
 }
 
-fn delete<'a>(
-    tx: &'a DatabaseTransaction,
-    unwanted: &'a Condition,
-) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
+fn delete<'a>(tx: &'a DatabaseTransaction, unwanted: &'a Condition) -> TxFuture<'a, bool> {
     Box::pin(async move {
         Ok(feedback::Entity::delete_many()
             .filter(unwanted.clone())

@@ -7,17 +7,16 @@ use chrono::{DateTime, Utc};
 use deerflow_core::ids::ThreadId;
 use deerflow_domain::maintenance::{ChangedThread, MaintenanceStore};
 use deerflow_runtime::runs::store::StoreError;
-use futures_util::future::BoxFuture;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbErr, QueryResult, Statement, Value,
 };
 
+use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::{micros, moment};
 use crate::db::error::read;
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
-use crate::sql::nodes::now_of;
+use crate::db::tx::TxFuture;
 
 /// Maintenance store over SQL.
 #[derive(Debug, Clone)]
@@ -31,8 +30,6 @@ impl SqlMaintenanceStore {
         Self { db }
     }
 }
-
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
 #[async_trait]
 impl MaintenanceStore for SqlMaintenanceStore {

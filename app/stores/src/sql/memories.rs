@@ -9,7 +9,6 @@ use deerflow_runtime::runs::store::StoreError;
 use deerflow_runtime::user_memory::{
     MemoryDocument, MemoryScope, PendingUpdate, StoredMemory, UserMemoryStore,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QueryResult, QuerySelect,
 };
@@ -17,9 +16,9 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::entity::{memory, memory_news, micros, plain};
 use crate::db::error::read;
+use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
-use crate::sql::runs::{from_json, json_text};
+use crate::db::tx::TxFuture;
 
 /// User memory store over SQL.
 #[derive(Debug, Clone)]
@@ -271,8 +270,6 @@ impl UserMemoryStore for SqlMemoryStore {
             .await
     }
 }
-
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
 fn statements<'a>(
     tx: &'a DatabaseTransaction,

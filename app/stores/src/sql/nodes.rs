@@ -7,18 +7,18 @@ use deerflow_core::ids::{NodeId, RunId, ThreadId};
 use deerflow_runtime::runs::store::{
     Lease, NodeRecord, NodeStore, OwnedRun, StoreError, StoreLockStatus,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, QueryFilter,
     QueryOrder, QueryResult, QuerySelect, Statement, Value,
 };
 
+use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::{moment, run};
 use crate::db::error::read;
+use crate::db::json::from_word;
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
-use crate::sql::runs::{from_word, is_owned};
+use crate::db::tx::TxFuture;
 
 /// Lease end of a process that uses the database exclusively.
 const NEVER_EXPIRES: i64 = i64::MAX;
@@ -43,15 +43,6 @@ impl SqlNodeStore {
             address: Some(address),
             ..self
         }
-    }
-}
-
-/// SQL expression for the database's time in microseconds. With exclusive use leases do not expire,
-/// so SQLite's clock is good enough.
-pub(crate) fn now_of(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT",
-        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
     }
 }
 
@@ -120,7 +111,7 @@ impl NodeStore for SqlNodeStore {
             run::Column::CancelAction,
         ];
         let rows = run::Entity::find()
-            .filter(is_owned())
+            .filter(run::is_owned())
             .filter(run::Column::Owner.eq(node.as_str()))
             .order_by_asc(run::Column::RunId);
         let rows = rows
@@ -190,10 +181,7 @@ fn node_record(row: &QueryResult) -> Result<NodeRecord, DbErr> {
     })
 }
 
-fn register<'a>(
-    tx: &'a DatabaseTransaction,
-    new: &'a LeaseWrite,
-) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
+fn register<'a>(tx: &'a DatabaseTransaction, new: &'a LeaseWrite) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let backend = tx.get_database_backend();
         let now = now_of(backend);
@@ -223,10 +211,7 @@ fn register<'a>(
     })
 }
 
-fn renew<'a>(
-    tx: &'a DatabaseTransaction,
-    of: &'a LeaseWrite,
-) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
+fn renew<'a>(tx: &'a DatabaseTransaction, of: &'a LeaseWrite) -> TxFuture<'a, bool> {
     Box::pin(async move {
         let backend = tx.get_database_backend();
         let sql = format!(
@@ -245,10 +230,7 @@ fn renew<'a>(
     })
 }
 
-fn leave<'a>(
-    tx: &'a DatabaseTransaction,
-    node: &'a NodeId,
-) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
+fn leave<'a>(tx: &'a DatabaseTransaction, node: &'a NodeId) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let mut statements = StatementBatch::new(tx);
         statements.add(

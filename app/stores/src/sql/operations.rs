@@ -6,10 +6,10 @@ use deerflow_runtime::runs::RunStatus;
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{ConnectionTrait, DbErr, QueryResult, Statement, Value};
 
+use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::moment;
 use crate::db::error::read;
-use crate::sql::nodes::now_of;
 
 /// Operations store over SQL.
 #[derive(Debug, Clone)]

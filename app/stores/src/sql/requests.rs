@@ -7,7 +7,6 @@ use deerflow_core::ids::RunId;
 use deerflow_runtime::runs::store::{
     CreatedResource, KeyState, RequestKey, RequestStore, StoreError,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter,
     QueryResult, QuerySelect, Statement,
@@ -16,9 +15,9 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::entity::{micros, plain, request_key};
 use crate::db::error::read;
+use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::{StatementBatch, tagged};
-use crate::db::tx::TxError;
-use crate::sql::runs::{from_json, json_text};
+use crate::db::tx::TxFuture;
 
 /// Idempotency key store over SQL.
 #[derive(Debug, Clone)]
@@ -149,8 +148,6 @@ fn known(row: request_key::Model, key: &RequestKey) -> Result<KeyState, DbErr> {
         .map_err(|reason| DbErr::Type(format!("an idempotency key is damaged: {reason}")))?;
     Ok(KeyState::Again(made))
 }
-
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
 #[async_trait]
 impl RequestStore for SqlRequestStore {

@@ -9,7 +9,6 @@ use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::{
     EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
     PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, Select, Statement, Value,
@@ -18,9 +17,9 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::entity::{micros, moment, run_event};
 use crate::db::error::read;
+use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
-use crate::sql::runs::{from_json, json_text};
+use crate::db::tx::{TxError, TxFuture};
 
 /// Run event store over SQL.
 #[derive(Debug, Clone)]
@@ -207,7 +206,7 @@ pub(crate) async fn delete_thread_events(
 fn delete_run_events<'a>(
     tx: &'a DatabaseTransaction,
     (thread, run): &'a (ThreadId, RunId),
-) -> BoxFuture<'a, Result<(), TxError<StoreError>>> {
+) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let of_run = run_event::Column::ThreadId
             .eq(thread.as_str())

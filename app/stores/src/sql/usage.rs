@@ -8,17 +8,14 @@ use deerflow_core::messages::UsageMetadata;
 use deerflow_domain::usage::{DailyUsage, ModelUsage, RunCounts, UsageStore, UsageWindow};
 use deerflow_runtime::runs::store::{AuxiliaryUsage, RunListQuery, StoreError, UsageLedger};
 use deerflow_runtime::runs::{RunCompletionData, RunRecord};
-use sea_orm::{
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait, QueryFilter,
-    QueryOrder, QueryResult, QuerySelect, Statement, Value,
-};
+use sea_orm::{ConnectionTrait, DatabaseTransaction, DbErr, QueryResult, Statement, Value};
 
 use crate::db::connect::Database;
-use crate::db::entity::{micros, plain, run};
+use crate::db::entity::{micros, plain};
 use crate::db::error::read;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::TxError;
-use crate::sql::runs::{from_json, is_active, newest_of_user};
+use crate::sql::runs::newest_of_user;
 
 /// Usage store over SQL.
 #[derive(Debug, Clone)]
@@ -164,8 +161,6 @@ impl UsageStore for SqlUsageStore {
 }
 
 const MICROS_OF_A_DAY: i64 = 86_400_000_000;
-/// Number of runs that are processed at a time.
-const PAGE: u64 = 500;
 
 fn date(row: &QueryResult, column: usize) -> Result<NaiveDate, DbErr> {
     let day: i64 = row.try_get_by_index(column)?;
@@ -271,35 +266,6 @@ pub(crate) fn add_usage(
     }
 }
 
-/// Adds the usage rows of all ended runs, for a database from before these rows.
-pub(crate) async fn backfill_usage(db: &impl ConnectionTrait) -> Result<(), DbErr> {
-    let mut last = String::new();
-    loop {
-        let page: Vec<(String, Option<String>)> = run::Entity::find()
-            .select_only()
-            .columns([run::Column::RunId, run::Column::CompletionJson])
-            .filter(run::Column::RunId.gt(last.as_str()))
-            .filter(is_active().not())
-            .order_by_asc(run::Column::RunId)
-            .limit(PAGE)
-            .into_tuple()
-            .all(db)
-            .await?;
-        let mut statements = StatementBatch::new(db);
-        for (run, completion) in &page {
-            // The usage of an unreadable run is unknown.
-            if let Some(Ok(completion)) = completion.as_deref().map(from_json) {
-                add_usage(&mut statements, run, &completion);
-            }
-        }
-        statements.run(db).await?;
-        match page.into_iter().next_back() {
-            Some((run, _)) => last = run,
-            None => return Ok(()),
-        }
-    }
-}
-
 /// Returns input, output and total tokens, and the cached part of the input.
 fn tokens(usage: &UsageMetadata) -> [Value; 4] {
     let usage = usage.clone().believable();
@@ -310,64 +276,4 @@ fn tokens(usage: &UsageMetadata) -> [Value; 4] {
         usage.cache_read(),
     ]
     .map(|count| i64::try_from(count).unwrap_or(i64::MAX).into())
-}
-
-#[cfg(test)]
-mod tests {
-    use deerflow_core::tasks::Tasks;
-    use deerflow_runtime::runs::RunStatus;
-    use deerflow_runtime::runs::store::{RunCommit, RunCommitStore, RunCreateStore, RunEnd};
-    use deerflow_runtime::testkit::{commit_of, end_in, new_run, object};
-    use serde_json::json;
-
-    use super::*;
-    use crate::{DatabaseConfig, SqlRunStore};
-
-    #[tokio::test]
-    async fn backfill_adds_usage_of_ended_runs() {
-        let tasks = Tasks::new();
-        let db = Database::open(&DatabaseConfig::Memory, &tasks)
-            .await
-            .unwrap();
-        let runs = SqlRunStore::new(db.clone());
-        for (id, used) in [
-            (
-                "r1",
-                json!({"a": {"input_tokens": 2, "output_tokens": 1}, "b": 7}),
-            ),
-            ("r2", json!({"a": {"total_tokens": 4}})),
-        ] {
-            let run = runs.admit(new_run(id, id)).await.unwrap().run;
-            let completion = RunCompletionData {
-                token_usage_by_model: object(used),
-                ..RunCompletionData::default()
-            };
-            let end = RunEnd {
-                completion,
-                ..end_in(RunStatus::Error)
-            };
-            runs.commit(RunCommit {
-                end: Some(end),
-                ..commit_of(&run)
-            })
-            .await
-            .unwrap();
-        }
-        runs.admit(new_run("r3", "r3")).await.unwrap();
-        let usage = SqlUsageStore::new(db.clone());
-        let before = usage.model_usage(&Owner::None).await.unwrap();
-        assert_eq!(
-            before
-                .iter()
-                .map(|model_usage| (model_usage.runs, model_usage.usage.total()))
-                .collect::<Vec<_>>(),
-            [(2, 7), (1, 7)]
-        );
-        db.reads()
-            .execute_unprepared("DELETE FROM model_usage")
-            .await
-            .unwrap();
-        backfill_usage(db.reads()).await.unwrap();
-        assert_eq!(usage.model_usage(&Owner::None).await.unwrap(), before);
-    }
 }

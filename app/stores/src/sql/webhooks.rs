@@ -8,7 +8,6 @@ use deerflow_runtime::runs::RunRecord;
 use deerflow_runtime::runs::store::{
     StoreError, WebhookCall, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
@@ -18,9 +17,11 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::entity::{micros, moment, plain, run, webhook};
 use crate::db::error::read;
+use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::{TxError, Writes};
-use crate::sql::runs::{from_json, json_text, record};
+use crate::db::tx::{TxError, TxFuture};
+use crate::db::writes::Writes;
+use crate::sql::runs::record;
 
 /// Webhook outbox over SQL.
 #[derive(Debug, Clone)]
@@ -188,8 +189,6 @@ fn read_entry(row: webhook::Model) -> Option<WebhookOutboxEntry> {
         .ok()
 }
 
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
-
 fn put_back<'a>(
     tx: &'a DatabaseTransaction,
     (runs, at): &'a (Vec<RunId>, i64),
@@ -233,7 +232,7 @@ fn sweep<'a>(tx: &'a DatabaseTransaction, (before, limit): &'a (i64, i64)) -> Tx
 fn lease<'a>(
     tx: &'a DatabaseTransaction,
     (now, until, limit): &'a (i64, i64, u64),
-) -> BoxFuture<'a, Result<Vec<WebhookDelivery>, TxError<StoreError>>> {
+) -> TxFuture<'a, Vec<WebhookDelivery>> {
     Box::pin(async move {
         let due = webhook::Entity::find()
             .filter(webhook::Column::DueAt.lte(*now))

@@ -1,6 +1,7 @@
-//! Runs.
+//! Runs, and conditions of their states.
 
 use sea_orm::entity::prelude::*;
+use sea_orm::sea_query::Expr;
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
@@ -47,3 +48,24 @@ pub(crate) struct Model {
 pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+/// Condition for unfinished runs. Written like the partial index's condition, so that both
+/// databases use the index.
+pub(crate) fn is_active() -> Expr {
+    Expr::cust("runs.status IN ('pending', 'starting', 'running')")
+}
+
+/// Condition for runs that a node owns, written like an index's condition.
+pub(crate) fn is_owned() -> Expr {
+    Expr::cust("runs.status IN ('starting', 'running')")
+}
+
+/// Condition for pending runs without a cancel request, written like an index's condition.
+pub(crate) fn is_waiting() -> Expr {
+    Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL")
+}
+
+/// Condition for pending runs that were claimed before and released.
+pub(crate) fn was_released() -> Expr {
+    Expr::cust("(runs.status = 'pending' AND runs.attempt > 1)")
+}

@@ -1,6 +1,9 @@
-//! Threads, with the fields that lists of threads show.
+//! Threads, with the fields that lists of threads show, and the lock of a row.
 
+use deerflow_core::ids::ThreadId;
+use deerflow_runtime::runs::{Expiry, ThreadTtl};
 use sea_orm::entity::prelude::*;
+use sea_orm::{DatabaseTransaction, QuerySelect};
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
@@ -36,3 +39,22 @@ pub(crate) struct Model {
 pub(crate) enum Relation {}
 
 impl ActiveModelBehavior for ActiveModel {}
+
+/// Returns `true` if the newest state is retained when the thread expires.
+pub(crate) fn keeps_latest(ttl: Option<ThreadTtl>) -> bool {
+    ttl.is_some_and(|ttl| ttl.then == Expiry::KeepLatest)
+}
+
+/// Reads the user's row and locks it if the database has row locks. SQLite has a single writer
+/// anyway.
+pub(crate) async fn locked(
+    tx: &DatabaseTransaction,
+    thread: &ThreadId,
+    user: Option<&str>,
+) -> Result<Option<Model>, DbErr> {
+    let mut select = Entity::find_by_id(thread.as_str()).lock_exclusive();
+    if let Some(user) = user {
+        select = select.filter(Column::UserId.eq(user));
+    }
+    select.one(tx).await
+}

@@ -1,9 +1,8 @@
 //! Time at which a webhook call became a dead letter, and the holders of maintenance duties that
 //! one process performs for all.
 
+use sea_orm::DbBackend;
 use sea_orm_migration::prelude::*;
-
-use crate::sql::nodes::now_of;
 
 /// Adds a column and a table.
 #[derive(Debug)]
@@ -24,7 +23,10 @@ impl MigrationTrait for Upkeep {
             .await?;
         // The time is unknown for existing dead letters; they are retained for the full period from
         // now on.
-        let now = now_of(manager.get_database_backend());
+        let now = match manager.get_database_backend() {
+            DbBackend::Postgres => "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000)::BIGINT",
+            _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+        };
         connection
             .execute_unprepared(&format!(
                 "UPDATE webhook_outbox SET died_at = {now} WHERE due_at IS NULL"

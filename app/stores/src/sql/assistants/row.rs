@@ -5,7 +5,7 @@ use sea_orm::DbErr;
 use uuid::Uuid;
 
 use crate::db::entity::{assistant, assistant_version, micros, moment, plain};
-use crate::sql::runs::{from_json, json_text};
+use crate::db::json::{from_json, json_text};
 
 pub(super) fn new_row(new: &NewAssistant) -> assistant::Model {
     let mut row = assistant::Model {

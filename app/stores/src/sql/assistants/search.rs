@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::row::{readable, record, version};
 use crate::db::entity::{assistant, assistant_version, plain};
 use crate::db::error::read;
-use crate::sql::runs::from_json;
+use crate::db::json::from_json;
 
 /// Maximum number of ids in one statement.
 const PER_SELECT: usize = 1_000;

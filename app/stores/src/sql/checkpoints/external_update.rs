@@ -8,12 +8,12 @@ use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
 use serde_json::{Map, Value};
 
+use super::lookup::{log_tail, newest_row};
 use super::row::meta;
-use super::write::{log_tail, newest, write_checkpoints};
+use super::write::write_checkpoints;
 use crate::db::entity::{checkpoint, micros, run, short_title, thread};
+use crate::db::json::json_text;
 use crate::db::tx::TxError;
-use crate::sql::runs::{is_active, json_text};
-use crate::sql::threads::locked;
 
 /// Writes the checkpoint and the thread row together. The row is locked first, as in admission, so
 /// that no run starts in between.
@@ -23,7 +23,7 @@ pub(super) async fn write_external_update(
 ) -> Result<(), TxError<PutError>> {
     let thread = &change.write.meta.thread_id;
     lock_idle_thread(tx, thread).await?;
-    let newest = newest(tx, thread).await?.map(|row| row.checkpoint_id);
+    let newest = newest_row(tx, thread).await?.map(|row| row.checkpoint_id);
     if newest.as_deref() != change.newest.as_ref().map(|id| id.as_str())
         || log_tail(tx, thread).await? != change.log_tail
     {
@@ -57,7 +57,7 @@ pub(super) async fn patch_metadata(
     entries: &Map<String, Value>,
 ) -> Result<bool, TxError<PutError>> {
     lock_idle_thread(tx, thread).await?;
-    let Some(row) = newest(tx, thread).await? else {
+    let Some(row) = newest_row(tx, thread).await? else {
         return Ok(false);
     };
     let mut metadata = meta(&row)
@@ -84,11 +84,11 @@ async fn lock_idle_thread(
     tx: &DatabaseTransaction,
     thread: &ThreadId,
 ) -> Result<(), TxError<PutError>> {
-    if locked(tx, thread, None).await?.is_none() {
+    if thread::locked(tx, thread, None).await?.is_none() {
         return Err(TxError::Refused(PutError::NoThread(thread.clone())));
     }
     let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
-    if let Some(active) = of_thread.filter(is_active()).one(tx).await? {
+    if let Some(active) = of_thread.filter(run::is_active()).one(tx).await? {
         let run_id = RunId::parse(active.run_id).map_err(|error| {
             TxError::Refused(CheckpointError::from(StoreError::Failed(error.to_string())).into())
         })?;

@@ -7,11 +7,9 @@ use sea_orm::{
 };
 
 use crate::db::connect::Database;
-use crate::db::entity::{micros, run};
+use crate::db::entity::{micros, run, thread};
 use crate::db::error::read_checkpoints;
 use crate::db::tx::TxError;
-use crate::sql::runs::is_active;
-use crate::sql::threads::locked;
 
 /// Checkpoints that are not retained and are not the parent of a retained one, oldest first.
 macro_rules! expired_checkpoints {
@@ -80,11 +78,11 @@ async fn forget(
 ) -> Result<usize, TxError<CheckpointError>> {
     let thread = &query.0;
     // Locked as in admission, so that no run starts in the meantime.
-    if locked(tx, thread, None).await?.is_none() {
+    if thread::locked(tx, thread, None).await?.is_none() {
         return Ok(0);
     }
     let of_thread = run::Entity::find().filter(run::Column::ThreadId.eq(thread.as_str()));
-    if of_thread.filter(is_active()).one(tx).await?.is_some() {
+    if of_thread.filter(run::is_active()).one(tx).await?.is_some() {
         return Ok(0);
     }
     let statement =

@@ -2,7 +2,9 @@
 
 mod external_update;
 mod forget;
+mod lookup;
 mod newest;
+mod ranges;
 mod read;
 mod row;
 mod write;
@@ -16,6 +18,7 @@ use deerflow_runtime::checkpoint::{
 use serde_json::{Map, Value};
 
 use crate::db::connect::Database;
+use crate::db::error::read_checkpoints;
 
 pub(crate) use newest::{newest_channels, newest_states};
 pub(crate) use write::{
@@ -95,7 +98,7 @@ impl Checkpointer for SqlCheckpointer {
     }
 
     async fn log_tail(&self, thread: &ThreadId) -> Result<u64, CheckpointError> {
-        read::log_tail(self.db.reads(), thread).await
+        read_checkpoints(lookup::log_tail(self.db.reads(), thread).await)
     }
 
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError> {

@@ -11,10 +11,12 @@ use sea_orm::{DatabaseConnection, DbBackend, FromQueryResult, Statement};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::read::{RANGES_PER_SELECT, signed};
-use super::row::{channels, damaged, layout, meta};
+use super::row::{channels, damaged, layout, meta, signed};
 use crate::db::entity::checkpoint;
 use crate::db::error::{read, read_checkpoints};
+
+/// Ranges of the log that one statement of a list reads.
+const RANGES_PER_SELECT: usize = 100;
 
 /// One index lookup per thread, however many checkpoints the threads have.
 const NEWEST: &str = "\

@@ -13,33 +13,21 @@ use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, EntityTrait,
-    FromQueryResult, QueryFilter, QueryOrder, QuerySelect, Select, Statement, TryGetableMany,
+    QueryFilter, QueryOrder, QuerySelect, Select, Statement, TryGetableMany,
 };
 use serde_json::{Map, Value};
 
-use super::row::{channels, damaged, layout, meta};
-use super::write;
+use super::lookup::{log_tail, newest_row, row_of};
+use super::ranges::{contains_position, spans, union};
+use super::row::{channels, damaged, layout, meta, signed};
 use crate::db::entity::{checkpoint, plain};
 use crate::db::error::read_checkpoints;
-use crate::sql::runs::json_text;
+use crate::db::json::json_text;
 
 /// Rows read at a time while a metadata filter needs more matches.
 const PAGE: usize = 200;
 /// Maximum number of metadata filter entries that the database evaluates.
 const MAX_PUSHED_FILTERS: usize = 16;
-/// Ranges of the log that one statement of a list reads.
-pub(super) const RANGES_PER_SELECT: usize = 100;
-/// Maximum gap between two ranges that is read as part of one span, which is cheaper than another
-/// statement.
-const MAX_GAP: u64 = 32;
-/// Maximum number of statements of one read of messages.
-const MAX_SPANS: usize = 16;
-
-/// The limits are literals: SQLite plans a statement at each use if its limit is a bound value.
-const NEWEST: &str =
-    "SELECT * FROM checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id DESC LIMIT 1";
-const BY_ID: &str = "SELECT * FROM checkpoints WHERE thread_id = $1 AND checkpoint_id = $2";
-
 pub(super) async fn get(
     db: &DatabaseConnection,
     thread: &ThreadId,
@@ -47,33 +35,13 @@ pub(super) async fn get(
 ) -> Result<Option<Snapshot>, CheckpointError> {
     let row = match id {
         None => newest_row(db, thread).await,
-        Some(id) => row_of(db, BY_ID, vec![thread.as_str().into(), id.as_str().into()]).await,
+        Some(id) => row_of(db, thread, id).await,
     };
     Ok(
         snapshots(db, thread, read_checkpoints(row)?.into_iter().collect())
             .await?
             .pop(),
     )
-}
-
-/// Reads the row of a thread's newest checkpoint.
-pub(super) async fn newest_row(
-    db: &impl ConnectionTrait,
-    thread: &ThreadId,
-) -> Result<Option<checkpoint::Model>, DbErr> {
-    row_of(db, NEWEST, vec![thread.as_str().into()]).await
-}
-
-async fn row_of(
-    db: &impl ConnectionTrait,
-    sql: &str,
-    values: Vec<sea_orm::Value>,
-) -> Result<Option<checkpoint::Model>, DbErr> {
-    let statement = Statement::from_sql_and_values(db.get_database_backend(), sql, values);
-    db.query_one_raw(statement)
-        .await?
-        .map(|row| checkpoint::Model::from_query_result(&row, ""))
-        .transpose()
 }
 
 pub(super) async fn list(
@@ -196,7 +164,7 @@ async fn snapshots(
     }
     let layouts = rows.iter().map(layout).collect::<Result<Vec<_>, _>>()?;
     let messages = messages(db, thread, &layouts).await?;
-    let log_tail = log_tail(db, thread).await?;
+    let log_tail = read_checkpoints(log_tail(db, thread).await)?;
     let mut read = Vec::with_capacity(rows.len());
     for (row, layout) in rows.iter().zip(&layouts) {
         let mut placed = Vec::new();
@@ -294,98 +262,5 @@ fn read_group(
     match lines.next() {
         None => Ok(()),
         Some(_) => Err(damaged(positions, "its JSON contains a line break".to_owned()).into()),
-    }
-}
-
-/// Returns `true` if sorted, disjoint ranges contain a position.
-fn contains_position(ranges: &[LogRange], position: u64) -> bool {
-    let after = ranges.partition_point(|LogRange(first, _)| *first <= position);
-    after > 0 && position <= ranges[after - 1].1
-}
-
-/// Merges sorted, disjoint ranges into at most [`MAX_SPANS`] spans of the log, each read by one
-/// statement. Always reads over gaps of up to [`MAX_GAP`] positions, and over wider ones only as
-/// far as the number of spans requires.
-fn spans(ranges: &[LogRange]) -> Vec<LogRange> {
-    let mut gap = MAX_GAP;
-    loop {
-        let spans = merged(ranges, gap);
-        if spans.len() <= MAX_SPANS {
-            return spans;
-        }
-        gap = gap.saturating_mul(4);
-    }
-}
-
-/// Returns the smallest set of ranges that covers exactly the positions of all layouts.
-pub(super) fn union<'a>(layouts: impl IntoIterator<Item = &'a Vec<LogRange>>) -> Vec<LogRange> {
-    let mut all: Vec<LogRange> = layouts.into_iter().flatten().copied().collect();
-    all.sort_unstable_by_key(|range| (range.0, range.1));
-    merged(&all, 0)
-}
-
-/// Merges sorted ranges that overlap, touch, or are separated by at most `gap` positions.
-fn merged(sorted: &[LogRange], gap: u64) -> Vec<LogRange> {
-    let mut merged: Vec<LogRange> = Vec::new();
-    for &LogRange(first, last) in sorted {
-        match merged.last_mut() {
-            Some(LogRange(_, end)) if first <= end.saturating_add(gap).saturating_add(1) => {
-                *end = last.max(*end)
-            }
-            _ => merged.push(LogRange(first, last)),
-        }
-    }
-    merged
-}
-
-pub(super) async fn log_tail(
-    db: &DatabaseConnection,
-    thread: &ThreadId,
-) -> Result<u64, CheckpointError> {
-    read_checkpoints(write::log_tail(db, thread).await)
-}
-
-pub(super) fn signed(position: u64) -> i64 {
-    i64::try_from(position).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn union_merges_overlapping_and_touching_ranges() {
-        let layouts = [
-            vec![LogRange(1, 4), LogRange(9, 9)],
-            vec![LogRange(5, 6)],
-            vec![LogRange(2, 3), LogRange(8, 10)],
-        ];
-        assert_eq!(union(&layouts), vec![LogRange(1, 6), LogRange(8, 10)]);
-    }
-
-    #[test]
-    fn fragments_are_read_as_one_span() {
-        // Every third position belongs to a message that was replaced.
-        let ranges: Vec<LogRange> = (0..1_000).map(|n| LogRange(3 * n + 2, 3 * n + 3)).collect();
-        assert_eq!(spans(&ranges), vec![LogRange(2, 3_000)]);
-        assert!(contains_position(&ranges, 2) && contains_position(&ranges, 3_000));
-        assert!(
-            !contains_position(&ranges, 1)
-                && !contains_position(&ranges, 4)
-                && !contains_position(&ranges, 3_001)
-        );
-    }
-
-    #[test]
-    fn spans_skip_wide_gaps_and_are_limited() {
-        let apart = [
-            LogRange(1, 10),
-            LogRange(1_000, 1_010),
-            LogRange(1_020, 1_030),
-        ];
-        assert_eq!(spans(&apart), vec![LogRange(1, 10), LogRange(1_000, 1_030)]);
-        let scattered: Vec<LogRange> = (0..500).map(|n| LogRange(1_000 * n, 1_000 * n)).collect();
-        assert!(spans(&scattered).len() <= MAX_SPANS);
-        assert_eq!(spans(&[]), vec![]);
     }
 }

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::db::entity::{checkpoint, checkpoint_message, micros, moment};
-use crate::sql::runs::{from_json, json_text};
+use crate::db::json::{from_json, json_text};
 
 pub(super) fn new_row(write: &CheckpointWrite) -> checkpoint::Model {
     let meta = &write.meta;
@@ -37,9 +37,14 @@ pub(super) fn message_rows(
         .iter()
         .map(|(place, message)| checkpoint_message::Model {
             thread_id: write.meta.thread_id.to_string(),
-            place: i64::try_from(*place).unwrap_or(i64::MAX),
+            place: signed(*place),
             message_json: message.json().get().to_owned(),
         })
+}
+
+/// Converts a position of the message log to its stored form.
+pub(super) fn signed(position: u64) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
 }
 
 /// Reads the metadata of a row.

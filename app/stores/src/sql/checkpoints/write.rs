@@ -8,8 +8,8 @@ use sea_orm::{
     QueryResult, Statement, Value,
 };
 
-use super::read::{newest_row, signed};
-use super::row::{message_rows, meta, new_row};
+use super::lookup::newest_row;
+use super::row::{message_rows, meta, new_row, signed};
 use crate::db::entity::{checkpoint, checkpoint_message};
 use crate::db::error::DbFailure;
 use crate::db::statement_batch::{StatementBatch, all_tagged};
@@ -193,40 +193,13 @@ pub(crate) async fn delete_run_checkpoints(
     Ok(())
 }
 
-/// Returns the thread's newest checkpoint.
-pub(super) async fn newest(
-    tx: &DatabaseTransaction,
-    thread: &ThreadId,
-) -> Result<Option<checkpoint::Model>, DbErr> {
-    newest_row(tx, thread).await
-}
-
-const LOG_TAIL: &str = "SELECT MAX(place) FROM checkpoint_messages WHERE thread_id = $1";
-
-/// Returns the last position of the thread's log, 0 if it is empty.
-pub(super) async fn log_tail(db: &impl ConnectionTrait, thread: &ThreadId) -> Result<u64, DbErr> {
-    let values: [Value; 1] = [thread.as_str().into()];
-    let row = db
-        .query_one_raw(Statement::from_sql_and_values(
-            db.get_database_backend(),
-            LOG_TAIL,
-            values,
-        ))
-        .await?;
-    let last = row
-        .map(|row| row.try_get_by_index::<Option<i64>>(0))
-        .transpose()?
-        .flatten();
-    Ok(last.map_or(0, |place| u64::try_from(place).unwrap_or_default()))
-}
-
 /// Returns `true` if the thread's newest checkpoint has pending nodes.
 pub(crate) async fn has_pending_nodes(
     tx: &DatabaseTransaction,
     thread: &ThreadId,
 ) -> Result<bool, DbErr> {
     // The end of a run must be written even if an old checkpoint is unreadable.
-    Ok(newest(tx, thread).await?.is_some_and(|row| match meta(&row) {
+    Ok(newest_row(tx, thread).await?.is_some_and(|row| match meta(&row) {
         Ok(meta) => !meta.next.is_empty(),
         Err(error) => {
             tracing::error!(thread_id = %thread, %error, "the thread's newest checkpoint is unreadable");

@@ -1,17 +1,16 @@
 //! Cron store over SQL.
 
+mod row;
 mod search;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_core::ids::ThreadId;
-use deerflow_domain::crons::{AfterRun, Created, Cron, CronSearch, CronStore, DueFiring};
+use deerflow_domain::crons::{Created, Cron, CronSearch, CronStore, DueFiring};
 use deerflow_runtime::runs::store::{CreatedResource, RequestKey, StoreError};
-use futures_util::future::BoxFuture;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait,
-    IntoActiveModel, Order, QueryFilter, QueryOrder, QuerySelect, Select,
+    ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, EntityTrait, IntoActiveModel,
+    Order, QueryFilter, QueryOrder, QuerySelect,
 };
 use uuid::Uuid;
 
@@ -19,9 +18,8 @@ use crate::db::connect::Database;
 use crate::db::entity::{cron, micros, moment, plain, thread};
 use crate::db::error::{DbFailure, FromDbFailure, read};
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
+use crate::db::tx::{TxError, TxFuture};
 use crate::sql::requests::{claim_key, key_claimed, lookup_key};
-use crate::sql::runs::{from_json, json_text};
 
 /// Cron store over SQL.
 #[derive(Debug, Clone)]
@@ -36,10 +34,6 @@ impl SqlCronStore {
     }
 }
 
-fn of(user: &str) -> Select<cron::Entity> {
-    cron::Entity::find().filter(cron::Column::UserId.eq(plain(user)))
-}
-
 #[async_trait]
 impl CronStore for SqlCronStore {
     async fn create(&self, cron: Cron, request: Option<RequestKey>) -> Result<Created, StoreError> {
@@ -52,12 +46,12 @@ impl CronStore for SqlCronStore {
 
     async fn get(&self, user: &str, cron: Uuid) -> Result<Option<Cron>, StoreError> {
         let row = read(
-            of(user)
+            row::of_user(user)
                 .filter(cron::Column::CronId.eq(cron.to_string()))
                 .one(self.db.reads())
                 .await,
         )?;
-        read(row.map(record).transpose())
+        read(row.map(row::record).transpose())
     }
 
     async fn search(&self, user: &str, search: &CronSearch) -> Result<Vec<Cron>, StoreError> {
@@ -138,13 +132,11 @@ fn due_of(row: cron::Model, at: i64) -> Option<DueFiring> {
         None => (row.fires_for?, row.taken_at),
     };
     Some(DueFiring {
-        cron: readable(row)?,
+        cron: row::readable(row)?,
         fires_for: moment(fires_for),
         claimed_at: taken_at.map(moment),
     })
 }
-
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
 
 /// Reason why the transaction of a new cron is rolled back.
 enum CreateRefusal {
@@ -162,7 +154,7 @@ impl FromDbFailure for CreateRefusal {
 fn create<'a>(
     tx: &'a DatabaseTransaction,
     (cron, request): &'a (Cron, Option<RequestKey>),
-) -> BoxFuture<'a, Result<(), TxError<CreateRefusal>>> {
+) -> TxFuture<'a, (), CreateRefusal> {
     Box::pin(async move {
         if let Some(key) = request {
             let mut statements = StatementBatch::new(tx);
@@ -186,7 +178,7 @@ fn create<'a>(
                 return Err(TxError::Refused(CreateRefusal::Found(Created::NoThread)));
             }
         }
-        cron::Entity::insert(row(cron).into_active_model())
+        cron::Entity::insert(row::new_row(cron).into_active_model())
             .exec_without_returning(tx)
             .await?;
         Ok(())
@@ -198,7 +190,7 @@ fn update<'a>(
     (cron, seen, reschedule): &'a (Cron, i64, bool),
 ) -> TxFuture<'a, bool> {
     Box::pin(async move {
-        let mut changed = row(cron).into_active_model().reset_all();
+        let mut changed = row::new_row(cron).into_active_model().reset_all();
         for column in [
             cron::Column::FiresFor,
             cron::Column::TakenAt,
@@ -270,58 +262,4 @@ fn finish<'a>(
             .await?;
         Ok(())
     })
-}
-
-fn row(cron: &Cron) -> cron::Model {
-    cron::Model {
-        cron_id: cron.cron_id.to_string(),
-        user_id: plain(&cron.user_id),
-        assistant_id: plain(&cron.assistant_id),
-        thread_id: cron.thread_id.as_ref().map(ToString::to_string),
-        schedule: plain(&cron.schedule),
-        timezone: cron.timezone.as_deref().map(plain),
-        end_time: cron.end_time.map(micros),
-        on_run_completed: cron.on_run_completed.map(|after| after.as_str().to_owned()),
-        enabled: cron.enabled,
-        metadata_json: json_text(&cron.metadata),
-        payload_json: json_text(&cron.payload),
-        next_run_date: cron.next_run_date.map(micros),
-        fires_for: None,
-        taken_at: None,
-        created_at: micros(cron.created_at),
-        updated_at: micros(cron.updated_at),
-    }
-}
-
-fn record(row: cron::Model) -> Result<Cron, DbErr> {
-    let damaged =
-        |reason: String| DbErr::Type(format!("cron {} is damaged: {reason}", row.cron_id));
-    Ok(Cron {
-        cron_id: Uuid::parse_str(&row.cron_id).map_err(|error| damaged(error.to_string()))?,
-        thread_id: row
-            .thread_id
-            .clone()
-            .map(ThreadId::parse)
-            .transpose()
-            .map_err(|error| damaged(error.to_string()))?,
-        metadata: from_json(&row.metadata_json).map_err(damaged)?,
-        payload: from_json(&row.payload_json).map_err(damaged)?,
-        on_run_completed: row.on_run_completed.as_deref().and_then(AfterRun::parse),
-        user_id: row.user_id,
-        assistant_id: row.assistant_id,
-        schedule: row.schedule,
-        timezone: row.timezone,
-        end_time: row.end_time.map(moment),
-        enabled: row.enabled,
-        next_run_date: row.next_run_date.map(moment),
-        created_at: moment(row.created_at),
-        updated_at: moment(row.updated_at),
-    })
-}
-
-/// Returns `None` for an unreadable row, so that it does not hide the others.
-fn readable(row: cron::Model) -> Option<Cron> {
-    record(row)
-        .inspect_err(|error| tracing::error!(%error, "a cron is damaged, omitted"))
-        .ok()
 }

@@ -8,10 +8,10 @@ use sea_orm::{
     QuerySelect, Select,
 };
 
-use super::{of, readable};
+use super::row::{of_user, readable};
 use crate::db::entity::{cron, plain};
 use crate::db::error::read;
-use crate::sql::runs::from_json;
+use crate::db::json::from_json;
 
 /// Maximum number of ids in one statement.
 const PER_SELECT: usize = 1_000;
@@ -41,7 +41,7 @@ pub(super) async fn search(
         let mut rows = Vec::with_capacity(page.len());
         for some in page.chunks(PER_SELECT) {
             rows.extend(read(
-                ordered(of(user), search, db)
+                ordered(of_user(user), search, db)
                     .filter(cron::Column::CronId.is_in(some))
                     .all(db)
                     .await,
@@ -92,7 +92,7 @@ async fn matching(
 
 /// Builds a query with the filters that the database can evaluate.
 fn indexed(user: &str, search: &CronSearch) -> Select<cron::Entity> {
-    let mut select = of(user);
+    let mut select = of_user(user);
     if let Some(thread) = &search.thread_id {
         select = select.filter(cron::Column::ThreadId.eq(thread.as_str()));
     }

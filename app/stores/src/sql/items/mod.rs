@@ -3,6 +3,7 @@
 mod nearest;
 mod row;
 mod search;
+mod vector;
 mod write;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use deerflow_domain::items::{
     Hit, Item, ItemSearch, ItemStore, Namespace, NamespaceQuery, NewItem, ReadOptions,
 };
 use deerflow_runtime::runs::store::StoreError;
+use sea_orm::DbBackend;
 use tokio::sync::OnceCell;
 
 use crate::db::connect::Database;
@@ -33,6 +35,20 @@ impl SqlItemStore {
             db,
             pgvector: Arc::default(),
         }
+    }
+
+    /// Returns the schema of pgvector, for SQL, if the database has it and it can answer this
+    /// search: it supports no filters.
+    async fn pgvector(&self, search: &ItemSearch) -> Result<Option<String>, StoreError> {
+        let db = self.db.reads();
+        if db.get_database_backend() != DbBackend::Postgres || !search.filter.is_empty() {
+            return Ok(None);
+        }
+        let schema = self
+            .pgvector
+            .get_or_try_init(async || nearest::pgvector_schema(db).await)
+            .await?;
+        Ok(schema.as_ref().map(|schema| schema.replace('"', "\"\"")))
     }
 
     /// Restarts the time to live of the items that were read, if they have one.

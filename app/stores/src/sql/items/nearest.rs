@@ -3,79 +3,24 @@
 
 use deerflow_domain::items::{ItemSearch, TopK, cosine};
 use deerflow_runtime::runs::store::StoreError;
-use sea_orm::{DatabaseConnection, DbBackend, DbErr, QueryResult, Value};
+use sea_orm::{DatabaseConnection, DbBackend};
 
-use super::SqlItemStore;
 use super::row::{COLUMN_COUNT, COLUMNS, Candidate, ItemKey, Row};
 use super::search::{PAGE, ScoredRows, load_rows, number, query, range};
+use super::vector::{read_vector, vector_column, vector_value};
 use crate::db::entity::micros;
 use crate::db::error::read;
 
-/// Returns the SQL expression for a vector, with `{}` for its placeholder, and its value.
-pub(super) fn vector_value(backend: DbBackend, vector: &[f32]) -> (&'static str, Value) {
-    match backend {
-        DbBackend::Postgres => {
-            let numbers: Vec<String> = vector.iter().map(f32::to_string).collect();
-            (
-                "CAST({} AS REAL[])",
-                format!("{{{}}}", numbers.join(",")).into(),
-            )
-        }
-        _ => (
-            "{}",
-            vector
-                .iter()
-                .flat_map(|number| number.to_le_bytes())
-                .collect::<Vec<u8>>()
-                .into(),
-        ),
-    }
-}
-
-/// Returns the SQL expression that [`read_vector`] reads.
-fn vector_column(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => "v.vector::text",
-        _ => "v.vector",
-    }
-}
-
-fn read_vector(backend: DbBackend, row: &QueryResult) -> Result<Vec<f32>, DbErr> {
-    let damaged = || DbErr::Type("a vector is damaged".to_owned());
-    if backend != DbBackend::Postgres {
-        let bytes: Vec<u8> = row.try_get_by_index(Candidate::COLUMN_COUNT)?;
-        return Ok(bytes
-            .chunks_exact(4)
-            .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-            .collect());
-    }
-    let text: String = row.try_get_by_index(Candidate::COLUMN_COUNT)?;
-    let inside = text.trim_start_matches('{').trim_end_matches('}');
-    inside
-        .split(',')
-        .filter(|number| !number.is_empty())
-        .map(|number| number.parse().map_err(|_| damaged()))
-        .collect()
-}
-
-impl SqlItemStore {
-    /// Returns the schema of pgvector if the database has it and it can answer this search: it
-    /// supports no filters.
-    pub(super) async fn pgvector(&self, search: &ItemSearch) -> Result<Option<String>, StoreError> {
-        let db = self.db.reads();
-        if db.get_database_backend() != DbBackend::Postgres || !search.filter.is_empty() {
-            return Ok(None);
-        }
-        let schema = self.pgvector.get_or_try_init(async || {
-            let sql = "SELECT n.nspname::text FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'";
-            let results = query(db, sql.to_owned(), vec![]).await?;
-            read(results.first().map(|row| row.try_get_by_index::<String>(0)).transpose())
-        });
-        Ok(schema
-            .await?
-            .clone()
-            .map(|schema| schema.replace('"', "\"\"")))
-    }
+/// Returns the schema of the pgvector extension, if the database has it.
+pub(super) async fn pgvector_schema(db: &DatabaseConnection) -> Result<Option<String>, StoreError> {
+    let sql = "SELECT n.nspname::text FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'";
+    let results = query(db, sql.to_owned(), vec![]).await?;
+    read(
+        results
+            .first()
+            .map(|row| row.try_get_by_index::<String>(0))
+            .transpose(),
+    )
 }
 
 /// Searches with pgvector, installed in `schema`.

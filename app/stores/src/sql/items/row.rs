@@ -5,7 +5,7 @@ use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{DbErr, QueryResult};
 
 use crate::db::entity::moment;
-use crate::sql::runs::from_json;
+use crate::db::json::from_json;
 
 /// Columns that [`Row::read`] expects, first in a query with table alias `i`.
 pub(super) const COLUMNS: &str =

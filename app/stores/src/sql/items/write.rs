@@ -1,16 +1,12 @@
 //! Writes, deletes and refreshes items.
 
 use deerflow_domain::items::NewItem;
-use deerflow_runtime::runs::store::StoreError;
-use futures_util::future::BoxFuture;
 use sea_orm::{ConnectionTrait, DatabaseTransaction, DbErr, Statement, Value};
 
-use super::nearest::vector_value;
+use super::vector::vector_value;
 use crate::db::entity::micros;
-use crate::db::tx::TxError;
-use crate::sql::runs::json_text;
-
-type TxFuture<'a, T> = BoxFuture<'a, Result<T, TxError<StoreError>>>;
+use crate::db::json::json_text;
+use crate::db::tx::TxFuture;
 
 /// An expired item that is written again counts as new.
 const PUT: &str = "\

@@ -6,8 +6,8 @@ use deerflow_runtime::runs::store::{CallEntry, CallProgress, RunCommit, StoreErr
 use sea_orm::{ConnectionTrait, DbErr, Statement};
 
 use super::SqlRunStore;
-use super::row::{from_json, json_text};
 use crate::db::error::read;
+use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
 
 const WRITE: &str = "INSERT INTO tool_calls (run_id, call_key, result_json) VALUES (?, ?, ?) \

@@ -13,9 +13,10 @@ use tokio::time::Instant;
 use super::SqlRunStore;
 use super::calls::add_calls;
 use super::commit_guard::{CommitCheck, guard, releases_run};
-use super::row::json_text;
+use super::commit_outcome::{CommitRefusal, ThreadOutcome};
 use crate::db::entity::{micros, run, thread};
-use crate::db::error::{DbFailure, FromDbFailure, read};
+use crate::db::error::read;
+use crate::db::json::json_text;
 use crate::db::space::WriteClass;
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::TxError;
@@ -28,29 +29,6 @@ use crate::sql::requests::store_values;
 use crate::sql::run_events::{add_events, delete_thread_events};
 use crate::sql::usage::add_usage;
 use crate::sql::webhooks::insert_call;
-
-/// Effect of a commit on the run's thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ThreadOutcome {
-    /// The thread still exists.
-    Retained,
-    /// The run ended, and its temporary thread was deleted with it.
-    Deleted,
-}
-
-/// Reason why a commit was not applied; its transaction is rolled back.
-pub(super) enum CommitRefusal {
-    /// It was committed before.
-    Repeated(ThreadOutcome),
-    /// It may not be committed.
-    Refused(CommitError),
-}
-
-impl FromDbFailure for CommitRefusal {
-    fn from_db_failure(failure: DbFailure) -> Self {
-        Self::Refused(CommitError::from_db_failure(failure))
-    }
-}
 
 #[async_trait]
 impl RunCommitStore for SqlRunStore {

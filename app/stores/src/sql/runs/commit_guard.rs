@@ -9,12 +9,12 @@ use sea_orm::{
     PaginatorTrait, QueryFilter, QueryResult, QueryTrait, UpdateMany,
 };
 
-use super::commit::{CommitRefusal, ThreadOutcome};
-use super::row::json_text;
+use super::commit_outcome::{CommitRefusal, ThreadOutcome};
+use crate::db::clock::now_of;
 use crate::db::entity::{micros, plain, run, short_title, thread};
+use crate::db::json::json_text;
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::TxError;
-use crate::sql::nodes::now_of;
 
 /// Result of checking a commit against the run's row.
 #[derive(Debug)]

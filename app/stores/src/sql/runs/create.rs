@@ -10,7 +10,6 @@ use deerflow_runtime::runs::store::{
 use deerflow_runtime::runs::{
     AdmissionDecision, CancelAction, IfNotExists, RunRecord, RunStatus, decide_admission,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::sea_query::{Expr, InsertStatement, OnConflict, Query};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, ExprTrait,
@@ -18,14 +17,13 @@ use sea_orm::{
 };
 
 use super::SqlRunStore;
-use super::row::{admitted, cancel_word, is_active, new_row, readable, record};
+use super::row::{admitted, cancel_word, new_row, readable, record};
 use super::unreadable::{end_unreadable, end_unreadable_row, sanitised};
 use super::{queue, takeover};
-use crate::db::entity::{micros, moment, plain, run};
+use crate::db::entity::{micros, moment, plain, run, thread};
 use crate::db::statement_batch::{StatementBatch, tagged};
-use crate::db::tx::TxError;
+use crate::db::tx::{TxError, TxFuture};
 use crate::sql::requests::{claim_key, key_claimed, lookup_key};
-use crate::sql::threads::keeps_latest;
 
 #[async_trait]
 impl RunCreateStore for SqlRunStore {
@@ -125,7 +123,7 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
             let ttl = thread_ttl.and_then(|ttl| ttl.after.num_microseconds());
             let (temporary, keep_latest) = (
                 request.scope.is_temporary().into(),
-                keeps_latest(thread_ttl).into(),
+                thread::keeps_latest(thread_ttl).into(),
             );
             statements.add(
                 CREATE_OR_LOCK_THREAD,
@@ -183,7 +181,7 @@ fn insert_if_free(new: &NewRun) -> Result<InsertStatement, DbErr> {
         .expr(Expr::val(1))
         .from(run::Entity)
         .and_where(run::Column::ThreadId.eq(new.thread_id.as_str()))
-        .and_where(is_active())
+        .and_where(run::is_active())
         .take();
     let values = Query::select()
         .exprs(values)
@@ -208,7 +206,7 @@ async fn admit_to_busy_thread(
 ) -> Result<Admitted, TxError<AdmitError>> {
     let active = run::Entity::find()
         .filter(run::Column::ThreadId.eq(new.thread_id.as_str()))
-        .filter(is_active())
+        .filter(run::is_active())
         .order_by_asc(run::Column::CreatedAt)
         .order_by_asc(run::Column::RunId)
         .all(tx)
@@ -304,14 +302,14 @@ async fn refusal_reason(
 fn request_cancel<'a>(
     tx: &'a DatabaseTransaction,
     (id, action, at): &'a (RunId, CancelAction, DateTime<Utc>),
-) -> BoxFuture<'a, Result<Option<RunRecord>, TxError<StoreError>>> {
+) -> TxFuture<'a, Option<RunRecord>> {
     Box::pin(async move {
         run::Entity::update_many()
             .col_expr(run::Column::CancelAction, Expr::value(cancel_word(*action)))
             .col_expr(run::Column::UpdatedAt, Expr::value(micros(*at)))
             .filter(run::Column::RunId.eq(id.as_str()))
             .filter(run::Column::CancelAction.is_null())
-            .filter(is_active())
+            .filter(run::is_active())
             .exec(tx)
             .await?;
         let find = || run::Entity::find_by_id(id.as_str()).one(tx);

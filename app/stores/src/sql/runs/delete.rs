@@ -3,14 +3,12 @@
 use async_trait::async_trait;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::{RunDeleteStore, StoreError};
-use futures_util::future::BoxFuture;
 use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, ExprTrait, QueryFilter};
 
 use super::SqlRunStore;
-use super::row::is_active;
 use crate::db::entity::{checkpoint, run, run_event};
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
+use crate::db::tx::{TxError, TxFuture};
 use crate::sql::feedback::delete_feedback;
 use crate::sql::requests::{delete_thread_values, delete_values};
 use crate::sql::run_events::delete_thread_events;
@@ -31,12 +29,9 @@ impl RunDeleteStore for SqlRunStore {
     }
 }
 
-fn delete_run<'a>(
-    tx: &'a DatabaseTransaction,
-    id: &'a RunId,
-) -> BoxFuture<'a, Result<bool, TxError<StoreError>>> {
+fn delete_run<'a>(tx: &'a DatabaseTransaction, id: &'a RunId) -> TxFuture<'a, bool> {
     Box::pin(async move {
-        let finished = is_active().not();
+        let finished = run::is_active().not();
         // The thread id lets the two deletes below use an index; there is no index by run alone.
         let Some(row) = run::Entity::find_by_id(id.as_str())
             .filter(finished.clone())

@@ -3,6 +3,7 @@
 mod calls;
 mod commit;
 mod commit_guard;
+mod commit_outcome;
 mod create;
 mod delete;
 mod query;
@@ -14,10 +15,9 @@ mod unreadable;
 
 use crate::db::connect::Database;
 
-pub(crate) use commit::ThreadOutcome;
 pub(crate) use delete::delete_thread_runs;
 pub(crate) use query::newest_of_user;
-pub(crate) use row::{from_json, from_word, is_active, is_owned, json_text, record};
+pub(crate) use row::record;
 pub use split::SplitCommitStore;
 
 /// Run store over SQL.

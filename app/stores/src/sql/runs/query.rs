@@ -9,7 +9,7 @@ use deerflow_runtime::runs::{RunRecord, RunStatus};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 
 use super::SqlRunStore;
-use super::row::{is_active, record, records, was_released};
+use super::row::{record, records};
 use crate::db::connect::Database;
 use crate::db::entity::{moment, run};
 use crate::db::error::read;
@@ -36,9 +36,9 @@ impl RunQueryStore for SqlRunStore {
     async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError> {
         // Descending by status: an owned run sorts before a pending one.
         let first = of_thread(thread)
-            .filter(is_active())
+            .filter(run::is_active())
             .order_by_desc(run::Column::Status)
-            .order_by_desc(was_released());
+            .order_by_desc(run::was_released());
         let row = first
             .order_by_asc(run::Column::CreatedAt)
             .order_by_asc(run::Column::RunId)
@@ -64,7 +64,7 @@ impl RunQueryStore for SqlRunStore {
             run::Column::CreatedAt,
         ];
         let select = owned(thread.map_or_else(run::Entity::find, of_thread), owner)?
-            .filter(is_active())
+            .filter(run::is_active())
             .select_only()
             .columns(columns);
         let select = select

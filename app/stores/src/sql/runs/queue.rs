@@ -12,13 +12,14 @@ use sea_orm::{
     QueryOrder, QuerySelect, Statement,
 };
 
-use super::row::{from_json, is_waiting, readable, record, was_released};
+use super::row::{readable, record};
 use super::unreadable::end_unreadable;
+use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::{micros, moment, run, thread};
 use crate::db::error::read;
+use crate::db::json::from_json;
 use crate::db::tx::TxError;
-use crate::sql::nodes::now_of;
 
 /// Claims the next run that may start at `now`. Avoids a write if there is none.
 pub(super) async fn claim(
@@ -59,7 +60,7 @@ pub(super) async fn next_due(
     let later = run::Entity::find()
         .select_only()
         .expr(start_at())
-        .filter(is_waiting())
+        .filter(run::is_waiting())
         .filter(start_at().gt(micros(now)))
         .order_by_asc(start_at());
     Ok(read(later.into_tuple::<i64>().one(db.reads()).await)?.map(moment))
@@ -68,8 +69,8 @@ pub(super) async fn next_due(
 /// Runs that may start. Their order is only guaranteed within a thread.
 fn claimable(now: i64) -> sea_orm::Select<run::Entity> {
     run::Entity::find()
-        .filter(is_waiting())
-        .filter(was_released().or(start_at().lte(now)))
+        .filter(run::is_waiting())
+        .filter(run::was_released().or(start_at().lte(now)))
         .filter(Expr::exists(blocking_run()).not())
 }
 
@@ -108,7 +109,7 @@ async fn claim_first(
         .await?;
     let first = claimable(now)
         .filter(run::Column::ThreadId.eq(of))
-        .order_by_desc(was_released());
+        .order_by_desc(run::was_released());
     let first = first
         .order_by_asc(run::Column::Place)
         .order_by_asc(run::Column::CreatedAt)

@@ -4,32 +4,9 @@ use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::NewRun;
 use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunRecord, RunStatus};
 use sea_orm::DbErr;
-use sea_orm::sea_query::Expr;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::db::entity::{micros, moment, plain, run};
-
-/// Condition for unfinished runs. Written like the partial index's condition, so that both
-/// databases use the index.
-pub(crate) fn is_active() -> Expr {
-    Expr::cust("runs.status IN ('pending', 'starting', 'running')")
-}
-
-/// Condition for runs that a node owns, written like an index's condition.
-pub(crate) fn is_owned() -> Expr {
-    Expr::cust("runs.status IN ('starting', 'running')")
-}
-
-/// Condition for pending runs without a cancel request, written like an index's condition.
-pub(crate) fn is_waiting() -> Expr {
-    Expr::cust("runs.status = 'pending' AND runs.cancel_action IS NULL")
-}
-
-/// Condition for pending runs that were claimed before and released.
-pub(crate) fn was_released() -> Expr {
-    Expr::cust("(runs.status = 'pending' AND runs.attempt > 1)")
-}
+use crate::db::json::{from_json, from_word, json_text};
 
 /// Builds the row of a new run.
 pub(crate) fn new_row(new: &NewRun, status: RunStatus) -> run::Model {
@@ -150,22 +127,4 @@ pub(crate) fn cancel_word(action: CancelAction) -> &'static str {
         CancelAction::Interrupt => "interrupt",
         CancelAction::Rollback => "rollback",
     }
-}
-
-/// Serialises a value whose serialisation cannot fail.
-pub(crate) fn json_text(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|error| {
-        tracing::error!(%error, "cannot serialise a value to json");
-        "null".to_owned()
-    })
-}
-
-/// Parses stored JSON text.
-pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-/// Parses a stored word.
-pub(crate) fn from_word<T: DeserializeOwned>(word: String) -> Result<T, String> {
-    serde_json::from_value(Value::String(word)).map_err(|error| error.to_string())
 }

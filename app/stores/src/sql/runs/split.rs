@@ -13,8 +13,9 @@ use deerflow_runtime::runs::store::{
 };
 use parking_lot::Mutex;
 
+use super::SqlRunStore;
 use super::commit_guard::CommitCheck;
-use super::{SqlRunStore, ThreadOutcome};
+use super::commit_outcome::ThreadOutcome;
 
 /// Commits over two stores: a commit's events are written to the journal first, then its other
 /// parts to the database.

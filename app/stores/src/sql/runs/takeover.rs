@@ -11,13 +11,13 @@ use sea_orm::{
 };
 
 use super::queue::claimed;
-use super::row::{is_owned, readable};
+use super::row::readable;
 use super::unreadable::end_unreadable;
+use crate::db::clock::now_of;
 use crate::db::connect::Database;
 use crate::db::entity::{micros, run, thread};
 use crate::db::error::read;
 use crate::db::tx::TxError;
-use crate::sql::nodes::now_of;
 
 /// Takes over the oldest orphaned run. Avoids a write if there is none.
 pub(super) async fn take_over(
@@ -58,7 +58,7 @@ fn orphaned(db: &impl ConnectionTrait) -> Select<run::Entity> {
         "NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.node_id = runs.owner AND nodes.lease_until > {now})"
     );
     run::Entity::find()
-        .filter(is_owned())
+        .filter(run::is_owned())
         .filter(Expr::cust(lives))
 }
 
@@ -97,7 +97,7 @@ async fn claim_orphan(
         .col_expr(run::Column::UpdatedAt, Expr::value(now))
         .filter(run::Column::RunId.eq(run))
         .filter(run::Column::Attempt.eq(row.attempt))
-        .filter(is_owned())
+        .filter(run::is_owned())
         .exec(tx)
         .await?;
     if taken.rows_affected == 0 {

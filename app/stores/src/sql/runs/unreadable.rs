@@ -13,8 +13,9 @@ use sea_orm::{
 use serde_json::{Map, Value};
 
 use super::commit::{SET_THREAD_STATUS, delete_temporary_thread};
-use super::row::{from_json, from_word, record};
+use super::row::record;
 use crate::db::entity::{moment, plain, run, thread};
+use crate::db::json::{from_json, from_word};
 use crate::db::statement_batch::StatementBatch;
 use crate::sql::usage::add_usage;
 use crate::sql::webhooks::insert_call;

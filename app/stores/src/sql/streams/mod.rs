@@ -10,7 +10,6 @@ use deerflow_runtime::stream_bridge::{
     EventId, LogBatch, LogOutline, LogPage, LogRange, StreamEvent, StreamLog, StreamLogError,
     TerminalKind,
 };
-use futures_util::future::BoxFuture;
 use sea_orm::{
     ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, QueryResult, Statement, Value,
 };
@@ -18,7 +17,7 @@ use sea_orm::{
 use crate::db::connect::Database;
 use crate::db::error::{DbFailure, FromDbFailure, read};
 use crate::db::statement_batch::StatementBatch;
-use crate::db::tx::TxError;
+use crate::db::tx::{TxError, TxFuture};
 
 /// Stream log over SQL.
 #[derive(Debug, Clone)]
@@ -211,7 +210,7 @@ const APPEND: &str = "\
 fn append<'a>(
     tx: &'a DatabaseTransaction,
     batch: &'a LogBatch,
-) -> BoxFuture<'a, Result<(), TxError<StreamLogError>>> {
+) -> TxFuture<'a, (), StreamLogError> {
     Box::pin(async move {
         let run = batch.run_id.as_str();
         let Some(row) = query_rows(tx, attempt_of(tx.get_database_backend()), [run.into()])

@@ -11,10 +11,10 @@ use sea_orm::{
 };
 use serde_json::Map;
 
-use super::facts::stored;
-use super::search::ordered;
+use super::order::ordered;
 use crate::db::entity::{plain, short_title, thread, thread_fact};
 use crate::db::error::read;
+use crate::db::fact_index::stored_fact;
 
 /// Maximum number of matches of a filter whose threads a search starts from.
 const MAX_NARROW: usize = 2_000;
@@ -50,7 +50,7 @@ impl<'a> Filters<'a> {
         db: &DatabaseConnection,
     ) -> Result<Self, StoreError> {
         let fact = |fact: Fact| {
-            let (path, value) = stored(fact);
+            let (path, value) = stored_fact(fact);
             Indexed::Fact(path, value)
         };
         let mut indexed: Vec<Indexed> = facts(&search.metadata, usize::MAX)

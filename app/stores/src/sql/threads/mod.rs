@@ -3,6 +3,7 @@
 mod contents;
 mod facts;
 mod filters;
+mod order;
 mod row;
 mod search;
 mod write;
@@ -24,10 +25,6 @@ use sea_orm::EntityTrait;
 use crate::db::connect::Database;
 use crate::db::entity::thread;
 use crate::db::error::read;
-
-pub(crate) use facts::index_all;
-pub(crate) use row::keeps_latest;
-pub(crate) use write::locked;
 
 /// Thread store over SQL.
 #[derive(Debug, Clone)]

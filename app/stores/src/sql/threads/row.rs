@@ -8,7 +8,7 @@ use sea_orm::DbErr;
 use serde_json::{Map, Value};
 
 use crate::db::entity::{micros, moment, plain, thread};
-use crate::sql::runs::{from_json, json_text};
+use crate::db::json::{from_json, json_text};
 
 pub(super) fn new_row(new: &NewThread) -> thread::Model {
     let at = micros(new.at);
@@ -26,14 +26,9 @@ pub(super) fn new_row(new: &NewThread) -> thread::Model {
         updated_at: at,
         state_updated_at: at,
         ttl_micros: new.ttl.and_then(|ttl| ttl.after.num_microseconds()),
-        keep_latest: keeps_latest(new.ttl),
+        keep_latest: thread::keeps_latest(new.ttl),
         forgot_at: None,
     }
-}
-
-/// Returns `true` if the newest state is retained when the thread expires.
-pub(crate) fn keeps_latest(ttl: Option<ThreadTtl>) -> bool {
-    ttl.is_some_and(|ttl| ttl.then == Expiry::KeepLatest)
 }
 
 /// Returns `true` if the thread is pinned in the sidebar.

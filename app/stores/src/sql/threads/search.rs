@@ -8,14 +8,15 @@ use std::collections::HashMap;
 
 use deerflow_core::actor_context::Owner;
 use deerflow_domain::containment::{contains, facts_are_sufficient};
-use deerflow_domain::threads::{ThreadRecord, ThreadSearch, ThreadSort};
+use deerflow_domain::threads::{ThreadRecord, ThreadSearch};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::{
-    ColumnTrait, DatabaseConnection, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait, Select,
+    ColumnTrait, DatabaseConnection, EntityTrait, PaginatorTrait, QueryFilter, QuerySelect,
+    QueryTrait, Select,
 };
 
 use super::filters::Filters;
+use super::order::ordered;
 use super::row::records;
 use crate::db::entity::thread;
 use crate::db::error::read;
@@ -160,40 +161,6 @@ async fn verified(
         }
     }
     Ok(matches)
-}
-
-/// Sorts a query: pinned threads first if requested, then by the requested column, then by id
-/// descending.
-pub(super) fn ordered(
-    mut select: Select<thread::Entity>,
-    search: &ThreadSearch,
-) -> Select<thread::Entity> {
-    if search.pinned_first {
-        select = select.order_by_desc(thread::Column::Pinned);
-    }
-    let order = || {
-        if search.ascending {
-            Order::Asc
-        } else {
-            Order::Desc
-        }
-    };
-    let by = |select: Select<thread::Entity>, column| {
-        select
-            .order_by(column, order())
-            .order_by_desc(thread::Column::ThreadId)
-    };
-    match search.sort_by {
-        ThreadSort::ThreadId => select.order_by(thread::Column::ThreadId, order()),
-        ThreadSort::UpdatedAt => by(select, thread::Column::UpdatedAt),
-        ThreadSort::StateUpdatedAt => by(select, thread::Column::StateUpdatedAt),
-        ThreadSort::CreatedAt => by(select, thread::Column::CreatedAt),
-        // All columns in one direction, like the index: very many threads have the same status.
-        ThreadSort::Status => select
-            .order_by(thread::Column::Status, order())
-            .order_by(thread::Column::UpdatedAt, order())
-            .order_by(thread::Column::ThreadId, order()),
-    }
 }
 
 /// Returns the query of a page, to explain its plan.

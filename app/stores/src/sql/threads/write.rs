@@ -15,15 +15,16 @@ use sea_orm::{
 use serde_json::Map;
 
 use super::facts;
-use super::row::{is_pinned, keeps_latest, new_row, record};
+use super::row::{is_pinned, new_row, record};
 use crate::db::entity::{micros, run, short_title, thread};
 use crate::db::error::{DbFailure, FromDbFailure};
+use crate::db::json::{from_json, json_text};
 use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::TxError;
 use crate::sql::checkpoints::{delete_past_checkpoints, delete_thread_checkpoints};
 use crate::sql::memories::delete_pending_updates;
 use crate::sql::requests::{claim_key, key_claimed, lookup_key};
-use crate::sql::runs::{delete_thread_runs, from_json, is_active, json_text};
+use crate::sql::runs::delete_thread_runs;
 
 /// Inserts no row if the id is in use, or a deleted thread of another user had it.
 const CREATE_THREAD: &str = "\
@@ -116,7 +117,7 @@ pub(super) async fn patch(
     tx: &DatabaseTransaction,
     work: &Patch,
 ) -> Result<Option<ThreadRecord>, TxError<StoreError>> {
-    let Some(mut row) = locked(tx, &work.thread, work.user.as_deref()).await? else {
+    let Some(mut row) = thread::locked(tx, &work.thread, work.user.as_deref()).await? else {
         return Ok(None);
     };
     let before: Map<String, serde_json::Value> = from_json(&row.metadata_json)
@@ -134,7 +135,7 @@ pub(super) async fn patch(
     }
     if let Some(ttl) = work.patch.ttl {
         row.ttl_micros = ttl.after.num_microseconds();
-        row.keep_latest = keeps_latest(Some(ttl));
+        row.keep_latest = thread::keeps_latest(Some(ttl));
     }
     if work.patch.touch {
         row.updated_at = micros(work.at);
@@ -169,7 +170,7 @@ pub(super) async fn delete(
     thread: &ThreadId,
     user: Option<&str>,
 ) -> Result<Deleted, TxError<StoreError>> {
-    let Some(row) = locked(tx, thread, user).await? else {
+    let Some(row) = thread::locked(tx, thread, user).await? else {
         return Ok(Deleted::NotFound);
     };
     if is_busy(tx, thread).await? {
@@ -181,7 +182,9 @@ pub(super) async fn delete(
 
 /// Returns `true` if a run is active on the thread.
 async fn is_busy(tx: &DatabaseTransaction, thread: &ThreadId) -> Result<bool, DbErr> {
-    let active = run::Column::ThreadId.eq(thread.as_str()).and(is_active());
+    let active = run::Column::ThreadId
+        .eq(thread.as_str())
+        .and(run::is_active());
     Ok(run::Entity::find().filter(active).count(tx).await? > 0)
 }
 
@@ -213,7 +216,7 @@ pub(super) async fn forget(
     thread: &ThreadId,
     user: Option<&str>,
 ) -> Result<Deleted, TxError<StoreError>> {
-    if locked(tx, thread, user).await?.is_none() {
+    if thread::locked(tx, thread, user).await?.is_none() {
         return Ok(Deleted::NotFound);
     }
     if is_busy(tx, thread).await? {
@@ -279,18 +282,4 @@ pub(super) async fn sweep(
         }
     }
     Ok(swept)
-}
-
-/// Reads the user's row and locks it if the database has row locks. SQLite has a single writer
-/// anyway.
-pub(crate) async fn locked(
-    tx: &DatabaseTransaction,
-    thread: &ThreadId,
-    user: Option<&str>,
-) -> Result<Option<thread::Model>, DbErr> {
-    let mut select = thread::Entity::find_by_id(thread.as_str()).lock_exclusive();
-    if let Some(user) = user {
-        select = select.filter(thread::Column::UserId.eq(user));
-    }
-    select.one(tx).await
 }

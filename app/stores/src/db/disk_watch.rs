@@ -15,8 +15,9 @@ use tokio::time::Instant;
 use crate::db::error::DbFailure;
 use crate::db::space::{Space, WriteClass, headroom, is_allowed};
 use crate::files::data_lock::DataLock;
-use crate::files::file_id::DatabaseFiles;
+use crate::files::database_files::DatabaseFiles;
 use crate::files::reserve::Reserve;
+use crate::files::trial_file::is_full;
 
 /// Interval between attempts to allocate the reserve again, and its maximum after repeated
 /// releases.
@@ -277,14 +278,6 @@ impl DiskWatch {
 
 fn full() -> DbFailure {
     DbFailure::Full("disk full".to_owned())
-}
-
-/// Returns `true` for errors of a full disk or an exhausted quota.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
 }
 
 /// Returns the bytes of free pages inside the database file.

@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 
 use super::jsonl_file::Journal;
 use crate::db::entity::{micros, moment};
-use crate::db::readiness::{reason, write_trial};
 use crate::files::data_lock::{DataLock, LOCK_FILE};
+use crate::files::trial_file::{reason, write_trial};
 
 /// Event store over files of JSON lines.
 #[derive(Debug, Clone)]

@@ -1,0 +1,177 @@
+//! Write access to the database: each write is one transaction, run by the single writer (SQLite) or
+//! by itself (Postgres).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use deerflow_core::fail_points;
+use deerflow_runtime::runs::store::StoreError;
+use sea_orm::{DatabaseConnection, TransactionTrait};
+
+use crate::db::error::{DbFailure, FromDbFailure};
+use crate::db::space::WriteClass;
+use crate::db::tx::{TxError, Work};
+use crate::db::write_queue::WriteQueue;
+
+/// Write access to the database.
+#[derive(Debug, Clone)]
+pub(crate) struct Writes {
+    mode: WriteMode,
+    /// `true` if a write failed for lack of space and no write that needs space has succeeded
+    /// since.
+    was_full: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Clone)]
+enum WriteMode {
+    /// Through the single writer (SQLite).
+    Queue(WriteQueue),
+    /// Each in its own transaction (Postgres).
+    Direct(DatabaseConnection),
+}
+
+/// Maximum time that a caller waits for its write. After it, the caller does not know the outcome.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Maximum number of attempts when transactions conflict.
+const MAX_ATTEMPTS: u32 = 5;
+
+impl Writes {
+    /// Creates write access through the single writer.
+    pub(crate) fn queued(queue: WriteQueue) -> Self {
+        Self {
+            mode: WriteMode::Queue(queue),
+            was_full: Arc::default(),
+        }
+    }
+
+    /// Creates write access with one transaction per write over `connection`.
+    pub(crate) fn direct(connection: DatabaseConnection) -> Self {
+        Self {
+            mode: WriteMode::Direct(connection),
+            was_full: Arc::default(),
+        }
+    }
+
+    /// Runs `work` that continues accepted work, in one transaction. Returns when it is durable. It
+    /// is refused only when very little space is free.
+    pub(crate) async fn run<A, T, E>(&self, args: A, work: Work<A, T, E>) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        E: FromDbFailure + Send + 'static,
+    {
+        self.run_as(WriteClass::Progress, args, work).await
+    }
+
+    /// Runs `work` that creates data, in one transaction: it is refused while space is low.
+    pub(crate) async fn create<A, T, E>(&self, args: A, work: Work<A, T, E>) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        E: FromDbFailure + Send + 'static,
+    {
+        self.run_as(WriteClass::Creation, args, work).await
+    }
+
+    /// Runs `work` that deletes data or ends work, in one transaction: it may use the last free
+    /// space.
+    pub(crate) async fn release<A, T, E>(&self, args: A, work: Work<A, T, E>) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        E: FromDbFailure + Send + 'static,
+    {
+        self.run_as(WriteClass::Release, args, work).await
+    }
+
+    /// Runs `work` as a write of this class.
+    pub(crate) async fn run_as<A, T, E>(
+        &self,
+        class: WriteClass,
+        args: A,
+        work: Work<A, T, E>,
+    ) -> Result<T, E>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+        E: FromDbFailure + Send + 'static,
+    {
+        let outcome = async {
+            match &self.mode {
+                WriteMode::Queue(queue) => queue.run(class, args, work).await,
+                WriteMode::Direct(pool) => direct(pool, &args, work).await,
+            }
+        };
+        match tokio::time::timeout(WRITE_TIMEOUT, outcome).await {
+            Ok(result) => {
+                if let Err(TxError::Db(DbFailure::Full(_))) = &result {
+                    self.set_was_full(true);
+                }
+                result.map_err(TxError::into_port)
+            }
+            Err(_) => Err(E::from_db_failure(DbFailure::Unavailable(format!(
+                "a write was not confirmed within {} s",
+                WRITE_TIMEOUT.as_secs()
+            )))),
+        }
+    }
+
+    /// Returns `true` if creations are refused for lack of space.
+    pub(crate) fn is_low(&self) -> bool {
+        match &self.mode {
+            WriteMode::Queue(queue) => queue.is_low(),
+            WriteMode::Direct(_) => self.was_full(),
+        }
+    }
+
+    /// Returns `true` if a write failed for lack of space and no write that needs space has
+    /// succeeded since.
+    pub(crate) fn was_full(&self) -> bool {
+        self.was_full.load(Ordering::Relaxed)
+    }
+
+    /// Records the outcome of a write that needs space.
+    pub(crate) fn set_was_full(&self, full: bool) {
+        self.was_full.store(full, Ordering::Relaxed);
+    }
+}
+
+async fn direct<A, T, E>(
+    pool: &DatabaseConnection,
+    args: &A,
+    work: Work<A, T, E>,
+) -> Result<T, TxError<E>> {
+    let mut attempts = 1;
+    loop {
+        match direct_once(pool, args, work).await {
+            Err(TxError::Db(DbFailure::Conflict(reason))) if attempts < MAX_ATTEMPTS => {
+                tracing::debug!(attempts, reason, "transactions conflicted, trying again");
+                attempts += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+async fn direct_once<A, T, E>(
+    pool: &DatabaseConnection,
+    args: &A,
+    work: Work<A, T, E>,
+) -> Result<T, TxError<E>> {
+    let tx = pool.begin().await?;
+    match work(&tx, args).await {
+        Ok(value) => {
+            fail_points::pass("store.written");
+            tx.commit().await?;
+            fail_points::pass("store.committed");
+            Ok(value)
+        }
+        Err(error) => {
+            if let Err(rollback) = tx.rollback().await {
+                tracing::debug!(error = %StoreError::from(DbFailure::from(rollback)), "rollback failed; the connection is dropped");
+            }
+            Err(error)
+        }
+    }
+}
