@@ -4,8 +4,9 @@
 use deerflow_runtime::stream_bridge::LogOutline;
 use tokio::time::Instant;
 
+use super::presence::Presence;
 use super::publisher::Publisher;
-use super::spill::SpillState;
+use super::spill_state::SpillState;
 use super::stream_head::StreamHead;
 use super::stream_state::StreamState;
 
@@ -37,13 +38,12 @@ impl StreamState {
             self.generation += u32::from(!head.continues(&self.head));
             self.adopt(head);
         }
-        self.lost = false;
-        self.lost_since = None;
+        self.presence = Presence::Present;
         self.publisher = Some(Publisher::of(
             attempt,
             claimed,
             acked,
-            SpillState::at(self.durable, &self.head),
+            SpillState::at(self.durable_log.has_log(), &self.head),
         ));
     }
 
@@ -68,7 +68,7 @@ impl StreamState {
             "the stream had more events than this node knew while redis was unavailable"
         );
         let known = std::mem::replace(&mut publisher.acked, acked);
-        publisher.spilling = SpillState::at(self.durable, &head);
+        publisher.spilling = SpillState::at(self.durable_log.has_log(), &head);
         while self
             .entries
             .front()

@@ -15,6 +15,9 @@ use super::protocol::{
 };
 use super::stream_head::StreamHead;
 
+/// The `maxmemory-policy` under which a full server refuses events instead of dropping whole
+/// streams.
+pub const SAFE_POLICY: &str = "noeviction";
 /// Margin that the server's key TTL has over the timeout after which viewers are aborted.
 const TTL_MARGIN: Duration = Duration::from_secs(60);
 const AWAITING_INPUT_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);

@@ -7,10 +7,12 @@ use deerflow_runtime::stream_bridge::{EventId, LogPage, StreamEvent, StreamStatu
 use tokio::time::Instant;
 
 use super::options::RedisOptions;
+use super::poll::PollOutcome;
+use super::presence::Presence;
 use super::protocol::StreamSnapshot;
-use super::run_log::{BATCH_EVENTS, PollOutcome, RunLog};
+use super::run_log::RunLog;
 use super::stream_head::StreamHead;
-use super::stream_state::StreamState;
+use super::stream_state::{BATCH_EVENTS, StreamState};
 
 /// Maximum number of events that a node caches of a followed run, for viewers that keep up.
 const MAX_FOLLOWED_EVENTS: usize = 256;
@@ -26,7 +28,7 @@ impl RunLog {
     /// the log, then call [`RunLog::observe_logged`]; until then this returns `None`.
     pub(super) fn needs_log_read(&self, snapshot: Option<&StreamSnapshot>) -> Option<EventId> {
         self.locked(|state| {
-            if !state.durable || state.publisher.is_some() || state.reading_log {
+            if state.publisher.is_some() || !state.durable_log.may_begin() {
                 return None;
             }
             let head = snapshot
@@ -35,11 +37,14 @@ impl RunLog {
             let short = head.is_none_or(|head| head.tail < state.head.tail);
             let silent =
                 head.is_some_and(|head| head.tail == state.head.tail && head.ended().is_none());
-            state.reading_log = short
+            let must_read = short
                 || silent
-                    && !state.log_checked
+                    && !state.durable_log.is_read()
                     && state.changed_at.elapsed() >= SILENCE_BEFORE_LOG_READ;
-            state.reading_log.then_some(state.head.newest())
+            must_read.then(|| {
+                state.durable_log = state.durable_log.begun();
+                state.head.newest()
+            })
         })
     }
 
@@ -47,7 +52,7 @@ impl RunLog {
     /// position of `seen`. The caller notifies viewers.
     pub(super) fn start_over_after(&self, seen: EventId, head: StreamHead) {
         self.locked(|state| {
-            state.reading_log = false;
+            state.durable_log = state.durable_log.ended();
             if state.publisher.is_none() && state.head.newest() == seen {
                 state.start_over(head);
             }
@@ -58,7 +63,7 @@ impl RunLog {
     /// if the log did not answer. The caller notifies viewers.
     pub(super) fn observe_logged(&self, seen: EventId, page: Option<LogPage>) -> PollOutcome {
         self.locked(|state| {
-            state.reading_log = false;
+            state.durable_log = state.durable_log.ended();
             let Some(LogPage { mut events, end }) = page else {
                 return PollOutcome::UpToDate;
             };
@@ -68,9 +73,9 @@ impl RunLog {
             let full = events.len() >= BATCH_EVENTS;
             let has_it = end.is_some() || !events.is_empty();
             events.retain(|event| event.id.seq > seen.seq);
-            state.log_checked = true;
+            state.durable_log = state.durable_log.completed();
             if has_it {
-                state.lost_since = None;
+                state.presence = state.presence.found_in_log();
             }
             let last = seen.seq + events.len() as u64;
             if !events.is_empty() {
@@ -101,7 +106,7 @@ impl StreamState {
     /// Appends the events that directly continue the log.
     fn follow(&mut self, events: Vec<StreamEvent>, now: Instant) {
         self.changed_at = now;
-        self.log_checked = false;
+        self.durable_log = self.durable_log.stream_changed();
         for event in events {
             if event.id.seq == self.head.tail + 1 {
                 self.head.append(event.id.attempt);
@@ -128,12 +133,10 @@ impl StreamState {
         else {
             // The publisher may rebuild the stream. If it does not do so in time, viewers get a
             // gap.
-            let since = *self.lost_since.get_or_insert(now);
-            self.lost |= now.saturating_duration_since(since) >= options.loss_timeout;
+            self.presence = self.presence.missed(now, options.loss_timeout);
             return PollOutcome::UpToDate;
         };
-        self.lost_since = None;
-        self.lost = false;
+        self.presence = Presence::Present;
         if head == self.head {
             return PollOutcome::UpToDate;
         }

@@ -10,7 +10,8 @@ use deerflow_runtime::stream_bridge::{
 };
 
 use super::*;
-use crate::redis::run_log::{PollRequest, ReadOutcome};
+use crate::redis::poll::PollRequest;
+use crate::redis::stream_state::ReadOutcome;
 
 fn id(seq: u64, attempt: u32) -> EventId {
     EventId { seq, attempt }

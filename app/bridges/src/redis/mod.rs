@@ -10,19 +10,24 @@
 mod claim;
 mod client;
 mod connection;
+mod durable_log_reads;
 mod follower;
 mod locate;
 mod node_notifier;
 mod options;
+mod poll;
 mod poller;
+mod presence;
 mod protocol;
 mod publish;
 mod publisher;
+mod publisher_steps;
 mod run_log;
 mod run_logs;
 mod sender;
 mod shared;
 mod spill;
+mod spill_state;
 mod spill_writer;
 mod stream_head;
 mod stream_state;
@@ -47,6 +52,7 @@ use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
+pub use self::client::SAFE_POLICY;
 use self::client::StreamClient;
 pub use self::node_notifier::RedisNodeNotifier;
 pub use self::options::RedisOptions;
@@ -56,8 +62,6 @@ use self::run_logs::RunLogs;
 use self::shared::BridgeShared;
 use self::viewer::{StreamSources, Viewer};
 
-/// The `maxmemory-policy` under which a full server refuses events instead of dropping whole streams.
-pub const SAFE_POLICY: &str = "noeviction";
 /// Maximum number of concurrent writes to the durable log per node.
 const MAX_CONCURRENT_SPILLS: usize = 4;
 /// Maximum number of runs that a node reads from the durable log concurrently.

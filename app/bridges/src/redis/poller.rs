@@ -11,10 +11,12 @@ use deerflow_runtime::stream_bridge::EventId;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 
+use super::poll::{PollOutcome, PollRequest};
 use super::protocol::StreamSignal;
-use super::run_log::{BATCH_EVENTS, PollOutcome, PollRequest, RunLog};
+use super::run_log::RunLog;
 use super::shared::BridgeShared;
 use super::stream_head::StreamHead;
+use super::stream_state::BATCH_EVENTS;
 
 /// Number of runs that are read in one round trip.
 const RUNS_PER_POLL: usize = 64;

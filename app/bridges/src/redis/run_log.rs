@@ -13,63 +13,13 @@ use deerflow_runtime::stream_bridge::{
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
+use super::durable_log_reads::DurableLogReads;
 use super::options::RedisOptions;
+use super::poll::{PollOutcome, PollRequest};
 use super::protocol::StreamSnapshot;
 use super::publisher::Publisher;
 use super::stream_head::StreamHead;
-use super::stream_state::{Entry, StreamState};
-
-/// Maximum number of events that a viewer takes under one lock.
-pub(super) const BATCH_EVENTS: usize = 64;
-
-/// Outcome of reading after a cursor.
-#[derive(Debug)]
-pub(super) enum ReadOutcome {
-    /// At least one event.
-    Events,
-    /// The next events are only at the server or in the durable log. The value is the page size to
-    /// read.
-    Remote(usize),
-    /// No event yet.
-    Nothing,
-    /// All events were read, and the run has ended.
-    Ended(TerminalKind),
-    /// The next events are no longer stored.
-    Gap(Gap),
-    /// The publisher is lost, or events that this viewer saw were revoked.
-    Abandoned,
-}
-
-/// Request of a poll.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PollRequest {
-    /// For a followed stream: the first sequence number, and the number of events to return.
-    Events(u64, usize),
-    /// For a published stream: checks that the server still has the events up to this number, which
-    /// it had acknowledged before the poll.
-    VerifyUpTo(u64),
-}
-
-impl PollRequest {
-    /// Returns the events to request.
-    pub(super) fn events(self) -> Option<(u64, usize)> {
-        match self {
-            Self::Events(from, count) => Some((from, count)),
-            Self::VerifyUpTo(_) => None,
-        }
-    }
-}
-
-/// Action after a poll.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum PollOutcome {
-    /// No action.
-    UpToDate,
-    /// Poll again, because there are more events.
-    More,
-    /// Send again the events of this publisher that the server lost.
-    Lost,
-}
+use super::stream_state::{BATCH_EVENTS, Entry, ReadOutcome, StreamState};
 
 /// One run's log on this node.
 #[derive(Debug)]
@@ -94,7 +44,7 @@ impl RunLog {
     ) -> Self {
         Self {
             run_id,
-            state: Mutex::new(StreamState::new(head, durable)),
+            state: Mutex::new(StreamState::new(head, DurableLogReads::of(durable))),
             viewers: FanOut::new(tasks),
             sender_wakeup: Notify::new(),
             total_bytes,

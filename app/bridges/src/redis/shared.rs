@@ -11,6 +11,7 @@ use deerflow_runtime::stream_bridge::{BridgeError, LogOutline, StreamKey};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 
+use super::client::SAFE_POLICY;
 use super::connection::Outage;
 use super::protocol::{Append, AppendOutcome, Reply};
 use super::run_log::RunLog;
@@ -151,7 +152,7 @@ impl BridgeShared {
         }
         if let Ok(policy) = self.sources.client.eviction_policy().await {
             self.policy_checked.store(true, Ordering::Release);
-            if policy != super::SAFE_POLICY {
+            if policy != SAFE_POLICY {
                 tracing::error!(%policy, "redis may evict streams: set maxmemory-policy to noeviction");
             }
         }

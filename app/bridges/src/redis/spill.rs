@@ -1,4 +1,4 @@
-//! Spill state of a publisher: events that go to the durable log because the server is unavailable,
+//! Spills of a publisher: events that go to the durable log because the server is unavailable,
 //! or before the server trims them.
 
 use std::time::Duration;
@@ -10,6 +10,7 @@ use super::options::RedisOptions;
 use super::protocol::Append;
 use super::publisher::{MAX_APPEND_BYTES, MAX_APPEND_EVENTS, Publisher};
 use super::run_log::RunLog;
+use super::spill_state::SpillState;
 use super::stream_head::StreamHead;
 use super::stream_state::{Entry, StreamState};
 
@@ -24,57 +25,6 @@ const UNREAD_WINDOW: Duration = Duration::from_secs(6);
 /// Maximum number of pages of the server's oldest events that are copied at once.
 const MAX_COPIED_PAGES: usize = 4;
 
-/// Trim position if no durable log accepts events: a sequence number that no run reaches.
-const NO_TRIM_LIMIT: u64 = 1 << 50;
-
-/// The durable log's part of a stream, as the publisher of the stream knows it.
-#[derive(Debug, Default)]
-pub(super) struct SpillState {
-    /// The log accepts events of this run.
-    pub(super) accepted: bool,
-    /// The last write failed.
-    pub(super) failing: bool,
-    /// Sequence number of the newest logged event. The log has all events between the server's
-    /// newest event and this one. 0 if no event was logged.
-    pub(super) logged: u64,
-    /// The log has the end.
-    ended: bool,
-    /// The server need not hold events up to this one: it trimmed them before this node claimed the
-    /// stream, or they were copied to the log.
-    pub(super) oldest: u64,
-    /// Events up to this one that are not at the server are lost: neither the log nor this node has
-    /// them.
-    missing: u64,
-    /// A spill task is running.
-    writing: bool,
-}
-
-impl SpillState {
-    /// Creates the state of a stream without logged events; `durable` is `true` if there is a
-    /// durable log.
-    pub(super) fn at(durable: bool, head: &StreamHead) -> Self {
-        Self {
-            accepted: durable,
-            oldest: head.first.saturating_sub(1),
-            ..Self::default()
-        }
-    }
-
-    /// Returns the sequence number up to which the server may trim.
-    pub(super) fn trims_up_to(&self) -> u64 {
-        if self.accepted {
-            self.oldest
-        } else {
-            NO_TRIM_LIMIT
-        }
-    }
-
-    /// Returns `true` if the log accepts events of this run and its last write succeeded.
-    pub(super) fn is_available(&self) -> bool {
-        self.accepted && !self.failing
-    }
-}
-
 /// Next step of a spill task.
 #[derive(Debug)]
 pub(super) enum SpillStep {
@@ -86,21 +36,6 @@ pub(super) enum SpillStep {
     Wait(Duration),
     /// Stop.
     Nothing,
-}
-
-impl Publisher {
-    /// Returns `true` if there is an outage, and the log has all events up to `tail`, and the end
-    /// if there is one.
-    pub(super) fn has_spilled(&self, tail: u64) -> bool {
-        self.failing_since.is_some()
-            && self.spilling.logged == tail
-            && (self.end.is_none() || self.spilling.ended)
-    }
-
-    /// Returns `true` if viewers may see an end that the server does not have yet.
-    pub(super) fn exposes_end(&self) -> bool {
-        self.exposes_unsent() || self.spilling.ended
-    }
 }
 
 impl StreamState {

@@ -3,15 +3,36 @@
 use std::collections::VecDeque;
 
 use deerflow_core::ids::RunId;
-use deerflow_runtime::stream_bridge::{EventId, StreamEvent, TerminalKind};
+use deerflow_runtime::stream_bridge::{EventId, Gap, StreamEvent, TerminalKind};
 use tokio::time::Instant;
 
+use super::durable_log_reads::DurableLogReads;
+use super::presence::Presence;
 use super::publisher::Publisher;
-use super::run_log::{BATCH_EVENTS, ReadOutcome};
 use super::stream_head::StreamHead;
 
+/// Maximum number of events that a viewer takes under one lock.
+pub(super) const BATCH_EVENTS: usize = 64;
 /// Size limit of one batch for a viewer.
 const BATCH_BYTES: usize = 64 * 1024;
+
+/// Outcome of reading after a cursor.
+#[derive(Debug)]
+pub(super) enum ReadOutcome {
+    /// At least one event.
+    Events,
+    /// The next events are only at the server or in the durable log. The value is the page size to
+    /// read.
+    Remote(usize),
+    /// No event yet.
+    Nothing,
+    /// All events were read, and the run has ended.
+    Ended(TerminalKind),
+    /// The next events are no longer stored.
+    Gap(Gap),
+    /// The publisher is lost, or events that this viewer saw were revoked.
+    Abandoned,
+}
 
 /// An event, and the time at which it became readable for viewers.
 #[derive(Debug, Clone)]
@@ -39,19 +60,14 @@ pub(super) struct StreamState {
     /// Incremented when events that viewers may have seen are revoked.
     pub(super) generation: u32,
     pub(super) changed_at: Instant,
-    pub(super) lost_since: Option<Instant>,
-    pub(super) lost: bool,
+    pub(super) presence: Presence,
+    pub(super) durable_log: DurableLogReads,
+    /// No more events will come.
     pub(super) retired: bool,
-    /// The durable log was read since the last change.
-    pub(super) log_checked: bool,
-    /// A read of the durable log is in progress.
-    pub(super) reading_log: bool,
-    /// There is a durable log, which may have events that the server does not retain.
-    pub(super) durable: bool,
 }
 
 impl StreamState {
-    pub(super) fn new(head: StreamHead, durable: bool) -> Self {
+    pub(super) fn new(head: StreamHead, durable_log: DurableLogReads) -> Self {
         Self {
             head,
             entries: VecDeque::new(),
@@ -60,12 +76,9 @@ impl StreamState {
             claiming: 0,
             generation: 0,
             changed_at: Instant::now(),
-            lost_since: None,
-            lost: false,
+            presence: Presence::Present,
+            durable_log,
             retired: false,
-            log_checked: false,
-            reading_log: false,
-            durable,
         }
     }
 
@@ -138,7 +151,9 @@ impl StreamState {
         if generation != self.generation {
             return ReadOutcome::Abandoned;
         }
-        if self.lost || (next < self.head.first && !self.durable) {
+        if self.presence == Presence::Lost
+            || (next < self.head.first && !self.durable_log.has_log())
+        {
             return ReadOutcome::Gap(self.head.gap(run_id, last));
         }
         let visible_tail = self.visible_tail();

@@ -22,9 +22,9 @@ use super::client::StreamClient;
 use super::connection::Outage;
 use super::options::RedisOptions;
 use super::protocol::{ReadRequest, StreamSnapshot};
-use super::run_log::{ReadOutcome, RunLog, StreamPosition, cursor_of};
+use super::run_log::{RunLog, StreamPosition, cursor_of};
 use super::stream_head::StreamHead;
-use super::stream_state::Entry;
+use super::stream_state::{Entry, ReadOutcome};
 
 /// Time after which a server or log that does not answer counts as unavailable for readers.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);

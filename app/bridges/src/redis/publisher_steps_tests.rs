@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use deerflow_core::tasks::Tasks;
-use deerflow_runtime::stream_bridge::LogOutline;
+use deerflow_runtime::stream_bridge::{LogOutline, TerminalKind};
 
 use super::*;
 use crate::redis::protocol::StreamSnapshot;
-use crate::redis::run_log::{ReadOutcome, RunLog};
+use crate::redis::publisher::EXPOSE_UNSENT_AFTER;
+use crate::redis::run_log::RunLog;
+use crate::redis::stream_state::ReadOutcome;
 
 fn options() -> RedisOptions {
     RedisOptions::at("redis://localhost")
