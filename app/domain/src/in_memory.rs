@@ -41,6 +41,21 @@ impl StoredAssistant {
 }
 
 impl InMemoryAssistantStore {
+    /// Runs `act` on an assistant of this owner; returns `None` if there is none.
+    fn with_owned<T>(
+        &self,
+        id: Uuid,
+        owner: &Owner,
+        act: impl FnOnce(&mut StoredAssistant) -> Option<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let user = owner.resolve()?;
+        let mut stored = self.0.lock();
+        let owned = stored
+            .get_mut(&id)
+            .filter(|stored| stored.belongs_to(user.as_deref()));
+        Ok(owned.and_then(act))
+    }
+
     fn matching(
         &self,
         search: &AssistantSearch,
@@ -98,13 +113,7 @@ impl AssistantStore for InMemoryAssistantStore {
     }
 
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError> {
-        let user = owner.resolve()?;
-        Ok(self
-            .0
-            .lock()
-            .get(&id)
-            .filter(|stored| stored.belongs_to(user.as_deref()))
-            .map(|stored| stored.current.clone()))
+        self.with_owned(id, owner, |stored| Some(stored.current.clone()))
     }
 
     async fn search(
@@ -131,27 +140,21 @@ impl AssistantStore for InMemoryAssistantStore {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<Assistant>, StoreError> {
-        let user = owner.resolve()?;
-        let mut stored = self.0.lock();
-        let Some(stored) = stored
-            .get_mut(&id)
-            .filter(|stored| stored.belongs_to(user.as_deref()))
-        else {
-            return Ok(None);
-        };
-        let number = stored
-            .versions
-            .last()
-            .map_or(1, |newest| newest.version + 1);
-        let next = AssistantVersion {
-            id,
-            version: number,
-            content: patch.applied_to(stored.current.content.clone()),
-            created_at: at,
-        };
-        let current = stored.activate(&next, at);
-        stored.versions.push(next);
-        Ok(Some(current))
+        self.with_owned(id, owner, |stored| {
+            let number = stored
+                .versions
+                .last()
+                .map_or(1, |newest| newest.version + 1);
+            let next = AssistantVersion {
+                id,
+                version: number,
+                content: patch.applied_to(stored.current.content.clone()),
+                created_at: at,
+            };
+            let current = stored.activate(&next, at);
+            stored.versions.push(next);
+            Some(current)
+        })
     }
 
     async fn versions(
@@ -160,26 +163,15 @@ impl AssistantStore for InMemoryAssistantStore {
         query: &VersionQuery,
         owner: &Owner,
     ) -> Result<Option<Vec<AssistantVersion>>, StoreError> {
-        let user = owner.resolve()?;
-        let stored = self.0.lock();
-        let Some(stored) = stored
-            .get(&id)
-            .filter(|stored| stored.belongs_to(user.as_deref()))
-        else {
-            return Ok(None);
-        };
-        let matching = stored
-            .versions
-            .iter()
-            .rev()
-            .filter(|version| contains(&version.content.metadata, &query.metadata));
-        Ok(Some(
-            matching
-                .skip(query.offset)
-                .take(query.limit)
-                .cloned()
-                .collect(),
-        ))
+        self.with_owned(id, owner, |stored| {
+            let matching = stored
+                .versions
+                .iter()
+                .rev()
+                .filter(|version| contains(&version.content.metadata, &query.metadata));
+            let page = matching.skip(query.offset).take(query.limit);
+            Some(page.cloned().collect())
+        })
     }
 
     async fn set_latest(
@@ -189,20 +181,14 @@ impl AssistantStore for InMemoryAssistantStore {
         owner: &Owner,
         at: DateTime<Utc>,
     ) -> Result<Option<Assistant>, StoreError> {
-        let user = owner.resolve()?;
-        let mut stored = self.0.lock();
-        let Some(stored) = stored
-            .get_mut(&id)
-            .filter(|stored| stored.belongs_to(user.as_deref()))
-        else {
-            return Ok(None);
-        };
-        let requested = stored
-            .versions
-            .iter()
-            .find(|existing| existing.version == version)
-            .cloned();
-        Ok(requested.map(|requested| stored.activate(&requested, at)))
+        self.with_owned(id, owner, |stored| {
+            let requested = stored
+                .versions
+                .iter()
+                .find(|existing| existing.version == version)
+                .cloned()?;
+            Some(stored.activate(&requested, at))
+        })
     }
 
     async fn delete(&self, id: Uuid, owner: &Owner) -> Result<bool, StoreError> {
