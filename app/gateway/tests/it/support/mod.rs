@@ -1,12 +1,15 @@
 //! A whole in-memory gateway: real runtime, real bridge, and an agent whose behaviour the user's
 //! message selects.
 
+mod agent;
+mod ports;
+mod response;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::body::Body;
+use axum::http::Request;
 use deerflow_domain::api_keys::InMemoryApiKeyStore;
 use deerflow_domain::crons::InMemoryCronStore;
 use deerflow_domain::in_memory::InMemoryAssistantStore;
@@ -14,300 +17,28 @@ use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
 use deerflow_gateway::GatewayState;
 use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
-use deerflow_gateway::ports::{
-    AssistView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError,
-    ThreadFilesPort,
-};
 use deerflow_gateway::webhooks::WebhookPolicy;
-use harness::agents::assist::{Polisher, Suggester};
 use harness::agents::custom::InMemoryCustomAgents;
 use harness::clock::{Clock, ManualClock, SystemClock};
-use harness::config::{AppConfig, ExtensionsFile, OpenKeys, SummarizationConfig};
+use harness::config::{ExtensionsFile, OpenKeys};
 use harness::documents::DocumentReader;
-use harness::ids::{IdSource, SystemIds, ThreadId};
-use harness::messages::Message;
-use harness::middlewares::summarization::Compactor;
-use harness::models::{
-    AuxiliaryModels, ModelCatalog, ModelEntry, ModelFacts, ModelList, Pricing, RetryPolicy,
-};
-use harness::runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
-    AgentStream, AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
-};
+use harness::ids::{IdSource, SystemIds};
 use harness::runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
 };
 use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::tasks::Tasks;
-use harness::sandbox::{FileHome, FileLimits, OrphanedThread, ThreadFiles};
 use harness::skills::{SkillFolders, Skills};
-use harness::state::StateUpdate;
-use harness::uploads::UploadLimits;
-use harness::user_memory::{InMemoryUserMemoryStore, MemoryView, UserMemories};
-use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use harness::user_memory::{InMemoryUserMemoryStore, UserMemories};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use self::agent::OneAgent;
+pub(crate) use self::ports::config;
+use self::ports::{Catalog, Files, NoMetrics, ScriptedAssist};
+pub(crate) use self::response::HttpResponse;
 use crate::thread_rows::Threads;
-
-/// Answers `say X` with X, never answers `slow`, and fails at `fail X` with X.
-#[derive(Debug)]
-struct Echo;
-
-impl Agent for Echo {
-    fn stream(
-        &self,
-        input: AgentInput,
-        ctx: RunContext,
-        events: mpsc::UnboundedReceiver<AgentEvent>,
-    ) -> AgentStream {
-        AgentStream::new(events, Box::pin(answer(input, ctx)))
-    }
-
-    fn nodes(&self) -> Vec<String> {
-        vec!["model".to_owned(), "tools".to_owned()]
-    }
-}
-
-async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, AgentError> {
-    let mut state = input.state;
-    if input.start != AgentStart::Fresh {
-        return Err(AgentError::EmptyInput);
-    }
-    let user_text = state
-        .messages()
-        .last()
-        .map(|message| message.content.text())
-        .unwrap_or_default();
-    ctx.sink
-        .emit(AgentEvent::Custom(json!({ "type": "started" })));
-    if user_text == "slow" {
-        std::future::pending::<()>().await;
-    }
-    if let Some(message) = user_text.strip_prefix("fail ") {
-        return Err(AgentError::Ended {
-            name: "RuntimeError".to_owned(),
-            message: message.to_owned(),
-        });
-    }
-    let message = Message::ai(user_text.strip_prefix("say ").unwrap_or("hello"))
-        .with(|body| body.id = Some(ctx.ids.message_id()));
-    ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
-        call_id: ctx.ids.message_id(),
-        caller: "lead_agent".to_owned(),
-        model: "fake".to_owned(),
-        message: message.clone(),
-        usage: None,
-        latency_ms: 1,
-    }));
-    let step = StateUpdate::messages([message]);
-    state.apply(step.clone(), &*ctx.ids)?;
-    ctx.sink.emit(AgentEvent::Step(StepEvent {
-        node: "model".to_owned(),
-        update: Some(step),
-        state: Arc::new(state),
-        next: vec![],
-        machine: Value::Null,
-        steps: 1,
-        checkpoint: true,
-    }));
-    Ok(AgentOutcome {
-        kind: StopKind::Completed,
-        stop_reason: None,
-    })
-}
-
-#[derive(Debug)]
-struct OneAgent;
-
-#[async_trait]
-impl AgentResolver for OneAgent {
-    async fn resolve(
-        &self,
-        assistant: &str,
-        options: &Map<String, Value>,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        match (assistant, options.get("model_name").and_then(Value::as_str)) {
-            ("lead_agent", None | Some("fake")) => Ok(Arc::new(Echo)),
-            ("lead_agent", Some(model)) => Err(UnknownAssistant::UnknownModel(model.to_owned())),
-            (other, _) => Err(UnknownAssistant::NotFound(other.to_owned())),
-        }
-    }
-
-    async fn list(&self) -> Vec<AssistantInfo> {
-        vec![AssistantInfo {
-            name: "lead_agent".to_owned(),
-            description: Some("Echoes".to_owned()),
-        }]
-    }
-}
-
-/// The configuration, as far as tests need it.
-pub(crate) fn config() -> AppConfig {
-    let config = json!({
-        "models": [{ "name": "fake", "use": "scripted", "model": "fake-1", "display_name": "Fake" }],
-        "uploads": { "auto_convert_documents": true },
-    });
-    serde_json::from_value(config).expect("a configuration")
-}
-
-#[derive(Debug, Default)]
-struct Catalog {
-    agents_api: bool,
-    documents: Option<Arc<dyn DocumentReader>>,
-}
-
-impl CatalogView for Catalog {
-    fn models(&self) -> Vec<ModelFacts> {
-        ModelList::from(&config()).models
-    }
-
-    fn features(&self) -> FeatureView {
-        FeatureView {
-            token_usage: true,
-            agents_api: self.agents_api,
-            ..FeatureView::default()
-        }
-    }
-
-    fn suggestions(&self) -> SuggestionsView {
-        SuggestionsView {
-            enabled: true,
-            max_suggestions: 3,
-        }
-    }
-
-    fn memory(&self) -> MemoryView {
-        MemoryView::from(&config().memory)
-    }
-
-    fn pricing(&self, model: &str) -> Option<Pricing> {
-        let pricing = Pricing {
-            currency: "EUR".to_owned(),
-            input: 1_000_000.0,
-            cached_input: 500_000.0,
-            output: 2_000_000.0,
-        };
-        (model == "fake").then_some(pricing)
-    }
-
-    fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
-        self.documents.clone()
-    }
-
-    fn uploads(&self) -> UploadLimits {
-        UploadLimits::from(&config().uploads)
-    }
-}
-
-/// Scripted models, which follow the directives in their input.
-#[derive(Debug)]
-pub(crate) struct ScriptedAssist(AuxiliaryModels);
-
-impl ScriptedAssist {
-    fn new() -> Self {
-        let catalog = ModelCatalog::new(
-            [ModelEntry::new("fake", "scripted", "s")],
-            Arc::new(SystemClock),
-        );
-        let retry = RetryPolicy {
-            max_attempts: 1,
-            ..RetryPolicy::default()
-        };
-        Self(AuxiliaryModels {
-            catalog: Arc::new(catalog),
-            breakers: Arc::default(),
-            retry,
-        })
-    }
-}
-
-impl AssistView for ScriptedAssist {
-    fn compactor(&self, model: Option<&str>) -> Option<Compactor> {
-        let mut rules = SummarizationConfig::default();
-        rules.keep.value = 2.0;
-        (model != Some("none")).then(|| Compactor::new(&rules, self.0.clone(), model))
-    }
-
-    fn ruler(&self, model: Option<&str>) -> Compactor {
-        Compactor::new(&SummarizationConfig::default(), self.0.clone(), model)
-    }
-
-    fn suggester(&self) -> Option<Suggester> {
-        Some(Suggester {
-            models: self.0.clone(),
-            most: 3,
-        })
-    }
-
-    fn polisher(&self) -> Option<Polisher> {
-        Some(Polisher {
-            models: self.0.clone(),
-            model: None,
-            max_chars: 100,
-        })
-    }
-}
-
-/// Tests collect no metrics: the recorder is global to the process.
-#[derive(Debug)]
-struct NoMetrics;
-
-impl MetricsView for NoMetrics {
-    fn render(&self) -> String {
-        "deerflow_runs_active 0\n".to_owned()
-    }
-}
-
-/// Files in a temporary directory of the gateway; records the removed threads.
-#[derive(Debug)]
-pub(crate) struct Files {
-    pub(crate) home: FileHome,
-    pub(crate) removed: Mutex<Vec<String>>,
-    _directory: tempfile::TempDir,
-}
-
-impl Files {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        Self {
-            home: FileHome::new(directory.path(), FileLimits::default()),
-            removed: Mutex::default(),
-            _directory: directory,
-        }
-    }
-}
-
-#[async_trait]
-impl ThreadFilesPort for Files {
-    fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles {
-        self.home.thread(user, thread)
-    }
-
-    async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError> {
-        self.removed.lock().push(format!("{user}/{thread}"));
-        ThreadFilesPort::delete_thread(&self.home, user, thread).await
-    }
-
-    async fn note_removal(
-        &self,
-        user: &str,
-        thread: &ThreadId,
-        is_removed: bool,
-    ) -> Result<(), ThreadFilesError> {
-        self.home.note_removal(user, thread, is_removed).await
-    }
-
-    async fn sweep(&self) -> Result<Vec<OrphanedThread>, ThreadFilesError> {
-        ThreadFilesPort::sweep(&self.home).await
-    }
-
-    async fn delete_orphaned(&self, left: OrphanedThread) -> Result<(), ThreadFilesError> {
-        self.home.delete_orphaned(left).await
-    }
-}
 
 /// The gateway under test.
 pub(crate) struct Gateway {
@@ -563,56 +294,4 @@ pub(crate) fn saying_with(text: &str, more: Value) -> Value {
         body[key] = value.clone();
     }
     body
-}
-
-/// A response.
-#[derive(Debug)]
-pub(crate) struct HttpResponse {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-impl HttpResponse {
-    pub(crate) fn code(&self) -> u16 {
-        self.status.as_u16()
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).expect("UTF-8")
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
-    }
-
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-    }
-
-    /// Returns the frames of a stream, without the heartbeat comments.
-    pub(crate) fn frames(&self) -> Vec<&str> {
-        let end = if self.text().contains('\r') {
-            "\r\n\r\n"
-        } else {
-            "\n\n"
-        };
-        self.text()
-            .split_inclusive(end)
-            .filter(|frame| !frame.starts_with(':'))
-            .collect()
-    }
-
-    /// Returns the event names of a stream.
-    pub(crate) fn events(&self) -> Vec<&str> {
-        self.text()
-            .lines()
-            .filter_map(|line| line.strip_prefix("event: "))
-            .map(str::trim_end)
-            .collect()
-    }
 }

@@ -1,0 +1,106 @@
+//! The agent under test, whose behaviour the user's message selects.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use harness::messages::Message;
+use harness::runtime::agent::{
+    Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
+    AgentStream, AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
+};
+use harness::state::StateUpdate;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+/// Answers `say X` with X, never answers `slow`, and fails at `fail X` with X.
+#[derive(Debug)]
+struct Echo;
+
+impl Agent for Echo {
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
+        AgentStream::new(events, Box::pin(answer(input, ctx)))
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        vec!["model".to_owned(), "tools".to_owned()]
+    }
+}
+
+async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, AgentError> {
+    let mut state = input.state;
+    if input.start != AgentStart::Fresh {
+        return Err(AgentError::EmptyInput);
+    }
+    let user_text = state
+        .messages()
+        .last()
+        .map(|message| message.content.text())
+        .unwrap_or_default();
+    ctx.sink
+        .emit(AgentEvent::Custom(json!({ "type": "started" })));
+    if user_text == "slow" {
+        std::future::pending::<()>().await;
+    }
+    if let Some(message) = user_text.strip_prefix("fail ") {
+        return Err(AgentError::Ended {
+            name: "RuntimeError".to_owned(),
+            message: message.to_owned(),
+        });
+    }
+    let message = Message::ai(user_text.strip_prefix("say ").unwrap_or("hello"))
+        .with(|body| body.id = Some(ctx.ids.message_id()));
+    ctx.sink.emit(AgentEvent::ModelCall(ModelCallRecord {
+        call_id: ctx.ids.message_id(),
+        caller: "lead_agent".to_owned(),
+        model: "fake".to_owned(),
+        message: message.clone(),
+        usage: None,
+        latency_ms: 1,
+    }));
+    let step = StateUpdate::messages([message]);
+    state.apply(step.clone(), &*ctx.ids)?;
+    ctx.sink.emit(AgentEvent::Step(StepEvent {
+        node: "model".to_owned(),
+        update: Some(step),
+        state: Arc::new(state),
+        next: vec![],
+        machine: Value::Null,
+        steps: 1,
+        checkpoint: true,
+    }));
+    Ok(AgentOutcome {
+        kind: StopKind::Completed,
+        stop_reason: None,
+    })
+}
+
+/// Resolves the lead agent, with the default model.
+#[derive(Debug)]
+pub(super) struct OneAgent;
+
+#[async_trait]
+impl AgentResolver for OneAgent {
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        match (assistant, options.get("model_name").and_then(Value::as_str)) {
+            ("lead_agent", None | Some("fake")) => Ok(Arc::new(Echo)),
+            ("lead_agent", Some(model)) => Err(UnknownAssistant::UnknownModel(model.to_owned())),
+            (other, _) => Err(UnknownAssistant::NotFound(other.to_owned())),
+        }
+    }
+
+    async fn list(&self) -> Vec<AssistantInfo> {
+        vec![AssistantInfo {
+            name: "lead_agent".to_owned(),
+            description: Some("Echoes".to_owned()),
+        }]
+    }
+}
