@@ -3,6 +3,10 @@
 use std::fs;
 use std::net::TcpListener;
 
+use async_trait::async_trait;
+use harness::config::{DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
+use harness::sandbox::command::bubblewrap::ProbeReport;
+
 use super::*;
 
 struct FailingDatabase;

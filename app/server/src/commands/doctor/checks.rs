@@ -10,7 +10,7 @@ use harness::config_file::{ConfigError, Environment, Loaded};
 use rustix::fs::Access;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::ProviderProbe;
+use super::probes::ProviderProbe;
 use super::report::{Finding, Verdict};
 use crate::config::{Exposure, Settings, missing_classes};
 use crate::listener::{BACKLOG, ListenError, cap_warning, listen};
