@@ -12,6 +12,7 @@ pub mod mcp_server;
 pub mod metrics;
 pub mod open_files;
 pub mod own_program;
+mod sandbox;
 pub mod serve;
 pub mod telemetry;
 pub mod wiring;

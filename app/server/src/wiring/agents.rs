@@ -25,10 +25,10 @@ use harness::user_memory::{MemoryRules, UserMemories};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::commands::OpenedSandbox;
 use super::guardrails::with_file;
 use super::web;
 use crate::config::ConfigHandle;
+use crate::sandbox::OpenedSandbox;
 
 /// Returns the resolver of the current configuration's assistants.
 pub(super) fn resolver(config: ConfigHandle, ports: AgentPorts) -> Arc<ConfiguredAgents> {

@@ -13,8 +13,10 @@ use harness::sandbox::command::container::{
 };
 use harness::sandbox::{CommandLimits, CommandSandbox};
 
-use super::commands::{OpenedSandbox, canonical, mounts, private_paths, variables};
 use crate::config::{ConfigHandle, Settings};
+use crate::sandbox::OpenedSandbox;
+use crate::sandbox::mounts::{canonical, mounts, private_paths};
+use crate::sandbox::variables::variables;
 
 /// Prefix of container names.
 const DEFAULT_PREFIX: &str = "deer-flow-sandbox";
