@@ -1,11 +1,14 @@
 //! The deerflow server as a library, so that tests and embedders can use what the binary uses.
 
+mod agents;
 pub mod cli;
 pub mod commands;
 pub mod config;
 pub mod embedded;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
+mod gateway_ports;
+mod item_index;
 pub mod lifecycle;
 pub mod listener;
 pub mod mcp_server;
@@ -14,5 +17,7 @@ pub mod open_files;
 pub mod own_program;
 mod sandbox;
 pub mod serve;
+mod services;
+mod skills;
 pub mod telemetry;
 pub mod wiring;

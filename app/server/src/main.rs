@@ -6,13 +6,13 @@ use std::time::Duration;
 use clap::Parser;
 use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
 use deerflow_server::commands::doctor::Probes;
+use deerflow_server::commands::doctor::live_probes::{
+    LiveCommandProbe, LiveDatabaseProbe, LiveProviderProbe, LiveRedisProbe,
+};
 use deerflow_server::commands::operations::Operations;
 use deerflow_server::commands::{self, chat};
 use deerflow_server::config::{ConfigHandle, Settings, environment};
 use deerflow_server::own_program::{self, SANDBOX_INNER};
-use deerflow_server::wiring::probes::{
-    LiveCommandProbe, LiveDatabaseProbe, LiveProviderProbe, LiveRedisProbe,
-};
 use deerflow_server::{mcp_server, serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::config_file::{Environment, load};

@@ -27,6 +27,18 @@ fn a_file_keeps_to_the_limit() {
 }
 
 #[test]
+fn wiring_files_have_a_lower_limit() {
+    let path = "app/server/src/wiring/stores.rs";
+    assert_eq!(problem("", path, WIRING_LIMIT), None);
+    assert!(
+        problem("", path, WIRING_LIMIT + 1)
+            .unwrap()
+            .ends_with("101 lines, more than 100: split it along a seam")
+    );
+    assert_eq!(problem("", "app/server/src/wiring_stores.rs", LIMIT), None);
+}
+
+#[test]
 fn migrations_are_as_long_as_they_need() {
     let path = "app/stores/src/db/migration/m1.rs";
     assert_eq!(problem("", path, 5 * LIMIT), None);

@@ -23,7 +23,7 @@ const STATE_NAMES: [&str; 5] = ["State", "Inner", "Shared", "Buffer", "Machine"]
 const TYPES: [&str; 5] = ["struct", "enum", "union", "trait", "type"];
 
 /// Folder that constructs what other folders implement.
-const WIRING: &str = "app/server/src/wiring";
+pub(super) const WIRING: &str = "app/server/src/wiring";
 
 /// One `key reason` per line; keys are `crate::Name:count` for a name, `file::Name:fields` for a
 /// state struct, and `file:count` for trait implementations.

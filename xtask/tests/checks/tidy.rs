@@ -38,15 +38,20 @@ fn types_that_break_a_rule_are_reported() -> Result<()> {
         "//! Planted.\n\nstruct Planted;\nmod b {\n    struct Planted;\n}\nmod c {\n    enum Planted {}\n}\n\
          impl Drop for Planted {}\nfn f() {\n    super::super::f()\n}\n",
     )?;
+    copy.write(
+        "app/server/src/wiring/planted_long.rs",
+        &format!("//! Planted.\n{}", "// line\n".repeat(100)),
+    )?;
     copy.append("xtask/src/tidy/types.txt", "a::Gone:3 it was there\n")?;
     let (passed, output) = copy.check("tidy")?;
     assert!(!passed);
     for problem in [
         "3 types named `Planted` in deerflow-server",
         "1 trait implementations in the wiring",
+        "wiring/planted_long.rs: 101 lines, more than 100",
         "`super::super` hides where it leads",
         "types.txt: a::Gone:3 violates no rule",
-        "tidy: 4 violations",
+        "tidy: 5 violations",
     ] {
         assert!(output.contains(problem), "{problem} is not in\n{output}");
     }

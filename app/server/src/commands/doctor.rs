@@ -1,6 +1,7 @@
 //! `deerflow doctor`: checks the prerequisites of a start and reports how to fix problems.
 
 mod checks;
+pub mod live_probes;
 mod probes;
 mod report;
 

@@ -115,7 +115,7 @@ async fn port_of_running_deerflow_is_no_failure() {
 async fn database_probe_creates_no_database() {
     let machine = TestMachine::with(GOOD);
     let probes = Probes {
-        database: Some(&crate::wiring::probes::LiveDatabaseProbe),
+        database: Some(&live_probes::LiveDatabaseProbe),
         ..Probes::default()
     };
     let findings = machine.findings(&[], probes).await;
@@ -211,7 +211,7 @@ async fn sign_in_is_checked_for_model_without_key() {
     let path = machine.dir.path().join("auth.json");
     let shown = path.to_str().unwrap();
     let probes = Probes {
-        provider: Some(&crate::wiring::probes::LiveProviderProbe),
+        provider: Some(&live_probes::LiveProviderProbe),
         ..Probes::default()
     };
     let probe = async || {

@@ -87,6 +87,11 @@ pub(crate) fn mounts(sandbox: &SandboxConfig, private_paths: &[PathBuf]) -> Vec<
         .collect()
 }
 
+/// Returns the folders that are mounted in addition to those of the thread.
+pub(crate) fn mounted(handle: &ConfigHandle, settings: &Settings) -> Vec<Mount> {
+    mounts(&handle.current().sandbox, &private_paths(handle, settings))
+}
+
 fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }

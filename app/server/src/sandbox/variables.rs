@@ -1,7 +1,23 @@
 //! Configured environment variables of sandboxed commands.
 
 use harness::config::SandboxConfig;
+use harness::config_file::Environment;
 use secrecy::ExposeSecret;
+
+/// Environment variables that commands on the host inherit. None contains a secret.
+const HOST_VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "JAVA_HOME",
+];
 
 /// Reports whether a variable influences which code shells and loaders execute: it would also
 /// affect the processes that create the sandbox.
@@ -38,6 +54,17 @@ pub(crate) fn variables(sandbox: &SandboxConfig) -> Vec<(String, String)> {
     named
         .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
         .collect()
+}
+
+/// Returns the inherited and configured variables of commands on the host.
+pub(crate) fn host_variables(
+    sandbox: &SandboxConfig,
+    environment: &Environment,
+) -> Vec<(String, String)> {
+    let inherited = HOST_VARIABLES
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), environment.get(name)?.to_owned())));
+    inherited.chain(variables(sandbox)).collect()
 }
 
 #[cfg(test)]

@@ -5,23 +5,22 @@ use std::time::Duration;
 
 use deerflow_bridges::factory::{self, StreamBridgeConfig as Choice};
 use deerflow_bridges::redis::RedisOptions;
-use harness::config::{AppConfig, StreamBridgeConfig, StreamBridgeKind};
+use harness::config::{StreamBridgeConfig, StreamBridgeKind};
 use harness::runtime::in_memory::InMemoryOptions;
 use harness::runtime::runs::NodeNotifier;
 use harness::runtime::stream_bridge::{StreamBridge, StreamLog};
-use harness::runtime::tasks::Tasks;
 use secrecy::ExposeSecret;
 
+use super::context::Context;
 use crate::config::{Deployment, Settings};
 
 /// Returns the bridge, which passes evicted events to `log`, and the notifier of the nodes that
 /// share it.
 pub(super) fn open(
-    config: &AppConfig,
-    settings: &Settings,
+    context: &Context<'_>,
     log: Arc<dyn StreamLog>,
-    tasks: &Tasks,
 ) -> anyhow::Result<(Arc<dyn StreamBridge>, Arc<dyn NodeNotifier>)> {
+    let config = &context.now;
     let section = &config.stream_bridge;
     let retention_after_end = Duration::from_secs(section.stream_ttl_seconds);
     let idle_stream_ttl = config
@@ -34,7 +33,7 @@ pub(super) fn open(
         StreamBridgeKind::Redis => Choice::Redis(RedisOptions {
             retention_after_end,
             idle_stream_ttl,
-            ..redis(section, settings)
+            ..redis(section, context.settings)
         }),
         _ => Choice::Memory(InMemoryOptions {
             retention_after_end,
@@ -42,12 +41,12 @@ pub(super) fn open(
             ..InMemoryOptions::default()
         }),
     };
-    let bell = factory::node_notifier(&choice, tasks.clone())?;
+    let bell = factory::node_notifier(&choice, context.tasks.clone())?;
     Ok((factory::stream_bridge(choice, log)?, bell))
 }
 
 /// Options of the configured Redis server, with the requirements of this deployment.
-pub(super) fn redis(section: &StreamBridgeConfig, settings: &Settings) -> RedisOptions {
+pub(crate) fn redis(section: &StreamBridgeConfig, settings: &Settings) -> RedisOptions {
     let url = section
         .redis_url
         .as_ref()

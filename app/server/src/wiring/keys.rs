@@ -7,7 +7,7 @@ use deerflow_stores::{Database, OpenError, SqlApiKeyStore};
 use harness::config::AppConfig;
 use harness::runtime::tasks::Tasks;
 
-use super::stores::database_of;
+use super::database::database_of;
 use crate::config::Settings;
 
 /// Opens the key store for one command. The caller must shut `tasks` down afterwards.

@@ -1,26 +1,35 @@
-//! Updates user memories in the background, with the current configuration.
+//! Starts the updates of user memories, with the current configuration.
 
 use std::sync::Arc;
 
 use harness::models::UsageRecorder;
-use harness::runtime::checkpoint::Checkpointer;
 use harness::runtime::tasks::{TaskKind, Tasks};
-use harness::user_memory::{Learner, MemoryRules, MemoryWorker, UserMemories};
-use tokio_util::sync::CancellationToken;
+use harness::user_memory::{Learner, MemoryRules, MemoryWorker};
 
-use super::agents::ConfiguredAgents;
+use super::context::Context;
+use super::resources::Resources;
+use super::stores::Stores;
+use crate::agents::configured::ConfiguredAgents;
 
-/// Starts the memory worker in `memory_tasks`. After `stop`, it completes the started updates
-/// within a timeout.
-pub(super) fn spawn_worker(
-    memories: UserMemories,
-    checkpoints: Arc<dyn Checkpointer>,
+/// Starts the memory worker, and returns its tasks. After a shutdown of the context's tasks, it
+/// completes the started updates within a timeout.
+pub(super) fn start(
+    context: &Context<'_>,
+    stores: &Stores,
+    resources: &Resources,
     agents: Arc<ConfiguredAgents>,
-    usage_recorder: UsageRecorder,
-    memory_tasks: &Tasks,
-    stop: CancellationToken,
-) {
-    let worker = MemoryWorker::new(memories, checkpoints, usage_recorder);
+) -> Tasks {
+    let usage_recorder = UsageRecorder {
+        events: stores.of_events.events.clone(),
+        ledger: stores.usage.clone(),
+        clock: stores.clock.clone(),
+        ids: context.ids.clone(),
+    };
+    let worker = MemoryWorker::new(
+        resources.memories.clone(),
+        stores.checkpoints.clone(),
+        usage_recorder,
+    );
     let now = move || {
         let now = agents.assembled();
         let rules = MemoryRules::from(&now.config.memory);
@@ -30,5 +39,8 @@ pub(super) fn spawn_worker(
         };
         (rules, learner)
     };
-    memory_tasks.spawn(TaskKind::Finish, "memory", worker.run(stop, now));
+    let tasks = Tasks::new();
+    let stop = context.tasks.token().clone();
+    tasks.spawn(TaskKind::Finish, "memory", worker.run(stop, now));
+    tasks
 }

@@ -3,7 +3,7 @@
 use deerflow_stores::{Database, SqlNodeStore, SqlOperationsStore, SqlRunStore, SqlWebhookOutbox};
 use harness::config::AppConfig;
 
-use super::stores::database_of;
+use super::database::database_of;
 use crate::config::Settings;
 
 /// Stores of operator commands.

@@ -5,7 +5,7 @@ use deerflow_gateway::ports::AssistView;
 use harness::agents::assist::{Polisher, Suggester};
 use harness::middlewares::summarization::Compactor;
 
-use super::agents::ConfiguredAgents;
+use crate::agents::configured::ConfiguredAgents;
 
 impl AssistView for ConfiguredAgents {
     fn compactor(&self, model: Option<&str>) -> Option<Compactor> {

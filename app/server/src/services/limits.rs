@@ -8,7 +8,7 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 use crate::config::ConfigHandle;
 
 /// Starts a task that updates the limits of new runs when the configuration changes.
-pub(super) fn apply_config_changes(config: &ConfigHandle, runs: Arc<RunsFacade>, tasks: &Tasks) {
+pub(crate) fn apply_config_changes(config: &ConfigHandle, runs: Arc<RunsFacade>, tasks: &Tasks) {
     let mut changes = config.subscribe();
     let token = tasks.token().clone();
     tasks.spawn(TaskKind::Service, "run limits", async move {

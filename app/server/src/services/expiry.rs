@@ -8,7 +8,7 @@ use harness::runtime::tasks::{TaskKind, Tasks};
 use crate::config::ConfigHandle;
 
 /// Starts the sweep loop, with the interval of the current configuration.
-pub(super) fn spawn_sweep_loop(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Tasks) {
+pub(crate) fn spawn_sweep_loop(config: &ConfigHandle, state: Arc<GatewayState>, tasks: &Tasks) {
     let (config, token) = (config.clone(), tasks.token().clone());
     tasks.spawn(TaskKind::Service, "thread expiry", async move {
         loop {

@@ -31,13 +31,13 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 /// File store of custom agents.
 #[derive(Debug, Clone)]
-pub(super) struct FileCustomAgents {
+pub(crate) struct FileCustomAgents {
     home: PathBuf,
 }
 
 impl FileCustomAgents {
     /// Creates a store below this runtime home.
-    pub(super) fn new(home: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(home: impl Into<PathBuf>) -> Self {
         Self { home: home.into() }
     }
 
@@ -307,5 +307,5 @@ async fn run_blocking<T: Send + 'static>(
 }
 
 #[cfg(test)]
-#[path = "custom_agents_tests.rs"]
+#[path = "custom_files_tests.rs"]
 mod tests;

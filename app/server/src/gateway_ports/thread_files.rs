@@ -11,9 +11,9 @@ use harness::sandbox::{FileHome, OrphanedThread, ThreadFiles};
 /// Files of threads. Deleting a thread's files also ends its MCP sessions, whose processes would
 /// write there.
 #[derive(Debug)]
-pub(super) struct ThreadResources {
-    pub(super) files: FileHome,
-    pub(super) mcp: Arc<ConfiguredMcp>,
+pub(crate) struct ThreadResources {
+    pub(crate) files: FileHome,
+    pub(crate) mcp: Arc<ConfiguredMcp>,
 }
 
 #[async_trait]

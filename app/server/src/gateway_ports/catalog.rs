@@ -14,9 +14,9 @@ use crate::config::ConfigHandle;
 
 /// Answers from the current configuration.
 #[derive(Debug)]
-pub(super) struct ConfigCatalog(
-    pub(super) ConfigHandle,
-    pub(super) Option<Arc<dyn DocumentReader>>,
+pub(crate) struct ConfigCatalog(
+    pub(crate) ConfigHandle,
+    pub(crate) Option<Arc<dyn DocumentReader>>,
 );
 
 impl CatalogView for ConfigCatalog {

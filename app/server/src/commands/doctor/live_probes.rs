@@ -1,20 +1,22 @@
-//! Probes of `doctor` that need concrete adapters.
+//! Probes of `doctor` that use the adapters of an installation.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
 use deerflow_stores::{Database, Probe, Schema};
-use harness::clock::SystemClock;
+use harness::clock::{Clock, SystemClock};
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
 use harness::config_file::Environment;
-use harness::models::ModelEntry;
 use harness::models::http::sign_in;
+use harness::models::{ModelCatalog, ModelEntry, ProviderKind};
 use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
-use super::stores::database_of;
-use crate::commands::doctor::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
+use super::probes::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
 use crate::config::Settings;
+use crate::sandbox::{self, bubblewrap, containers};
+use crate::wiring::bridge;
+use crate::wiring::database::database_of;
 
 /// Probes the database without changing it.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +67,7 @@ impl RedisProbe for LiveRedisProbe {
         bridge: &StreamBridgeConfig,
         settings: &Settings,
     ) -> Result<Result<String, String>, String> {
-        let policy = RedisStreamBridge::probe(super::bridge::redis(bridge, settings)).await?;
+        let policy = RedisStreamBridge::probe(bridge::redis(bridge, settings)).await?;
         let found = format!("redis answers, its maxmemory-policy is {policy}");
         Ok(if policy == SAFE_POLICY {
             Ok(found)
@@ -81,13 +83,25 @@ pub struct LiveProviderProbe;
 
 impl ProviderProbe for LiveProviderProbe {
     fn probe(&self, model: &ModelConfig) -> Result<String, String> {
-        let kind = super::agents::check_entry(model, Arc::new(SystemClock))?;
+        let kind = check_entry(model, Arc::new(SystemClock))?;
         let file = sign_in(&ModelEntry::from(model)).transpose()?;
         Ok(file.map_or_else(
             || kind.as_str().to_owned(),
             |file| format!("{}, signed in by {}", kind.as_str(), file.display()),
         ))
     }
+}
+
+/// Returns the provider of a model entry, or what is wrong with the entry.
+fn check_entry(model: &ModelConfig, clock: Arc<dyn Clock>) -> Result<ProviderKind, String> {
+    let kind = ProviderKind::parse(&model.provider).map_err(|error| error.to_string())?;
+    // Fallbacks are separate entries.
+    let mut alone = model.clone();
+    alone.fallback_models.clear();
+    ModelCatalog::from_config(&[alone], clock)
+        .get(&model.name)
+        .map_err(|error| error.message)?;
+    Ok(kind)
 }
 
 /// Creates a sandbox and checks its layers.
@@ -97,7 +111,7 @@ pub struct LiveCommandProbe;
 #[async_trait]
 impl CommandProbe for LiveCommandProbe {
     fn is_configured(&self, config: &AppConfig) -> bool {
-        super::commands::is_configured(config)
+        sandbox::is_configured(config)
     }
 
     async fn probe(&self, sandbox: &SandboxConfig) -> ProbeReport {
@@ -106,7 +120,7 @@ impl CommandProbe for LiveCommandProbe {
             .prefix("deerflow-doctor-")
             .tempdir()
         {
-            Ok(support) => super::commands::probe(sandbox, support.path().to_owned()).await,
+            Ok(support) => bubblewrap::probe(sandbox, support.path().to_owned()).await,
             Err(error) => {
                 let missing = Some(format!(
                     "cannot create a folder to try a sandbox in: {error}"
@@ -126,10 +140,10 @@ impl CommandProbe for LiveCommandProbe {
         sandbox: &SandboxConfig,
         environment: &Environment,
     ) -> Option<Result<String, String>> {
-        if !super::containers::is_configured(sandbox) {
+        if !containers::is_configured(sandbox) {
             return None;
         }
-        match super::containers::backend(sandbox, environment, &environment.project_root()) {
+        match containers::backend(sandbox, environment, &environment.project_root()) {
             Ok(backend) => Some(backend.version().await.map_err(|error| error.to_string())),
             Err(why) => Some(Err(why)),
         }

@@ -1,0 +1,216 @@
+//! Assistants of an installation: built once per configuration, and rebuilt when it changes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use harness::acp::{AcpContext, InvokeAcpAgent};
+use harness::agents::StaticResolver;
+use harness::agents::conformance::{CONFORMANCE, ConformanceAgent};
+use harness::agents::custom::CustomAgents;
+use harness::agents::lead::{
+    DEFAULT_FILE_TOOLS, Guards, LEAD_AGENT, LeadAgentSpec, LeadAgents, bash_tool,
+    configured_models, file_tool, kind_of,
+};
+use harness::clock::Clock;
+use harness::config::{AppConfig, ToolConfig};
+use harness::models::{AuxiliaryModels, ModelCatalog};
+use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
+use harness::sandbox::FileHome;
+use harness::skills::Skills;
+use harness::tools::builtins::PresentFiles;
+use harness::tools::web::WebToolFactory;
+use harness::tools::{ToolRegistry, ToolSource, erase};
+use harness::user_memory::{MemoryRules, UserMemories};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use super::guardrails::with_file;
+use super::web_tools;
+use crate::config::ConfigHandle;
+use crate::sandbox::OpenedSandbox;
+
+/// Dependencies of all agents that do not depend on the configuration.
+#[derive(Debug)]
+pub(crate) struct AgentPorts {
+    /// Files of threads.
+    pub(crate) files: FileHome,
+    /// Skills.
+    pub(crate) skills: Skills,
+    /// Memories of users.
+    pub(crate) memories: UserMemories,
+    /// Custom agents of users.
+    pub(crate) custom: Arc<dyn CustomAgents>,
+    /// Command sandbox, or why it is unavailable.
+    pub(crate) commands: OpenedSandbox,
+    /// Factory of web tools.
+    pub(crate) web: Option<WebToolFactory>,
+    /// Tools that change at run time.
+    pub(crate) live_tools: Arc<dyn ToolSource>,
+    /// Dependencies of ACP agents.
+    pub(crate) acp: Arc<AcpContext>,
+    /// Clock.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// `true` if agents for tests may be offered.
+    pub(crate) testing: bool,
+}
+
+/// Assistants and auxiliary model users of the current configuration.
+#[derive(Debug)]
+pub(crate) struct ConfiguredAgents {
+    config: ConfigHandle,
+    ports: AgentPorts,
+    assembled: Mutex<Option<Arc<Assembled>>>,
+}
+
+/// Everything that is built from one configuration.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    pub(crate) config: Arc<AppConfig>,
+    /// Models for auxiliary requests.
+    pub(crate) models: AuxiliaryModels,
+    agents: StaticResolver,
+}
+
+impl ConfiguredAgents {
+    /// Creates the resolver of the current configuration's assistants.
+    pub(crate) fn new(config: ConfigHandle, ports: AgentPorts) -> Self {
+        Self {
+            config,
+            ports,
+            assembled: Mutex::new(None),
+        }
+    }
+
+    /// Returns what is built from the current configuration; active runs keep what they started
+    /// with.
+    pub(crate) fn assembled(&self) -> Arc<Assembled> {
+        let config = self.config.current();
+        let mut assembled = self.assembled.lock();
+        if let Some(cached) = &*assembled
+            && Arc::ptr_eq(&cached.config, &config)
+        {
+            return cached.clone();
+        }
+        let made = Arc::new(self.assemble(config));
+        *assembled = Some(made.clone());
+        made
+    }
+
+    fn assemble(&self, config: Arc<AppConfig>) -> Assembled {
+        let models = configured_models(
+            &config,
+            ModelCatalog::from_config(&config.models, self.ports.clock.clone()),
+        );
+        let agents = self.agents(&config, &models);
+        Assembled {
+            config,
+            models,
+            agents,
+        }
+    }
+
+    fn agents(&self, config: &AppConfig, models: &AuxiliaryModels) -> StaticResolver {
+        let lead = LeadAgentSpec {
+            tools: self.tools(config),
+            live_tools: Some(self.ports.live_tools.clone()),
+            custom: Some(self.ports.custom.clone()),
+            files: Some(self.ports.files.clone()),
+            skills: Some(self.ports.skills.clone()),
+            guards: self.guards(config),
+            memory: Some((
+                self.ports.memories.clone(),
+                MemoryRules::from(&config.memory),
+            )),
+            ..LeadAgentSpec::configured(config, models)
+        };
+        let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
+        match (config.testing.conformance_agent, self.ports.testing) {
+            (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models.catalog.clone())),
+            (true, false) => {
+                tracing::error!(
+                    "testing.conformance_agent is ignored: this server does not listen on loopback only"
+                );
+                agents
+            }
+            (false, _) => agents,
+        }
+    }
+
+    fn guards(&self, config: &AppConfig) -> Guards {
+        let config_dir = self
+            .config
+            .path()
+            .and_then(Path::parent)
+            .unwrap_or(Path::new("."));
+        Guards {
+            guardrails: with_file(config.guardrails.clone(), config_dir),
+            ..Guards::from(config)
+        }
+    }
+
+    /// Returns the configured tools that this build supports, and the tools that every agent has.
+    fn tools(&self, config: &AppConfig) -> ToolRegistry {
+        let mut tools = ToolRegistry::new();
+        for entry in &config.tools {
+            match (kind_of(entry), &self.ports.commands) {
+                ("bash", Ok(sandbox)) => {
+                    tools.add(bash_tool(sandbox.clone(), config, &self.ports.files))
+                }
+                ("bash", Err(why)) => {
+                    tracing::error!(tool = %entry.name, why, "commands cannot run here; the tool is disabled")
+                }
+                _ if web_tools::is_web(entry) => {
+                    tools.extend(web_tools::tool(self.ports.web.as_ref(), entry))
+                }
+                (kind, _) => self.add_file_tool(kind, entry, config, &mut tools),
+            }
+        }
+        if config.tools.is_empty() {
+            for kind in DEFAULT_FILE_TOOLS {
+                tools.extend(file_tool(kind, config, &self.ports.files));
+            }
+        }
+        tools.add(erase(PresentFiles {
+            home: self.ports.files.clone(),
+        }));
+        tools.extend(
+            InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone()).map(erase),
+        );
+        tools
+    }
+
+    fn add_file_tool(
+        &self,
+        kind: &str,
+        entry: &ToolConfig,
+        config: &AppConfig,
+        tools: &mut ToolRegistry,
+    ) {
+        match file_tool(kind, config, &self.ports.files) {
+            Some(tool) => tools.add(tool),
+            None => {
+                tracing::warn!(tool = %entry.name, kind = %entry.implementation, "unknown tool is disabled")
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl AgentResolver for ConfiguredAgents {
+    async fn resolve(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        self.assembled().agents.resolve(assistant, options).await
+    }
+
+    async fn list(&self) -> Vec<AssistantInfo> {
+        self.assembled().agents.list().await
+    }
+
+    fn forget(&self) {
+        self.assembled().agents.forget();
+    }
+}

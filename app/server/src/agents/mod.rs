@@ -1,0 +1,6 @@
+//! Agents of the current configuration, and the files of custom agents.
+
+pub(crate) mod configured;
+pub(crate) mod custom_files;
+mod guardrails;
+mod web_tools;

@@ -1,0 +1,5 @@
+//! Background services that follow the current configuration.
+
+pub(crate) mod expiry;
+pub(crate) mod limits;
+pub(crate) mod maintenance;

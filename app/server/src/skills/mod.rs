@@ -1,0 +1,4 @@
+//! Location of the skills.
+
+pub(crate) mod bundled;
+pub(crate) mod folder;

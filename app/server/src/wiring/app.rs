@@ -1,0 +1,90 @@
+//! Builds the application, one area after the other.
+
+use std::sync::Arc;
+
+use deerflow_gateway::GatewayState;
+use harness::client::Client;
+use harness::runtime::runs::RunsFacade;
+use harness::runtime::stream_bridge::StreamBridge;
+use harness::runtime::tasks::Tasks;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::resources::Resources;
+use super::role::Role;
+use super::stores::Stores;
+use super::{agents, bridge, client, crons, gateway, items, maintenance, memories, runs, webhooks};
+use crate::config::{ConfigHandle, Settings};
+use crate::services::{expiry, limits};
+
+/// Runtime, and the gateway state on top of it.
+#[derive(Debug)]
+pub struct App {
+    /// Operations on runs.
+    pub runs: Arc<RunsFacade>,
+    /// In-process client with access to the installation.
+    pub client: Client,
+    /// State of the HTTP handlers.
+    pub gateway: Arc<GatewayState>,
+    /// Stream bridge to viewers.
+    pub bridge: Arc<dyn StreamBridge>,
+    /// Tasks of runs and of runtime services.
+    pub tasks: Tasks,
+    /// Tasks of memory updates, which have their own shutdown timeout.
+    pub memory_tasks: Tasks,
+    /// Tasks of the stores, which end last.
+    pub store_tasks: Tasks,
+}
+
+impl App {
+    /// Opens the stores, recovers orphaned runs and builds the application. `tasks` must be empty;
+    /// it receives the tasks of runs and services.
+    pub async fn build(
+        settings: &Settings,
+        config: &ConfigHandle,
+        role: Role,
+        tasks: Tasks,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let store_tasks = tasks.sibling();
+        let context = &Context::new(settings, config, tasks.clone(), shutdown)?;
+        let stores = &Stores::open(context, &store_tasks).await?;
+        let (bridge, bell) = bridge::open(context, stores.streams.clone())?;
+        bridge.start().await?;
+        let resources = &Resources::open(context, stores).await?;
+        let agents = agents::open(context, stores, resources);
+        let runs = runs::open(context, stores, bridge.clone(), bell, agents.clone());
+        let webhooks = webhooks::options(&context.now)?;
+        let policy = webhooks.policy;
+        if role == Role::Server {
+            webhooks::start(context, stores, webhooks)?;
+            maintenance::start(context, stores);
+        }
+        runs::join(&runs, role).await?;
+        limits::apply_config_changes(config, runs.clone(), &tasks);
+        let items = items::open(context, stores)?;
+        let memory_tasks = memories::start(context, stores, resources, agents.clone());
+        let gateway = gateway::open(
+            context,
+            stores,
+            resources,
+            runs.clone(),
+            agents,
+            items,
+            policy,
+        );
+        if role == Role::Server {
+            expiry::spawn_sweep_loop(config, gateway.clone(), &tasks);
+            crons::start(context, stores, gateway.clone());
+        }
+        Ok(Self {
+            client: client::open(context, resources, gateway.clone()),
+            runs,
+            gateway,
+            bridge,
+            tasks,
+            memory_tasks,
+            store_tasks,
+        })
+    }
+}

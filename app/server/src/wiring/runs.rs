@@ -1,0 +1,51 @@
+//! Creates the runtime of runs, and takes over runs that no node executes.
+
+use std::sync::Arc;
+
+use harness::runtime::runs::{NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
+use harness::runtime::stream_bridge::StreamBridge;
+
+use super::context::Context;
+use super::role::Role;
+use super::stores::Stores;
+use crate::agents::configured::ConfiguredAgents;
+use crate::metrics::RunMeter;
+
+pub(super) fn open(
+    context: &Context<'_>,
+    stores: &Stores,
+    bridge: Arc<dyn StreamBridge>,
+    bell: Arc<dyn NodeNotifier>,
+    agents: Arc<ConfiguredAgents>,
+) -> Arc<RunsFacade> {
+    let ports = RuntimePorts {
+        bridge,
+        checkpointer: stores.checkpoints.clone(),
+        create: stores.runs.clone(),
+        commit: stores.of_events.commits.clone(),
+        query: stores.runs.clone(),
+        delete: stores.of_events.deletes.clone(),
+        ledger: stores.runs.clone(),
+        nodes: stores.nodes.clone(),
+        bell,
+        events: stores.of_events.events.clone(),
+        agents,
+        observer: Arc::new(RunMeter::default()),
+        clock: stores.clock.clone(),
+        ids: context.ids.clone(),
+        tasks: context.tasks.clone(),
+    };
+    Arc::new(RunsFacade::new(ports, RunLimits::from(&*context.now)))
+}
+
+/// Registers this process as a node; a server also takes over orphaned runs.
+pub(super) async fn join(runs: &RunsFacade, role: Role) -> anyhow::Result<()> {
+    let recovered = match role {
+        Role::Server => runs.recover().await?,
+        Role::Guest => runs.join().await?,
+    };
+    if recovered > 0 {
+        tracing::warn!(runs = recovered, "took over orphaned runs");
+    }
+    Ok(())
+}
