@@ -1,8 +1,8 @@
 //! Credentials file that another program writes when a user signs in. It is read for every call,
 //! because that program renews its tokens.
 
+use std::fs::Permissions;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
@@ -13,8 +13,6 @@ use deerflow_core::host_file;
 
 /// Maximum size of the file, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 10;
-/// Permission bit that allows all users to write.
-const WRITABLE_BY_ALL: u32 = 0o002;
 /// JSON pointers of the token, in the files of the supported programs.
 const TOKEN_POINTERS: &[&str] = &[
     "/tokens/access_token",
@@ -104,7 +102,7 @@ fn read_text(path: &Path) -> Result<String, String> {
     let Some(file) = host_file::open_regular(path).map_err(unreadable)? else {
         return Err("is not a file".to_owned());
     };
-    if file.metadata().map_err(unreadable)?.permissions().mode() & WRITABLE_BY_ALL != 0 {
+    if is_writable_by_all(&file.metadata().map_err(unreadable)?.permissions()) {
         return Err("is writable by all users".to_owned());
     }
     let mut text = String::new();
@@ -116,6 +114,17 @@ fn read_text(path: &Path) -> Result<String, String> {
     } else {
         Ok(text)
     }
+}
+
+#[cfg(unix)]
+fn is_writable_by_all(permissions: &Permissions) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(permissions) & 0o002 != 0
+}
+
+/// Reports nothing: access lists, which other systems have, are not read.
+#[cfg(not(unix))]
+fn is_writable_by_all(_: &Permissions) -> bool {
+    false
 }
 
 fn parse_sign_in(text: &str) -> Result<SignIn, String> {

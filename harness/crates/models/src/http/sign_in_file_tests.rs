@@ -1,6 +1,7 @@
 //! Tests of sign in file.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use secrecy::ExposeSecret;
 use serde_json::json;
