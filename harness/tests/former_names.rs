@@ -127,3 +127,45 @@ use deerflow_harness::tools::web::Patience as _;
 use deerflow_harness::tools::web::WebKit as _;
 use deerflow_harness::uploads::ComingUpload as _;
 use deerflow_harness::uploads::place_named as _;
+
+#[test]
+#[expect(deprecated, reason = "the test is that each former name resolves")]
+fn former_method_names_resolve() {
+    use deerflow_harness::agents::AgentBuilder;
+    use deerflow_harness::agents::agent_loop::LoopMachine;
+    use deerflow_harness::middlewares::summarization::View;
+    use deerflow_harness::models::{ModelCatalog, Tab, TokenFamily};
+    use deerflow_harness::net::{Egress, HostRules};
+    use deerflow_harness::runtime::agent::ModelCallRecord;
+    use deerflow_harness::runtime::runs::store::RunCommit;
+    use deerflow_harness::runtime::runs::{RunRecord, RunsFacade};
+    use deerflow_harness::runtime::stream_bridge::FanOut;
+    use deerflow_harness::sandbox::command::container::ContainerBackend;
+    use deerflow_harness::sandbox::{BlockingFiles, FileHome, ThreadFiles};
+    use deerflow_harness::user_memory::MemoryWorker;
+
+    let _ = RunsFacade::hand_over_all;
+    let _ = RunRecord::was_given_back;
+    let _ = RunCommit::giving_back;
+    let _ = ModelCatalog::with_usual_places;
+    let _ = ModelCatalog::with_longest_answer;
+    let _ = AgentBuilder::patience;
+    let _ = MemoryWorker::look;
+    let _ = FileHome::with_shelves;
+    let _ = BlockingFiles::with_shelves;
+    let _ = BlockingFiles::shelf;
+    let _ = ThreadFiles::shelf;
+    let _ = Tab::book;
+    let _ = Tab::asker;
+    let _ = Egress::judge;
+    let _ = HostRules::judge;
+    let _ = LoopMachine::due;
+    let _ = LoopMachine::place;
+    let _ = LoopMachine::has_questions;
+    let _ = FanOut::tell;
+    let _ = TokenFamily::letters;
+    let _ = TokenFamily::wide_letters;
+    let _ = View::told;
+    let _ = ModelCallRecord::is_aside;
+    let _ = ContainerBackend::look;
+}

@@ -71,6 +71,13 @@ impl AgentBuilder {
         self
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `retry_settings`")]
+    #[must_use]
+    pub fn patience(self, settings: RetrySettings) -> Self {
+        self.retry_settings(settings)
+    }
+
     /// Adds one tool.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool) -> Self {

@@ -127,6 +127,12 @@ impl MemoryWorker {
         Ok(claimed.len())
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `poll`")]
+    pub async fn look(&self, rules: &MemoryRules, learner: &Learner) -> Result<usize, StoreError> {
+        self.poll(rules, learner).await
+    }
+
     /// Releases the claims that are not processed and returns their number.
     async fn release_claims(&self) -> usize {
         let unfinished = std::mem::take(&mut *self.claimed.lock());

@@ -97,6 +97,13 @@ impl ModelCatalog {
         self
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `with_default_concurrency`")]
+    #[must_use]
+    pub fn with_usual_places(self, most: usize) -> Self {
+        self.with_default_concurrency(most)
+    }
+
     /// Sets the maximum size of an answer, in bytes, for entries that do not set it. 0 means no
     /// limit.
     #[must_use]
@@ -105,6 +112,13 @@ impl ModelCatalog {
             slot.entry.max_answer_bytes.get_or_insert(max);
         }
         self
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `with_default_answer_limit`")]
+    #[must_use]
+    pub fn with_longest_answer(self, most: usize) -> Self {
+        self.with_default_answer_limit(most)
     }
 
     /// Returns the model `name`, built on first use. The error states what is wrong with the name

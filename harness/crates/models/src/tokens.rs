@@ -81,9 +81,21 @@ impl TokenFamily {
         usize::try_from((narrow * wide).div_ceil(100)).unwrap_or(usize::MAX)
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `narrow_chars_per_wide`")]
+    pub fn wide_letters(self) -> usize {
+        self.narrow_chars_per_wide()
+    }
+
     /// Returns the number of narrow characters that fit into this number of tokens, rounded down.
     pub fn narrow_chars(self, tokens: u64) -> usize {
         usize::try_from(tokens.saturating_mul(self.ratios().0) / 10).unwrap_or(usize::MAX)
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `narrow_chars`")]
+    pub fn letters(self, tokens: u64) -> usize {
+        self.narrow_chars(tokens)
     }
 }
 

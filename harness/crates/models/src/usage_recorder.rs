@@ -62,6 +62,12 @@ impl UsageScope<'_> {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `caller`")]
+    pub fn asker(&self) -> Caller<'_> {
+        self.caller()
+    }
+
     /// Records the collected usage for the user and, if there is one, the thread. Errors are only
     /// logged: they do not affect the answer.
     pub async fn record(mut self, thread: Option<&ThreadId>, user: Option<&str>) {
@@ -86,6 +92,12 @@ impl UsageScope<'_> {
         {
             tracing::warn!(%error, ?thread, "cannot append the usage of an auxiliary model call to the event store");
         }
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `record`")]
+    pub async fn book(self, thread: Option<&ThreadId>, user: Option<&str>) {
+        self.record(thread, user).await;
     }
 }
 

@@ -201,6 +201,12 @@ impl LoopMachine {
         self.position
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `position`")]
+    pub fn place(&self) -> LoopPosition {
+        self.position()
+    }
+
     /// Returns the number of super-steps of this run so far.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -248,6 +254,12 @@ impl LoopMachine {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `pending_tasks`")]
+    pub fn due(&self, state: &ThreadState) -> Vec<PendingTask> {
+        self.pending_tasks(state)
+    }
+
     /// Visits these nodes in order and continues from the last one as usual. Calls that have just
     /// got an answer are executed first; open questions are dropped.
     pub fn go_to(&mut self, visits: Vec<GotoTarget>) -> Result<(), AgentError> {
@@ -288,6 +300,12 @@ impl LoopMachine {
     /// `true` if calls wait for an answer of the user.
     pub fn has_interrupts(&self) -> bool {
         !self.saved.questions.is_empty()
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `has_interrupts`")]
+    pub fn has_questions(&self) -> bool {
+        self.has_interrupts()
     }
 
     fn call_ids(&self, state: &ThreadState) -> Vec<String> {

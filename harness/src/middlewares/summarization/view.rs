@@ -108,6 +108,12 @@ impl<'a> View<'a> {
         self.pinned().into_iter().chain(self.kept())
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `visible_messages`")]
+    pub fn told(&self) -> impl Iterator<Item = &'a Message> {
+        self.visible_messages()
+    }
+
     /// Digest of the messages before the cut, which follows the summary.
     fn digest(&self) -> Option<String> {
         self.summary.and_then(|_| digest(&self.all[..self.first]))

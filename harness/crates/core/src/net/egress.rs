@@ -120,6 +120,12 @@ impl Egress {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `check_resolved`")]
+    pub fn judge(&self, host: &str, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Forbidden> {
+        self.check_resolved(host, found)
+    }
+
     /// Reports whether the configuration lists this host.
     fn trusts(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();

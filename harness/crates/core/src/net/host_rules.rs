@@ -166,6 +166,12 @@ impl HostRules {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `check_resolved`")]
+    pub fn judge(&self, target: &Target, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Denied> {
+        self.check_resolved(target, found)
+    }
+
     /// Reports whether this address is listed, by itself or by its network.
     pub fn lists(&self, address: IpAddr, port: u16) -> bool {
         self.entries

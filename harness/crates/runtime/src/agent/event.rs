@@ -144,6 +144,12 @@ impl ModelCallRecord {
     pub fn is_auxiliary(&self) -> bool {
         is_auxiliary(&self.caller)
     }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `is_auxiliary`")]
+    pub fn is_aside(&self) -> bool {
+        self.is_auxiliary()
+    }
 }
 
 /// Reports whether this caller is the framework itself.

@@ -274,6 +274,12 @@ impl RunsFacade {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `release_all`")]
+    pub fn hand_over_all(&self) {
+        self.release_all();
+    }
+
     /// Returns the state of this process's lease, or `None` if the store is exclusive.
     pub fn lease(&self) -> Option<LeaseStatus> {
         self.runtime.registry.node_lease.lease()

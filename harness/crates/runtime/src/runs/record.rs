@@ -60,6 +60,12 @@ impl RunRecord {
         self.status == RunStatus::Pending && self.attempt > 1
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `was_released`")]
+    pub fn was_given_back(&self) -> bool {
+        self.was_released()
+    }
+
     /// Reports whether the run blocks its thread: no other run may start there, because this one
     /// resumes from its last state.
     pub fn holds_thread(&self) -> bool {

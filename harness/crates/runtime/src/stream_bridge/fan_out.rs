@@ -97,6 +97,12 @@ impl FanOut {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `notify`")]
+    pub fn tell(&self) {
+        self.notify();
+    }
+
     async fn run_rounds(self) {
         while let Some(groups) = self.next_round() {
             for group in groups {

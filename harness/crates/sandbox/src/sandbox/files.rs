@@ -73,6 +73,13 @@ impl FileHome {
         }
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `with_skill_mounts`")]
+    #[must_use]
+    pub fn with_shelves(self, shelves: Arc<dyn SkillMountSource>) -> Self {
+        self.with_skill_mounts(shelves)
+    }
+
     /// Adds folders that the administrator mounts into every thread.
     #[must_use]
     pub fn with_mounts(self, mounts: Mounts) -> Self {

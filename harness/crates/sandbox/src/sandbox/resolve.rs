@@ -31,6 +31,13 @@ impl BlockingFiles {
         self
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `with_skill_mounts`")]
+    #[must_use]
+    pub fn with_shelves(self, shelves: Option<(Arc<dyn SkillMountSource>, String)>) -> Self {
+        self.with_skill_mounts(shelves)
+    }
+
     /// Sets the administrator's mounts.
     #[must_use]
     pub fn with_mounts(mut self, mounts: Mounts) -> Self {
@@ -47,6 +54,12 @@ impl BlockingFiles {
             || Ok(SkillMounts::default()),
             |(skill_mounts, user)| skill_mounts.of(user),
         )
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `skill_mounts`")]
+    pub fn shelf(&self) -> Result<SkillMounts, FileFailure> {
+        self.skill_mounts()
     }
 
     /// Returns the directories to walk for the content of `path`; none for a root that was never

@@ -292,6 +292,12 @@ impl ThreadFiles {
         run_blocking(move || files.skill_mounts()).await
     }
 
+    #[doc(hidden)]
+    #[deprecated(note = "use `skill_mounts`")]
+    pub async fn shelf(&self) -> Result<SkillMounts, FileFailure> {
+        self.skill_mounts().await
+    }
+
     /// See `ThreadDirs::resolve_for_display`. Touches no disk.
     ///
     /// # Errors

@@ -211,6 +211,13 @@ impl RunCommit {
             ..self
         }
     }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `releasing`")]
+    #[must_use]
+    pub fn giving_back(self) -> Self {
+        self.releasing()
+    }
 }
 
 /// Commits the progress of runs: events, checkpoints, calls and status in one transaction. Commits

@@ -69,6 +69,12 @@ impl ContainerBackend {
     pub async fn version(self) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
         Ok(self.open()?.version().await?)
     }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `version`")]
+    pub async fn look(self) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+        self.version().await
+    }
 }
 
 impl ContainerCommandSandbox {
