@@ -97,10 +97,12 @@ fn comments(file: &SourceFile, openings: &mut Openings, violations: &mut Vec<Vio
 fn names(file: &SourceFile, tokens: TokenStream, violations: &mut Vec<Violation>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut is_test = false;
+    let mut is_former = false;
     for (at, token) in tokens.iter().enumerate() {
         match token {
             TokenTree::Group(group) => {
                 is_test |= is_test_attribute(&tokens, at);
+                is_former |= is_deprecation(&tokens, at);
                 names(file, group.stream(), violations);
             }
             TokenTree::Ident(keyword) if DEFINES.iter().any(|word| keyword == word) => {
@@ -109,10 +111,8 @@ fn names(file: &SourceFile, tokens: TokenStream, violations: &mut Vec<Violation>
                     let name = name.to_string();
                     let mut tell =
                         |problem: String| violations.push(Violation::at(&file.path, line, problem));
-                    for word in words_of(&name)
-                        .iter()
-                        .filter(|_| !FIXED_NAMES.contains(&name.as_str()))
-                    {
+                    let is_fixed = is_former || FIXED_NAMES.contains(&name.as_str());
+                    for word in words_of(&name).iter().filter(|_| !is_fixed) {
                         if let Some(term) = term_for(word) {
                             tell(format!(
                                 "household word `{word}` in the name `{name}`: use {term}"
@@ -127,6 +127,7 @@ fn names(file: &SourceFile, tokens: TokenStream, violations: &mut Vec<Violation>
                     }
                 }
                 is_test &= keyword != "fn";
+                is_former &= keyword != "fn";
             }
             TokenTree::Ident(keyword) if keyword == "pub" => {
                 if let Some(TokenTree::Group(group)) = tokens.get(at + 1)
@@ -159,6 +160,17 @@ fn is_test_attribute(tokens: &[TokenTree], at: usize) -> bool {
         .filter(|token| matches!(token, TokenTree::Ident(_)))
         .last();
     is_attribute && !is_attribute_for_tests(tokens.get(at)) && is_ident(last.as_ref(), "test")
+}
+
+/// Reports whether the brackets at `at` are the attribute `#[deprecated]`: the item keeps a former
+/// name for crates that were written against it.
+fn is_deprecation(tokens: &[TokenTree], at: usize) -> bool {
+    let Some(TokenTree::Group(brackets)) = tokens.get(at) else {
+        return false;
+    };
+    at > 0
+        && matches!(&tokens[at - 1], TokenTree::Punct(sign) if sign.as_char() == '#')
+        && is_ident(brackets.stream().into_iter().next().as_ref(), "deprecated")
 }
 
 /// The lower-case words of a name in snake case or camel case.

@@ -45,6 +45,14 @@ fn household_word_in_name_is_reported() {
 }
 
 #[test]
+fn deprecated_function_keeps_its_former_name() {
+    let (word, _) = HOUSEHOLD[0];
+    let text = format!("#[deprecated(note = \"use `b`\")]\npub fn {word}() {{}}");
+    assert_eq!(problems(&text), Vec::<String>::new());
+    assert_eq!(problems(&format!("{text}\nfn {word}_two() {{}}")).len(), 1);
+}
+
+#[test]
 fn question_word_at_doc_start_is_counted() {
     let found = problems("//! What it does.\nfn a() {}");
     assert_eq!(found.len(), 1);
