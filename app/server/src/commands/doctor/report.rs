@@ -22,7 +22,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Result in words.
     pub detail: String,
-    /// How to fix the problem; empty without one.
+    /// Instruction that fixes the problem; empty if there is none.
     pub fix: String,
 }
 

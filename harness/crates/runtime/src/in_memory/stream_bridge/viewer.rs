@@ -23,8 +23,8 @@ use super::spill::page;
 /// the scheduler in between.
 ///
 /// A viewer is not registered with the log, so an unpolled viewer adds no work to its producer.
-/// Whether it stalled is decided at its next poll, from the publish time of the unread event and
-/// the time of the previous poll.
+/// Its next poll decides if it has stalled, from the publish time of the unread event and the time
+/// of the previous poll.
 pub(super) struct Viewer {
     log: Arc<RunLog>,
     closed: Arc<AtomicBool>,

@@ -4,7 +4,7 @@ use super::*;
 use crate::agent::TokenCount;
 use deerflow_core::messages::{ToolCall, ToolStatus};
 
-fn event(task: &str, news: SubagentUpdate) -> SubagentEvent {
+fn event(task: &str, update: SubagentUpdate) -> SubagentEvent {
     let usage = TokenCount {
         input_tokens: 2,
         output_tokens: 1,
@@ -14,7 +14,7 @@ fn event(task: &str, news: SubagentUpdate) -> SubagentEvent {
         task_id: task.to_owned(),
         model_name: "m".to_owned(),
         usage,
-        news,
+        news: update,
     }
 }
 
