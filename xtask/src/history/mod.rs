@@ -4,6 +4,7 @@
 //! `docs/histories.md` defines the format. Only externally visible behaviour is checked, so a
 //! history may come from any client and any server that implements the wire protocol.
 
+mod finding;
 mod line;
 mod runs;
 mod streams;
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use self::line::{Line, Operation};
+use self::finding::{Finding, Numbered};
+use self::line::Line;
 use crate::report::Violation;
 
 /// Returns all violations in the files, in order.
@@ -31,25 +33,6 @@ pub(crate) fn check(files: &[PathBuf]) -> Result<Vec<Violation>> {
     }
     Ok(violations)
 }
-
-/// Violation, and the line that shows it.
-#[derive(Debug, PartialEq, Eq)]
-struct Finding {
-    line: usize,
-    promise: String,
-}
-
-impl Finding {
-    fn at(line: usize, promise: impl Into<String>) -> Self {
-        Self {
-            line,
-            promise: promise.into(),
-        }
-    }
-}
-
-/// Operation and its line number.
-type Numbered = (usize, Operation);
 
 fn analyze(text: &str) -> Vec<Finding> {
     let (mut history, mut findings): (Vec<Numbered>, _) = (Vec::new(), Vec::new());
@@ -69,7 +52,7 @@ fn analyze(text: &str) -> Vec<Finding> {
             }
             Err(error) => findings.push(Finding::at(
                 number,
-                format!("is no line of a history: {error}"),
+                format!("not a valid line of a history: {error}"),
             )),
         }
     }

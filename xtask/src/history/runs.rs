@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::finding::{Finding, Numbered};
 use super::line::Operation;
-use super::{Finding, Numbered};
 
 /// Known state of a run at some line.
 #[derive(Debug, Default)]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::finding::{Finding, Numbered};
 use super::line::{EventId, Operation};
-use super::{Finding, Numbered};
 
 /// State of a viewer.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::finding::{Finding, Numbered};
 use super::line::{Message, Operation};
 use super::runs::is_terminal;
-use super::{Finding, Numbered};
 
 /// State of a request.
 #[derive(Debug)]
