@@ -1,57 +1,14 @@
-//! Uploads: names, limits, and rejected requests without side effects.
+//! Names, limits and failures of uploaded files.
 
-use std::io::Read;
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use axum::body::Body;
 use futures_util::{StreamExt, stream};
-use harness::documents::{ConversionError, DocumentFuture, DocumentKind, DocumentReader};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::DEFAULT_USER_ID;
-use harness::sandbox::{FileHome, VirtualPath, WriteMode};
-use parking_lot::Mutex;
+use harness::sandbox::{VirtualPath, WriteMode};
 use serde_json::{Value, json};
 
-use crate::support::{Gateway, HttpResponse};
-
-pub(crate) const BOUNDARY: (&str, &str) = ("content-type", "multipart/form-data; boundary=XX");
-
-/// Returns a form with a part per (field, file name, content).
-pub(crate) fn form(parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
-    let mut body = Vec::new();
-    for (field, name, content) in parts {
-        body.extend(format!("--XX\r\ncontent-disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\r\n").bytes());
-        body.extend(*content);
-        body.extend(b"\r\n");
-    }
-    body.extend(b"--XX--\r\n");
-    body
-}
-
-async fn upload(gateway: &Gateway, thread: &str, parts: &[(&str, &str, &[u8])]) -> HttpResponse {
-    gateway
-        .raw(
-            "POST",
-            &format!("/api/threads/{thread}/uploads"),
-            form(parts),
-            &[BOUNDARY],
-        )
-        .await
-}
-
-async fn names(gateway: &Gateway, thread: &str) -> Vec<String> {
-    let list = gateway
-        .get(&format!("/api/threads/{thread}/uploads/list"))
-        .await
-        .json();
-    let files = list["files"].as_array().expect("files");
-    assert_eq!(list["count"], files.len());
-    files
-        .iter()
-        .map(|file| file["filename"].as_str().expect("a name").to_owned())
-        .collect()
-}
+use super::{BOUNDARY, form, names, upload};
+use crate::support::Gateway;
 
 #[tokio::test]
 async fn file_uploaded_before_its_thread_is_an_artifact() {
@@ -280,122 +237,6 @@ async fn form_overhead_is_limited_separately_from_files() {
         (&response["files"][0]["size"], &response["skipped_files"]),
         (&json!(6 << 20), &json!([".."])),
         "{response}"
-    );
-}
-
-/// A reader of documents that contain their own Markdown. It can write a file during the
-/// conversion, like a concurrent user.
-#[derive(Debug, Default)]
-pub(crate) struct Plain {
-    meanwhile: Mutex<Option<(FileHome, String, &'static str)>>,
-}
-
-#[async_trait]
-impl DocumentReader for Plain {
-    async fn markdown(
-        &self,
-        user: &str,
-        _kind: DocumentKind,
-        document: DocumentFuture<'_>,
-    ) -> Result<String, ConversionError> {
-        assert_eq!(user, DEFAULT_USER_ID);
-        let mut text = String::new();
-        document.await?.read_to_string(&mut text).expect("text");
-        let meanwhile = self.meanwhile.lock().take();
-        if let Some((home, thread, own)) = meanwhile {
-            let files = home.thread(user, &ThreadId::parse(thread).expect("an id"));
-            let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
-            files
-                .write_text(&path, own.to_owned(), WriteMode::Replace)
-                .await
-                .expect("written");
-        }
-        if text.contains("locked") {
-            Err(ConversionError::Document("it is locked".to_owned()))
-        } else {
-            Ok(text)
-        }
-    }
-}
-
-#[tokio::test]
-async fn markdown_is_removed_with_its_document() {
-    let reader = Arc::new(Plain::default());
-    let gateway = Gateway::with_documents(reader);
-    let thread = gateway.thread().await;
-    let plan = async |content: &str| {
-        let response = upload(
-            &gateway,
-            &thread,
-            &[("files", "plan.pdf", content.as_bytes())],
-        )
-        .await
-        .json();
-        response["files"][0]["markdown_file"].clone()
-    };
-    let text = async || {
-        gateway
-            .get(&format!(
-                "/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md"
-            ))
-            .await
-    };
-    assert_eq!(plan("first").await, "plan.md");
-    assert!(text().await.text().ends_with("first"));
-    assert_eq!(plan("second, locked").await, Value::Null);
-    assert_eq!(
-        text().await.code(),
-        404,
-        "the Markdown of the first does not affect the second"
-    );
-    assert_eq!(plan("third").await, "plan.md");
-    assert!(text().await.text().ends_with("third"));
-
-    // A gateway without a document reader.
-    let plain = Gateway::new();
-    let thread = plain.thread().await;
-    let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
-    let files = plain
-        .state
-        .files
-        .thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
-    for (there, left) in [
-        (harness::documents::mark_of("plan.pdf"), false),
-        ("my own".to_owned(), true),
-    ] {
-        files
-            .write_text(&path, there.clone(), WriteMode::Replace)
-            .await
-            .expect("written");
-        upload(&plain, &thread, &[("files", "plan.pdf", b"another")]).await;
-        assert_eq!(files.exists(&path).await.expect("a look"), left, "{there}");
-    }
-}
-
-#[tokio::test]
-async fn concurrent_user_file_is_not_overwritten_by_markdown() {
-    let reader = Arc::new(Plain::default());
-    let gateway = Gateway::with_documents(reader.clone());
-    let thread = gateway.thread().await;
-    *reader.meanwhile.lock() = Some((gateway.files.home.clone(), thread.clone(), "my own"));
-    let response = upload(&gateway, &thread, &[("files", "plan.pdf", b"made")])
-        .await
-        .json();
-    assert_eq!(
-        (
-            response["success"].clone(),
-            &response["files"][0]["markdown_file"]
-        ),
-        (json!(true), &json!("plan.pdf.md"))
-    );
-    assert_eq!(
-        gateway
-            .get(&format!(
-                "/api/threads/{thread}/artifacts/mnt/user-data/uploads/plan.md"
-            ))
-            .await
-            .text(),
-        "my own"
     );
 }
 
