@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use deerflow_tests::gateway::ReservedPort;
+use deerflow_tests::reserved_port::ReservedPort;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;

@@ -7,5 +7,6 @@ pub mod fault_proxy;
 pub mod gateway;
 pub mod history;
 pub mod local_server;
+pub mod reserved_port;
 pub mod scripted_openai;
 pub mod sse;

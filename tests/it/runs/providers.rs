@@ -1,6 +1,6 @@
 //! Failing providers: the user reads the reason, the run reports it, and the thread stays usable.
 
-use deerflow_tests::gateway::ReservedPort;
+use deerflow_tests::reserved_port::ReservedPort;
 use serde_json::json;
 
 use crate::rig::{CANARY, FinishedRun, Rig, body, messages_of, text};
@@ -129,8 +129,8 @@ async fn silent_provider_times_out() {
 
 #[tokio::test]
 async fn unreachable_provider_is_reported() {
-    let nobody = ReservedPort::new().expect("a port");
-    let rig = Rig::with_model_at(&format!("http://{}/v1", nobody.address())).await;
+    let unused_port = ReservedPort::new().expect("a port");
+    let rig = Rig::with_model_at(&format!("http://{}/v1", unused_port.address())).await;
     let thread = rig.thread().await;
     let run = rig.run(&thread, &body("hi")).await;
     assert_eq!(rig.get_run(&thread, &run.run).await["status"], "error");

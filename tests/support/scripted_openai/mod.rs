@@ -30,6 +30,7 @@
 //! An API key that begins with `refused-` and a status, such as `refused-401`, is answered with that status.
 //! `/__log` lists received requests, `/__reset` clears the list, `/__release` without a word is [`ScriptedOpenAi::release`].
 
+mod directive;
 mod history;
 mod request;
 pub mod script;
