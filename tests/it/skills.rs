@@ -52,7 +52,7 @@ async fn bundled_skills_are_listed_read_and_run() {
         json!({ "description": "d", "path": file, "content": "mine" }),
     );
     let results = results(&rig, &format!("{read}{shown}{write} then say done")).await;
-    assert!(results[0].contains("# Research that holds"), "{results:?}");
+    assert!(results[0].contains("# Research with verified sources"), "{results:?}");
     assert_eq!(
         results[1].trim(),
         format!("---\nname: deep-research\n{file}")
