@@ -27,7 +27,7 @@ fn found(old: &str, new: &str) -> Vec<String> {
     assert!(GOOD.contains(old), "{old}");
     analyze(&GOOD.replacen(old, new, 1))
         .into_iter()
-        .map(|finding| format!("{}: {}", finding.line, finding.promise))
+        .map(|finding| format!("{}: {}", finding.line, finding.violation))
         .collect()
 }
 
@@ -36,13 +36,13 @@ fn without(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_good_history_has_no_violations() {
+fn valid_history_has_no_violations() {
     assert_eq!(analyze(GOOD), []);
     assert_eq!(analyze(""), []);
 }
 
 #[test]
-fn an_accepted_input_has_to_be_in_its_thread_once() {
+fn accepted_input_is_in_its_thread_once() {
     let human = r#"{"type":"human","text":"hi"}"#;
     assert_eq!(
         found(&format!("{human},"), ""),
@@ -96,30 +96,30 @@ fn end_is_not_reported_before_run_ends() {
 }
 
 #[test]
-fn stream_has_no_gaps_and_no_repeats() {
+fn gap_and_repetition_are_reported() {
     let first = r#"{"at":3,"op":"event","viewer":"v","id":"1-1","event":"metadata"}"#;
     assert_eq!(
         without(first),
-        ["6: a hole in run r: viewer v gets 2-1 after the beginning"]
+        ["6: gap in run r: viewer v gets 2-1 after the beginning"]
     );
     assert_eq!(
         found(r#""id":"4-2""#, r#""id":"3-2""#),
         [
-            "10: a repeat in run r: viewer v gets 3-2 after 3-2",
-            "11: a hole in run r: viewer v gets 5-2 after 3-2"
+            "10: repetition in run r: viewer v gets 3-2 after 3-2",
+            "11: gap in run r: viewer v gets 5-2 after 3-2"
         ]
     );
     assert_eq!(
         found(r#""id":"3-2""#, r#""id":"4-2""#)[0],
-        "9: a hole in run r: viewer v gets 4-2 after 2-1"
+        "9: gap in run r: viewer v gets 4-2 after 2-1"
     );
     assert_eq!(
         found(r#""id":"5-2""#, r#""id":"5-1""#),
-        ["11: a hole in run r: viewer v gets 5-1 after 4-2"]
+        ["11: gap in run r: viewer v gets 5-1 after 4-2"]
     );
     assert_eq!(
         found(r#""after":"2-1""#, r#""after":"1-1""#),
-        ["8: viewer v comes back from 1-1, it had seen 2-1"]
+        ["8: viewer v resumes after 1-1, but had received 2-1"]
     );
 }
 
@@ -142,16 +142,16 @@ fn lost_stream_restarts_with_state() {
     let ended_at = r#""id":"3-2","event":"metadata""#;
     assert_eq!(
         found(ended_at, r#""id":"3-2","event":"messages""#),
-        ["9: a hole in run r: viewer v gets 3-2 after 2-1"]
+        ["9: gap in run r: viewer v gets 3-2 after 2-1"]
     );
     assert_eq!(
         found(ended_at, r#""id":"1-2","event":"messages""#)[0],
-        "9: a repeat in run r: viewer v gets 1-2 after 2-1"
+        "9: repetition in run r: viewer v gets 1-2 after 2-1"
     );
 }
 
 #[test]
-fn an_end_comes_once_and_last() {
+fn end_is_received_once_and_last() {
     let ended = r#"{"at":9,"op":"ended","viewer":"v"}"#;
     assert_eq!(
         without(ended),
@@ -197,5 +197,5 @@ fn invalid_history_is_reported() {
     );
     let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);
-    assert_eq!(findings[1].promise, "time goes back from 5 to 4");
+    assert_eq!(findings[1].violation, "time goes back from 5 to 4");
 }

@@ -26,7 +26,7 @@ pub(crate) fn check(files: &[PathBuf]) -> Result<Vec<Violation>> {
         violations.extend(
             analyze(&text)
                 .into_iter()
-                .map(|Finding { line, promise }| Violation::at(file.display(), line, promise)),
+                .map(|Finding { line, violation }| Violation::at(file.display(), line, violation)),
         );
     }
     Ok(violations)
@@ -36,14 +36,14 @@ pub(crate) fn check(files: &[PathBuf]) -> Result<Vec<Violation>> {
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     line: usize,
-    promise: String,
+    violation: String,
 }
 
 impl Finding {
-    fn at(line: usize, promise: impl Into<String>) -> Self {
+    fn at(line: usize, violation: impl Into<String>) -> Self {
         Self {
             line,
-            promise: promise.into(),
+            violation: violation.into(),
         }
     }
 }

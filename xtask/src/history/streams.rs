@@ -53,7 +53,7 @@ pub(super) fn analyze(history: &[Numbered], findings: &mut Vec<Finding>) {
                 }
                 if !viewer.gapped && viewer.last != *after {
                     say(format!(
-                        "viewer {name} comes back from {}, it had seen {}",
+                        "viewer {name} resumes after {}, but had received {}",
                         shown(*after),
                         shown(viewer.last)
                     ));
