@@ -141,7 +141,7 @@ fn former_method_names_resolve() {
     use deerflow_harness::runtime::runs::{RunRecord, RunsFacade};
     use deerflow_harness::runtime::stream_bridge::FanOut;
     use deerflow_harness::sandbox::command::container::ContainerBackend;
-    use deerflow_harness::sandbox::{BlockingFiles, FileHome, ThreadFiles};
+    use deerflow_harness::sandbox::{BlockingFiles, FileHome, ThreadFiles, Transcript};
     use deerflow_harness::user_memory::MemoryWorker;
 
     let _ = RunsFacade::hand_over_all;
@@ -168,4 +168,5 @@ fn former_method_names_resolve() {
     let _ = View::told;
     let _ = ModelCallRecord::is_aside;
     let _ = ContainerBackend::look;
+    let _ = Transcript::keeping;
 }

@@ -155,13 +155,17 @@ fn read_text_rejects_directories_binaries_and_large_files() {
 #[test]
 fn files_of_threads_and_users_are_isolated() {
     let fixture = fixture();
-    let mine = fixture.files.blocking();
-    mine.write_text(&work("secret"), "mine", WriteMode::Replace)
+    let own = fixture.files.blocking();
+    own.write_text(&work("secret"), "mine", WriteMode::Replace)
         .expect("write");
     for (user, thread) in [("default", "t2"), ("other", "t1")] {
-        let theirs = fixture.home.thread(user, &thread_id(thread));
+        let foreign = fixture.home.thread(user, &thread_id(thread));
         assert!(matches!(
-            fault(theirs.blocking().read_text(&work("secret"), LineRange::ALL)),
+            fault(
+                foreign
+                    .blocking()
+                    .read_text(&work("secret"), LineRange::ALL)
+            ),
             FileFailure::NotFound
         ));
     }
@@ -196,7 +200,7 @@ fn errors_never_contain_a_host_path() {
 fn acp_workspace_is_read_only() {
     let fixture = fixture();
     let files = fixture.files.blocking();
-    let left = fixture
+    let remaining = fixture
         .home
         .readable("/mnt/acp-workspace/src/a.txt")
         .expect("readable");
@@ -212,7 +216,7 @@ fn acp_workspace_is_read_only() {
     std::fs::create_dir_all(folder.join("src")).expect("made");
     std::fs::write(folder.join("src/a.txt"), "done").expect("written");
     std::os::unix::fs::symlink(fixture.outside(), folder.join("link")).expect("linked");
-    assert_eq!(content(files, &left), "done");
+    assert_eq!(content(files, &remaining), "done");
     let listed = [
         "/mnt/acp-workspace/link",
         "/mnt/acp-workspace/src/",
@@ -238,12 +242,12 @@ fn acp_workspace_is_read_only() {
             .is_err()
     );
     assert!(matches!(
-        fault(files.write_text(&left, "x", WriteMode::Replace)),
+        fault(files.write_text(&remaining, "x", WriteMode::Replace)),
         FileFailure::ReadOnly
     ));
     assert!(matches!(
-        fault(files.remove_file(&left)),
+        fault(files.remove_file(&remaining)),
         FileFailure::ReadOnly
     ));
-    assert_eq!(content(files, &left), "done");
+    assert_eq!(content(files, &remaining), "done");
 }

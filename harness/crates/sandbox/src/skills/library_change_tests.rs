@@ -19,13 +19,13 @@ async fn archive_install_is_atomic() {
         );
     }
     assert_eq!(fixture.names("ann").await, ["custom/own"]);
-    let mut left: Vec<String> =
+    let mut remaining: Vec<String> =
         fs::read_dir(fixture.base.path().join("home/users/ann/skills/custom"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
-    left.sort();
-    assert_eq!(left, [".history", "own"]);
+    remaining.sort();
+    assert_eq!(remaining, [".history", "own"]);
 }
 
 #[tokio::test]

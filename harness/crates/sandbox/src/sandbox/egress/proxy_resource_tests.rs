@@ -61,12 +61,12 @@ async fn connection_limit_is_per_command_and_closes_with_it() {
     .await;
     let connect = format!("CONNECT 127.0.0.1:{} HTTP/1.1\r\n\r\n", scene.host.port);
     let greedy = scene.proxy.open().unwrap();
-    let mut held = Vec::new();
+    let mut connections = Vec::new();
     for _ in 0..2 {
         let mut client = UnixStream::connect(greedy.socket()).await.unwrap();
         client.write_all(connect.as_bytes()).await.unwrap();
         client.read_exact(&mut [0; 12]).await.unwrap();
-        held.push(client);
+        connections.push(client);
     }
     assert!(
         scene
@@ -76,7 +76,7 @@ async fn connection_limit_is_per_command_and_closes_with_it() {
     );
     let socket = greedy.socket().to_owned();
     drop(greedy);
-    for mut client in held {
+    for mut client in connections {
         client.read_to_end(&mut Vec::new()).await.unwrap();
     }
     assert!(!socket.exists() && UnixStream::connect(&socket).await.is_err());
@@ -117,13 +117,13 @@ async fn stale_folders_are_removed_but_none_in_use() {
     };
     let other = start();
     let endpoint = other.open().unwrap();
-    let left = folder.path().join("egress-left");
-    std::fs::create_dir(&left).unwrap();
-    std::fs::write(left.join("0"), "").unwrap();
+    let stale = folder.path().join("egress-left");
+    std::fs::create_dir(&stale).unwrap();
+    std::fs::write(stale.join("0"), "").unwrap();
     std::fs::write(folder.path().join("other"), "").unwrap();
     let next = start();
     assert!(
-        !left.exists()
+        !stale.exists()
             && endpoint.socket().exists()
             && next.open().unwrap().socket().exists()
             && folder.path().join("other").exists()

@@ -237,7 +237,7 @@ impl BubblewrapCommandSandbox {
             return Err("no thread id for the probe".to_owned());
         };
         let dirs = ThreadDirs::new(home, Resolver::detect(), "probe", &thread);
-        let mut transcript = Transcript::keeping(64 * 1024);
+        let mut transcript = Transcript::with_limit(64 * 1024);
         let request = CommandRequest {
             dirs: &dirs,
             shelf: &SkillMounts::default(),
