@@ -15,9 +15,9 @@ const AT_MOST: Duration = Duration::from_secs(3);
 pub(super) fn fdatasync_p50(folder: &Path) -> io::Result<Duration> {
     let mut file = tempfile::tempfile_in(folder)?;
     let page = [b'd'; 4096];
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut times = Vec::with_capacity(APPENDS);
-    while times.len() < APPENDS && begun.elapsed() < AT_MOST {
+    while times.len() < APPENDS && started.elapsed() < AT_MOST {
         let before = Instant::now();
         file.write_all(&page)?;
         file.sync_data()?;

@@ -19,7 +19,7 @@ const IDLE: usize = 10_000;
 /// Number of viewers of an active run.
 const BUSY: usize = 2_000;
 /// Output of the watched run: number of tokens and their interval.
-const SAID: (usize, Duration) = (200, Duration::from_millis(20));
+const OUTPUT: (usize, Duration) = (200, Duration::from_millis(20));
 /// Number of connections that are opened concurrently.
 const OPENING: usize = 200;
 
@@ -41,7 +41,7 @@ impl fmt::Display for ViewerFigures {
             f,
             "- {IDLE} idle viewers of one run: {kibibytes} KiB of resident memory each"
         )?;
-        let (tokens, gap) = SAID;
+        let (tokens, gap) = OUTPUT;
         write!(
             f,
             "- a run of {tokens} tokens every {} ms took ",
@@ -121,8 +121,8 @@ impl Gateway {
 
     /// Returns the duration of a run that this many viewers watch to its end.
     async fn watched_by(&self, viewers: usize) -> anyhow::Result<Duration> {
-        let begun = Instant::now();
-        let (tokens, gap) = SAID;
+        let started = Instant::now();
+        let (tokens, gap) = OUTPUT;
         let (thread, run) = self.start(tokens, gap).await?;
         let mut watching = JoinSet::new();
         for mut viewer in self.view(&thread, &run, viewers).await? {
@@ -135,7 +135,7 @@ impl Gateway {
             &json!({}),
         )
         .await?;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         watching.shutdown().await;
         Ok(took)
     }

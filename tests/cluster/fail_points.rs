@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deerflow_tests::dice::{Dice, seeds, setting};
 use deerflow_tests::gateway::{GatewayOptions, GatewayProcess, deerflow_binary};
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -117,7 +117,7 @@ async fn crash_at_every_point(sections: fn() -> String, own: &[&str]) {
             if only != u64::MAX && only != number {
                 continue;
             }
-            let times = 1 + Dice::of(seed.wrapping_mul(1_000) + number)
+            let times = 1 + SeededRandom::of(seed.wrapping_mul(1_000) + number)
                 .below(usize::try_from(*times).expect("few"));
             let (slots, point, sections) = (slots.clone(), point.clone(), sections());
             crashing.spawn(async move {

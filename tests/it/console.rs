@@ -59,16 +59,16 @@ async fn console_reports_provider_usage_per_run_and_model() {
     let helper = run_on(&rig, "helper", "[[usage 5,3]] then say x").await;
     let free = run_on(&rig, "free", "[[usage 9,1]] then say x").await;
     let failed = run_on(&rig, MODEL, "[[error 401]]").await;
-    let mut asked: Vec<String> = rig
+    let mut requested: Vec<String> = rig
         .model
         .requests()
         .into_iter()
         .filter_map(|request| request.model)
         .collect();
-    asked.sort();
+    requested.sort();
     let calls = [("scripted-1", 3), ("scripted-2", 3), ("scripted-3", 1)];
     assert_eq!(
-        asked,
+        requested,
         calls
             .iter()
             .flat_map(|(model, times)| vec![*model; *times])
@@ -76,7 +76,7 @@ async fn console_reports_provider_usage_per_run_and_model() {
         "no other model was called"
     );
 
-    let shown = rig.get_run(&family.thread, &family.run).await;
+    let stored = rig.get_run(&family.thread, &family.run).await;
     let split = [
         "lead_agent_tokens",
         "subagent_tokens",
@@ -86,7 +86,7 @@ async fn console_reports_provider_usage_per_run_and_model() {
         "total_tokens",
     ];
     assert_eq!(
-        split.map(|key| shown[key].clone()),
+        split.map(|key| stored[key].clone()),
         [220, 36, 0, 222, 34, 256].map(|count| json!(count))
     );
 

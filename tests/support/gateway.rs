@@ -275,7 +275,7 @@ impl GatewayProcess {
     }
 
     async fn spawn(&mut self) -> anyhow::Result<()> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut child = self
             .command()
             .spawn()
@@ -308,7 +308,7 @@ impl GatewayProcess {
                 self.logs()
             ),
         }
-        self.ready_after = begun.elapsed();
+        self.ready_after = started.elapsed();
         self.running = Some(Running { child, readers });
         Ok(())
     }

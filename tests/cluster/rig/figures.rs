@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deerflow_tests::dice::setting;
+use deerflow_tests::seeded_random::setting;
 
 use super::TIMEOUT;
 

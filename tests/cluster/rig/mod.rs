@@ -276,37 +276,37 @@ impl Gateways {
     }
 
     pub(crate) async fn run(&self, node: usize, thread: &str, run: &str) -> Value {
-        let shown = self
+        let stored = self
             .get(node, &format!("/threads/{thread}/runs/{run}"))
             .await;
         self.history
-            .write("read_run", json!({"run": run, "status": shown["status"]}));
-        shown
+            .write("read_run", json!({"run": run, "status": stored["status"]}));
+        stored
     }
 
     /// Waits for the end of a run on a running gateway and returns it; `None` if it was rolled
     /// back.
     pub(crate) async fn ended(&self, node: usize, thread: &str, run: &str) -> Option<Value> {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let path = format!("/threads/{thread}/runs/{run}");
-            let (status, shown) = self
+            let (status, answer) = self
                 .try_ask(node, Method::GET, &path, &Value::Null)
                 .await
                 .expect("answer");
             match status.as_u16() {
                 404 => return None,
-                200 if !matches!(text(&shown["status"]), "pending" | "running") => {
+                200 if !matches!(text(&answer["status"]), "pending" | "running") => {
                     self.history
-                        .write("read_run", json!({"run": run, "status": shown["status"]}));
-                    return Some(shown);
+                        .write("read_run", json!({"run": run, "status": answer["status"]}));
+                    return Some(answer);
                 }
                 200 => {}
-                _ => panic!("{path}: {status} {shown}"),
+                _ => panic!("{path}: {status} {answer}"),
             }
             assert!(
-                begun.elapsed() < TIMEOUT,
-                "run {run} of thread {thread} does not end: {shown}"
+                started.elapsed() < TIMEOUT,
+                "run {run} of thread {thread} does not end: {answer}"
             );
             // The other side is a process and cannot notify this one.
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -324,24 +324,24 @@ impl Gateways {
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
-        let shown = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
+        let recorded = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
         self.history.write(
             "read_thread",
-            json!({"thread": thread, "messages": transcript.iter().map(shown).collect::<Vec<_>>()}),
+            json!({"thread": thread, "messages": transcript.iter().map(recorded).collect::<Vec<_>>()}),
         );
         messages(&state["values"])
     }
 
     /// Asserts that a new run of a thread succeeds.
     pub(crate) async fn accepts_new_run(&self, node: usize, thread: &str) {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.post(
             node,
             &format!("/threads/{thread}/runs/wait"),
             &body("then say on"),
         )
         .await;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         assert!(
             took < limit(Duration::from_secs(10)),
             "thread {thread} took {took:?} for a new run"

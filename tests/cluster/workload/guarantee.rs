@@ -86,11 +86,11 @@ impl Guarantee {
                 run,
                 reply: Some(reply),
             } => {
-                let shown = gateways
+                let stored = gateways
                     .ended(0, thread, run)
                     .await
                     .unwrap_or_else(|| panic!("run {run} of {reply:?} is gone"));
-                assert_eq!(shown["status"], "success", "{reply:?}: {shown}");
+                assert_eq!(stored["status"], "success", "{reply:?}: {stored}");
                 assert_appears_once(reply, &gateways.visible_messages(0, thread).await);
             }
             Self::Gone { thread } => {
@@ -124,10 +124,10 @@ impl Guarantee {
                 assert_appears_once(reply, &gateways.visible_messages(0, thread).await);
             }
             Self::Called { run } => {
-                let begun = Instant::now();
+                let started = Instant::now();
                 while !called.lock().contains(run) {
                     assert!(
-                        begun.elapsed() < WEBHOOK_TIMEOUT,
+                        started.elapsed() < WEBHOOK_TIMEOUT,
                         "the webhook of {run} is not called"
                     );
                     // The other side is a process and cannot notify this one.

@@ -211,9 +211,9 @@ impl Client {
         for turn in ["first", "second"] {
             let reply =
                 ScriptedReply::new(&format!("{name}-{turn}"), 20, Duration::from_millis(25));
-            let mut asked = body(&reply.prompt);
-            asked["multitask_strategy"] = json!("enqueue");
-            let run = self.start(&thread, &asked).await?;
+            let mut request = body(&reply.prompt);
+            request["multitask_strategy"] = json!("enqueue");
+            let run = self.start(&thread, &request).await?;
             self.record_guarantee(Guarantee::Run {
                 thread: thread.clone(),
                 run,
@@ -230,9 +230,9 @@ impl Client {
         let run = self.start(&thread, &body(&slow.prompt)).await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         let reply = ScriptedReply::new(&format!("{strategy}-next"), 10, Duration::from_millis(25));
-        let mut asked = body(&reply.prompt);
-        asked["multitask_strategy"] = json!(strategy);
-        match self.start(&thread, &asked).await {
+        let mut request = body(&reply.prompt);
+        request["multitask_strategy"] = json!(strategy);
+        match self.start(&thread, &request).await {
             Some(next) => {
                 self.record_guarantee(Guarantee::Run {
                     thread: thread.clone(),
@@ -271,7 +271,7 @@ impl Client {
             &json!({}),
         )
         .await?;
-        let shown = self
+        let stored = self
             .gateways
             .try_ask(
                 0,
@@ -281,7 +281,7 @@ impl Client {
             )
             .await
             .ok()?;
-        assert_eq!(shown.1["status"], "interrupted", "{shown:?}");
+        assert_eq!(stored.1["status"], "interrupted", "{stored:?}");
         Some(())
     }
 
@@ -344,9 +344,9 @@ impl Client {
     async fn called(&self) -> Option<()> {
         let thread = self.thread().await?;
         let reply = ScriptedReply::new("called", 5, Duration::from_millis(25));
-        let mut asked = body(&reply.prompt);
-        asked["webhook"] = json!(self.hook);
-        let run = self.start(&thread, &asked).await?;
+        let mut request = body(&reply.prompt);
+        request["webhook"] = json!(self.hook);
+        let run = self.start(&thread, &request).await?;
         self.record_guarantee(Guarantee::Called { run: run.clone() });
         self.record_guarantee(Guarantee::Run {
             thread: thread.clone(),

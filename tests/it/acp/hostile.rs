@@ -53,7 +53,7 @@ async fn every_phase_has_a_timeout() {
 #[tokio::test]
 async fn agent_that_does_not_read_blocks_nothing() {
     let bench = Bench::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     // More than the buffer of a pipe, so that the write blocks.
     let long = "x".repeat(1 << 20);
     let (deaf, no_agent) = tokio::join!(
@@ -73,9 +73,9 @@ async fn agent_that_does_not_read_blocks_nothing() {
             .contains("did not start and greet within 5 s")
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(300),
+        started.elapsed() < Duration::from_secs(300),
         "{:?}",
-        begun.elapsed()
+        started.elapsed()
     );
 }
 

@@ -92,9 +92,9 @@ fn rules() -> PoolRules {
     }
 }
 
-fn opened(maker: ContainerBackend, rules: PoolRules, tasks: &Tasks) -> ContainerCommandSandbox {
+fn opened(backend: ContainerBackend, rules: PoolRules, tasks: &Tasks) -> ContainerCommandSandbox {
     ContainerCommandSandbox::new(
-        maker,
+        backend,
         rules,
         CommandLimits::default(),
         Vec::new(),
@@ -108,7 +108,7 @@ async fn run(
     dirs: &ThreadDirs,
     command: &str,
 ) -> Result<(CommandEnd, String), CommandError> {
-    let mut transcript = Transcript::keeping(4096);
+    let mut transcript = Transcript::with_limit(4096);
     let request = CommandRequest {
         dirs,
         shelf: &SkillMounts::default(),
@@ -127,9 +127,8 @@ fn engine(behavior: Behavior) -> FakeEngine {
 async fn container_backend_passes_command_contract() {
     for behavior in [Behavior::Good, Behavior::Old] {
         let engine = engine(behavior);
-        let (place, tasks) = (TestHome::of(&engine), Tasks::new());
-        command_sandbox::satisfies_sandbox_contract(&place.sandbox(&tasks), &place.dirs("t1"))
-            .await;
+        let (home, tasks) = (TestHome::of(&engine), Tasks::new());
+        command_sandbox::satisfies_sandbox_contract(&home.sandbox(&tasks), &home.dirs("t1")).await;
         assert_eq!(
             engine.state.count("create"),
             1,
@@ -146,10 +145,10 @@ async fn container_backend_passes_command_contract() {
 #[tokio::test]
 async fn container_has_minimal_privileges() {
     let engine = engine(Behavior::Good);
-    let (place, tasks) = (TestHome::of(&engine), Tasks::new());
-    let sandbox = place.sandbox(&tasks);
+    let (home, tasks) = (TestHome::of(&engine), Tasks::new());
+    let sandbox = home.sandbox(&tasks);
     assert_eq!(
-        place.run(&sandbox, "t1", "true").await.expect("a run").0,
+        home.run(&sandbox, "t1", "true").await.expect("a run").0,
         CommandEnd::Exited(0)
     );
     let order = engine
@@ -198,9 +197,9 @@ async fn failure_inside_container_ends_command_with_reason() {
     ];
     for (behavior, actual_text) in expected {
         let engine = engine(behavior);
-        let (place, tasks) = (TestHome::of(&engine), Tasks::new());
-        let lost = place
-            .run(&place.sandbox(&tasks), "t1", "true")
+        let (home, tasks) = (TestHome::of(&engine), Tasks::new());
+        let lost = home
+            .run(&home.sandbox(&tasks), "t1", "true")
             .await
             .expect_err("no report");
         assert!(
@@ -269,11 +268,11 @@ async fn missing_engine_or_image_is_reported() {
 #[tokio::test]
 async fn port_in_use_is_skipped() {
     let engine = engine(Behavior::Good);
-    let taken = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+    let occupied = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
         .expect("a port");
     let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
-    place.options.first_port = Some(taken.local_addr().expect("an address").port());
+    place.options.first_port = Some(occupied.local_addr().expect("an address").port());
     place
         .run(&place.sandbox(&tasks), "t1", "true")
         .await

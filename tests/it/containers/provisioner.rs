@@ -14,7 +14,7 @@ async fn provisioner_creates_pods_for_valid_key() {
         "ann",
         &ThreadId::parse("t1").expect("an id"),
     );
-    let maker = |key: &str| {
+    let backend = |key: &str| {
         let url = format!("http://{}", server.address())
             .parse()
             .expect("an address");
@@ -24,7 +24,7 @@ async fn provisioner_creates_pods_for_valid_key() {
             mounts: Vec::new(),
         })
     };
-    let sandbox = opened(maker("canary-key"), rules(), &tasks);
+    let sandbox = opened(backend("canary-key"), rules(), &tasks);
     assert_eq!(
         run(&sandbox, &dirs, "echo $((6*7))").await.expect("a run"),
         (CommandEnd::Exited(0), "42\n".to_owned())
@@ -36,9 +36,13 @@ async fn provisioner_creates_pods_for_valid_key() {
     );
 
     state.behave(Behavior::Failing);
-    let error = run(&opened(maker("canary-key"), rules(), &tasks), &dirs, "true")
-        .await
-        .expect_err("no cluster");
+    let error = run(
+        &opened(backend("canary-key"), rules(), &tasks),
+        &dirs,
+        "true",
+    )
+    .await
+    .expect_err("no cluster");
     assert!(
         error
             .to_string()
@@ -51,7 +55,7 @@ async fn provisioner_creates_pods_for_valid_key() {
         "a failing provisioner loses no pod"
     );
 
-    let error = run(&opened(maker("wrong"), rules(), &tasks), &dirs, "true")
+    let error = run(&opened(backend("wrong"), rules(), &tasks), &dirs, "true")
         .await
         .expect_err("no key");
     assert!(

@@ -334,13 +334,13 @@ pub(crate) async fn events(response: reqwest::Response) -> SseStream {
 
 /// Polls until `ask` returns a value; panics after [`TIMEOUT`].
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
         assert!(
-            begun.elapsed() < TIMEOUT,
+            started.elapsed() < TIMEOUT,
             "timeout while waiting for {what}"
         );
         // The other side is a process and cannot notify this one.

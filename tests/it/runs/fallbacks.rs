@@ -34,11 +34,11 @@ fn model_with_fallback(base_url: &str) -> String {
 /// Runs `prompt` to the answer `x` and asserts that journal and usage attribute it to `model`.
 async fn answered_by(rig: &Rig, model: &str, prompt: &str) -> FinishedRun {
     let run = rig.run_prompt(prompt).await;
-    let shown = rig.get_run(&run.thread, &run.run).await;
+    let stored = rig.get_run(&run.thread, &run.run).await;
     assert_eq!(
-        (&shown["status"], &shown["llm_call_count"]),
+        (&stored["status"], &stored["llm_call_count"]),
         (&json!("success"), &json!(1)),
-        "{prompt}: {shown}"
+        "{prompt}: {stored}"
     );
     assert_eq!(
         rig.visible_messages(&run.thread).await,

@@ -133,17 +133,17 @@ async fn task_frames_match_web_ui_cards() {
 async fn task_tokens_are_counted_once_and_separately() {
     let rig = Rig::start().await;
     let run = run_with_subagent(&rig, "general-purpose").await;
-    let shown = rig.get_run(&run.thread, &run.run).await;
-    assert_eq!(shown["status"], "success");
+    let stored = rig.get_run(&run.thread, &run.run).await;
+    assert_eq!(stored["status"], "success");
     assert_eq!(
         (
-            &shown["subagent_tokens"],
-            &shown["lead_agent_tokens"],
-            &shown["total_tokens"]
+            &stored["subagent_tokens"],
+            &stored["lead_agent_tokens"],
+            &stored["total_tokens"]
         ),
         (&json!(36), &json!(220), &json!(256))
     );
-    assert_eq!(shown["llm_call_count"], rig.model.requests().len());
+    assert_eq!(stored["llm_call_count"], rig.model.requests().len());
     let usage = rig
         .get(&format!("/api/threads/{}/token-usage", run.thread))
         .await

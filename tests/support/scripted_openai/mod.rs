@@ -144,9 +144,9 @@ struct Released {
 }
 
 impl Released {
-    /// Reports whether an answer with this word may send the piece after `said` pieces.
-    fn allows_more(&self, word: &str, said: usize) -> bool {
-        self.all || self.words.get(word).is_some_and(|pieces| said < *pieces)
+    /// Reports whether an answer with this word may send the piece after `sent` pieces.
+    fn allows_more(&self, word: &str, sent: usize) -> bool {
+        self.all || self.words.get(word).is_some_and(|pieces| sent < *pieces)
     }
 }
 
@@ -164,7 +164,7 @@ impl Model {
             Ok(request) => request,
             Err(error) => return Turn::failure(400, &format!("request body: {error}")),
         };
-        let cue = request.cue();
+        let script_message = request.script_message();
         let refused_key = refused_with(authorization);
         let refusal = if self.strict {
             history::check(&request.messages).err()
@@ -172,7 +172,7 @@ impl Model {
             None
         };
         self.record_request(request.record(
-            &cue,
+            &script_message,
             authorization,
             refusal.as_ref().map(ToString::to_string),
         ));
@@ -182,9 +182,9 @@ impl Model {
         if let Some(status) = refused_key {
             return Turn::failure(status, "scripted refusal of this key");
         }
-        match Script::parse(&cue.text) {
-            Ok(script) => Turn::compose(&request, &cue, &script, || {
-                let tries = self.count_try(&cue.text, request.messages.len());
+        match Script::parse(&script_message.text) {
+            Ok(script) => Turn::compose(&request, &script_message, &script, || {
+                let tries = self.count_try(&script_message.text, request.messages.len());
                 script
                     .failure
                     .and_then(|failure| failure.times)

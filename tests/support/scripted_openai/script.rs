@@ -164,12 +164,12 @@ impl Script {
 
 impl FinalText {
     fn from_words(plain: &str) -> Self {
-        const CUE: &str = "then say ";
-        let cue = plain
-            .match_indices(CUE)
+        const MARKER: &str = "then say ";
+        let marker = plain
+            .match_indices(MARKER)
             .find(|(at, _)| !plain[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
-        match cue {
-            Some((at, _)) => Self::Given(plain[at + CUE.len()..].to_owned()),
+        match marker {
+            Some((at, _)) => Self::Given(plain[at + MARKER.len()..].to_owned()),
             None if plain.is_empty() => Self::Done,
             None => Self::Echo(plain.to_owned()),
         }
