@@ -226,14 +226,14 @@ fn add(
     model_usage: &mut IndexMap<String, ModelUsage>,
     ModelUsage { model, runs, usage }: ModelUsage,
 ) {
-    let held = model_usage
+    let existing = model_usage
         .entry(model.clone())
         .or_insert_with(|| ModelUsage {
             model,
             ..ModelUsage::default()
         });
-    held.runs += runs;
-    held.usage = held.usage.and(&usage);
+    existing.runs += runs;
+    existing.usage = existing.usage.and(&usage);
 }
 
 fn sorted(mut model_usage: IndexMap<String, ModelUsage>) -> Vec<ModelUsage> {

@@ -115,9 +115,9 @@ async fn facts_are_added_changed_and_deleted() {
             .facts
             .is_empty()
     );
-    let gone = client.delete_memory_fact(&fact.id).await;
+    let repeated = client.delete_memory_fact(&fact.id).await;
     assert!(
-        matches!(gone, Err(ClientError::Memory(MemoryError::NoFact(_)))),
-        "{gone:?}"
+        matches!(repeated, Err(ClientError::Memory(MemoryError::NoFact(_)))),
+        "{repeated:?}"
     );
 }

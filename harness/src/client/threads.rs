@@ -46,9 +46,9 @@ impl Client {
             .await?
             .map(|view| view.interrupts)
             .unwrap_or_default();
-        let asked = tasks
+        let pending = tasks
             .into_values()
             .filter_map(|questions| serde_json::from_value::<Vec<Question>>(questions).ok());
-        Ok(asked.flatten().collect())
+        Ok(pending.flatten().collect())
     }
 }

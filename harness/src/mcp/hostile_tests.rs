@@ -59,9 +59,9 @@ async fn calls_of_one_thread_share_one_process() {
 
 #[tokio::test]
 async fn process_starts_outside_workspace_unless_configured() {
-    let mut asking = good();
-    asking["starts_in_workspace"] = true.into();
-    let fixture = TestToolbox::with(json!({"own": good(), "asking": asking}));
+    let mut in_workspace = good();
+    in_workspace["starts_in_workspace"] = true.into();
+    let fixture = TestToolbox::with(json!({"own": good(), "asking": in_workspace}));
     for (tool, expected) in [
         ("own_pid", "users/ann/threads/thread/mcp/own"),
         ("asking_pid", "users/ann/threads/thread/user-data/workspace"),

@@ -92,9 +92,9 @@ impl ConfiguredAgents {
         {
             return cached.clone();
         }
-        let made = Arc::new(self.assemble(config));
-        *assembled = Some(made.clone());
-        made
+        let latest = Arc::new(self.assemble(config));
+        *assembled = Some(latest.clone());
+        latest
     }
 
     fn assemble(&self, config: Arc<AppConfig>) -> Assembled {

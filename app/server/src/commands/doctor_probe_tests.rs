@@ -18,7 +18,7 @@ async fn database_probe_runs_if_provided() {
 async fn unresponsive_database_times_out() {
     let machine = TestMachine::with(GOOD);
     let probes = Probes {
-        database: Some(&Silent),
+        database: Some(&UnresponsiveDatabase),
         ..Probes::default()
     };
     let findings = machine.findings(&[], probes).await;

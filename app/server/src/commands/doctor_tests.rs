@@ -21,10 +21,10 @@ impl DatabaseProbe for FailingDatabase {
     }
 }
 
-struct Silent;
+struct UnresponsiveDatabase;
 
 #[async_trait]
-impl DatabaseProbe for Silent {
+impl DatabaseProbe for UnresponsiveDatabase {
     async fn probe(&self, _: &DatabaseConfig, _: &Settings) -> Result<String, String> {
         std::future::pending().await
     }
@@ -134,8 +134,8 @@ async fn database_probe_creates_no_database() {
 
 #[tokio::test(start_paused = true)]
 async fn every_failure_has_a_fix() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = occupied.local_addr().unwrap().port().to_string();
     let machine = TestMachine::with("title: {max_words: 99}\n");
     let blocked = machine.dir.path().join("config.yaml/home");
     let home = blocked.to_str().unwrap();
@@ -212,14 +212,14 @@ async fn unknown_tool_and_unused_setting_are_reported() {
 async fn sign_in_is_checked_for_model_without_key() {
     let machine = TestMachine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
     let path = machine.dir.path().join("auth.json");
-    let shown = path.to_str().unwrap();
+    let file_name = path.to_str().unwrap();
     let probes = Probes {
         provider: Some(&live_probes::LiveProviderProbe),
         ..Probes::default()
     };
     let probe = async || {
         let findings = machine
-            .findings(&[("CODEX_AUTH_PATH", shown)], probes)
+            .findings(&[("CODEX_AUTH_PATH", file_name)], probes)
             .await;
         let model = of(&findings, "models")[1];
         (model.verdict, model.detail.clone())
@@ -227,7 +227,7 @@ async fn sign_in_is_checked_for_model_without_key() {
     let (verdict, found) = probe().await;
     assert_eq!(verdict, Verdict::Warn);
     assert!(
-        found.contains(shown) && found.contains("sign in with `codex login`"),
+        found.contains(file_name) && found.contains("sign in with `codex login`"),
         "{found}"
     );
     fs::write(&path, r#"{"tokens": {"access_token": "canary"}}"#).unwrap();
@@ -235,7 +235,7 @@ async fn sign_in_is_checked_for_model_without_key() {
         probe().await,
         (
             Verdict::Ok,
-            format!("`c` through codex, signed in by {shown}")
+            format!("`c` through codex, signed in by {file_name}")
         )
     );
 }

@@ -139,9 +139,9 @@ async fn parallel_calls_run_concurrently_with_ordered_results() {
         ("c", "obey", text("slow")),
     ]);
     let (agent, model) = agent([slow, Reply::Say("done")]);
-    let begun = tokio::time::Instant::now();
+    let started = tokio::time::Instant::now();
     let output = ask(&agent, "go").await;
-    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    assert_eq!(started.elapsed(), Duration::from_secs(3));
     assert_eq!(
         output.transcript(),
         [

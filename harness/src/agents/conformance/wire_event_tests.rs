@@ -177,7 +177,7 @@ async fn events_start_and_end_with_the_run_and_are_nested() {
         .1["name"]
         .as_str()
         .unwrap();
-    let asking = [
+    let model_call_events = [
         ("on_chain_start", "model", 1),
         ("on_chat_model_start", model, 2),
         ("on_chat_model_stream", model, 2),
@@ -185,7 +185,7 @@ async fn events_start_and_end_with_the_run_and_are_nested() {
         ("on_chain_stream", "model", 1),
         ("on_chain_end", "model", 1),
     ];
-    let calling = [
+    let tool_call_events = [
         ("on_chain_start", "tools", 1),
         ("on_tool_start", "bash", 2),
         ("on_tool_end", "bash", 2),
@@ -198,9 +198,9 @@ async fn events_start_and_end_with_the_run_and_are_nested() {
     );
     let expected: Vec<_> = begin
         .into_iter()
-        .chain(asking)
-        .chain(calling)
-        .chain(asking)
+        .chain(model_call_events)
+        .chain(tool_call_events)
+        .chain(model_call_events)
         .chain(end)
         .collect();
     assert_eq!(described, expected);

@@ -5,13 +5,13 @@ use super::*;
 #[tokio::test]
 async fn interrupted_task_resumes_with_the_answer() {
     let rig = rig(json!({}));
-    let asking = rig
+    let interrupted = rig
         .observe(delegate([task(
             "[[usage 11,7]] [[tool:asking {}]] then say thanks",
         )]))
         .await;
     assert_eq!(
-        asking.types(None),
+        interrupted.types(None),
         ["task_started", "task_running"],
         "it has not ended"
     );
@@ -39,7 +39,10 @@ async fn interrupted_task_resumes_with_the_answer() {
         "of both runs"
     );
     let counts = [
-        rig.record(&asking.run).await.completion.subagent_tokens,
+        rig.record(&interrupted.run)
+            .await
+            .completion
+            .subagent_tokens,
         rig.record(&answered.run).await.completion.subagent_tokens,
     ];
     assert_eq!(counts, [18, 18]);

@@ -11,13 +11,13 @@ async fn earlier_uploads_are_listed_with_headings() {
             .await
             .starts_with("No files")
     );
-    let made = format!(
+    let markdown = format!(
         "{}\n\n# Aim\n\ntext\n",
         crate::documents::mark_of("plan.pdf")
     );
     for (name, content) in [
         ("plan.pdf", "%PDF"),
-        ("plan.md", &*made),
+        ("plan.md", &*markdown),
         ("notes.md", "one\ntwo\n"),
         ("new.txt", "now"),
     ] {

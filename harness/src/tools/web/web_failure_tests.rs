@@ -85,9 +85,9 @@ async fn long_slow_or_invalid_responses_are_reported_to_model() {
             .await
             .contains("took longer than 0.05 seconds")
     );
-    let gone = json!({"base_url": "http://127.0.0.1:9", "api_key": "sk-canary"});
+    let unreachable = json!({"base_url": "http://127.0.0.1:9", "api_key": "sk-canary"});
     assert_eq!(
-        call("tavily.web_search", gone, json!({"query": "x"})).await,
+        call("tavily.web_search", unreachable, json!({"query": "x"})).await,
         Err("Error: Tavily cannot be reached".to_owned())
     );
     let (read, requests) = ask(

@@ -63,8 +63,8 @@ async fn duckduckgo_finds_images_in_two_steps() {
         requests[0].head.starts_with("GET /?q=deer "),
         "{requests:?}"
     );
-    let asked = "GET /i.js?o=json&q=deer&l=wt-wt&vqd=4-123&f=%2Csize%3ALarge%2C%2Ctype%3Aphoto%2Clayout%3AWide%2C&p=1 ";
-    assert!(requests[1].head.starts_with(asked), "{requests:?}");
+    let expected = "GET /i.js?o=json&q=deer&l=wt-wt&vqd=4-123&f=%2Csize%3ALarge%2C%2Ctype%3Aphoto%2Clayout%3AWide%2C&p=1 ";
+    assert!(requests[1].head.starts_with(expected), "{requests:?}");
     let mut read = parsed(read);
     assert!(
         read.as_object_mut()

@@ -223,7 +223,7 @@ async fn complete_answer_survives_connection_error() {
 
 #[tokio::test(start_paused = true)]
 async fn open_connection_after_answer_is_closed_soon() {
-    let begun = Instant::now();
+    let started = Instant::now();
     assert_eq!(
         call_model(
             Reply::SendAndHang(format!("{HEAD}{HELLO}{FINISH}")),
@@ -233,9 +233,9 @@ async fn open_connection_after_answer_is_closed_soon() {
         ("hello".to_owned(), None)
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(6),
+        started.elapsed() < Duration::from_secs(6),
         "{:?}",
-        begun.elapsed()
+        started.elapsed()
     );
 }
 

@@ -208,12 +208,12 @@ fn malformed_tool_fragments_are_repaired() {
         [call_of("a", "f", "{}"), call_of("a_1", "g", "{}")]
     );
     // no id, empty names first, arguments before the name
-    let late = [
+    let delayed = [
         call(Some(3), Some(""), Some(""), "{\"y\""),
         call(Some(3), None, Some("f"), ":"),
         call(Some(3), None, None, "2}"),
     ];
-    assert_eq!(calls(&late), [call_of("call_m1_0", "f", "{\"y\":2}")]);
+    assert_eq!(calls(&delayed), [call_of("call_m1_0", "f", "{\"y\":2}")]);
     // a name that is never sent
     assert_eq!(
         calls(&[call(Some(0), Some("a"), None, "{}")]),

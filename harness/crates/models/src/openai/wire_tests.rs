@@ -225,14 +225,14 @@ fn foreign_call_ids_and_names_are_sanitised() {
         invalid_tool_calls: vec![],
         usage_metadata: None,
     };
-    let mut asked = MessageBody::new(kind, "");
-    asked.additional_kwargs.insert(
+    let mut body = MessageBody::new(kind, "");
+    body.additional_kwargs.insert(
         CALL_EXTRAS_KWARG.to_owned(),
         json!({long: {"thought_signature": "s"}}),
     );
     let sent = sent(
         vec![
-            asked.into(),
+            body.into(),
             Message::tool(&call, "done", ToolStatus::Success),
         ],
         Dialect::REASONING_REPLAY,

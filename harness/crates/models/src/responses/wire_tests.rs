@@ -262,12 +262,12 @@ async fn codex_uses_its_credentials_file() {
     )
     .unwrap();
     let no = json!({"detail": "token-canary is too old"});
-    let late =
+    let delayed =
         json!({"type": "error", "code": "server_error", "message": "token-canary broke something"});
     let answers = [
         TestResponse::Stream(format!("{STREAM}{END}")),
         TestResponse::Json(401, "", no),
-        TestResponse::Stream(format!("{STREAM}data: {late}\n\n")),
+        TestResponse::Stream(format!("{STREAM}data: {delayed}\n\n")),
     ];
     let server = TestServer::start(answers).await;
     let model = model(
