@@ -170,9 +170,12 @@ fn end_is_received_once_and_last() {
 
 #[test]
 fn viewer_notified_of_gap_may_miss_events() {
-    let hole = r#"{"at":8,"op":"event","viewer":"v","id":"4-2","event":"messages","message":"m1","text":"hello "}"#;
-    assert_eq!(without(hole).len(), 2);
-    assert_eq!(found(hole, r#"{"at":8,"op":"gap","viewer":"v"}"#), [""; 0]);
+    let skipped = r#"{"at":8,"op":"event","viewer":"v","id":"4-2","event":"messages","message":"m1","text":"hello "}"#;
+    assert_eq!(without(skipped).len(), 2);
+    assert_eq!(
+        found(skipped, r#"{"at":8,"op":"gap","viewer":"v"}"#),
+        [""; 0]
+    );
 }
 
 #[test]
