@@ -53,7 +53,7 @@ const POINTS: &[&str] = &[
 ];
 
 /// Number of concurrent workloads: each waits most of the time.
-const AT_ONCE: usize = 6;
+const CONCURRENT_WORKLOADS: usize = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes; tests/cluster/run.sh has them"]
@@ -111,7 +111,10 @@ async fn crash_at_every_point(sections: fn() -> String, own: &[&str]) {
         );
     }
     let only = setting("PLACE", u64::MAX);
-    let (slots, mut crashing) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    let (slots, mut crashing) = (
+        Arc::new(Semaphore::new(CONCURRENT_WORKLOADS)),
+        JoinSet::new(),
+    );
     for seed in seeds(1) {
         for (number, (point, times)) in (0..).zip(&passed) {
             if only != u64::MAX && only != number {

@@ -14,7 +14,7 @@ use crate::rig::{
 };
 
 /// Number of runs that are cancelled concurrently.
-const AT_ONCE: usize = 4;
+const CONCURRENT_CANCELS: usize = 4;
 /// With fewer cancels the slowest one would decide the 99th percentile.
 const CANCELS_OF_A_FIGURE: u64 = 100;
 
@@ -70,7 +70,7 @@ async fn cancel_on_another_node_applies_within_a_second() {
     };
     let cancels =
         stream::iter(0..rounds).map(|round| cancelled_elsewhere(&cluster.gateways, round));
-    let cancelled: Vec<_> = cancels.buffer_unordered(AT_ONCE).collect().await;
+    let cancelled: Vec<_> = cancels.buffer_unordered(CONCURRENT_CANCELS).collect().await;
     let times: Vec<_> = cancelled.iter().map(|(took, _)| *took).collect();
     let after_end = cancelled
         .iter()

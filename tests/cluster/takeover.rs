@@ -15,7 +15,7 @@ use crate::rig::{
 pub(crate) const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
 /// Maximum time to resume a released run after its node has stopped: notification of other nodes
 /// and delivery to the viewer.
-const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
+const RESUMED_WITHIN: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
@@ -172,7 +172,7 @@ async fn stopping_node_releases_runs_within_seconds() {
     );
     assert_eq!(times.len(), runs / 2);
     let longest = if measures_times() {
-        stopped + HANDED_OVER_WITHIN
+        stopped + RESUMED_WITHIN
     } else {
         lease
     };

@@ -5,21 +5,25 @@ use serde_json::{Value, json};
 use crate::rig::{FinishedRun, MODEL, Rig, body_with, config, list, text};
 
 /// Models in addition to the agent's own: one for its subagent, and one without a price.
-const OTHERS: &str =
+const OTHER_MODELS: &str =
     "  - {name: helper, use: openai, model: scripted-2, api_key: k, base_url: 'ADDRESS',
       pricing: {currency: USD, input_per_million: 1, output_per_million: 4}}
   - {name: free, use: openai, model: scripted-3, api_key: k, base_url: 'ADDRESS'}
 tool_groups:";
 const PRICE: &str = "    pricing: {currency: USD, input_per_million: 2, output_per_million: 8, input_cache_hit_per_million: 0.5}\n    base_url:";
-const LISTER: &str = "subagents:
+const LISTER_SUBAGENT: &str = "subagents:
   custom_agents:
     lister: {description: lists folders, system_prompt: You list folders., tools: [ls], model: helper}
 ";
 
 async fn priced() -> Rig {
     let config = |base_url: &str| {
-        let usual = config(base_url, LISTER).replacen("    base_url:", PRICE, 1);
-        usual.replacen("tool_groups:", &OTHERS.replace("ADDRESS", base_url), 1)
+        let usual = config(base_url, LISTER_SUBAGENT).replacen("    base_url:", PRICE, 1);
+        usual.replacen(
+            "tool_groups:",
+            &OTHER_MODELS.replace("ADDRESS", base_url),
+            1,
+        )
     };
     Rig::configured(config, &[]).await
 }

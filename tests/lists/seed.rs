@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 /// The thread with a long conversation.
 pub(super) const LONG_THREAD: &str = "00000000-0000-4000-8000-000000000001";
 /// Number of concurrent writes: the database's writer groups waiting writes into one transaction.
-const AT_ONCE: usize = 512;
+const CONCURRENT_WRITES: usize = 512;
 
 struct Seed {
     threads: SqlThreadStore,
@@ -40,7 +40,7 @@ pub(super) async fn fill(db: &Database, threads: usize, messages: usize) -> anyh
     }
     let mut created = stream::iter(0..threads)
         .map(|n| seed.short(n))
-        .buffer_unordered(AT_ONCE);
+        .buffer_unordered(CONCURRENT_WRITES);
     while let Some(created) = created.next().await {
         created?;
     }

@@ -222,45 +222,51 @@ async fn method_without_required_part_returns_absent() {
     let client = Client::builder(config()).build().unwrap();
     let bare = client.clone().installation(Installation::default());
     let thread = ThreadId::parse("t").unwrap();
-    let what = |error: ClientError| match error {
-        ClientError::Absent(what) => what,
+    let describe = |error: ClientError| match error {
+        ClientError::Absent(part) => part,
         other => panic!("{other:?}"),
     };
-    assert_eq!(what(bare.list_models().unwrap_err()), "configuration");
-    assert_eq!(what(bare.get_memory_config().unwrap_err()), "configuration");
-    assert_eq!(what(client.list_skills(true).await.unwrap_err()), "skills");
+    assert_eq!(describe(bare.list_models().unwrap_err()), "configuration");
     assert_eq!(
-        what(client.install_skill("none.skill").await.unwrap_err()),
+        describe(bare.get_memory_config().unwrap_err()),
+        "configuration"
+    );
+    assert_eq!(
+        describe(client.list_skills(true).await.unwrap_err()),
         "skills"
     );
-    assert_eq!(what(client.get_memory().await.unwrap_err()), "memories");
     assert_eq!(
-        what(client.get_memory_status().await.unwrap_err()),
+        describe(client.install_skill("none.skill").await.unwrap_err()),
+        "skills"
+    );
+    assert_eq!(describe(client.get_memory().await.unwrap_err()), "memories");
+    assert_eq!(
+        describe(client.get_memory_status().await.unwrap_err()),
         "memories"
     );
     assert_eq!(
-        what(client.delete_memory_fact("none").await.unwrap_err()),
+        describe(client.delete_memory_fact("none").await.unwrap_err()),
         "memories"
     );
     assert_eq!(
-        what(client.upload_files(&thread, &["none"]).await.unwrap_err()),
+        describe(client.upload_files(&thread, &["none"]).await.unwrap_err()),
         "files"
     );
     assert_eq!(
-        what(client.list_uploads(&thread).await.unwrap_err()),
+        describe(client.list_uploads(&thread).await.unwrap_err()),
         "files"
     );
     assert_eq!(
-        what(client.delete_upload(&thread, "none").await.unwrap_err()),
+        describe(client.delete_upload(&thread, "none").await.unwrap_err()),
         "files"
     );
     assert_eq!(
-        what(client.get_artifact(&thread, "none").await.unwrap_err()),
+        describe(client.get_artifact(&thread, "none").await.unwrap_err()),
         "files"
     );
     #[cfg(feature = "mcp")]
     assert_eq!(
-        what(client.get_mcp_config().await.unwrap_err()),
+        describe(client.get_mcp_config().await.unwrap_err()),
         "MCP servers"
     );
 }

@@ -51,7 +51,7 @@ async fn concurrent_calls_share_one_startup_timeout() {
 #[tokio::test(start_paused = true)]
 async fn hanging_server_delays_tools_at_most_10_seconds() {
     let fixture = TestToolbox::with(
-        json!({"stuck": ScriptedServer { first: HANG, ..ScriptedServer::default() }.within("session_init_timeout", 1000.0)}),
+        json!({"stuck": ScriptedServer { first: HANGING_STEP, ..ScriptedServer::default() }.within("session_init_timeout", 1000.0)}),
     );
     let began = Instant::now();
     assert_eq!(fixture.names().await, Vec::<String>::new());
@@ -68,12 +68,12 @@ async fn startup_failure_disables_only_own_tools() {
     let fixture = TestToolbox::with(json!({
         "absent": {"command": "/does/not/exist"},
         "mute": ScriptedServer { greet: ":", ..base }.within("session_init_timeout", 0.3),
-        "stuck": ScriptedServer { first: HANG, ..base }.within("session_init_timeout", 0.3),
+        "stuck": ScriptedServer { first: HANGING_STEP, ..base }.within("session_init_timeout", 0.3),
         "gone": ScriptedServer { greet: "exit 3", ..base }.entry(),
         "rude": ScriptedServer { greet: r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"no"}}\n' "$id""#, ..base }.entry(),
         "babble": ScriptedServer { greet: "yes '{ nonsense'", ..base }.within("session_init_timeout", 0.5),
         "others": ScriptedServer { greet: r#"id=4711; answer '{}'"#, ..base }.within("session_init_timeout", 0.3),
-        "listless": ScriptedServer { list: HANG, ..base }.within("session_init_timeout", 0.5),
+        "listless": ScriptedServer { list: HANGING_STEP, ..base }.within("session_init_timeout", 0.5),
         "cut": ScriptedServer { list: "exit 0", ..base }.entry(),
         "endless": ScriptedServer { list: r#"answer '{"tools":[],"nextCursor":"more"}'"#, ..base }.within("session_init_timeout", 5.0),
         "broken": {"type": "http"},

@@ -17,7 +17,7 @@ use super::test_kit::{ScriptedServer, TestToolbox, is_alive, names, tool_context
 use crate::ids::ThreadId;
 use crate::tools::ToolSource;
 
-const HANG: &str = "sleep 1000";
+const HANGING_STEP: &str = "sleep 1000";
 
 fn good() -> Value {
     ScriptedServer::default().entry()
@@ -100,7 +100,7 @@ async fn results_mask_the_working_directory() {
 async fn call_timeout_kills_the_process() {
     let base = ScriptedServer {
         first: "echo $$ >> pids",
-        call: HANG,
+        call: HANGING_STEP,
         ..ScriptedServer::default()
     };
     let fixture = TestToolbox::with(json!({"a": base.within("tool_call_timeout", 0.5)}));
@@ -282,7 +282,7 @@ async fn config_change_updates_tools_and_keeps_other_servers() {
 #[tokio::test]
 async fn shutdown_does_not_wait_for_servers() {
     let stuck = ScriptedServer {
-        first: HANG,
+        first: HANGING_STEP,
         ..ScriptedServer::default()
     }
     .within("session_init_timeout", 1000.0);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::rig::{FinishedRun, MODEL, Rig, body_with, list, message_text, text};
 
 /// Configuration of a subagent that can only list folders.
-const LISTER: &str = "subagents:
+const LISTER_SUBAGENT: &str = "subagents:
   custom_agents:
     lister:
       description: lists folders
@@ -199,7 +199,7 @@ async fn task_steps_are_readable_but_not_thread_messages() {
 
 #[tokio::test]
 async fn configured_subagent_uses_its_own_prompt_and_tools() {
-    let rig = Rig::with(LISTER).await;
+    let rig = Rig::with(LISTER_SUBAGENT).await;
     let run = run_with_subagent(&rig, "lister").await;
     assert_eq!(
         run.data("custom").last().expect("news")["type"],
@@ -225,7 +225,7 @@ async fn configured_subagent_uses_its_own_prompt_and_tools() {
 
 #[tokio::test]
 async fn task_tool_is_not_offered_without_subagent_enabled() {
-    let rig = Rig::with(LISTER).await;
+    let rig = Rig::with(LISTER_SUBAGENT).await;
     let run = rig.run_prompt("then say hi").await;
     assert_eq!(run.data("custom"), [] as [Value; 0]);
     let request = &rig.model.requests()[0];

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Run that is requested, followed over two connections, and read.
-const GOOD: &str = r#"
+const VALID_HISTORY: &str = r#"
 {"at":1,"op":"asked","call":"c1","thread":"t","input":"hi"}
 {"at":2,"op":"accepted","call":"c1","run":"r"}
 {"at":2,"op":"opened","viewer":"v","run":"r","after":null}
@@ -24,8 +24,8 @@ const GOOD: &str = r#"
 
 /// Returns the violations after replacing `old` by `new`.
 fn found(old: &str, new: &str) -> Vec<String> {
-    assert!(GOOD.contains(old), "{old}");
-    analyze(&GOOD.replacen(old, new, 1))
+    assert!(VALID_HISTORY.contains(old), "{old}");
+    analyze(&VALID_HISTORY.replacen(old, new, 1))
         .into_iter()
         .map(|finding| format!("{}: {}", finding.line, finding.violation))
         .collect()
@@ -37,7 +37,7 @@ fn without(line: &str) -> Vec<String> {
 
 #[test]
 fn valid_history_has_no_violations() {
-    assert_eq!(analyze(GOOD), []);
+    assert_eq!(analyze(VALID_HISTORY), []);
     assert_eq!(analyze(""), []);
 }
 
@@ -62,7 +62,8 @@ fn accepted_input_is_in_its_thread_once() {
 #[test]
 fn input_of_cancelled_run_may_be_missing() {
     for status in ["interrupted", "gone"] {
-        let stopped = GOOD.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
+        let stopped =
+            VALID_HISTORY.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
         assert_eq!(
             analyze(&stopped.replace(r#"{"type":"human","text":"hi"},"#, "")),
             [],
@@ -126,18 +127,22 @@ fn gap_and_repetition_are_reported() {
 #[test]
 fn new_attempt_may_replace_lost_events() {
     let resumed = [("3-2", "2-2"), ("4-2", "3-2"), ("5-2", "4-2")];
-    let history = resumed.iter().fold(GOOD.to_owned(), |history, (old, new)| {
-        history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
-    });
+    let history = resumed
+        .iter()
+        .fold(VALID_HISTORY.to_owned(), |history, (old, new)| {
+            history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
+        });
     assert_eq!(analyze(&history), []);
 }
 
 #[test]
 fn lost_stream_restarts_with_state() {
     let anew = [("3-2", "1-2"), ("4-2", "2-2"), ("5-2", "3-2")];
-    let history = anew.iter().fold(GOOD.to_owned(), |history, (old, new)| {
-        history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
-    });
+    let history = anew
+        .iter()
+        .fold(VALID_HISTORY.to_owned(), |history, (old, new)| {
+            history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
+        });
     assert_eq!(analyze(&history), []);
     let ended_at = r#""id":"3-2","event":"metadata""#;
     assert_eq!(

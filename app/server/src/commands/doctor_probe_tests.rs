@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn database_probe_runs_if_provided() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let probes = Probes {
         database: Some(&FailingDatabase),
         ..Probes::default()
@@ -16,7 +16,7 @@ async fn database_probe_runs_if_provided() {
 
 #[tokio::test(start_paused = true)]
 async fn unresponsive_database_times_out() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let probes = Probes {
         database: Some(&UnresponsiveDatabase),
         ..Probes::default()
@@ -46,7 +46,7 @@ async fn redis_probe_runs_only_for_redis_bridge() {
         redis: Some(redis),
         ..Probes::default()
     };
-    let memory = TestMachine::with(GOOD);
+    let memory = TestMachine::with(VALID_CONFIG);
     assert!(
         of(
             &memory.findings(&[], probes(&Redis(Err("refused")))).await,
@@ -55,7 +55,7 @@ async fn redis_probe_runs_only_for_redis_bridge() {
         .is_empty()
     );
     let machine = TestMachine::with(&format!(
-        "{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"
+        "{VALID_CONFIG}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"
     ));
     let cases = [
         (Redis(Ok(Ok("fine"))), "production", Verdict::Ok),
@@ -105,7 +105,7 @@ async fn broken_and_disabled_sandboxes_are_reported() {
             missing: missing.map(str::to_owned),
         }],
     };
-    let bash = format!("{GOOD}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
+    let bash = format!("{VALID_CONFIG}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
     let on_host = format!("{bash}sandbox: {{use: local, allow_host_bash: true}}\n");
     let contained = format!("{bash}sandbox: {{use: aio, allow_host_bash: true}}\n");
     let open = format!("{bash}sandbox: {{use: local, network: host}}\n");
@@ -142,7 +142,7 @@ async fn broken_and_disabled_sandboxes_are_reported() {
         assert_eq!(finding.verdict, verdict);
         assert!(finding.detail.contains(words), "{finding}");
     }
-    let findings = TestMachine::with(GOOD)
+    let findings = TestMachine::with(VALID_CONFIG)
         .findings(
             &[],
             Probes {

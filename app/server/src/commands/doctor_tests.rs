@@ -59,7 +59,7 @@ impl TestMachine {
     }
 }
 
-const GOOD: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
+const VALID_CONFIG: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
 
 fn of<'a>(findings: &'a [Finding], subject: &str) -> Vec<&'a Finding> {
     findings
@@ -78,7 +78,7 @@ fn failures(findings: &[Finding]) -> Vec<&str> {
 
 #[tokio::test]
 async fn healthy_machine_passes_and_stays_unchanged() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let findings = machine.findings(&[], Probes::default()).await;
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
     assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
@@ -106,7 +106,7 @@ async fn port_of_running_deerflow_is_no_failure() {
         health_timeout: Some(Duration::from_secs(60)),
         ..Probes::default()
     };
-    let findings = TestMachine::with(GOOD)
+    let findings = TestMachine::with(VALID_CONFIG)
         .findings(&[("GATEWAY_PORT", &port)], patient)
         .await;
     drop(answering.join().unwrap());
@@ -116,7 +116,7 @@ async fn port_of_running_deerflow_is_no_failure() {
 
 #[tokio::test]
 async fn database_probe_creates_no_database() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let probes = Probes {
         database: Some(&live_probes::LiveDatabaseProbe),
         ..Probes::default()
@@ -177,7 +177,7 @@ async fn missing_key_is_warning_if_other_model_works() {
 #[tokio::test]
 async fn unknown_tool_and_unused_setting_are_reported() {
     let machine = TestMachine::with(&format!(
-        "{GOOD}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"
+        "{VALID_CONFIG}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"
     ));
     let findings = machine.findings(&[], Probes::default()).await;
     let tools = of(&findings, "tools");
@@ -210,7 +210,8 @@ async fn unknown_tool_and_unused_setting_are_reported() {
 
 #[tokio::test]
 async fn sign_in_is_checked_for_model_without_key() {
-    let machine = TestMachine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
+    let machine =
+        TestMachine::with(&VALID_CONFIG.replace("]", ", {name: c, use: codex, model: m}]"));
     let path = machine.dir.path().join("auth.json");
     let file_name = path.to_str().unwrap();
     let probes = Probes {
@@ -243,7 +244,7 @@ async fn sign_in_is_checked_for_model_without_key() {
 #[tokio::test]
 async fn agents_with_missing_programs_are_reported() {
     let agents = "acp_agents:\n  here: {command: /bin/sh, description: d}\n  lost: {command: no-such-agent, description: d}\n";
-    let findings = TestMachine::with(&format!("{GOOD}{agents}"))
+    let findings = TestMachine::with(&format!("{VALID_CONFIG}{agents}"))
         .findings(&[("PATH", "/bin")], Probes::default())
         .await;
     let found: Vec<_> = of(&findings, "acp agents")
@@ -274,7 +275,7 @@ async fn missing_usable_model_is_a_failure() {
 
 #[tokio::test]
 async fn public_bind_without_auth_fails_unless_allowed() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let open = [
         ("GATEWAY_HOST", "0.0.0.0"),
         ("DEER_FLOW_AUTH_DISABLED", "1"),
