@@ -107,7 +107,7 @@ async fn non_image_is_rejected_with_reason() {
     let (_dir, home) = home(&[("a.jpg", PNG), ("b.png", b"text"), ("c.svg", b"<svg/>")]).await;
     for (path, reason) in [
         ("a.jpg", "is image/png by its content, and not image/jpeg"),
-        ("b.png", "is no picture by its content"),
+        ("b.png", "is not an image by its content"),
         ("c.svg", "must end in jpg"),
         ("d.png", "no such file"),
         ("../../d.png", "Error"),
@@ -162,6 +162,6 @@ async fn request_limits_image_bytes() {
         blocks.last().unwrap()["text"]
             .as_str()
             .unwrap()
-            .contains("b.png is too much to be shown with the others")
+            .contains("b.png is too large to be shown with the other images")
     );
 }

@@ -132,14 +132,14 @@ impl Script {
                     "think" => self.think = Some(argument.to_owned()),
                     "error" => {
                         let failure = failure(argument).ok_or_else(|| {
-                            wrong("a status from 400 to 599, then maybe times=N, after=SECONDS")
+                            wrong("a status from 400 to 599, optionally times=N and after=SECONDS")
                         })?;
                         self.failure = Some(failure);
                     }
                     "hold" => {
                         self.hold = Some(
                             hold(argument)
-                                .ok_or_else(|| wrong("a number of pieces, then maybe a word"))?,
+                                .ok_or_else(|| wrong("a number of pieces, optionally a word"))?,
                         )
                     }
                     "cut" => {
@@ -148,7 +148,7 @@ impl Script {
                     "stop" => self.stop = Some(argument.to_owned()),
                     "usage" => {
                         self.usage = Some(usage(argument).ok_or_else(|| {
-                            wrong("PROMPT,COMPLETION token counts, then maybe cached ones")
+                            wrong("PROMPT,COMPLETION token counts, optionally cached ones")
                         })?)
                     }
                     "hang" => self.hang = true,

@@ -142,7 +142,7 @@ impl Tool for UpdateAgent {
         change(&*self.agents, user, &name, |existing| {
             let Some(existing) = existing.filter(|agent| !agent.shared) else {
                 return Err(ToolError::for_model(format!(
-                    "Error: {name} is no agent of this user and cannot be changed."
+                    "Error: {name} is not an agent of this user and cannot be changed."
                 )));
             };
             let (agent, changed) = changed(existing, &args, &self.models)?;

@@ -53,7 +53,7 @@ impl PageReader for Direct {
                     kind
                 };
                 Err(failed(format_args!(
-                    "this address holds no text that could be read: it is {kind}"
+                    "this address has no readable text: its content is {kind}"
                 )))
             }
         }

@@ -37,7 +37,7 @@ impl ImageFinder for DuckDuckGoImages {
             .await?;
         let page = String::from_utf8_lossy(&page.body);
         let token = token_in(&page).ok_or_else(|| {
-            failed("DuckDuckGo answers no more searches for a while; try again later")
+            failed("DuckDuckGo rejects further searches for now; try again later")
         })?;
         let filters = filters(query);
         let parameters = [

@@ -133,7 +133,7 @@ fn rejected_content_is_left_out_of_items() {
     );
     assert!(
         types(true, vec![answer("gpt-x", &[], json!([reasoning]))]).is_empty(),
-        "nothing came of it"
+        "reasoning without a following item is dropped"
     );
     let messages = vec![
         answer("gpt-x", &[&call], calling),
