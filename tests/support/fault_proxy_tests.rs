@@ -1,4 +1,4 @@
-//! Tests of fault proxy.
+//! Tests of partitions, delays and lost responses of the proxy.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of operations.
+//! Tests of the reasons of stuck runs.
 
 use super::*;
 

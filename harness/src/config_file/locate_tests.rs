@@ -1,4 +1,4 @@
-//! Tests of locate.
+//! Tests of the search for configuration files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Tests of token budget.
+//! Tests of warnings and stops at token limits.
 
 use super::*;
 use crate::agents::AgentBuilder;

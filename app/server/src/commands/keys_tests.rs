@@ -1,4 +1,4 @@
-//! Tests of keys.
+//! Tests of the creation, list and revocation of API keys.
 
 use deerflow_domain::api_keys::{InMemoryApiKeyStore, find_valid_key};
 use std::sync::Arc;
