@@ -16,7 +16,7 @@ pub struct RunSummary {
     pub user_id: Option<String>,
     /// Name of the assistant.
     pub assistant: String,
-    /// Status.
+    /// Stored status.
     pub status: RunStatus,
     /// Current attempt.
     pub attempt: i64,

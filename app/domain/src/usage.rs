@@ -34,7 +34,7 @@ pub struct ModelUsage {
 /// Usage on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DailyUsage {
-    /// Date.
+    /// Calendar day in the time zone of the query.
     pub date: NaiveDate,
     /// Number of runs accepted on that day.
     pub runs: u64,

@@ -40,7 +40,7 @@ macro_rules! assistant_store_suite {
 /// Assistant store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct AssistantStores {
-    /// Assistants.
+    /// Store under test.
     pub assistants: Arc<dyn AssistantStore>,
     /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,

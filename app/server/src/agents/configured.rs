@@ -35,7 +35,7 @@ use crate::sandbox::OpenedSandbox;
 pub(crate) struct AgentPorts {
     /// Files of threads.
     pub(crate) files: FileHome,
-    /// Skills.
+    /// Skills of the installation and of its users.
     pub(crate) skills: Skills,
     /// Memories of users.
     pub(crate) memories: UserMemories,
@@ -49,7 +49,7 @@ pub(crate) struct AgentPorts {
     pub(crate) live_tools: Arc<dyn ToolSource>,
     /// Dependencies of ACP agents.
     pub(crate) acp: Arc<AcpContext>,
-    /// Clock.
+    /// Clock of the agents: that of the database on Postgres.
     pub(crate) clock: Arc<dyn Clock>,
     /// `true` if agents for tests may be offered.
     pub(crate) testing: bool,

@@ -23,7 +23,7 @@ const UNFINISHED: [RunStatus; 3] = [RunStatus::Pending, RunStatus::Starting, Run
 /// Stores of an installation.
 #[derive(Debug)]
 pub struct Operations<'a> {
-    /// Nodes.
+    /// Nodes that share the database, and their leases.
     pub nodes: &'a dyn NodeStore,
     /// Run lists.
     pub runs: &'a dyn OperationsStore,

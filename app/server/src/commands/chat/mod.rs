@@ -46,7 +46,7 @@ pub struct Chat<'a> {
 pub enum ChatExit {
     /// Answered.
     Success,
-    /// Failed.
+    /// The run or the request failed.
     Failed,
     /// Ended with interrupts that the user did not answer.
     Unanswered,
