@@ -133,6 +133,7 @@ use deerflow_harness::uploads::place_named as _;
 fn former_method_names_resolve() {
     use deerflow_harness::agents::AgentBuilder;
     use deerflow_harness::agents::agent_loop::LoopMachine;
+    use deerflow_harness::client::Client;
     use deerflow_harness::middlewares::summarization::View;
     use deerflow_harness::models::{ModelCatalog, Tab, TokenFamily};
     use deerflow_harness::net::{Egress, HostRules};
@@ -169,4 +170,5 @@ fn former_method_names_resolve() {
     let _ = ModelCallRecord::is_aside;
     let _ = ContainerBackend::look;
     let _ = Transcript::keeping;
+    let _ = Client::open_questions;
 }

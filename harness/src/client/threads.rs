@@ -51,4 +51,10 @@ impl Client {
             .filter_map(|questions| serde_json::from_value::<Vec<Question>>(questions).ok());
         Ok(pending.flatten().collect())
     }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `pending_interrupts`")]
+    pub async fn open_questions(&self, thread: &ThreadId) -> Result<Vec<Question>, ClientError> {
+        self.pending_interrupts(thread).await
+    }
 }
