@@ -77,7 +77,7 @@ async fn run(command: &str, hosts: &[String]) -> Result<ExitCode, Box<dyn std::e
         "me",
         &ThreadId::parse("example")?,
     );
-    let mut transcript = Transcript::keeping(1 << 20);
+    let mut transcript = Transcript::with_limit(1 << 20);
     let request = CommandRequest {
         dirs: &dirs,
         shelf: &SkillMounts::default(),

@@ -133,6 +133,7 @@ use deerflow_harness::uploads::place_named as _;
 fn former_method_names_resolve() {
     use deerflow_harness::agents::AgentBuilder;
     use deerflow_harness::agents::agent_loop::LoopMachine;
+    use deerflow_harness::client::Client;
     use deerflow_harness::middlewares::summarization::View;
     use deerflow_harness::models::{ModelCatalog, Tab, TokenFamily};
     use deerflow_harness::net::{Egress, HostRules};
@@ -141,7 +142,7 @@ fn former_method_names_resolve() {
     use deerflow_harness::runtime::runs::{RunRecord, RunsFacade};
     use deerflow_harness::runtime::stream_bridge::FanOut;
     use deerflow_harness::sandbox::command::container::ContainerBackend;
-    use deerflow_harness::sandbox::{BlockingFiles, FileHome, ThreadFiles};
+    use deerflow_harness::sandbox::{BlockingFiles, FileHome, ThreadFiles, Transcript};
     use deerflow_harness::user_memory::MemoryWorker;
 
     let _ = RunsFacade::hand_over_all;
@@ -168,4 +169,6 @@ fn former_method_names_resolve() {
     let _ = View::told;
     let _ = ModelCallRecord::is_aside;
     let _ = ContainerBackend::look;
+    let _ = Transcript::keeping;
+    let _ = Client::open_questions;
 }

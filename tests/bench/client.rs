@@ -77,7 +77,7 @@ impl<'a> Client<'a> {
         } else {
             self.target.path.to_owned()
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let response = connection.post(address, &path, body).await?;
         let mut stream = Body::new(response.into_body()).into_data_stream();
         let mut counter = FrameCounter::default();
@@ -85,7 +85,7 @@ impl<'a> Client<'a> {
         while let Some(bytes) = stream.next().await {
             counter.push(&bytes?);
             if first_token.is_none() && counter.tokens > 0 {
-                first_token = Some(begun.elapsed());
+                first_token = Some(started.elapsed());
             }
             if ended_at.is_none() && counter.ended {
                 ended_at = Some(Instant::now());
@@ -97,7 +97,7 @@ impl<'a> Client<'a> {
             "{} of {tokens} tokens arrived",
             counter.tokens
         );
-        let end = ended_at - begun;
+        let end = ended_at - started;
         Ok(Sample {
             first_token: first_token.unwrap_or(end),
             end,

@@ -9,15 +9,15 @@ use std::{
 use super::figures::percentile;
 
 const APPENDS: usize = 300;
-const AT_MOST: Duration = Duration::from_secs(3);
+const MAX_DURATION: Duration = Duration::from_secs(3);
 
 /// Median time of appending 4 KiB and `fdatasync` in `folder`.
 pub(super) fn fdatasync_p50(folder: &Path) -> io::Result<Duration> {
     let mut file = tempfile::tempfile_in(folder)?;
     let page = [b'd'; 4096];
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut times = Vec::with_capacity(APPENDS);
-    while times.len() < APPENDS && begun.elapsed() < AT_MOST {
+    while times.len() < APPENDS && started.elapsed() < MAX_DURATION {
         let before = Instant::now();
         file.write_all(&page)?;
         file.sync_data()?;

@@ -145,7 +145,7 @@ pub(super) struct Outcome {
 pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcome> {
     let target = Arc::new(target.clone());
     let body = load.body();
-    let left = Arc::new(AtomicUsize::new(load.runs_at_most));
+    let remaining = Arc::new(AtomicUsize::new(load.runs_at_most));
     let start = Arc::new(Barrier::new(load.clients + 1));
     let mut clients = JoinSet::new();
     for _ in 0..load.clients {
@@ -153,13 +153,13 @@ pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcom
             target: Arc::clone(&target),
             load: load.clone(),
             body: body.clone(),
-            left: Arc::clone(&left),
+            remaining: Arc::clone(&remaining),
         };
         let start = Arc::clone(&start);
         clients.spawn(async move { worker.work(&start).await });
     }
     start.wait().await;
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut outcome = Outcome::default();
     while let Some(part) = clients.join_next().await {
         let part = part.context("a client panicked")?;
@@ -170,7 +170,7 @@ pub(super) async fn drive(target: &Target, load: &Load) -> anyhow::Result<Outcom
     let last = outcome.samples.iter().map(|sample| sample.ended_at).max();
     outcome.took = last
         .unwrap_or_else(Instant::now)
-        .saturating_duration_since(begun);
+        .saturating_duration_since(started);
     Ok(outcome)
 }
 
@@ -178,7 +178,7 @@ struct Worker {
     target: Arc<Target>,
     load: Load,
     body: Bytes,
-    left: Arc<AtomicUsize>,
+    remaining: Arc<AtomicUsize>,
 }
 
 impl Worker {
@@ -204,9 +204,9 @@ impl Worker {
     }
 
     fn takes_one(&self) -> bool {
-        self.left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                left.checked_sub(1)
+        self.remaining
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                count.checked_sub(1)
             })
             .is_ok()
     }

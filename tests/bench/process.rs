@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Enough for a thousand streams through three processes.
-const FILES: u64 = 16_384;
+const MIN_OPEN_FILES: u64 = 16_384;
 
 /// `/proc` counts CPU time in hundredths of a second on every Linux that Rust runs on.
 const TICK: Duration = Duration::from_millis(10);
@@ -51,8 +51,15 @@ fn read(pid: u32, file: &str) -> anyhow::Result<String> {
 /// Raises the soft limit of open files as far as needed and allowed; children inherit it.
 pub(super) fn raise_file_limit() -> anyhow::Result<()> {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|current| current < FILES) {
-        limit.current = Some(limit.maximum.map_or(FILES, |maximum| maximum.min(FILES)));
+    if limit
+        .current
+        .is_some_and(|current| current < MIN_OPEN_FILES)
+    {
+        limit.current = Some(
+            limit
+                .maximum
+                .map_or(MIN_OPEN_FILES, |maximum| maximum.min(MIN_OPEN_FILES)),
+        );
         setrlimit(Resource::Nofile, limit).context("raising the limit of open files")?;
     }
     Ok(())

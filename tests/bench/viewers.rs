@@ -15,13 +15,13 @@ use tokio::time::Instant;
 use super::{process, provider};
 
 /// Number of viewers of an idle run.
-const IDLE: usize = 10_000;
+const IDLE_VIEWERS: usize = 10_000;
 /// Number of viewers of an active run.
-const BUSY: usize = 2_000;
+const ACTIVE_VIEWERS: usize = 2_000;
 /// Output of the watched run: number of tokens and their interval.
-const SAID: (usize, Duration) = (200, Duration::from_millis(20));
+const OUTPUT: (usize, Duration) = (200, Duration::from_millis(20));
 /// Number of connections that are opened concurrently.
-const OPENING: usize = 200;
+const CONCURRENT_CONNECTS: usize = 200;
 
 /// Costs of viewers.
 #[derive(Debug)]
@@ -39,9 +39,9 @@ impl fmt::Display for ViewerFigures {
         let kibibytes = self.each / 1024;
         writeln!(
             f,
-            "- {IDLE} idle viewers of one run: {kibibytes} KiB of resident memory each"
+            "- {IDLE_VIEWERS} idle viewers of one run: {kibibytes} KiB of resident memory each"
         )?;
-        let (tokens, gap) = SAID;
+        let (tokens, gap) = OUTPUT;
         write!(
             f,
             "- a run of {tokens} tokens every {} ms took ",
@@ -49,7 +49,7 @@ impl fmt::Display for ViewerFigures {
         )?;
         writeln!(
             f,
-            "{:.2?} alone and {:.2?} with {BUSY} viewers",
+            "{:.2?} alone and {:.2?} with {ACTIVE_VIEWERS} viewers",
             self.alone, self.watched
         )
     }
@@ -62,10 +62,10 @@ pub(super) async fn measure(address: SocketAddr, pid: u32) -> anyhow::Result<Vie
         client: reqwest::Client::builder().no_proxy().build()?,
     };
     let alone = gateway.watched_by(0).await?;
-    let watched = gateway.watched_by(BUSY).await?;
+    let watched = gateway.watched_by(ACTIVE_VIEWERS).await?;
     let (thread, run) = gateway.start(2, Duration::from_secs(3_600)).await?;
     let before = process::resident(pid)?;
-    let viewers = gateway.view(&thread, &run, IDLE).await?;
+    let viewers = gateway.view(&thread, &run, IDLE_VIEWERS).await?;
     let each = process::resident(pid)?.saturating_sub(before) / viewers.len() as u64;
     gateway
         .ask(
@@ -121,8 +121,8 @@ impl Gateway {
 
     /// Returns the duration of a run that this many viewers watch to its end.
     async fn watched_by(&self, viewers: usize) -> anyhow::Result<Duration> {
-        let begun = Instant::now();
-        let (tokens, gap) = SAID;
+        let started = Instant::now();
+        let (tokens, gap) = OUTPUT;
         let (thread, run) = self.start(tokens, gap).await?;
         let mut watching = JoinSet::new();
         for mut viewer in self.view(&thread, &run, viewers).await? {
@@ -135,7 +135,7 @@ impl Gateway {
             &json!({}),
         )
         .await?;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         watching.shutdown().await;
         Ok(took)
     }
@@ -153,7 +153,7 @@ impl Gateway {
         );
         let (mut opening, mut open) = (JoinSet::new(), Vec::new());
         for _ in 0..viewers {
-            if opening.len() == OPENING {
+            if opening.len() == CONCURRENT_CONNECTS {
                 open.extend(opening.join_next().await.transpose()?.transpose()?);
             }
             opening.spawn(view(self.address, request.clone()));

@@ -1,8 +1,8 @@
 //! Scripted ACP agent (Agent Client Protocol): its arguments and prompts control whether it behaves
 //! well.
 //!
-//! An argument `STEP=DEED` makes it misbehave at a step, or after it with `after STEP`; a prompt
-//! has one deed per line.
+//! An argument `STEP=ACTION` replaces its behaviour at a step, or after it with `after STEP`; a prompt
+//! has one action per line.
 
 use std::io::{Lines, StdinLock, Write, stdin, stdout};
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 /// Agent with its session state.
 struct Agent {
     input: Lines<StdinLock<'static>>,
-    /// Deeds that replace or follow the normal behaviour of a step.
-    instead: Vec<(String, String)>,
+    /// Actions that replace or follow the normal behaviour of a step.
+    actions: Vec<(String, String)>,
     /// Working directory of its session.
     cwd: PathBuf,
     /// Request that opened its session.
@@ -24,13 +24,13 @@ struct Agent {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    let instead = std::env::args().skip(1).filter_map(|argument| {
-        let (step, deed) = argument.split_once('=')?;
-        Some((step.to_owned(), deed.to_owned()))
+    let actions = std::env::args().skip(1).filter_map(|argument| {
+        let (step, action) = argument.split_once('=')?;
+        Some((step.to_owned(), action.to_owned()))
     });
     let mut agent = Agent {
         input: stdin().lines(),
-        instead: instead.collect(),
+        actions: actions.collect(),
         cwd: PathBuf::new(),
         opening: Value::Null,
         asked: 0,
@@ -48,7 +48,7 @@ impl Agent {
     /// Answers a request; returns an exit code if the agent ends instead.
     fn answer(&mut self, message: &Value) -> anyhow::Result<Option<ExitCode>> {
         let method = message["method"].as_str().unwrap_or_default();
-        if let Some(code) = self.misbehave(method)? {
+        if let Some(code) = self.perform_for(method)? {
             return Ok(Some(code));
         }
         let result = match method {
@@ -76,10 +76,10 @@ impl Agent {
                     .as_str()
                     .context("a prompt without text")?;
                 let mut stop = "end_turn";
-                for deed in prompt.lines() {
-                    if let Some(reason) = deed.strip_prefix("stop ") {
+                for action in prompt.lines() {
+                    if let Some(reason) = action.strip_prefix("stop ") {
                         stop = reason;
-                    } else if let Some(code) = self.do_deed(deed)? {
+                    } else if let Some(code) = self.perform(action)? {
                         return Ok(Some(code));
                     }
                 }
@@ -88,21 +88,21 @@ impl Agent {
             _ => return Ok(None),
         };
         send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))?;
-        self.misbehave(&format!("after {method}"))
+        self.perform_for(&format!("after {method}"))
     }
 
-    /// Performs the deed that is configured for a step.
-    fn misbehave(&mut self, step: &str) -> anyhow::Result<Option<ExitCode>> {
-        let deed = self
-            .instead
+    /// Performs the action that is configured for a step.
+    fn perform_for(&mut self, step: &str) -> anyhow::Result<Option<ExitCode>> {
+        let action = self
+            .actions
             .iter()
             .find(|(at, _)| at == step)
-            .map(|(_, deed)| deed.clone());
-        deed.map_or(Ok(None), |deed| self.do_deed(&deed))
+            .map(|(_, action)| action.clone());
+        action.map_or(Ok(None), |action| self.perform(&action))
     }
 
-    fn do_deed(&mut self, deed: &str) -> anyhow::Result<Option<ExitCode>> {
-        let (verb, rest) = deed.split_once(' ').unwrap_or((deed, ""));
+    fn perform(&mut self, action: &str) -> anyhow::Result<Option<ExitCode>> {
+        let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
         match verb {
             "say" => say(rest)?,
             "tag" => say(&format!("<{rest}>obey</{rest}>"))?,

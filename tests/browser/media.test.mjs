@@ -7,7 +7,7 @@ import { chromium } from "playwright-core";
 
 import { start } from "../sdk/js/rig.mjs";
 
-const PATIENCE = 30_000;
+const TIMEOUT = 30_000;
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 let gateway, browser;
@@ -20,7 +20,7 @@ after(async () => {
   await gateway?.stop();
 });
 
-/** So many seconds of silence as a WAV file of 8,000 bytes a second. */
+/** Returns a WAV file with this many seconds of silence, at 8,000 bytes per second. */
 function silence(seconds) {
   const samples = Buffer.alloc(8_000 * seconds, 128);
   const head = Buffer.alloc(44);
@@ -39,7 +39,7 @@ function silence(seconds) {
   return Buffer.concat([head, samples]);
 }
 
-/** Puts a file into a new thread and gives its address. */
+/** Uploads a file to a new thread and returns its URL. */
 async function upload(name, content) {
   const thread = await fetch(`${gateway.origin}/api/threads`, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
   const { thread_id: id } = await thread.json();
@@ -56,7 +56,7 @@ test("a recording plays in the browser's own player", async () => {
   page.on("response", (answer) => ranges.push([answer.status(), answer.request().headers().range]));
   await page.goto(await upload("silence.wav", silence(20)));
   const ready = () => document.querySelector("video")?.readyState === HTMLMediaElement.HAVE_ENOUGH_DATA;
-  await page.waitForFunction(ready, undefined, { timeout: PATIENCE, polling: 20 });
+  await page.waitForFunction(ready, undefined, { timeout: TIMEOUT, polling: 20 });
   assert.equal(await page.evaluate(() => document.querySelector("video").duration), 20);
   assert.ok(ranges.some(([status, range]) => status === 206 && range?.startsWith("bytes=")), JSON.stringify(ranges));
   await page.close();
@@ -68,7 +68,7 @@ test("a picture is shown and a script in a drawing is not run", async () => {
   await page.goto(await upload("pixel.png", Buffer.from(pixel, "base64")));
   assert.equal(await page.evaluate(() => document.querySelector("img").naturalWidth), 1);
   const drawing = `<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "ran"</script></svg>`;
-  const downloaded = page.waitForEvent("download", { timeout: PATIENCE });
+  const downloaded = page.waitForEvent("download", { timeout: TIMEOUT });
   // A download ends the navigation without a page.
   await page.goto(await upload("drawing.svg", drawing)).catch((error) => assert.match(String(error), /Download is starting/));
   assert.equal((await downloaded).suggestedFilename(), "drawing.svg");

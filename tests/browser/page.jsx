@@ -22,7 +22,7 @@ if (deerflow) {
 }
 const input = (id) => document.getElementById(id).value;
 
-/** Every text that the last answer had on the way, for tests. */
+/** All texts that were rendered for the last answer, for tests. */
 window.drawn = [];
 
 function Chat() {

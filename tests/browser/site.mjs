@@ -7,7 +7,7 @@ import { build } from "esbuild";
 
 const HTML = `<!doctype html><meta charset="utf-8"><title>Chat</title><div id="root"></div><script type="module" src="/page.js"></script>`;
 
-/** Serves the page; `stop` ends that. */
+/** Starts the server of the page; `stop` ends it. */
 export async function startSite() {
   const bundled = await build({
     entryPoints: [new URL("page.jsx", import.meta.url).pathname],

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use deerflow_tests::gateway::ReservedPort;
+use deerflow_tests::reserved_port::ReservedPort;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
@@ -56,7 +56,7 @@ impl Balancer {
             _port: port,
             _folder: folder,
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         while cluster
             .gateways
             .client
@@ -66,7 +66,7 @@ impl Balancer {
             .is_err()
         {
             assert!(
-                begun.elapsed() < Duration::from_secs(60),
+                started.elapsed() < Duration::from_secs(60),
                 "nginx does not answer"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;

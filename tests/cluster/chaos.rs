@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::{Dice, seeds, setting};
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use tokio::task::JoinSet;
 
 use crate::follower::start_and_follow;
@@ -17,14 +17,14 @@ async fn random_node_deaths_lose_no_acknowledged_run() {
     let (mut rounds, mut acknowledged, mut times) = (0, 0, Vec::new());
     for seed in seeds(3) {
         eprintln!("seed {seed}");
-        let mut dice = Dice::of(seed);
+        let mut random = SeededRandom::of(seed);
         let mut following = JoinSet::new();
         let mut replies = Vec::new();
         for index in 0..runs {
-            let node = dice.below(3);
+            let node = random.below(3);
             let reply = ScriptedReply::new(
                 &format!("s{seed}r{index}"),
-                20 + dice.below(80),
+                20 + random.below(80),
                 Duration::from_millis(60),
             );
             let reply = if index % 2 == 0 {
@@ -41,17 +41,17 @@ async fn random_node_deaths_lose_no_acknowledged_run() {
             ));
             replies.push((thread, reply));
         }
-        tokio::time::sleep(dice.millis(200, 3_000)).await;
+        tokio::time::sleep(random.millis(200, 3_000)).await;
         let killed = Instant::now();
-        match dice.below(3) {
+        match random.below(3) {
             0 => {
                 cluster
-                    .pause(dice.below(3), dice.millis(5_000, 16_000))
+                    .pause(random.below(3), random.millis(5_000, 16_000))
                     .await
             }
             _ => {
-                let away = dice.millis(0, 14_000);
-                cluster.cut(dice.below(3), away).await;
+                let away = random.millis(0, 14_000);
+                cluster.cut(random.below(3), away).await;
             }
         }
         while let Some(observed) = following.join_next().await {
@@ -68,18 +68,18 @@ async fn random_node_deaths_lose_no_acknowledged_run() {
             times.extend(observed.taken_over_after(killed));
             assert_eq!(
                 gateways
-                    .run(dice.below(3), &observed.thread, &observed.run)
+                    .run(random.below(3), &observed.thread, &observed.run)
                     .await["status"],
                 "success"
             );
             reply.assert_matches(
                 &gateways
-                    .visible_messages(dice.below(3), &observed.thread)
+                    .visible_messages(random.below(3), &observed.thread)
                     .await,
             );
         }
         for (thread, _) in &replies {
-            gateways.accepts_new_run(dice.below(3), thread).await;
+            gateways.accepts_new_run(random.below(3), thread).await;
         }
         rounds += 1;
     }

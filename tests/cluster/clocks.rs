@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use deerflow_tests::dice::{Dice, seeds, setting};
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -94,13 +94,13 @@ async fn wrong_clocks_neither_end_nor_take_over_live_runs() {
     let runs = usize::try_from(setting("RUNS", 12)).expect("few");
     for seed in seeds(1) {
         eprintln!("seed {seed}");
-        let mut dice = Dice::of(seed);
+        let mut random = SeededRandom::of(seed);
         let mut following = JoinSet::new();
         let mut replies = Vec::new();
         for index in 0..runs {
             let reply = ScriptedReply::new(
                 &format!("c{seed}r{index}"),
-                60 + dice.below(60),
+                60 + random.below(60),
                 Duration::from_millis(80),
             );
             let reply = if index % 2 == 0 {
@@ -108,7 +108,7 @@ async fn wrong_clocks_neither_end_nor_take_over_live_runs() {
             } else {
                 reply.after_a_tool()
             };
-            let thread = gateways.thread(dice.below(3)).await;
+            let thread = gateways.thread(random.below(3)).await;
             following.spawn(start_and_follow(
                 gateways.clone(),
                 index % 3,
@@ -135,7 +135,7 @@ async fn wrong_clocks_neither_end_nor_take_over_live_runs() {
                 [1],
                 "no other node executed it"
             );
-            let node = dice.below(3);
+            let node = random.below(3);
             assert_eq!(
                 gateways.run(node, &observed.thread, &observed.run).await["status"],
                 "success"
@@ -143,7 +143,7 @@ async fn wrong_clocks_neither_end_nor_take_over_live_runs() {
             reply.assert_matches(&gateways.visible_messages(node, &observed.thread).await);
         }
         for (thread, _) in &replies {
-            gateways.accepts_new_run(dice.below(3), thread).await;
+            gateways.accepts_new_run(random.below(3), thread).await;
         }
     }
     assert_eq!(cluster.model.rejections(), 0);
@@ -195,9 +195,9 @@ async fn pending_interrupt_survives_crash_and_clock_jump() {
     let gateways = cluster.gateways.clone();
     let reply = ScriptedReply::new("tomorrow", 5, Duration::ZERO).after_a_tool();
     let thread = gateways.thread(0).await;
-    let mut asked = body(&reply.prompt);
-    asked["interrupt_before"] = json!(["tools"]);
-    let run = gateways.background(0, &thread, &asked).await;
+    let mut request = body(&reply.prompt);
+    request["interrupt_before"] = json!(["tools"]);
+    let run = gateways.background(0, &thread, &request).await;
     gateways.ended(0, &thread, &run).await.expect("a run");
     let waiting = gateways.get(0, &format!("/threads/{thread}")).await;
     assert_eq!(waiting["status"], "interrupted");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::setting;
+use deerflow_tests::seeded_random::setting;
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::rig::{
 };
 
 /// Number of runs that are cancelled concurrently.
-const AT_ONCE: usize = 4;
+const CONCURRENT_CANCELS: usize = 4;
 /// With fewer cancels the slowest one would decide the 99th percentile.
 const CANCELS_OF_A_FIGURE: u64 = 100;
 
@@ -70,19 +70,19 @@ async fn cancel_on_another_node_applies_within_a_second() {
     };
     let cancels =
         stream::iter(0..rounds).map(|round| cancelled_elsewhere(&cluster.gateways, round));
-    let taken: Vec<_> = cancels.buffer_unordered(AT_ONCE).collect().await;
-    let times: Vec<_> = taken.iter().map(|(took, _)| *took).collect();
-    let late = taken
+    let cancelled: Vec<_> = cancels.buffer_unordered(CONCURRENT_CANCELS).collect().await;
+    let times: Vec<_> = cancelled.iter().map(|(took, _)| *took).collect();
+    let after_end = cancelled
         .iter()
         .filter(|(_, status)| status == "success")
         .count();
     eprintln!(
-        "cancelled on another node: {}, {late} after the end",
+        "cancelled on another node: {}, {after_end} after the end",
         spread(times.clone())
     );
     if measures_times() {
-        let most = p99(times);
-        assert!(most < Duration::from_secs(1), "p99 {most:?}");
+        let slowest = p99(times);
+        assert!(slowest < Duration::from_secs(1), "p99 {slowest:?}");
     }
     assert_eq!(cluster.model.rejections(), 0);
 }
@@ -103,7 +103,7 @@ async fn cancelled_elsewhere(gateways: &Gateways, round: u64) -> (Duration, Stri
     let viewer = join(gateways.clone(), 1, thread.clone(), run.clone());
     let cancel = async {
         tokio::time::sleep(Duration::from_millis(300 + 37 * (round % 16))).await;
-        let begun = Instant::now();
+        let started = Instant::now();
         let path = format!("/threads/{thread}/runs/{run}/cancel?wait=true&action={action}");
         let (status, actual) = gateways
             .try_ask(1, Method::POST, &path, &json!({}))
@@ -113,7 +113,7 @@ async fn cancelled_elsewhere(gateways: &Gateways, round: u64) -> (Duration, Stri
             !status.is_server_error(),
             "round {round}: {status} {actual}"
         );
-        (begun.elapsed(), status)
+        (started.elapsed(), status)
     };
     let (observed, (took, status)) = tokio::join!(viewer, cancel);
     assert_eq!(observed.unnumbered, ["end"], "round {round}");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::{Dice, seeds, setting};
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -12,19 +12,19 @@ use crate::rig::{Cluster, ScriptedReply, body, spread};
 use crate::servers::Server;
 
 /// Streams runs while a server is down for some time, and checks what clients observe afterwards.
-async fn check_outage(server: Server, away: impl Fn(&mut Dice) -> Duration, rounds: u64) {
+async fn check_outage(server: Server, away: impl Fn(&mut SeededRandom) -> Duration, rounds: u64) {
     let cluster = Cluster::of(3).await;
     let gateways = cluster.gateways.clone();
     let runs = usize::try_from(setting("RUNS", 12)).expect("few");
     let mut over = Vec::new();
     for seed in seeds(rounds) {
-        let mut dice = Dice::of(seed);
+        let mut random = SeededRandom::of(seed);
         let (mut following, mut replies) = (JoinSet::new(), Vec::new());
         for index in 0..runs {
-            let node = dice.below(3);
+            let node = random.below(3);
             let reply = ScriptedReply::new(
                 &format!("o{seed}r{index}"),
-                20 + dice.below(80),
+                20 + random.below(80),
                 Duration::from_millis(40),
             );
             let reply = if index % 2 == 0 {
@@ -41,8 +41,8 @@ async fn check_outage(server: Server, away: impl Fn(&mut Dice) -> Duration, roun
             ));
             replies.push((thread, reply));
         }
-        tokio::time::sleep(dice.millis(300, 2_500)).await;
-        let away = away(&mut dice);
+        tokio::time::sleep(random.millis(300, 2_500)).await;
+        let away = away(&mut random);
         eprintln!("seed {seed}: {server:?} is away for {away:?}");
         let outage = server.kill();
         tokio::time::sleep(away).await;
@@ -60,19 +60,19 @@ async fn check_outage(server: Server, away: impl Fn(&mut Dice) -> Duration, roun
             observed.is_whole(reply);
             assert_eq!(
                 gateways
-                    .run(dice.below(3), &observed.thread, &observed.run)
+                    .run(random.below(3), &observed.thread, &observed.run)
                     .await["status"],
                 "success"
             );
             reply.assert_matches(
                 &gateways
-                    .visible_messages(dice.below(3), &observed.thread)
+                    .visible_messages(random.below(3), &observed.thread)
                     .await,
             );
         }
         over.push(back.elapsed());
         for (thread, _) in &replies {
-            gateways.accepts_new_run(dice.below(3), thread).await;
+            gateways.accepts_new_run(random.below(3), thread).await;
         }
     }
     eprintln!("all runs ended after the server was back: {}", spread(over));
@@ -82,13 +82,13 @@ async fn check_outage(server: Server, away: impl Fn(&mut Dice) -> Duration, roun
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn database_kill_and_restart_loses_nothing() {
-    check_outage(Server::Postgres, |dice| dice.millis(0, 3_000), 2).await;
+    check_outage(Server::Postgres, |random| random.millis(0, 3_000), 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
 async fn stream_server_kill_and_restart_loses_nothing() {
-    check_outage(Server::Redis, |dice| dice.millis(0, 8_000), 2).await;
+    check_outage(Server::Redis, |random| random.millis(0, 8_000), 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,10 +132,10 @@ async fn reads_survive_termination_of_all_database_sessions() {
     for round in 0..setting("ROUNDS", 5) {
         // As in a failover: all sessions end, and the server accepts connections again at once.
         Server::Postgres.kill().end();
-        let mut asking = JoinSet::new();
+        let mut requests = JoinSet::new();
         for _ in 0..20 {
             let (gateways, thread) = (gateways.clone(), thread.clone());
-            asking.spawn(async move {
+            requests.spawn(async move {
                 let path = format!("/threads/{thread}/state");
                 gateways
                     .try_ask(0, Method::GET, &path, &Value::Null)
@@ -145,7 +145,7 @@ async fn reads_survive_termination_of_all_database_sessions() {
                     .as_u16()
             });
         }
-        let statuses = asking.join_all().await;
+        let statuses = requests.join_all().await;
         assert!(
             statuses.iter().all(|status| *status == 200),
             "round {round}: {statuses:?}"

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use deerflow_tests::dice::{Dice, seeds, setting};
 use deerflow_tests::fault_proxy::Faults;
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use tokio::task::JoinSet;
 
 use crate::follower::start_and_follow;
@@ -25,21 +25,21 @@ async fn partitioned_gateway_loses_and_repeats_nothing() {
     let gateways = cluster.gateways.clone();
     let runs = usize::try_from(setting("RUNS", 12)).expect("few");
     for seed in seeds(1) {
-        let mut dice = Dice::of(seed);
+        let mut random = SeededRandom::of(seed);
         for cut in [
             &[Server::Postgres][..],
             &[Server::Redis],
             &[Server::Postgres, Server::Redis],
         ] {
-            let (at, away) = (dice.below(3), dice.millis(3_000, 16_000));
+            let (at, away) = (random.below(3), random.millis(3_000, 16_000));
             eprintln!("seed {seed}: gateway {at} without {cut:?} for {away:?}");
             let mut following = JoinSet::new();
             let mut replies = Vec::new();
             for index in 0..runs {
-                let node = dice.below(3);
+                let node = random.below(3);
                 let reply = ScriptedReply::new(
                     &format!("p{seed}r{index}"),
-                    40 + dice.below(60),
+                    40 + random.below(60),
                     Duration::from_millis(60),
                 );
                 let reply = if index % 2 == 0 {
@@ -56,7 +56,7 @@ async fn partitioned_gateway_loses_and_repeats_nothing() {
                 ));
                 replies.push((thread, reply));
             }
-            tokio::time::sleep(dice.millis(300, 2_500)).await;
+            tokio::time::sleep(random.millis(300, 2_500)).await;
             proxies[at].set(cut, &PARTITIONED);
             tokio::time::sleep(away).await;
             proxies[at].set(cut, &Faults::default());
@@ -92,7 +92,7 @@ async fn partitioned_gateway_loses_and_repeats_nothing() {
                 );
             }
             for (thread, _) in &replies {
-                gateways.accepts_new_run(dice.below(3), thread).await;
+                gateways.accepts_new_run(random.below(3), thread).await;
             }
         }
     }
@@ -113,13 +113,13 @@ async fn slow_stream_server_does_not_delay_runs() {
     proxies[0].set(&[Server::Redis], &delay);
     let reply = ScriptedReply::new("slow", 200, Duration::from_millis(20));
     let thread = gateways.thread(0).await;
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let run = gateways
         .background(0, &thread, &crate::rig::body(&reply.prompt))
         .await;
-    let shown = gateways.ended(0, &thread, &run).await.expect("a run");
-    let took = begun.elapsed();
-    assert_eq!(shown["status"], "success");
+    let stored = gateways.ended(0, &thread, &run).await.expect("a run");
+    let took = started.elapsed();
+    assert_eq!(stored["status"], "success");
     assert_eq!(
         gateways.visible_messages(0, &thread).await,
         reply.visible_messages()

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::{Dice, seeds, setting};
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use tokio::task::JoinSet;
 
 use crate::follower::start_and_follow;
@@ -27,13 +27,13 @@ async fn rounds(store: &str) {
         (0, 0, 0, Vec::new(), Vec::new());
     for seed in seeds(2) {
         eprintln!("seed {seed}");
-        let mut dice = Dice::of(seed);
+        let mut random = SeededRandom::of(seed);
         let mut actual = Vec::new();
         let calls = cluster.model.requests().len();
         for index in 0..runs {
             let reply = ScriptedReply::new(
                 &format!("s{seed}r{index}"),
-                10 + dice.below(60),
+                10 + random.below(60),
                 Duration::from_millis(40),
             );
             let reply = if index % 2 == 0 {
@@ -54,13 +54,13 @@ async fn rounds(store: &str) {
             watched.clone(),
         ));
         acknowledged += actual.len();
-        tokio::time::sleep(dice.millis(0, 2_000)).await;
+        tokio::time::sleep(random.millis(0, 2_000)).await;
         cluster.cut(0, Duration::ZERO).await;
         ready.push(cluster.nodes[0].ready_after());
         let again = Instant::now();
         for (thread, run, reply) in &actual {
-            let shown = gateways.ended(0, thread, run).await.expect("a run");
-            assert_eq!(text(&shown["status"]), "success", "seed {seed}: {shown}");
+            let stored = gateways.ended(0, thread, run).await.expect("a run");
+            assert_eq!(text(&stored["status"]), "success", "seed {seed}: {stored}");
             reply.assert_matches(&gateways.visible_messages(0, thread).await);
         }
         over.push(again.elapsed());
@@ -104,12 +104,12 @@ async fn run_that_crashes_every_process_is_abandoned() {
         3,
         "the run restarts no more"
     );
-    let shown = gateways.run(0, &thread, &run).await;
+    let stored = gateways.run(0, &thread, &run).await;
     assert!(
-        shown["error"]
+        stored["error"]
             .as_str()
             .is_some_and(|error| error.contains("every process")),
-        "{shown}"
+        "{stored}"
     );
     assert_eq!(
         gateways.visible_messages(0, &thread).await[0].1,
@@ -122,15 +122,15 @@ async fn run_that_crashes_every_process_is_abandoned() {
 /// Waits until a run that called its model `calls` times calls it again or is abandoned. Returns
 /// `true` if it called.
 async fn is_retried(cluster: &Cluster, thread: &str, run: &str, calls: usize) -> bool {
-    let begun = Instant::now();
+    let started = Instant::now();
     while cluster.model.requests().len() <= calls {
-        let shown = cluster.gateways.run(0, thread, run).await;
-        if text(&shown["status"]) == "error" {
+        let stored = cluster.gateways.run(0, thread, run).await;
+        if text(&stored["status"]) == "error" {
             return false;
         }
         assert!(
-            begun.elapsed() < TIMEOUT,
-            "the run neither restarts nor is abandoned: {shown}"
+            started.elapsed() < TIMEOUT,
+            "the run neither restarts nor is abandoned: {stored}"
         );
         // The other side is a process and cannot notify this one.
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::setting;
+use deerflow_tests::seeded_random::setting;
 use tokio::task::JoinSet;
 
 use crate::follower::{join, start_and_follow};
@@ -15,7 +15,7 @@ use crate::rig::{
 pub(crate) const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(15);
 /// Maximum time to resume a released run after its node has stopped: notification of other nodes
 /// and delivery to the viewer.
-const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
+const RESUMED_WITHIN: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 #[ignore = "needs two servers; tests/cluster/run.sh starts them"]
@@ -58,8 +58,8 @@ async fn client_gets_rest_from_other_node_after_owner_kill() {
         gateways.accepts_new_run(0, &thread).await;
     }
     eprintln!("taken over: {}", spread(times.clone()));
-    let most = p99(times);
-    assert!(most < limit(TAKEN_OVER_WITHIN), "p99 {most:?}");
+    let slowest = p99(times);
+    assert!(slowest < limit(TAKEN_OVER_WITHIN), "p99 {slowest:?}");
     assert_eq!(cluster.model.rejections(), 0);
 }
 
@@ -158,8 +158,8 @@ async fn stopping_node_releases_runs_within_seconds() {
             .1;
         observed.is_whole(reply);
         times.extend(observed.taken_over_after(stopping));
-        let shown = gateways.run(1, &observed.thread, &observed.run).await;
-        assert_eq!(text(&shown["status"]), "success", "{shown}");
+        let stored = gateways.run(1, &observed.thread, &observed.run).await;
+        assert_eq!(text(&stored["status"]), "success", "{stored}");
         assert_eq!(
             gateways.visible_messages(2, &observed.thread).await,
             reply.visible_messages()
@@ -172,7 +172,7 @@ async fn stopping_node_releases_runs_within_seconds() {
     );
     assert_eq!(times.len(), runs / 2);
     let longest = if measures_times() {
-        stopped + HANDED_OVER_WITHIN
+        stopped + RESUMED_WITHIN
     } else {
         lease
     };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deerflow_tests::dice::setting;
+use deerflow_tests::seeded_random::setting;
 use reqwest::Url;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -31,19 +31,22 @@ async fn viewers_share_few_stream_server_connections() {
             format!("/api/threads/{thread}/runs/{run}/stream"),
         ));
     }
-    let mut most = 0;
+    let mut max_connections = 0;
     while !watching.is_empty() {
         tokio::select! {
             observed = watching.join_next() => assert!(observed.expect("one").expect("no panic").contains("event: end")),
-            () = tokio::time::sleep(Duration::from_millis(250)) => most = most.max(connections().await),
+            () = tokio::time::sleep(Duration::from_millis(250)) => max_connections = max_connections.max(connections().await),
         }
     }
     assert_eq!(gateways.run(0, &thread, &run).await["status"], "success");
     // One connection is that of the counter itself.
-    assert!(most <= 2 * CONNECTIONS + 1, "{most} connections");
+    assert!(
+        max_connections <= 2 * CONNECTIONS + 1,
+        "{max_connections} connections"
+    );
     let (quick, all) = publishes(&gateways).await;
     println!(
-        "{viewers} viewers, at most {most} connections to Redis, {quick} of {all} batches there within 5 ms"
+        "{viewers} viewers, at most {max_connections} connections to Redis, {quick} of {all} batches there within 5 ms"
     );
 }
 

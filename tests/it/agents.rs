@@ -13,9 +13,9 @@ async fn agent_created_over_http_uses_soul_and_user_profile() {
         true
     );
     let draft = json!({"name": "Scout", "soul": "You look before you leap.", "model": MODEL, "tool_groups": []});
-    let made = rig.post("/api/agents", &draft).await;
+    let created = rig.post("/api/agents", &draft).await;
     assert_eq!(
-        (made.status.as_u16(), &made.json()["name"]),
+        (created.status.as_u16(), &created.json()["name"]),
         (201, &json!("scout"))
     );
     rig.put("/api/user-profile", &json!({"content": "I am a cook."}))
@@ -28,10 +28,10 @@ async fn agent_created_over_http_uses_soul_and_user_profile() {
     )
     .expect("a file");
     assert!(stored.contains("name: scout"), "{stored}");
-    let mut asked = body_with("then say done", json!({}));
-    asked["context"]["agent_name"] = json!("scout");
+    let mut run_request = body_with("then say done", json!({}));
+    run_request["context"]["agent_name"] = json!("scout");
     let thread = rig.thread().await;
-    rig.run(&thread, &asked).await;
+    rig.run(&thread, &run_request).await;
     let request = rig.model.requests().pop().expect("a request");
     let system = text(&request.messages[0]["content"]).to_owned();
     assert!(
@@ -43,7 +43,7 @@ async fn agent_created_over_http_uses_soul_and_user_profile() {
     assert_eq!((removed.status.as_u16(), removed.text.as_str()), (204, ""));
     assert!(text(&rig.get("/api/agents/scout").await.refusal(404)).contains("scout"));
     let gone = rig
-        .post(&format!("/api/threads/{thread}/runs"), &asked)
+        .post(&format!("/api/threads/{thread}/runs"), &run_request)
         .await;
     assert_eq!(gone.status.as_u16(), 404, "{}", gone.text);
 }

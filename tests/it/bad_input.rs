@@ -53,10 +53,10 @@ async fn non_json_body_is_rejected_on_every_route() {
                 let answer = rig
                     .post_bytes(&format!("{prefix}{route}"), body.to_vec())
                     .await;
-                let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+                let excerpt = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
                 assert!(
                     matches!(answer.status.as_u16(), 400 | 422),
-                    "{prefix}{route} {shown}: {} {}",
+                    "{prefix}{route} {excerpt}: {} {}",
                     answer.status,
                     answer.text
                 );
@@ -240,8 +240,8 @@ async fn platform_errors_are_one_sentence() {
 #[tokio::test]
 async fn unusual_text_round_trips_unchanged() {
     let rig = Rig::start().await;
-    let odd = "nul \u{0} cr \r\n line \u{2028} mark \u{feff} right \u{202e} deer \u{1f98c} high \u{10ffff} then say \u{1f98c}x";
-    let run = rig.run_prompt(odd).await;
+    let unusual = "nul \u{0} cr \r\n line \u{2028} mark \u{feff} right \u{202e} deer \u{1f98c} high \u{10ffff} then say \u{1f98c}x";
+    let run = rig.run_prompt(unusual).await;
     assert_eq!(
         rig.get_run(&run.thread, &run.run).await["status"],
         "success"
@@ -249,13 +249,13 @@ async fn unusual_text_round_trips_unchanged() {
     let actual = rig.visible_messages(&run.thread).await;
     assert_eq!(
         (actual[0].1.as_str(), actual[1].1.as_str()),
-        (odd, "\u{1f98c}x")
+        (unusual, "\u{1f98c}x")
     );
     let page = rig
         .get(&format!("/api/threads/{}/messages/page", run.thread))
         .await
         .ok();
-    assert_eq!(page["data"][0]["content"]["content"][0]["text"], odd);
+    assert_eq!(page["data"][0]["content"]["content"][0]["text"], unusual);
     let half = r#"{"input": {"messages": [{"role": "user", "content": "\ud800"}]}}"#;
     let answer = rig
         .post_bytes(&format!("/api/threads/{}/runs", run.thread), half)

@@ -5,21 +5,25 @@ use serde_json::{Value, json};
 use crate::rig::{FinishedRun, MODEL, Rig, body_with, config, list, text};
 
 /// Models in addition to the agent's own: one for its subagent, and one without a price.
-const OTHERS: &str =
+const OTHER_MODELS: &str =
     "  - {name: helper, use: openai, model: scripted-2, api_key: k, base_url: 'ADDRESS',
       pricing: {currency: USD, input_per_million: 1, output_per_million: 4}}
   - {name: free, use: openai, model: scripted-3, api_key: k, base_url: 'ADDRESS'}
 tool_groups:";
 const PRICE: &str = "    pricing: {currency: USD, input_per_million: 2, output_per_million: 8, input_cache_hit_per_million: 0.5}\n    base_url:";
-const LISTER: &str = "subagents:
+const LISTER_SUBAGENT: &str = "subagents:
   custom_agents:
     lister: {description: lists folders, system_prompt: You list folders., tools: [ls], model: helper}
 ";
 
 async fn priced() -> Rig {
     let config = |base_url: &str| {
-        let usual = config(base_url, LISTER).replacen("    base_url:", PRICE, 1);
-        usual.replacen("tool_groups:", &OTHERS.replace("ADDRESS", base_url), 1)
+        let usual = config(base_url, LISTER_SUBAGENT).replacen("    base_url:", PRICE, 1);
+        usual.replacen(
+            "tool_groups:",
+            &OTHER_MODELS.replace("ADDRESS", base_url),
+            1,
+        )
     };
     Rig::configured(config, &[]).await
 }
@@ -59,16 +63,16 @@ async fn console_reports_provider_usage_per_run_and_model() {
     let helper = run_on(&rig, "helper", "[[usage 5,3]] then say x").await;
     let free = run_on(&rig, "free", "[[usage 9,1]] then say x").await;
     let failed = run_on(&rig, MODEL, "[[error 401]]").await;
-    let mut asked: Vec<String> = rig
+    let mut requested: Vec<String> = rig
         .model
         .requests()
         .into_iter()
         .filter_map(|request| request.model)
         .collect();
-    asked.sort();
+    requested.sort();
     let calls = [("scripted-1", 3), ("scripted-2", 3), ("scripted-3", 1)];
     assert_eq!(
-        asked,
+        requested,
         calls
             .iter()
             .flat_map(|(model, times)| vec![*model; *times])
@@ -76,7 +80,7 @@ async fn console_reports_provider_usage_per_run_and_model() {
         "no other model was called"
     );
 
-    let shown = rig.get_run(&family.thread, &family.run).await;
+    let stored = rig.get_run(&family.thread, &family.run).await;
     let split = [
         "lead_agent_tokens",
         "subagent_tokens",
@@ -86,7 +90,7 @@ async fn console_reports_provider_usage_per_run_and_model() {
         "total_tokens",
     ];
     assert_eq!(
-        split.map(|key| shown[key].clone()),
+        split.map(|key| stored[key].clone()),
         [220, 36, 0, 222, 34, 256].map(|count| json!(count))
     );
 

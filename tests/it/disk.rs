@@ -73,13 +73,13 @@ async fn removed_data_folder_is_not_ready() {
 /// Returns the `unshare` command that lets a process mount a small disk of its own, if this machine
 /// permits it.
 fn own_mounts() -> Option<&'static str> {
-    let place = tempfile::tempdir().expect("folder");
+    let folder = tempfile::tempdir().expect("folder");
     ["unshare --mount", "unshare --map-root-user --mount"]
         .into_iter()
         .find(|unshare| {
             let script = format!(
                 "{unshare} sh -c 'mount -t tmpfs -o size=1m tmpfs {}'",
-                place.path().display()
+                folder.path().display()
             );
             Command::new("/bin/sh")
                 .args(["-c", &script])

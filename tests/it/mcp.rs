@@ -56,14 +56,14 @@ async fn results(rig: &Rig, request: &str) -> Vec<Value> {
 }
 
 fn offered(rig: &Rig) -> Vec<String> {
-    let asked = rig
+    let requests = rig
         .model
         .requests()
         .into_iter()
         .rev()
         .find(|request| !request.tools.is_empty())
         .expect("a request with tools");
-    asked.tools
+    requests.tools
 }
 
 #[tokio::test]
@@ -88,21 +88,21 @@ async fn tool_is_called_and_file_edit_changes_tools() {
         "tags in server output are escaped: {actual_text}"
     );
     write(&rig, &json!({}));
-    let gone = &results(&rig, "[[ghost:shell_say {}]]").await[0];
-    assert!(message_text(gone).contains("is not a tool"), "{gone}");
+    let removed = &results(&rig, "[[ghost:shell_say {}]]").await[0];
+    assert!(message_text(removed).contains("is not a tool"), "{removed}");
     assert!(!rig.gateway.logs().contains("canary-word"));
 }
 
 #[tokio::test]
 async fn servers_are_managed_over_http_without_secrets() {
     let rig = rig("", &json!({"shell": entry()})).await;
-    let shown = rig.get("/api/mcp/config").await.ok();
-    let server = &shown["mcp_servers"]["shell"];
+    let config = rig.get("/api/mcp/config").await.ok();
+    let server = &config["mcp_servers"]["shell"];
     assert_eq!(
         (&server["env"]["WORD"], &server["type"], &server["enabled"]),
         (&json!("***"), &json!("stdio"), &json!(true))
     );
-    rig.put("/api/mcp/config", &shown).await.ok();
+    rig.put("/api/mcp/config", &config).await.ok();
     assert_eq!(
         written(&rig)["mcpServers"]["shell"]["env"],
         json!({"WORD": "$MCP_WORD"})
@@ -122,8 +122,8 @@ async fn servers_are_managed_over_http_without_secrets() {
     )
     .await
     .ok();
-    let gone = &results(&rig, "[[ghost:shell_say {}]]").await[0];
-    assert!(message_text(gone).contains("is not a tool"), "{gone}");
+    let removed = &results(&rig, "[[ghost:shell_say {}]]").await[0];
+    assert!(message_text(removed).contains("is not a tool"), "{removed}");
     rig.patch(
         "/api/mcp/config",
         &json!({"server_name": "shell", "enabled": true}),
@@ -165,7 +165,7 @@ async fn servers_are_managed_over_http_without_secrets() {
         put(json!({"command": "npx", "args": ["-y", "pkg"], "starts_in_workspace": true})).await,
         400
     );
-    let mut moved = shown["mcp_servers"].clone();
+    let mut moved = config["mcp_servers"].clone();
     moved["shell"]["cwd"] = "/tmp".into();
     assert_eq!(
         status(

@@ -43,7 +43,7 @@ async fn bundled_skills_are_listed_read_and_run() {
     );
     let file = "/mnt/skills/public/deep-research/SKILL.md";
     let read = call("read_file", json!({ "description": "d", "path": file }));
-    let shown = call(
+    let script = call(
         "bash",
         json!({ "description": "d", "command": format!("head -2 {file}; ls -d {file}") }),
     );
@@ -51,8 +51,11 @@ async fn bundled_skills_are_listed_read_and_run() {
         "write_file",
         json!({ "description": "d", "path": file, "content": "mine" }),
     );
-    let results = results(&rig, &format!("{read}{shown}{write} then say done")).await;
-    assert!(results[0].contains("# Research that holds"), "{results:?}");
+    let results = results(&rig, &format!("{read}{script}{write} then say done")).await;
+    assert!(
+        results[0].contains("# Research with verified sources"),
+        "{results:?}"
+    );
     assert_eq!(
         results[1].trim(),
         format!("---\nname: deep-research\n{file}")
@@ -77,9 +80,9 @@ async fn installed_skill_restricts_tools_until_disabled() {
         compressed(&[("SKILL.md", strict.as_bytes())]),
     )
     .expect("an archive");
-    let asked = json!({ "thread_id": thread, "path": "/mnt/user-data/outputs/a.skill" });
+    let install = json!({ "thread_id": thread, "path": "/mnt/user-data/outputs/a.skill" });
     assert_eq!(
-        rig.post("/api/skills/install", &asked).await.ok()["skill_name"],
+        rig.post("/api/skills/install", &install).await.ok()["skill_name"],
         "strict"
     );
 
@@ -130,7 +133,7 @@ async fn sandbox_commands_see_enabled_skills_read_only() {
     let command = "cd /mnt/skills/public; ls; head -2 deep-research/SKILL.md; echo x >> deep-research/SKILL.md || touch deep-research/new \
                    || touch new || touch ../new || echo kept; printf 'a,b\\n1,2\\n' > /tmp/t.csv; \
                    python3 data-analysis/scripts/profile.py /tmp/t.csv | head -1";
-    let shown = results(
+    let outputs = results(
         &rig,
         &format!(
             "{} then say done",
@@ -138,7 +141,7 @@ async fn sandbox_commands_see_enabled_skills_read_only() {
         ),
     )
     .await;
-    let (out, _) = shown[0].split_once("Std Error").expect("refusals");
-    let wanted = "data-analysis\ndeep-research\nskill-creator\n---\nname: deep-research\nkept\nt.csv: 1 rows, 2 columns, 0 rows that repeat another\n";
-    assert_eq!(out, wanted, "{shown:?}");
+    let (out, _) = outputs[0].split_once("Std Error").expect("refusals");
+    let expected = "data-analysis\ndeep-research\nskill-creator\n---\nname: deep-research\nkept\nt.csv: 1 rows, 2 columns, 0 rows that repeat another\n";
+    assert_eq!(out, expected, "{outputs:?}");
 }

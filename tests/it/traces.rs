@@ -78,11 +78,11 @@ async fn run_spans_are_exported_to_configured_collector() {
         "{resources:?}"
     );
     let spans = all(all(resources, "scopeSpans"), "spans");
-    let ours = spans
+    let own = spans
         .iter()
         .find(|span| span["name"] == "run" && attribute(span, "run_id") == Some(&*run.run))
         .expect("the run's span");
-    assert_eq!(attribute(ours, "thread_id"), Some(&*run.thread));
+    assert_eq!(attribute(own, "thread_id"), Some(&*run.thread));
     let under = |parent: &Value| -> Vec<&str> {
         let mut children: Vec<_> = spans
             .iter()
@@ -91,7 +91,7 @@ async fn run_spans_are_exported_to_configured_collector() {
         children.sort_by_key(|span| text(&span["startTimeUnixNano"]).to_owned());
         children.iter().map(|span| text(&span["name"])).collect()
     };
-    assert_eq!(under(ours), ["start", "prepare", "stream", "finish"]);
+    assert_eq!(under(own), ["start", "prepare", "stream", "finish"]);
     assert!(
         spans
             .iter()

@@ -71,12 +71,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     let tasks = Tasks::new();
     let db = Database::open(&database, &tasks).await?;
-    let begun = Instant::now();
+    let started = Instant::now();
     seed::fill(&db, arguments.threads, arguments.messages).await?;
     eprintln!(
         "{} threads are there after {:.1?}",
         arguments.threads,
-        begun.elapsed()
+        started.elapsed()
     );
     drop(db);
     tasks.shut_down().await;
@@ -105,10 +105,10 @@ async fn measure(base: &str, arguments: &Arguments) -> anyhow::Result<()> {
         let mut times = Vec::with_capacity(arguments.times);
         let mut bytes = 0;
         for n in 0..WARM_UP + arguments.times {
-            let begun = Instant::now();
+            let started = Instant::now();
             bytes = ask(&client, base, &request, n).await?;
             if n >= WARM_UP {
-                times.push(begun.elapsed());
+                times.push(started.elapsed());
             }
         }
         times.sort_unstable();

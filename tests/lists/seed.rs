@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 /// The thread with a long conversation.
 pub(super) const LONG_THREAD: &str = "00000000-0000-4000-8000-000000000001";
 /// Number of concurrent writes: the database's writer groups waiting writes into one transaction.
-const AT_ONCE: usize = 512;
+const CONCURRENT_WRITES: usize = 512;
 
 struct Seed {
     threads: SqlThreadStore,
@@ -38,11 +38,11 @@ pub(super) async fn fill(db: &Database, threads: usize, messages: usize) -> anyh
     if seed.threads.get(&long, &Owner::None).await?.is_some() {
         return Ok(());
     }
-    let mut made = stream::iter(0..threads)
+    let mut created = stream::iter(0..threads)
         .map(|n| seed.short(n))
-        .buffer_unordered(AT_ONCE);
-    while let Some(made) = made.next().await {
-        made?;
+        .buffer_unordered(CONCURRENT_WRITES);
+    while let Some(created) = created.next().await {
+        created?;
     }
     seed.long(long, messages).await
 }
@@ -108,12 +108,12 @@ impl Seed {
         let thread = self.make(thread, 0).await?;
         let (mut state, mut tail) = (ThreadState::default(), 0);
         for n in 0..messages / 2 {
-            let said =
+            let text =
                 |who: &str| format!("{who} {n}: {}", "some words of usual length ".repeat(6));
             state.apply(
                 StateUpdate::messages([
-                    Message::human(said("Question")),
-                    Message::ai(said("Answer")),
+                    Message::human(text("Question")),
+                    Message::ai(text("Answer")),
                 ]),
                 &self.ids,
             )?;

@@ -18,7 +18,7 @@ SERVERS = pathlib.Path(os.environ["MCP_SERVERS"])
 BINARIES = pathlib.Path(os.environ["DEERFLOW_BIN_DIR"])
 NODE = SERVERS / "node/node_modules/.bin"
 PYTHON = SERVERS / "venv/bin"
-PATIENCE = 120
+TIMEOUT_SECONDS = 120
 
 
 def free_port():
@@ -27,11 +27,11 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def eventually(look, what):
-    deadline = time.monotonic() + PATIENCE
+def eventually(probe, what):
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError):
-            if found := look():
+            if found := probe():
                 return found
         time.sleep(0.1)
     raise AssertionError(f"{what} did not happen")
@@ -59,7 +59,7 @@ def process(*command, **options):
 def ask(method, url, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"content-type": "application/json"}, method=method)
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=TIMEOUT_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -70,8 +70,8 @@ class Gateway:
     def ask(self, method, path, body=None):
         return ask(method, self.url + path, body)
 
-    def offers(self, *tools):
-        """Waits until the model is offered these tools: runs do not wait for a server that is slow to start."""
+    def wait_for_tools(self, *tools):
+        """Waits until requests to the model offer these tools, because runs do not wait for a slow server."""
 
         def offered():
             root = self.model.removesuffix("/v1")
@@ -144,7 +144,7 @@ def files_are_read_and_written(gateway, shared):
     assert refused["status"] == "error" and text(refused).startswith("Error:"), refused
 
 
-def everything_works(gateway):
+def every_kind_of_result_is_read(gateway):
     assert text(gateway.call("everything_echo", message="hello")) == "Echo: hello"
     assert "12" in text(gateway.call("everything_get-sum", a=5, b=7))
     image = gateway.call("everything_get-tiny-image")
@@ -157,7 +157,7 @@ def everything_works(gateway):
     assert "DEER_FLOW_HOME" not in text(gateway.call("everything_get-env")), "and not the gateway's"
 
 
-def times_are_told(gateway):
+def times_are_converted(gateway):
     assert "UTC" in text(gateway.call("time_get_current_time", timezone="UTC"))
     assert "2" in text(gateway.call("time_convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo"))
 
@@ -180,7 +180,7 @@ def pages_are_fetched(gateway):
     assert "grass grass" in fetched, fetched
 
 
-def tools_are_found(gateway):
+def deferred_tools_are_found_by_search(gateway):
     thread = gateway.ask("POST", "/api/threads", {})["thread_id"]
     found, said = gateway.results(thread, '[[tool:tool_search {"query": "select:everything_echo"}]] [[tool:everything_echo {"message": "found"}]]')
     assert json.loads(text(found))[0]["name"] == "everything_echo" and text(said) == "Echo: found", (found, said)
@@ -194,7 +194,7 @@ def configuration_changes(gateway, shared):
     gateway.ask("PUT", "/api/mcp/config", shown)
     gone = gateway.results(gateway.ask("POST", "/api/threads", {})["thread_id"], "[[ghost:time_get_current_time {}]]")
     assert "is not a tool" in text(gone[0]), gone
-    gateway.offers("everything_get-env")
+    gateway.wait_for_tools("everything_get-env")
     assert "canary-word" in text(gateway.call("everything_get-env"))
 
 
@@ -218,15 +218,15 @@ def is_server(pid):
 def over_http(model):
     ports = {"sse": free_port(), "streamableHttp": free_port()}
     with contextlib.ExitStack() as stack:
-        for way, port in ports.items():
-            stack.enter_context(process(NODE / "mcp-server-everything", way, env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            eventually(lambda: listens(port), f"the start of the server over {way}")
+        for transport, port in ports.items():
+            stack.enter_context(process(NODE / "mcp-server-everything", transport, env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            eventually(lambda: listens(port), f"the start of the server over {transport}")
         servers = {
             "old": {"type": "sse", "url": f"http://127.0.0.1:{ports['sse']}/sse"},
             "new": {"type": "http", "url": f"http://127.0.0.1:{ports['streamableHttp']}/mcp"},
         }
         with gateway(model, servers) as served:
-            served.offers(*(f"{server}_echo" for server in servers))
+            served.wait_for_tools(*(f"{server}_echo" for server in servers))
             for server in servers:
                 assert text(served.call(f"{server}_echo", message="hi")) == "Echo: hi", server
                 assert "12" in text(served.call(f"{server}_get-sum", a=5, b=7)), server
@@ -238,8 +238,8 @@ def main():
         with tempfile.TemporaryDirectory() as shared:
             shared = pathlib.Path(shared).resolve()
             with gateway(model, process_servers(shared)) as served:
-                served.offers("files_read_text_file", "everything_echo", "time_get_current_time", "fetch_fetch")
-                for check in (everything_works, times_are_told, pages_are_fetched):
+                served.wait_for_tools("files_read_text_file", "everything_echo", "time_get_current_time", "fetch_fetch")
+                for check in (every_kind_of_result_is_read, times_are_converted, pages_are_fetched):
                     check(served)
                     print("passed", check.__name__.replace("_", " "))
                 files_are_read_and_written(served, shared)
@@ -247,8 +247,8 @@ def main():
                 print("passed files, configuration")
                 left = children(os.getpid())
             with gateway(model, process_servers(shared), "tool_search: {enabled: true}\n") as served:
-                served.offers("everything_echo")
-                tools_are_found(served)
+                served.wait_for_tools("everything_echo")
+                deferred_tools_are_found_by_search(served)
                 print("passed tool search")
         eventually(lambda: not any(is_server(pid) for pid in left), "the end of all servers")
         over_http(model)

@@ -10,7 +10,7 @@ import tempfile
 from mcp import Client, StdioServerParameters
 
 BINARIES = pathlib.Path(os.environ["DEERFLOW_BIN_DIR"])
-PATIENCE = 120
+TIMEOUT_SECONDS = 120
 
 
 def parameters(home):
@@ -27,7 +27,7 @@ async def is_used(home, mode):
     async def logged(params):
         logs.append(params.data["tool"])
 
-    async with Client(parameters(home), mode=mode, log_level="info", logging_callback=logged, read_timeout_seconds=PATIENCE) as client:
+    async with Client(parameters(home), mode=mode, log_level="info", logging_callback=logged, read_timeout_seconds=TIMEOUT_SECONDS) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {"ask", "read_artifact"}, tools
         if mode == "legacy":
@@ -61,7 +61,7 @@ def main():
                 "sandbox: {use: local}\nmemory: {enabled: false}\n"
             )
             for mode in ("auto", "legacy"):
-                asyncio.run(asyncio.wait_for(is_used(home, mode), PATIENCE))
+                asyncio.run(asyncio.wait_for(is_used(home, mode), TIMEOUT_SECONDS))
         finally:
             model.kill()
 

@@ -22,19 +22,19 @@ EXAMPLES = os.environ.get("EXAMPLES", "40")
 PHASES = os.environ.get("PHASES", "fuzzing")
 WORKERS = os.environ.get("WORKERS", "2")
 SEED = os.environ.get("SEED", "1")
-PATIENCE = 30
+TIMEOUT_SECONDS = 30
 
 
 def ask(url: str, method: str, path: str, body=None):
     """Returns the JSON of the response, if it has any."""
     data = None if body is None else json.dumps(body).encode()
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(urllib.request.Request(url + path, data, method=method), timeout=PATIENCE) as answer:
+    with opener.open(urllib.request.Request(url + path, data, method=method), timeout=TIMEOUT_SECONDS) as answer:
         text = answer.read()
     return json.loads(text) if text.strip() else None
 
 
-def furnish(url: str) -> dict:
+def create_objects(url: str) -> dict:
     """Creates one object of each kind and returns the ids by parameter name."""
     said = {"messages": [{"role": "user", "content": "hello"}]}
     run = {"assistant_id": "lead_agent", "input": said}
@@ -58,7 +58,7 @@ def fuzz(url: str, ids: dict, folder: Path, more: list[str]) -> int:
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{url}/openapi.json"),
         *("--checks", ",".join(CHECKS), "--phases", PHASES),
-        *("--max-examples", EXAMPLES, "--workers", WORKERS, "--seed", SEED, "--request-timeout", str(PATIENCE)),
+        *("--max-examples", EXAMPLES, "--workers", WORKERS, "--seed", SEED, "--request-timeout", str(TIMEOUT_SECONDS)),
         *("--continue-on-failure", "--no-shrink", "--suppress-health-check", "all", "--warnings", "off"),
         *more,
     ]
@@ -75,7 +75,7 @@ def fuzz(url: str, ids: dict, folder: Path, more: list[str]) -> int:
 def main() -> int:
     with tempfile.TemporaryDirectory() as home, ScriptedModel() as model, Gateway(Path(home), model.base_url) as gateway:
         since = time.monotonic()
-        failed = fuzz(gateway.url, furnish(gateway.url), Path(home), sys.argv[1:])
+        failed = fuzz(gateway.url, create_objects(gateway.url), Path(home), sys.argv[1:])
         print(f"{time.monotonic() - since:.0f} s")
         alive = ask(gateway.url, "GET", "/ok?check_db=true")
         if failed or alive != {"ok": True}:

@@ -41,7 +41,7 @@ def parse(*args, **kwargs):
 ast.parse = parse
 
 
-def hit(name: str, value):
+def existing_or(name: str, value):
     return DICE.choice(IDS[name]) if name in IDS and DICE.random() < HIT else value
 
 
@@ -52,27 +52,27 @@ def before_call(context, case, kwargs):
         # Schemathesis itself requests ids that it received in responses.
         case.path_parameters["thread_id"] = DICE.choice(["x", NOWHERE])
     elif isinstance(case.path_parameters, dict):
-        meet(case.path_parameters)
+        insert_path_ids(case.path_parameters)
     body = case.body
     for part in body if isinstance(body, list) else [body]:
         if isinstance(part, dict):
-            settle(part)
+            insert_body_ids(part)
 
 
-def meet(ids: dict):
+def insert_path_ids(ids: dict):
     """Inserts existing ids; a run mostly with its own thread."""
     for name, value in list(ids.items()):
-        ids[name] = hit(name, value)
+        ids[name] = existing_or(name, value)
     if "run_id" in ids and RUNS and DICE.random() < HIT:
         ids["thread_id"], ids["run_id"] = DICE.choice(RUNS)
 
 
-def settle(body: dict):
+def insert_body_ids(body: dict):
     """Inserts existing ids, and removes delays."""
     for name in ("thread_id", "checkpoint_id"):
         # A thread id in a body creates a thread or filters by it; a new id is useful as often.
         if isinstance(body.get(name), str) and DICE.random() < 0.5:
-            body[name] = hit(name, body[name])
+            body[name] = existing_or(name, body[name])
     if isinstance(body.get("assistant_id"), str):
         body["assistant_id"] = "lead_agent" if DICE.random() < HIT else body["assistant_id"]
     if isinstance(body.get("graph_id"), str):
@@ -104,6 +104,6 @@ def after_call(context, case, response):
 
 
 @atexit.register
-def told():
+def print_statuses():
     if STATUSES:
         print(f"{sum(STATUSES.values())} requests:", ", ".join(f"{count} x {status}" for status, count in sorted(STATUSES.items())))

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::dice::Dice;
+use crate::seeded_random::SeededRandom;
 
 /// Faults of all connections of a proxy.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,7 +42,7 @@ pub struct FaultProxy {
 struct Shared {
     target: SocketAddr,
     faults: watch::Sender<Faults>,
-    dice: Mutex<Dice>,
+    random: Mutex<SeededRandom>,
     lost: AtomicU64,
     /// Cancelled and replaced to reset the open connections.
     connections: Mutex<CancellationToken>,
@@ -60,7 +60,7 @@ impl FaultProxy {
         let shared = Arc::new(Shared {
             target,
             faults: watch::Sender::default(),
-            dice: Mutex::new(Dice::of(seed)),
+            random: Mutex::new(SeededRandom::of(seed)),
             lost: AtomicU64::new(0),
             connections: Mutex::default(),
         });
@@ -149,14 +149,14 @@ async fn pass(
         else {
             return;
         };
-        if answers && shared.dice.lock().happens(now.lost_answers) {
+        if answers && shared.random.lock().happens(now.lost_answers) {
             shared.lost.fetch_add(1, Ordering::AcqRel);
             return;
         }
         for piece in bytes[..read].chunks(if now.slice == 0 { read } else { now.slice }) {
             if !now.delay.is_zero() {
                 let more = shared
-                    .dice
+                    .random
                     .lock()
                     .millis(0, now.delay.as_millis().max(1) as usize);
                 tokio::time::sleep(now.delay + more).await;

@@ -1,4 +1,4 @@
-//! Tests of fault proxy.
+//! Tests of partitions, delays and lost responses of the proxy.
 
 use super::*;
 
@@ -29,9 +29,9 @@ async fn proxied() -> (FaultProxy, TcpStream, JoinSet<()>) {
 }
 
 async fn read_text(stream: &mut TcpStream, length: usize) -> io::Result<String> {
-    let mut heard = vec![0; length];
-    stream.read_exact(&mut heard).await?;
-    Ok(String::from_utf8_lossy(&heard).into_owned())
+    let mut received = vec![0; length];
+    stream.read_exact(&mut received).await?;
+    Ok(String::from_utf8_lossy(&received).into_owned())
 }
 
 #[tokio::test]
@@ -79,14 +79,14 @@ async fn delayed_pieces_arrive_complete_and_reset_closes_all() {
         slice: 3,
         ..Faults::default()
     });
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     stream.write_all(b"in small pieces").await.expect("sent");
     assert_eq!(
         read_text(&mut stream, 15).await.expect("an answer"),
         "in small pieces"
     );
     assert!(
-        begun.elapsed() >= Duration::from_millis(10),
+        started.elapsed() >= Duration::from_millis(10),
         "five pieces of 2 ms"
     );
     proxy.reset();

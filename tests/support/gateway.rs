@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    io,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
@@ -16,10 +15,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, BufReader},
-    net::TcpSocket,
     process::{Child, Command},
     task::JoinSet,
 };
+
+use crate::reserved_port::ReservedPort;
 
 /// Authenticates every request as the user `default`.
 pub const AUTH_DISABLED: (&str, &str) = ("DEER_FLOW_AUTH_DISABLED", "1");
@@ -154,7 +154,7 @@ impl GatewayProcess {
     /// Returns the listener's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.port.address
+        self.port.address()
     }
 
     /// Returns the folder with `config.yaml` and `.deer-flow`.
@@ -275,7 +275,7 @@ impl GatewayProcess {
     }
 
     async fn spawn(&mut self) -> anyhow::Result<()> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut child = self
             .command()
             .spawn()
@@ -308,7 +308,7 @@ impl GatewayProcess {
                 self.logs()
             ),
         }
-        self.ready_after = begun.elapsed();
+        self.ready_after = started.elapsed();
         self.running = Some(Running { child, readers });
         Ok(())
     }
@@ -333,38 +333,6 @@ impl GatewayProcess {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         command
-    }
-}
-
-/// Port of 127.0.0.1 that the system assigns to no other process during this value's lifetime.
-///
-/// A socket that is bound and never listens leaves the port to any process that binds it by number.
-/// Until such a process listens, connections are refused.
-#[derive(Debug)]
-pub struct ReservedPort {
-    address: SocketAddr,
-    _held: TcpSocket,
-}
-
-impl ReservedPort {
-    /// Reserves a free port.
-    ///
-    /// # Errors
-    /// Returns an error if the system has none.
-    pub fn new() -> io::Result<Self> {
-        let held = TcpSocket::new_v4()?;
-        held.set_reuseaddr(true)?;
-        held.bind(([127, 0, 0, 1], 0).into())?;
-        Ok(Self {
-            address: held.local_addr()?,
-            _held: held,
-        })
-    }
-
-    /// Returns the address.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 }
 

@@ -116,7 +116,7 @@ pub enum SseError {
     #[error("no frame within {0:?}")]
     Silence(Duration),
     /// The connection failed.
-    #[error("stream broke off")]
+    #[error("stream was interrupted")]
     Transport(#[from] reqwest::Error),
 }
 

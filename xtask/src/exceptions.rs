@@ -60,7 +60,7 @@ impl Exceptions {
             .map(move |(key, _)| {
                 Violation::new(
                     list,
-                    format!("{key} violates no rule: take it off the list"),
+                    format!("{key} violates no rule: remove it from the list"),
                 )
             })
     }
@@ -75,11 +75,14 @@ mod tests {
         let mut list = Exceptions::parse("a.txt", "# comment\n\nX:3 why\nY:3 why\n").unwrap();
         assert!(list.allow("X:3") && !list.allow("X:4"));
         let found: Vec<String> = list.unneeded().map(|found| found.to_string()).collect();
-        assert_eq!(found, ["a.txt: Y:3 violates no rule: take it off the list"]);
+        assert_eq!(
+            found,
+            ["a.txt: Y:3 violates no rule: remove it from the list"]
+        );
     }
 
     #[test]
-    fn exception_without_reason_is_refused() {
+    fn exception_without_reason_is_rejected() {
         let error = Exceptions::parse("a.txt", "X\n").unwrap_err().to_string();
         assert!(error.contains("a.txt:1: expected"), "{error}");
     }

@@ -118,7 +118,7 @@ mod tests {
             "stream",
         ];
         let Task::Bench { profile, args, .. } = Cli::parse_from(line).chore else {
-            panic!("not the bench chore");
+            panic!("not the bench task");
         };
         assert_eq!(profile, "dist");
         assert_eq!(args, ["--viewers", "9", "stream"]);

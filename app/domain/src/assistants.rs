@@ -45,7 +45,7 @@ impl AssistantContent {
 /// Assistant in its active version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assistant {
-    /// Id.
+    /// Id by which clients name the assistant.
     pub id: Uuid,
     /// User that created it.
     pub user_id: Option<String>,
@@ -62,7 +62,7 @@ pub struct Assistant {
 /// Assistant to create.
 #[derive(Debug, Clone)]
 pub struct NewAssistant {
-    /// Id.
+    /// Id of the new assistant, unique over all users.
     pub id: Uuid,
     /// Owner.
     pub user_id: Option<String>,
@@ -140,7 +140,7 @@ pub enum AssistantSort {
     Name,
     /// Graph, compared by bytes.
     Graph,
-    /// Id.
+    /// Id, as text.
     Id,
 }
 

@@ -47,7 +47,7 @@ pub struct Feedback {
     pub user_id: String,
     /// Message it refers to; `None` means the run's last answer.
     pub message_id: Option<String>,
-    /// Rating.
+    /// Thumbs up or down.
     pub rating: Rating,
     /// Comment of the user.
     pub comment: Option<String>,

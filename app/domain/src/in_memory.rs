@@ -81,8 +81,8 @@ impl AssistantStore for InMemoryAssistantStore {
     async fn create(&self, new: NewAssistant) -> Result<CreatedAssistant, StoreError> {
         let mut stored = self.0.lock();
         if let Some(existing) = stored.get(&new.id) {
-            let mine = existing.current.user_id == new.user_id;
-            return Ok(if mine {
+            let is_owner = existing.current.user_id == new.user_id;
+            return Ok(if is_owner {
                 CreatedAssistant::Existing(existing.current.clone())
             } else {
                 CreatedAssistant::Taken

@@ -97,7 +97,7 @@ pub struct SweepReport {
     pub batches: usize,
     /// Journal rows.
     pub events: usize,
-    /// Checkpoints.
+    /// Checkpoints of pruned histories.
     pub checkpoints: usize,
 }
 
@@ -165,9 +165,9 @@ pub struct Maintenance {
     pub requests: Arc<dyn RequestStore>,
     /// Webhook calls.
     pub outbox: Arc<dyn WebhookOutbox>,
-    /// Checkpoints.
+    /// Checkpoints to prune.
     pub checkpoints: Arc<dyn Checkpointer>,
-    /// Clock.
+    /// Clock that decides what has expired.
     pub clock: Arc<dyn Clock>,
     /// Id of this process.
     pub holder: String,

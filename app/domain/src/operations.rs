@@ -16,7 +16,7 @@ pub struct RunSummary {
     pub user_id: Option<String>,
     /// Name of the assistant.
     pub assistant: String,
-    /// Status.
+    /// Stored status.
     pub status: RunStatus,
     /// Current attempt.
     pub attempt: i64,
@@ -47,17 +47,19 @@ impl RunSummary {
         match self.status {
             status if status.is_terminal() => None,
             RunStatus::Pending if self.cancel_requested && silent > PICKUP_GRACE => {
-                Some("told to stop, and not ended")
+                Some("cancellation was requested and not applied")
             }
             RunStatus::Pending
                 if !self.is_blocked
                     && now - self.created_at.max(self.updated_at) > PICKUP_GRACE =>
             {
-                Some("its turn has come, and nobody begins it")
+                Some("ready to start, but no node starts it")
             }
             RunStatus::Pending => None,
-            _ if self.owner.is_none() || !self.owner_is_alive => Some("its process is gone"),
-            _ if silent > idle => Some("it writes nothing"),
+            _ if self.owner.is_none() || !self.owner_is_alive => {
+                Some("no live process executes it")
+            }
+            _ if silent > idle => Some("no write within the idle time"),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of operations.
+//! Tests of the reasons of stuck runs.
 
 use super::*;
 
@@ -30,7 +30,10 @@ fn stuck_runs_have_a_reason() {
     let why = |line: RunSummary, now: i64| line.stuck_reason(at(now), idle);
     let (running, pending) = (line(RunStatus::Running), line(RunStatus::Pending));
     assert_eq!(why(running.clone(), 600), None);
-    assert_eq!(why(running.clone(), 601), Some("it writes nothing"));
+    assert_eq!(
+        why(running.clone(), 601),
+        Some("no write within the idle time")
+    );
     assert_eq!(
         why(
             RunSummary {
@@ -39,7 +42,7 @@ fn stuck_runs_have_a_reason() {
             },
             1
         ),
-        Some("its process is gone")
+        Some("no live process executes it")
     );
     assert_eq!(
         why(
@@ -49,12 +52,12 @@ fn stuck_runs_have_a_reason() {
             },
             1
         ),
-        Some("its process is gone")
+        Some("no live process executes it")
     );
     assert_eq!(why(pending.clone(), 60), None);
     assert_eq!(
         why(pending.clone(), 61),
-        Some("its turn has come, and nobody begins it")
+        Some("ready to start, but no node starts it")
     );
     assert_eq!(
         why(
@@ -85,7 +88,7 @@ fn stuck_runs_have_a_reason() {
             },
             61
         ),
-        Some("told to stop, and not ended")
+        Some("cancellation was requested and not applied")
     );
     assert_eq!(why(line(RunStatus::Success), 9_999), None);
 }

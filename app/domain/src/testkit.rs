@@ -66,11 +66,11 @@ macro_rules! thread_store_suite {
 /// Ports of a store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct ThreadStores {
-    /// Threads.
+    /// Thread store under test.
     pub threads: Arc<dyn ThreadStore>,
     /// Feedback of users.
     pub feedback: Arc<dyn FeedbackStore>,
-    /// Assistants.
+    /// Assistant store over the same database.
     pub assistants: Arc<dyn AssistantStore>,
     /// Runs in the threads.
     pub runs: RunStores,

@@ -24,7 +24,7 @@ pub struct ThreadRecord {
     pub assistant: Option<String>,
     /// Assistant id of its first run, if the run named one.
     pub assistant_id: Option<String>,
-    /// Title.
+    /// Title, set by a run or by a client.
     pub title: Option<String>,
     /// Status, derived from its runs.
     pub status: ThreadStatus,

@@ -34,7 +34,7 @@ pub struct ModelUsage {
 /// Usage on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DailyUsage {
-    /// Date.
+    /// Calendar day in the time zone of the query.
     pub date: NaiveDate,
     /// Number of runs accepted on that day.
     pub runs: u64,
@@ -226,14 +226,14 @@ fn add(
     model_usage: &mut IndexMap<String, ModelUsage>,
     ModelUsage { model, runs, usage }: ModelUsage,
 ) {
-    let held = model_usage
+    let existing = model_usage
         .entry(model.clone())
         .or_insert_with(|| ModelUsage {
             model,
             ..ModelUsage::default()
         });
-    held.runs += runs;
-    held.usage = held.usage.and(&usage);
+    existing.runs += runs;
+    existing.usage = existing.usage.and(&usage);
 }
 
 fn sorted(mut model_usage: IndexMap<String, ModelUsage>) -> Vec<ModelUsage> {

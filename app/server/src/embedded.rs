@@ -85,8 +85,8 @@ mod tests {
         first.close().await;
 
         let again = open().await.unwrap();
-        let shown = again.client().get_thread(&thread).await.unwrap().unwrap();
-        assert_eq!(shown.values["messages"][1]["content"], "hello");
+        let record = again.client().get_thread(&thread).await.unwrap().unwrap();
+        assert_eq!(record.values["messages"][1]["content"], "hello");
         assert_eq!(again.client().list_threads(10).await.unwrap().len(), 1);
         assert_eq!(
             again

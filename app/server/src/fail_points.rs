@@ -15,7 +15,7 @@ pub fn arm(environment: &Environment) -> anyhow::Result<()> {
     let dies_at = environment.filled("DEERFLOW_DIES_AT").map(|value| {
         let (name, times) = value
             .split_once(':')
-            .context("DEERFLOW_DIES_AT is not of the form place:times")?;
+            .context("DEERFLOW_DIES_AT is not of the form POINT:PASSES")?;
         anyhow::Ok((name.to_owned(), times.parse().context("DEERFLOW_DIES_AT")?))
     });
     let passed = environment

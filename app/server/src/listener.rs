@@ -17,7 +17,7 @@ pub enum ListenError {
     /// The host does not resolve, or is not a valid name.
     #[error("GATEWAY_HOST {host:?} does not resolve to an address: {source}")]
     Unresolved {
-        /// Host.
+        /// Configured host name or address.
         host: String,
         /// Error of the resolver.
         source: io::Error,

@@ -57,13 +57,17 @@ pub async fn run(settings: Settings, config: ConfigHandle, tasks: Tasks) -> anyh
         served
     };
     // The grace period of runs starts with the signal, not when the last connection closes.
-    let asked = async {
+    let stop_requested = async {
         shutdown.cancelled().await;
         app.tasks.token().cancel();
         Instant::now()
     };
-    let (served, asked) = tokio::join!(serving, asked);
-    shut_down_app(&app, asked + config.current().runs.shutdown_grace()).await;
+    let (served, stop_requested) = tokio::join!(serving, stop_requested);
+    shut_down_app(
+        &app,
+        stop_requested + config.current().runs.shutdown_grace(),
+    )
+    .await;
     tracing::info!("stopped");
     Ok(served?)
 }

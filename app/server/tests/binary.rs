@@ -83,8 +83,12 @@ fn an_old_file_is_upgraded_once() {
 fn the_printed_example_is_a_valid_configuration() {
     let example = deerflow(&project(&[]), &["config", "example"], &[]);
     let text = String::from_utf8(example.stdout).expect("text");
-    let made = project(&[("config.yaml", &text)]);
-    assert!(deerflow(&made, &["config", "check"], &[]).status.success());
+    let folder = project(&[("config.yaml", &text)]);
+    assert!(
+        deerflow(&folder, &["config", "check"], &[])
+            .status
+            .success()
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) enum Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Initialize => "start and greet",
+            Self::Initialize => "start and complete its handshake",
             Self::NewSession => "open a session",
             Self::SetModel => "take the configured model",
             Self::Prompt => "finish its task",
@@ -53,7 +53,7 @@ pub(super) enum AcpError {
     Failed(String),
     #[error("{}", exit_text(*.0))]
     Exited(Option<ExitStatus>),
-    #[error("all {0} agents that may be at work at once are, try again later")]
+    #[error("all {0} agents that may run concurrently are in use, try again later")]
     AtCapacity(usize),
 }
 
@@ -82,9 +82,13 @@ impl AcpError {
 
 fn exit_text(status: Option<ExitStatus>) -> String {
     match status.map(|status| (status.code(), status.signal())) {
-        Some((Some(code), _)) => format!("it ended with exit code {code} before it was done"),
-        Some((None, Some(signal))) => format!("it was ended by signal {signal} before it was done"),
-        _ => "it closed its output before it was done".to_owned(),
+        Some((Some(code), _)) => {
+            format!("it ended with exit code {code} before its task was complete")
+        }
+        Some((None, Some(signal))) => {
+            format!("it was ended by signal {signal} before its task was complete")
+        }
+        _ => "it closed its output before its task was complete".to_owned(),
     }
 }
 
@@ -117,9 +121,15 @@ mod tests {
         let text = |raw: Option<i32>| AcpError::Exited(raw.map(ExitStatus::from_raw)).to_string();
         assert_eq!(
             text(Some(3 << 8)),
-            "it ended with exit code 3 before it was done"
+            "it ended with exit code 3 before its task was complete"
         );
-        assert_eq!(text(Some(9)), "it was ended by signal 9 before it was done");
-        assert_eq!(text(None), "it closed its output before it was done");
+        assert_eq!(
+            text(Some(9)),
+            "it was ended by signal 9 before its task was complete"
+        );
+        assert_eq!(
+            text(None),
+            "it closed its output before its task was complete"
+        );
     }
 }

@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             timeout_outcome(limits, Phase::Initialize).await,
             (
-                "it did not start and greet within 120 s and was ended".to_owned(),
+                "it did not start and complete its handshake within 120 s and was ended".to_owned(),
                 180
             )
         );

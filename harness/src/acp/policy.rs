@@ -60,9 +60,9 @@ impl DeniedPermissions {
     /// Returns the report of denials for the model, or `None` if there were none.
     pub(super) fn note(&self, auto_approve: bool) -> Option<String> {
         let why = if auto_approve {
-            "it offered no way to allow that"
+            "it offered no option that allows the request"
         } else {
-            "`auto_approve_permissions` is off for this agent, and nobody is there to ask"
+            "`auto_approve_permissions` is off for this agent, and there is no user to ask"
         };
         let times = if self.count == 1 {
             "once".to_owned()
@@ -143,7 +143,7 @@ mod tests {
         denied.add(&request("other"));
         assert!(
             denied.note(true).unwrap().contains("2 times")
-                && denied.note(true).unwrap().contains("no way to allow")
+                && denied.note(true).unwrap().contains("no option that allows")
         );
     }
 }

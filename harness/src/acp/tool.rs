@@ -181,7 +181,7 @@ impl Tool for InvokeAcpAgent {
         let Some(agent) = self.agents.get(name) else {
             let names = self.agents.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(ToolError::for_model(format!(
-                "Error: there is no agent {name:?}. These are there: {names}."
+                "Error: there is no agent {name:?}. Available agents: {names}."
             )));
         };
         if args.prompt.trim().is_empty() {
@@ -253,10 +253,11 @@ impl Failure {
         )];
         parts.extend(
             (!self.stderr_tail.is_empty())
-                .then(|| format!("Its program complained:\n{}", self.stderr_tail)),
+                .then(|| format!("Standard error of its program:\n{}", self.stderr_tail)),
         );
         parts.extend(
-            (!self.output_tail.is_empty()).then(|| format!("It had said:\n{}", self.output_tail)),
+            (!self.output_tail.is_empty())
+                .then(|| format!("Its answer until then:\n{}", self.output_tail)),
         );
         parts.extend(self.denied.clone());
         parts.join("\n\n")

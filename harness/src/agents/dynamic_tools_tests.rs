@@ -1,4 +1,4 @@
-//! Tests of dynamic tools.
+//! Tests of tools that are deferred because a request has no room for them.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;

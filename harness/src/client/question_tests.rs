@@ -22,8 +22,8 @@ use crate::runtime::stream_bridge::ResumeFrom;
 use crate::tools::builtins::WriteTodos;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
 
-const ONE: &str = r#"[[tool:write_todos {"todos":[]}]] then say done"#;
-const TWO: &str = r#"[[tools:[{"name":"write_todos","args":{"todos":[]}},{"name":"write_todos","args":{"todos":[]}}]]] then say done"#;
+const ONE_CALL: &str = r#"[[tool:write_todos {"todos":[]}]] then say done"#;
+const TWO_CALLS: &str = r#"[[tools:[{"name":"write_todos","args":{"todos":[]}},{"name":"write_todos","args":{"todos":[]}}]]] then say done"#;
 
 /// Returns an agent whose calls all need approval.
 fn guarded() -> Arc<dyn Agent> {
@@ -58,7 +58,7 @@ impl Tool for Delegate {
     }
 
     async fn call(&self, _args: NoArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
-        match run_nested(&*guarded(), [Message::human(ONE)], ctx).await {
+        match run_nested(&*guarded(), [Message::human(ONE_CALL)], ctx).await {
             Ok(NestedEnd::Done(state)) => {
                 let results = state
                     .messages()
@@ -114,7 +114,7 @@ async fn guarded_call_runs_only_after_approval() {
         (json!("no"), "Error: the call of write_todos was denied"),
     ] {
         let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-        let interrupted = collect_events(client.stream(ONE, &thread).await.unwrap()).await;
+        let interrupted = collect_events(client.stream(ONE_CALL, &thread).await.unwrap()).await;
         let end = interrupted.last().unwrap();
         let questions = end.questions();
         assert_eq!(
@@ -146,7 +146,7 @@ async fn guarded_call_runs_only_after_approval() {
 #[tokio::test]
 async fn invalid_answer_keeps_the_interrupt_open() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    collect_events(client.stream(ONE, &thread).await.unwrap()).await;
+    collect_events(client.stream(ONE_CALL, &thread).await.unwrap()).await;
     let repeated = collect_events(client.resume(json!("maybe"), &thread).await.unwrap()).await;
     let questions = repeated.last().unwrap().questions();
     assert_eq!((results(&repeated).len(), questions.len()), (0, 1));
@@ -210,7 +210,7 @@ async fn nested_agent_repeats_interrupt_and_accepts_edit() {
 #[tokio::test]
 async fn interrupts_are_answered_by_id_and_others_stay_open() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    let Err(ClientError::Asked { said, questions }) = client.chat(TWO, &thread).await else {
+    let Err(ClientError::Asked { said, questions }) = client.chat(TWO_CALLS, &thread).await else {
         panic!("the run has no open interrupt")
     };
     assert_eq!((said.as_str(), questions.len()), ("", 2));
@@ -242,7 +242,7 @@ async fn interrupts_are_answered_by_id_and_others_stay_open() {
 #[tokio::test]
 async fn resume_rejects_ambiguous_answer_and_unknown_thread() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
-    collect_events(client.stream(TWO, &thread).await.unwrap()).await;
+    collect_events(client.stream(TWO_CALLS, &thread).await.unwrap()).await;
     let refused = client
         .resume(json!(true), &thread)
         .await

@@ -46,9 +46,15 @@ impl Client {
             .await?
             .map(|view| view.interrupts)
             .unwrap_or_default();
-        let asked = tasks
+        let pending = tasks
             .into_values()
             .filter_map(|questions| serde_json::from_value::<Vec<Question>>(questions).ok());
-        Ok(asked.flatten().collect())
+        Ok(pending.flatten().collect())
+    }
+
+    #[doc(hidden)]
+    #[deprecated(note = "use `pending_interrupts`")]
+    pub async fn open_questions(&self, thread: &ThreadId) -> Result<Vec<Question>, ClientError> {
+        self.pending_interrupts(thread).await
     }
 }

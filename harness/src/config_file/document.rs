@@ -88,9 +88,9 @@ impl Node {
         };
         let root: Option<Node> =
             serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-                let place = error.location().map(FileLocation::from).unwrap_or_default();
+                let location = error.location().map(FileLocation::from).unwrap_or_default();
                 SyntaxError {
-                    place,
+                    place: location,
                     message: plain_message(&error),
                 }
             })?;
@@ -260,19 +260,19 @@ impl<'de> Visitor<'de> for ContentVisitor {
         let mut entries: Vec<Entry> = Vec::new();
         let mut positions: HashMap<String, usize> = HashMap::new();
         while let Some((key, value)) = map.next_entry::<Spanned<String>, Node>()? {
-            let place = FileLocation::from(key.referenced);
+            let location = FileLocation::from(key.referenced);
             match positions.get(&key.value) {
                 Some(&position) => {
                     let entry = &mut entries[position];
                     entry.replaces = Some(entry.place);
-                    entry.place = place;
+                    entry.place = location;
                     entry.value = value;
                 }
                 None => {
                     positions.insert(key.value.clone(), entries.len());
                     entries.push(Entry {
                         key: key.value,
-                        place,
+                        place: location,
                         value,
                         replaces: None,
                     });

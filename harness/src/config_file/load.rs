@@ -232,13 +232,13 @@ fn version_warning(root: &Node, path: &Path, version: u64) -> Option<Warning> {
         }
         new => format!("is {new}, newer than version {CURRENT_CONFIG_VERSION} of this build"),
     };
-    let place = root
+    let location = root
         .entry("config_version")
         .map_or(FileLocation { line: 1, column: 1 }, |entry| entry.place);
     Some(Warning {
         origin: Origin::File {
             path: path.to_owned(),
-            place,
+            place: location,
         },
         key: "config_version".to_owned(),
         message,

@@ -1,4 +1,4 @@
-//! Tests of locate.
+//! Tests of the search for configuration files.
 
 use std::fs;
 
@@ -8,9 +8,9 @@ use super::*;
 fn locate_prefers_explicit_then_nearest_file() {
     let parent = tempfile::tempdir().unwrap();
     let root = parent.path().join("root");
-    let elsewhere = parent.path().join("elsewhere");
+    let other = parent.path().join("elsewhere");
     fs::create_dir_all(&root).unwrap();
-    fs::create_dir_all(&elsewhere).unwrap();
+    fs::create_dir_all(&other).unwrap();
     let at = |path: &Path| fs::write(path, "").unwrap();
     let found = |explicit: Option<&str>, variables: &[(&str, &str)]| {
         let environment = Environment::of(&root, variables.iter().copied());
@@ -26,11 +26,11 @@ fn locate_prefers_explicit_then_nearest_file() {
     at(&root.join("config.yaml"));
     assert_eq!(found(None, &[]).unwrap(), Some(root.join("config.yaml")));
 
-    at(&elsewhere.join("config.yaml"));
-    let project = [("DEER_FLOW_PROJECT_ROOT", elsewhere.to_str().unwrap())];
+    at(&other.join("config.yaml"));
+    let project = [("DEER_FLOW_PROJECT_ROOT", other.to_str().unwrap())];
     assert_eq!(
         found(None, &project).unwrap(),
-        Some(elsewhere.join("config.yaml"))
+        Some(other.join("config.yaml"))
     );
 
     at(&root.join("named.yaml"));

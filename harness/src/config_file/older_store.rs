@@ -40,10 +40,10 @@ pub(super) fn adopt(
         }
         None => "has no effect: `database` determines where the states of threads are stored",
     };
-    let place = root.follow(&["checkpointer", "type"]).0.place;
+    let location = root.follow(&["checkpointer", "type"]).0.place;
     let origin = Origin::File {
         path: path.to_owned(),
-        place,
+        place: location,
     };
     Some(Warning {
         origin,

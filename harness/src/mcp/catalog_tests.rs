@@ -1,4 +1,4 @@
-//! Tests of catalog.
+//! Tests of the tools that a server announces: names, schemas, annotations and limits.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Tests of redacting client.
+//! Tests that errors of servers contain neither response texts nor addresses.
 
 use rmcp::model::{ClientRequest, PingRequest, RequestId};
 

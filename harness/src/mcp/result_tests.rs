@@ -1,4 +1,4 @@
-//! Tests of result.
+//! Tests of the conversion of call results.
 
 use super::*;
 

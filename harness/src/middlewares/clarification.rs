@@ -115,11 +115,11 @@ fn unique_id(id: String, messages: &[Message]) -> String {
     let Some(at) = messages.iter().rposition(Message::is_ai) else {
         return id;
     };
-    let taken = messages[..at]
+    let used_ids = messages[..at]
         .iter()
         .any(|message| message.id.as_ref() == Some(&id));
     match &messages[at].id {
-        Some(answer) if taken => format!("{id}:{answer}"),
+        Some(answer) if used_ids => format!("{id}:{answer}"),
         _ => id,
     }
 }

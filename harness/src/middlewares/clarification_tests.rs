@@ -69,11 +69,11 @@ async fn question_renders_card_and_ends_run_after_sibling_calls() {
 
 #[tokio::test]
 async fn card_stays_when_later_call_reuses_id() {
-    let asking = || vec![calls([("call_0", "ask_clarification", question())])];
-    let first = ask(&agent(asking()), "paint").await;
+    let turn = || vec![calls([("call_0", "ask_clarification", question())])];
+    let first = ask(&agent(turn()), "paint").await;
     let mut messages = first.state().messages().to_vec();
     messages.push(Message::human("red"));
-    let second = run(&agent(asking()), fresh(state_of(messages)), |_| {}).await;
+    let second = run(&agent(turn()), fresh(state_of(messages)), |_| {}).await;
     let ids: Vec<_> = second
         .state()
         .messages()
@@ -134,13 +134,13 @@ fn options_are_parsed_in_every_form() {
 #[test]
 fn card_without_ids_or_texts_has_stable_id() {
     let call = ToolCall::new("", ASK_CLARIFICATION, Map::new());
-    let made = card(&call, &[]);
-    assert_eq!(made.message_id, card(&call, &[]).message_id);
+    let result = card(&call, &[]);
+    assert_eq!(result.message_id, card(&call, &[]).message_id);
     assert_eq!(
-        made.message_id.as_ref().map(|id| id.len()),
+        result.message_id.as_ref().map(|id| id.len()),
         Some("clarification:".len() + 16)
     );
-    assert_eq!(made.artifact["human_input"]["input_mode"], "free_text");
+    assert_eq!(result.artifact["human_input"]["input_mode"], "free_text");
 }
 
 #[test]

@@ -29,7 +29,7 @@ const GEMINI_FILTERS: [&str; 5] = [
 /// Text for the user that replaces a filtered answer.
 const FILTERED: &str = "The model's provider stopped this answer with its content filter. Nothing more was done. Please put the request in other words.";
 /// Text for the user if the model returned two empty answers.
-const NO_ANSWER: &str = "The model did the work above but gave no answer, also when asked again. Please ask for the result once more.";
+const NO_ANSWER: &str = "The model did the work above but gave no answer, even after a second request. Please ask for the result again.";
 /// Reminder for the model after an empty answer.
 const ANSWER_REQUEST: &str = "Your last answer was empty. The user sees nothing of your tool calls: answer now, with what you found and what is still open.";
 

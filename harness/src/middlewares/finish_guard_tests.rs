@@ -125,12 +125,12 @@ async fn empty_answer_is_requested_once_more() {
         true,
     )
     .await;
-    let asked = model.requests();
-    assert_eq!(asked.len(), 3);
-    let last = asked[2].messages.last().unwrap();
+    let requests = model.requests();
+    assert_eq!(requests.len(), 3);
+    let last = requests[2].messages.last().unwrap();
     assert_eq!(last.name.as_deref(), Some("terminal_response_recovery"));
     assert!(
-        asked[2]
+        requests[2]
             .messages
             .iter()
             .filter(|message| message.is_ai())
@@ -206,16 +206,24 @@ async fn reminders_of_others_do_not_hide_empty_answer() {
         "go",
     )
     .await;
-    let asked = model.requests();
-    let names: Vec<_> = asked[2]
+    let requests = model.requests();
+    let names: Vec<_> = requests[2]
         .messages
         .iter()
         .rev()
         .take(3)
         .map(|message| message.name.as_deref().unwrap())
         .collect();
-    assert_eq!((asked.len(), names), (3, vec![RECOVERY, "other", "look"]));
-    assert!(asked[2].messages.iter().all(|message| !is_empty(message)));
+    assert_eq!(
+        (requests.len(), names),
+        (3, vec![RECOVERY, "other", "look"])
+    );
+    assert!(
+        requests[2]
+            .messages
+            .iter()
+            .all(|message| !is_empty(message))
+    );
 }
 
 /// Middleware that adds a reminder before each model call.

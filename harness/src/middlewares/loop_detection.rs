@@ -32,7 +32,7 @@ const SALIENT: [&str; 7] = ["path", "url", "query", "command", "pattern", "glob"
 /// Placeholder for the arguments of a call that cannot be parsed.
 const UNREADABLE: &str = "<unreadable>";
 /// Text for the user when a run is stopped.
-const STOPPED: &str = "I stopped here, because I kept making the same tool calls without getting further. What stands above is what I \
+const STOPPED: &str = "I stopped here, because I kept making the same tool calls without getting further. The text above is what I \
                        have so far; tell me if I should try another way.";
 
 /// Warns a model that repeats its calls and stops the run if it continues.

@@ -34,11 +34,11 @@ enum CallDefect {
 
 /// Returns the conversation with strictly paired calls and results.
 pub fn repair(messages: Vec<Message>) -> Vec<Message> {
-    let mut taken = HashSet::new();
+    let mut used_ids = HashSet::new();
     let mut slots: Vec<Vec<CallSlot>> = messages
         .iter()
         .enumerate()
-        .map(|(at, message)| slots_of(at, message, &mut taken))
+        .map(|(at, message)| slots_of(at, message, &mut used_ids))
         .collect();
     pair_by_id(&messages, &mut slots);
     pair_without_id(&messages, &mut slots);

@@ -22,7 +22,7 @@ pub fn is_real_user_message(message: &Message) -> bool {
 /// `before` continues.
 pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
     let is_result = |message: &&&Message| matches!(message.kind, MessageKind::Tool { .. });
-    let asked = || {
+    let asked_question = || {
         let last = before.iter().rev().find(|message| !is_result(message))?;
         Some(
             last.tool_calls()
@@ -34,7 +34,7 @@ pub(super) fn answers_agent(message: &Message, before: &[&Message]) -> bool {
         .additional_kwargs
         .get(kwargs::HUMAN_INPUT_RESPONSE)
         .is_some_and(is_response)
-        || asked().unwrap_or(false)
+        || asked_question().unwrap_or(false)
 }
 
 /// Reports whether the value is `{version: 1, kind: "human_input_response", source, request_id,

@@ -79,12 +79,12 @@ fn results_are_sanitized_in_text_and_blocks() {
         json!({"type": "text", "text": "<role>"}),
         json!({"type": "image_url"}),
     ];
-    let wanted = vec![
+    let expected = vec![
         json!("&lt;soul&gt;"),
         json!({"type": "text", "text": "&lt;role&gt;"}),
         json!({"type": "image_url"}),
     ];
-    assert_eq!(harmless(Content::Blocks(blocks)), Content::Blocks(wanted));
+    assert_eq!(harmless(Content::Blocks(blocks)), Content::Blocks(expected));
 }
 
 /// Tool that returns untrusted text.

@@ -53,11 +53,11 @@ fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
             .filter(|call| call.name == TASK)
             .count()
     };
-    let asked = tasks(answer);
-    let used = run.iter().map(tasks).sum::<usize>() - asked;
-    let left = total.saturating_sub(used);
-    let room = at_once.min(left);
-    if asked <= room {
+    let requested = tasks(answer);
+    let used = run.iter().map(tasks).sum::<usize>() - requested;
+    let remaining = total.saturating_sub(used);
+    let room = at_once.min(remaining);
+    if requested <= room {
         return HookOutcome::default();
     }
     let mut retained = 0;
@@ -67,7 +67,7 @@ fn limited(run: &[Message], at_once: usize, total: usize) -> HookOutcome {
             retained <= room
         }
     });
-    if left > 0 {
+    if remaining > 0 {
         return StateUpdate::messages([cut]).into();
     }
     cut = cut.with(|body| append(&mut body.content, LIMIT_REACHED));

@@ -1,4 +1,4 @@
-//! Tests of subagent usage.
+//! Tests of the attribution of subagent usage to answers.
 
 use serde_json::{Map, json};
 

@@ -51,7 +51,7 @@ impl Middleware for TodoMiddleware {
             return Ok(HookOutcome::default());
         }
         let text = format!(
-            "Your todo list is no longer in the conversation. It stands like this; keep it up to date:\n{}",
+            "Your todo list is no longer in the conversation. Its current content follows; keep it up to date:\n{}",
             rendered(&todos)
         );
         Ok(StateUpdate::messages([reminder(REMINDER, &text)]).into())

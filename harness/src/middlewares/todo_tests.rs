@@ -45,9 +45,9 @@ async fn early_answer_is_sent_back_at_most_twice() {
     ])
     .await;
     assert!(output.outcome.is_ok());
-    let asked = model.requests();
-    assert_eq!(asked.len(), 4);
-    let last = |at: usize| asked[at].messages.last().unwrap();
+    let requests = model.requests();
+    assert_eq!(requests.len(), 4);
+    let last = |at: usize| requests[at].messages.last().unwrap();
     assert_eq!(last(1).name.as_deref(), Some("write_todos"));
     for at in [2, 3] {
         let text = last(at).content.text();
@@ -122,13 +122,14 @@ async fn list_out_of_view_is_repeated_once() {
             .await
             .is_empty()
     );
-    let mut odd = state_of([Message::human("q")]);
-    odd.apply(
-        StateUpdate::channel("todos", json!([{"content": 1}])),
-        &crate::ids::SeededIds::new(5),
-    )
-    .unwrap();
-    assert!(before(&odd).await.is_empty());
+    let mut malformed = state_of([Message::human("q")]);
+    malformed
+        .apply(
+            StateUpdate::channel("todos", json!([{"content": 1}])),
+            &crate::ids::SeededIds::new(5),
+        )
+        .unwrap();
+    assert!(before(&malformed).await.is_empty());
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ const TOKEN_CAPPED: &str = "token_capped";
 /// Name of the warning message.
 const WARNING: &str = "budget_warning";
 /// Text for the user when the budget is spent.
-const SPENT: &str = "I stopped here, because this run has used up its token budget. What stands above is what I have so far.";
+const SPENT: &str = "I stopped here, because this run has used up its token budget. The text above is what I have so far.";
 
 /// Enforces the token budget of a run.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! Tests of token budget.
+//! Tests of warnings and stops at token limits.
 
 use super::*;
 use crate::agents::AgentBuilder;
@@ -43,10 +43,10 @@ async fn budget_warns_once_and_stops_run_when_spent() {
         output.outcome.as_ref().unwrap().stop_reason.as_deref(),
         Some("token_capped")
     );
-    let asked = model.requests();
-    assert_eq!(asked.len(), 4);
+    let requests = model.requests();
+    assert_eq!(requests.len(), 4);
     let warned =
-        |at: usize| asked[at].messages.last().unwrap().name.as_deref() == Some("budget_warning");
+        |at: usize| requests[at].messages.last().unwrap().name.as_deref() == Some("budget_warning");
     assert_eq!((0..4).filter(|at| warned(*at)).collect::<Vec<_>>(), [3]);
     let last = output.state().messages().last().unwrap();
     assert_eq!(

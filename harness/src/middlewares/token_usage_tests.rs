@@ -1,4 +1,4 @@
-//! Tests of token usage.
+//! Tests of the attribution of tokens to purposes.
 
 use super::*;
 use crate::agents::AgentBuilder;

@@ -69,7 +69,7 @@ impl Middleware for ViewImageMiddleware {
                         blocks.extend(image_blocks(image, &self.files, &files).await);
                     }
                     None => blocks.push(text(format!(
-                        "{} is too much to be shown with the others; ask for it alone.",
+                        "{} is too large to be shown with the other images; view it alone.",
                         image.path
                     ))),
                 }

@@ -68,8 +68,8 @@ async fn images_are_in_one_request_and_never_in_thread() {
         Reply::Say("a cat"),
     ];
     let (output, model) = output(&home, replies).await;
-    let asked = model.requests();
-    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else {
+    let requests = model.requests();
+    let Content::Blocks(blocks) = &requests[1].messages.last().unwrap().content else {
         panic!("no pictures")
     };
     let urls: Vec<&str> = blocks
@@ -82,7 +82,7 @@ async fn images_are_in_one_request_and_never_in_thread() {
     );
     assert!(urls[1].starts_with("data:image/gif;base64,"));
     assert!(
-        asked[2]
+        requests[2]
             .messages
             .iter()
             .all(|message| matches!(message.content, Content::Text(_)))
@@ -107,7 +107,7 @@ async fn non_image_is_rejected_with_reason() {
     let (_dir, home) = home(&[("a.jpg", PNG), ("b.png", b"text"), ("c.svg", b"<svg/>")]).await;
     for (path, reason) in [
         ("a.jpg", "is image/png by its content, and not image/jpeg"),
-        ("b.png", "is no picture by its content"),
+        ("b.png", "is not an image by its content"),
         ("c.svg", "must end in jpg"),
         ("d.png", "no such file"),
         ("../../d.png", "Error"),
@@ -147,8 +147,8 @@ async fn request_limits_image_bytes() {
         vec![view_image_reply(&["a.png", "b.png"]), Reply::Say("a cat")],
     )
     .await;
-    let asked = model.requests();
-    let Content::Blocks(blocks) = &asked[1].messages.last().unwrap().content else {
+    let requests = model.requests();
+    let Content::Blocks(blocks) = &requests[1].messages.last().unwrap().content else {
         panic!("no pictures")
     };
     assert_eq!(
@@ -162,6 +162,6 @@ async fn request_limits_image_bytes() {
         blocks.last().unwrap()["text"]
             .as_str()
             .unwrap()
-            .contains("b.png is too much to be shown with the others")
+            .contains("b.png is too large to be shown with the other images")
     );
 }

@@ -27,10 +27,10 @@ pub async fn satisfies_thread_index_contract(
             .await;
         assert_eq!(created.expect("a thread"), ThreadStatus::Idle);
     }
-    let taken = index.find_or_make("bob", &id(1), start).await;
+    let existing = index.find_or_make("bob", &id(1), start).await;
     assert!(
-        matches!(&taken, Err(ThreadError::Taken(thread)) if *thread == id(1)),
-        "{taken:?}"
+        matches!(&existing, Err(ThreadError::Taken(thread)) if *thread == id(1)),
+        "{existing:?}"
     );
     assert_eq!(
         (

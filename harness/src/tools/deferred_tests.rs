@@ -1,4 +1,4 @@
-//! Tests of deferred.
+//! Tests of the search for deferred tools.
 
 use super::*;
 use crate::ids::SystemIds;

@@ -334,7 +334,7 @@ async fn sandbox_without_network_reaches_no_address() {
         hosts.join(" "),
         trap.port()
     );
-    let mut transcript = Transcript::keeping(100_000);
+    let mut transcript = Transcript::with_limit(100_000);
     let request = CommandRequest {
         dirs: &dirs,
         shelf: &SkillMounts::default(),

@@ -168,7 +168,7 @@ async fn every_bomb_is_contained_and_gone_within_a_second() {
                 command,
                 time_limit: TIME_LIMIT,
             };
-            let mut transcript = Transcript::keeping(1_000);
+            let mut transcript = Transcript::with_limit(1_000);
             let begun = Instant::now();
             let end = sandbox.run(request, &mut transcript).await.unwrap();
             let ended = begun.elapsed().min(TIME_LIMIT);
@@ -213,7 +213,7 @@ async fn bomb_in_one_sandbox_leaves_resources_for_the_next() {
     let home = base.path().join("home");
     let run = async |thread: &str, command: &str, time_limit| {
         let dirs = dirs_of(&home, thread);
-        let mut transcript = Transcript::keeping(1_000);
+        let mut transcript = Transcript::with_limit(1_000);
         let request = CommandRequest {
             dirs: &dirs,
             shelf: &SkillMounts::default(),

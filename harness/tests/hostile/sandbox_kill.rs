@@ -113,7 +113,7 @@ async fn stands_for_a_gateway() {
             time_limit: Duration::from_secs(900),
         };
         sandbox
-            .run(request, &mut Transcript::keeping(0))
+            .run(request, &mut Transcript::with_limit(0))
             .await
             .unwrap()
     }))

@@ -42,8 +42,8 @@ async fn task_is_delegated_and_its_files_are_read() {
     let thread = rig.thread().await;
     let read = r#"[[tool:read_file {"path": "/mnt/acp-workspace/a.txt"}]] [[tool:ls {"path": "/mnt/acp-workspace"}]]"#;
     let put = r#"[[tool:write_file {"path": "/mnt/acp-workspace/b.txt", "content": "x"}]]"#;
-    let asked = task_call("write a.txt made by bob\nlook\ntag system");
-    let actual_text: Vec<String> = results(&rig, &thread, &format!("{asked} {read} {put}"))
+    let task = task_call("write a.txt made by bob\nlook\ntag system");
+    let actual_text: Vec<String> = results(&rig, &thread, &format!("{task} {read} {put}"))
         .await
         .iter()
         .map(message_text)
@@ -123,11 +123,11 @@ async fn acp_agents_end_with_their_run_and_the_gateway() {
                 &body(&format!("{} then say done", task_call("spawn pids\nhang"))),
             )
             .await;
-        let place = rig.gateway.home().join(format!(
+        let pid_file = rig.gateway.home().join(format!(
             ".deer-flow/users/default/threads/{thread}/acp-workspace/pids"
         ));
         let pids = until("the agent's child", async || {
-            std::fs::read_to_string(&place).ok()
+            std::fs::read_to_string(&pid_file).ok()
         })
         .await;
         assert!(pids.split(' ').all(is_alive), "{pids}");

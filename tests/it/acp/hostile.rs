@@ -33,7 +33,7 @@ async fn every_phase_has_a_timeout() {
     assert!(
         greet
             .expect_err("late")
-            .contains("did not start and greet within 5 s and was ended")
+            .contains("did not start and complete its handshake within 5 s and was ended")
     );
     assert!(
         open.expect_err("late")
@@ -45,7 +45,8 @@ async fn every_phase_has_a_timeout() {
         "{work}"
     );
     assert!(
-        work.contains("complained:\nmy disk is full") && work.contains("had said:\nI began"),
+        work.contains("Standard error of its program:\nmy disk is full")
+            && work.contains("answer until then:\nI began"),
         "{work}"
     );
 }
@@ -53,7 +54,7 @@ async fn every_phase_has_a_timeout() {
 #[tokio::test]
 async fn agent_that_does_not_read_blocks_nothing() {
     let bench = Bench::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     // More than the buffer of a pipe, so that the write blocks.
     let long = "x".repeat(1 << 20);
     let (deaf, no_agent) = tokio::join!(
@@ -70,12 +71,12 @@ async fn agent_that_does_not_read_blocks_nothing() {
     assert!(
         no_agent
             .expect_err("late")
-            .contains("did not start and greet within 5 s")
+            .contains("did not start and complete its handshake within 5 s")
     );
     assert!(
-        begun.elapsed() < Duration::from_secs(300),
+        started.elapsed() < Duration::from_secs(300),
         "{:?}",
-        begun.elapsed()
+        started.elapsed()
     );
 }
 
@@ -107,12 +108,12 @@ async fn agent_exit_is_reported_with_stderr_and_no_secret() {
         .await
         .expect_err("died");
     assert!(
-        died.contains("it ended with exit code 7 before it was done"),
+        died.contains("it ended with exit code 7 before its task was complete"),
         "{died}"
     );
     assert!(
-        died.contains("complained:\nkey *** is wrong")
-            && died.contains("had said:\nhalf")
+        died.contains("Standard error of its program:\nkey *** is wrong")
+            && died.contains("answer until then:\nhalf")
             && !died.contains("canary"),
         "{died}"
     );

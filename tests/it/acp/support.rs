@@ -83,8 +83,8 @@ impl Bench {
             .as_object()
             .cloned()
             .expect("arguments");
-        let asked = self.tool(entry).call(args, &context).await;
-        asked
+        let result = self.tool(entry).call(args, &context).await;
+        result
             .map(|output| output.content.text())
             .map_err(|error| error.to_string())
     }
@@ -97,9 +97,9 @@ impl Bench {
     }
 }
 
-/// Returns an agent that misbehaves as `instead` specifies.
-pub(super) fn agent(instead: &[&str]) -> Value {
-    json!({"command": AGENT, "args": instead, "description": "Does as it is told.", "timeout_seconds": 60})
+/// Returns an agent that performs `actions` in place of its normal behaviour.
+pub(super) fn agent(actions: &[&str]) -> Value {
+    json!({"command": AGENT, "args": actions, "description": "Does as it is told.", "timeout_seconds": 60})
 }
 
 /// Returns such an agent with added or replaced keys.

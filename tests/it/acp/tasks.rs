@@ -60,7 +60,7 @@ async fn permissions_follow_the_agent_config() {
     let places = ["id-allow_once", "id-allow_always", "\"cancelled\""]
         .map(|answer| given.find(answer).unwrap_or_else(|| panic!("{given}")));
     assert!(
-        places.is_sorted() && given.contains("asked once") && given.contains("offered no way"),
+        places.is_sorted() && given.contains("asked once") && given.contains("offered no option"),
         "{given}"
     );
 }
@@ -181,7 +181,7 @@ async fn tool_lists_agents_and_is_not_rebuilt() {
     };
     assert_eq!(
         call(json!({"agent": "eve", "prompt": "x"})).await,
-        "Error: there is no agent \"eve\". These are there: bob."
+        "Error: there is no agent \"eve\". Available agents: bob."
     );
     assert!(
         call(json!({"agent": " bob ", "prompt": " \n"}))

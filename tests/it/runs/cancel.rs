@@ -120,8 +120,8 @@ async fn rollback_restores_previous_thread_state() {
         rig.visible_messages(&thread).await,
         messages_of(&[("human", "then say x"), ("ai", "x")])
     );
-    let shown = rig.get(&format!("/api/threads/{thread}")).await.ok();
-    assert_eq!(shown["status"], "idle", "{shown}");
+    let record = rig.get(&format!("/api/threads/{thread}")).await.ok();
+    assert_eq!(record["status"], "idle", "{record}");
     rig.run(&thread, &body("then say y")).await;
     assert_eq!(rig.visible_messages(&thread).await.len(), 4);
 }

@@ -45,22 +45,22 @@ async fn clarification_ends_run_with_form_for_user() {
             .all(|part| content.contains(part)),
         "{content}"
     );
-    let asked = &card["artifact"]["human_input"];
+    let question = &card["artifact"]["human_input"];
     assert_eq!(
-        (&asked["version"], &asked["kind"]),
+        (&question["version"], &question["kind"]),
         (&json!(1), &json!("human_input_request"))
     );
     assert_eq!(
-        (&asked["source"], &asked["question"]),
+        (&question["source"], &question["question"]),
         (&json!("ask_clarification"), &json!("Which colour?"))
     );
-    assert_eq!(asked["request_id"], format!("clarification:{call}"));
+    assert_eq!(question["request_id"], format!("clarification:{call}"));
     assert_eq!(
-        (&asked["clarification_type"], &asked["input_mode"]),
+        (&question["clarification_type"], &question["input_mode"]),
         (&json!("approach_choice"), &json!("choice_with_other"))
     );
     assert_eq!(
-        asked["options"][1],
+        question["options"][1],
         json!({"id": "option-2", "label": "blue", "value": "blue"})
     );
     assert_eq!(

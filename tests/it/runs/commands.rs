@@ -117,9 +117,9 @@ async fn killed_gateway_leaves_no_sandbox_process() {
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn sandbox_command_timeout_ends_it_and_run_continues() {
     let rig = Rig::with_commands("{use: local, bash_command_timeout: 10}").await;
-    let shown = result(&rig, "echo begun; sleep 98763.5 & sleep 98763.5").await;
+    let output = result(&rig, "echo begun; sleep 98763.5 & sleep 98763.5").await;
     assert_eq!(
-        shown,
+        output,
         "begun\nThe command was ended because it took longer than 10 seconds."
     );
     until("no process remains", async || {
@@ -131,18 +131,18 @@ async fn sandbox_command_timeout_ends_it_and_run_continues() {
 #[tokio::test]
 async fn host_commands_need_opt_in_and_show_virtual_folders() {
     let rig = Rig::with_commands("{use: local, allow_host_bash: true}").await;
-    let shown = result(
+    let output = result(
         &rig,
         "pwd; echo x > /mnt/user-data/outputs/a.txt; ls /mnt/user-data/outputs; env",
     )
     .await;
     assert!(
-        shown.starts_with("/mnt/user-data/workspace\na.txt\n"),
-        "{shown}"
+        output.starts_with("/mnt/user-data/workspace\na.txt\n"),
+        "{output}"
     );
     assert!(
-        !shown.contains("GATEWAY_PORT") && !shown.contains(CANARY),
-        "{shown}"
+        !output.contains("GATEWAY_PORT") && !output.contains(CANARY),
+        "{output}"
     );
     assert!(rig.gateway.logs().contains("unsandboxed"));
 }

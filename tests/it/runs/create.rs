@@ -38,7 +38,7 @@ async fn background_run_goes_from_pending_to_success() {
 async fn finished_run_reports_token_usage() {
     let rig = Rig::start().await;
     let run = rig.run_prompt("[[usage 11,7]] then say x").await;
-    let shown = rig.get_run(&run.thread, &run.run).await;
+    let stored = rig.get_run(&run.thread, &run.run).await;
     let counts = [
         "total_input_tokens",
         "total_output_tokens",
@@ -47,11 +47,11 @@ async fn finished_run_reports_token_usage() {
         "lead_agent_tokens",
     ];
     assert_eq!(
-        counts.map(|count| shown[count].clone()),
+        counts.map(|count| stored[count].clone()),
         [11, 7, 18, 1, 18].map(Value::from),
-        "{shown}"
+        "{stored}"
     );
-    assert_eq!(shown["stop_reason"], Value::Null);
+    assert_eq!(stored["stop_reason"], Value::Null);
 }
 
 #[tokio::test]

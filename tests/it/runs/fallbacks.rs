@@ -3,7 +3,7 @@
 
 use std::net::TcpListener;
 
-use deerflow_tests::gateway::ReservedPort;
+use deerflow_tests::reserved_port::ReservedPort;
 use serde_json::json;
 
 use crate::rig::{CANARY, FinishedRun, MODEL, Rig, config, list, messages_of, text};
@@ -34,11 +34,11 @@ fn model_with_fallback(base_url: &str) -> String {
 /// Runs `prompt` to the answer `x` and asserts that journal and usage attribute it to `model`.
 async fn answered_by(rig: &Rig, model: &str, prompt: &str) -> FinishedRun {
     let run = rig.run_prompt(prompt).await;
-    let shown = rig.get_run(&run.thread, &run.run).await;
+    let stored = rig.get_run(&run.thread, &run.run).await;
     assert_eq!(
-        (&shown["status"], &shown["llm_call_count"]),
+        (&stored["status"], &stored["llm_call_count"]),
         (&json!("success"), &json!(1)),
-        "{prompt}: {shown}"
+        "{prompt}: {stored}"
     );
     assert_eq!(
         rig.visible_messages(&run.thread).await,
@@ -114,11 +114,11 @@ async fn rejected_key_falls_back_to_next_which_stays_active() {
 
 #[tokio::test]
 async fn model_with_unavailable_server_falls_back() {
-    let nobody = ReservedPort::new().expect("a port");
+    let unused_port = ReservedPort::new().expect("a port");
     // The system accepts its connections, but no process reads from them.
     let mute = TcpListener::bind("127.0.0.1:0").expect("a port");
     for (address, more, tries) in [
-        (nobody.address(), "", 3),
+        (unused_port.address(), "", 3),
         (mute.local_addr().expect("address"), "    timeout: 0.2\n", 2),
     ] {
         let rig = rig(

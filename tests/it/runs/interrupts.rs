@@ -104,9 +104,9 @@ async fn recursion_limit_sends_error_then_end() {
     let error = &run.data("error")[0];
     assert_eq!(error["name"], "GraphRecursionError");
     assert!(text(&error["message"]).contains("limit of 1"), "{error}");
-    let shown = rig.get_run(&thread, &run.run).await;
-    assert_eq!(shown["status"], "error");
-    assert!(text(&shown["error"]).contains("limit of 1"), "{shown}");
+    let stored = rig.get_run(&thread, &run.run).await;
+    assert_eq!(stored["status"], "error");
+    assert!(text(&stored["error"]).contains("limit of 1"), "{stored}");
     assert_eq!(
         rig.get(&format!("/api/threads/{thread}")).await.ok()["status"],
         "error"

@@ -101,14 +101,14 @@ async fn todo_list_is_stored_in_thread_state() {
 #[tokio::test]
 async fn agent_of_older_installation_uses_its_soul() {
     let rig = Rig::start().await;
-    let place = rig.gateway.home().join(".deer-flow/agents/scout");
-    std::fs::create_dir_all(&place).expect("a place");
+    let folder = rig.gateway.home().join(".deer-flow/agents/scout");
+    std::fs::create_dir_all(&folder).expect("a place");
     std::fs::write(
-        place.join("config.yaml"),
+        folder.join("config.yaml"),
         "name: scout\ndescription: finds the way\ntool_groups: []\n",
     )
     .expect("written");
-    std::fs::write(place.join("SOUL.md"), "You look before you leap.").expect("written");
+    std::fs::write(folder.join("SOUL.md"), "You look before you leap.").expect("written");
     let thread = rig.thread().await;
     let as_agent = |name: &str| {
         let mut body = body_with("then say done", json!({}));

@@ -168,15 +168,15 @@ async fn implicit_thread_gets_configured_ttl_except_in_deerflow() {
             .ok()["ttl"]
             .clone()
     };
-    let made = "9c909fe5-1423-4566-9403-37f8a945b29b";
-    let mut asked = body("then say x");
-    asked["on_completion"] = json!("keep");
-    let stored = rig.post("/runs", &asked).await.ok();
-    asked["if_not_exists"] = json!("create");
-    rig.post(&format!("/threads/{made}/runs/wait"), &asked)
+    let implicit = "9c909fe5-1423-4566-9403-37f8a945b29b";
+    let mut request = body("then say x");
+    request["on_completion"] = json!("keep");
+    let stored = rig.post("/runs", &request).await.ok();
+    request["if_not_exists"] = json!("create");
+    rig.post(&format!("/threads/{implicit}/runs/wait"), &request)
         .await
         .ok();
-    for thread in [stored["thread_id"].as_str().expect("an id"), made] {
+    for thread in [stored["thread_id"].as_str().expect("an id"), implicit] {
         let ttl = ttl(thread).await;
         assert_eq!(
             (&ttl["strategy"], &ttl["ttl_minutes"]),
@@ -197,11 +197,11 @@ async fn thread_created_with_goto_continues_at_that_node() {
     let prompt = json!([{"role": "user", "content": "then say x"}, {"role": "assistant", "content": "not this"}]);
     let updates =
         json!([{"as_node": "model", "command": {"update": {"messages": prompt}, "goto": "model"}}]);
-    let made =
+    let request =
         json!({"metadata": {"graph_id": "lead_agent"}, "supersteps": [{"updates": updates}]});
-    let made = rig.post("/threads", &made).await.ok();
-    assert_eq!(made["status"], "interrupted");
-    let path = format!("/threads/{}", text(&made["thread_id"]));
+    let thread = rig.post("/threads", &request).await.ok();
+    assert_eq!(thread["status"], "interrupted");
+    let path = format!("/threads/{}", text(&thread["thread_id"]));
     assert_eq!(
         rig.get(&format!("{path}/state")).await.ok()["next"],
         json!(["model"])

@@ -1,6 +1,6 @@
 //! Failing providers: the user reads the reason, the run reports it, and the thread stays usable.
 
-use deerflow_tests::gateway::ReservedPort;
+use deerflow_tests::reserved_port::ReservedPort;
 use serde_json::json;
 
 use crate::rig::{CANARY, FinishedRun, Rig, body, messages_of, text};
@@ -14,9 +14,9 @@ async fn run_to_failure_message(rig: &Rig, prompt: &str) -> FinishedRun {
         0,
         "{prompt}: provider failures are not error events"
     );
-    let shown = rig.get_run(&run.thread, &run.run).await;
-    assert_eq!(shown["status"], "error", "{prompt}: {shown}");
-    assert!(shown["error"].is_string(), "{prompt}: {shown}");
+    let stored = rig.get_run(&run.thread, &run.run).await;
+    assert_eq!(stored["status"], "error", "{prompt}: {stored}");
+    assert!(stored["error"].is_string(), "{prompt}: {stored}");
     let last = run.last_values()["messages"]
         .as_array()
         .and_then(|all| all.last().cloned())
@@ -58,11 +58,11 @@ async fn provider_refusal_is_not_retried() {
     for prompt in ["[[error 400]]", "[[error 401]]"] {
         let before = rig.model.requests().len();
         let run = rig.run_prompt(prompt).await;
-        let asked = rig.model.requests()[before..]
+        let requests = rig.model.requests()[before..]
             .iter()
             .filter(|request| !request.tools.is_empty())
             .count();
-        assert_eq!(asked, 1, "{prompt}: {:?}", run.names());
+        assert_eq!(requests, 1, "{prompt}: {:?}", run.names());
         run_to_failure_message(&rig, prompt).await;
     }
 }
@@ -129,8 +129,8 @@ async fn silent_provider_times_out() {
 
 #[tokio::test]
 async fn unreachable_provider_is_reported() {
-    let nobody = ReservedPort::new().expect("a port");
-    let rig = Rig::with_model_at(&format!("http://{}/v1", nobody.address())).await;
+    let unused_port = ReservedPort::new().expect("a port");
+    let rig = Rig::with_model_at(&format!("http://{}/v1", unused_port.address())).await;
     let thread = rig.thread().await;
     let run = rig.run(&thread, &body("hi")).await;
     assert_eq!(rig.get_run(&thread, &run.run).await["status"], "error");

@@ -48,11 +48,11 @@ async fn regenerated_answer_replaces_original_in_transcript() {
             .last()
             .expect("an answer")
             .clone();
-        let asked = json!({"message_id": answer["id"]});
+        let request = json!({"message_id": answer["id"]});
         let prepared = rig
             .post(
                 &format!("/api/threads/{thread}/runs/regenerate/prepare"),
-                &asked,
+                &request,
             )
             .await
             .ok();
@@ -62,9 +62,9 @@ async fn regenerated_answer_replaces_original_in_transcript() {
         before.extend(with_run(&again.run, &[turn, &message_text(&answer)]));
         assert_eq!(transcript_page(&rig, &thread).await, before);
         let values = rig.values(&thread).await;
-        let shown: Vec<String> = list(&values["messages"]).iter().map(message_text).collect();
+        let texts: Vec<String> = list(&values["messages"]).iter().map(message_text).collect();
         assert_eq!(
-            shown,
+            texts,
             before
                 .iter()
                 .map(|(_, words)| words.clone())
@@ -122,7 +122,7 @@ async fn feedback_shows_on_last_answer_until_removed() {
         .ok();
     rig.gateway.restart().await.expect("healthy again");
     let page = format!("/api/threads/{}/messages/page", run.thread);
-    let shown = json!({"feedback_id": given["feedback_id"], "rating": 1, "comment": null});
+    let expected = json!({"feedback_id": given["feedback_id"], "rating": 1, "comment": null});
     let feedback = async |rig: &Rig| {
         let page = rig.get(&page).await.ok();
         list(&page["data"])
@@ -130,7 +130,7 @@ async fn feedback_shows_on_last_answer_until_removed() {
             .map(|row| row["feedback"].clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(feedback(&rig).await, [Value::Null, shown]);
+    assert_eq!(feedback(&rig).await, [Value::Null, expected]);
     assert_eq!(
         rig.put(&path, &json!({"rating": 2})).await.refusal(400),
         "rating must be +1 or -1"

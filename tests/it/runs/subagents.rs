@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::rig::{FinishedRun, MODEL, Rig, body_with, list, message_text, text};
 
 /// Configuration of a subagent that can only list folders.
-const LISTER: &str = "subagents:
+const LISTER_SUBAGENT: &str = "subagents:
   custom_agents:
     lister:
       description: lists folders
@@ -133,17 +133,17 @@ async fn task_frames_match_web_ui_cards() {
 async fn task_tokens_are_counted_once_and_separately() {
     let rig = Rig::start().await;
     let run = run_with_subagent(&rig, "general-purpose").await;
-    let shown = rig.get_run(&run.thread, &run.run).await;
-    assert_eq!(shown["status"], "success");
+    let stored = rig.get_run(&run.thread, &run.run).await;
+    assert_eq!(stored["status"], "success");
     assert_eq!(
         (
-            &shown["subagent_tokens"],
-            &shown["lead_agent_tokens"],
-            &shown["total_tokens"]
+            &stored["subagent_tokens"],
+            &stored["lead_agent_tokens"],
+            &stored["total_tokens"]
         ),
         (&json!(36), &json!(220), &json!(256))
     );
-    assert_eq!(shown["llm_call_count"], rig.model.requests().len());
+    assert_eq!(stored["llm_call_count"], rig.model.requests().len());
     let usage = rig
         .get(&format!("/api/threads/{}/token-usage", run.thread))
         .await
@@ -199,7 +199,7 @@ async fn task_steps_are_readable_but_not_thread_messages() {
 
 #[tokio::test]
 async fn configured_subagent_uses_its_own_prompt_and_tools() {
-    let rig = Rig::with(LISTER).await;
+    let rig = Rig::with(LISTER_SUBAGENT).await;
     let run = run_with_subagent(&rig, "lister").await;
     assert_eq!(
         run.data("custom").last().expect("news")["type"],
@@ -225,7 +225,7 @@ async fn configured_subagent_uses_its_own_prompt_and_tools() {
 
 #[tokio::test]
 async fn task_tool_is_not_offered_without_subagent_enabled() {
-    let rig = Rig::with(LISTER).await;
+    let rig = Rig::with(LISTER_SUBAGENT).await;
     let run = rig.run_prompt("then say hi").await;
     assert_eq!(run.data("custom"), [] as [Value; 0]);
     let request = &rig.model.requests()[0];

@@ -59,7 +59,7 @@ async fn frames_arrive_in_order_expected_by_web_ui() {
     let rig = Rig::start().await;
     let run = tool_run(&rig).await;
     let actual = frame_summary(&run);
-    let mut left = actual.iter().map(String::as_str);
+    let mut remaining = actual.iter().map(String::as_str);
     for expected in [
         "metadata",
         "values human",
@@ -82,7 +82,7 @@ async fn frames_arrive_in_order_expected_by_web_ui() {
         "end",
     ] {
         assert!(
-            left.any(|word| word == expected),
+            remaining.any(|word| word == expected),
             "{expected} is missing or late: {actual:#?}"
         );
     }
@@ -266,9 +266,9 @@ async fn all_state_is_final_when_stream_ends() {
     let run = tool_run(&rig).await;
     let thread = &run.thread;
     assert_eq!(rig.get_run(thread, &run.run).await["status"], "success");
-    let shown = rig.get(&format!("/api/threads/{thread}")).await.ok();
-    assert_eq!(shown["status"], "idle");
-    let title = shown["values"]["title"].clone();
+    let stored = rig.get(&format!("/api/threads/{thread}")).await.ok();
+    assert_eq!(stored["status"], "idle");
+    let title = stored["values"]["title"].clone();
     assert!(text(&title).starts_with("Write a report"), "{title}");
     let found = rig
         .post("/api/langgraph/threads/search", &json!({"limit": 50}))

@@ -18,10 +18,13 @@ async fn report_is_read_saved_and_deleted_with_its_thread() {
         .await;
     let file = format!("/api/threads/{}/artifacts{REPORT}", run.thread);
 
-    let shown = rig.get(&file).await;
-    assert_eq!((shown.status.as_u16(), shown.text.as_str()), (200, "# R\n"));
+    let artifact = rig.get(&file).await;
+    assert_eq!(
+        (artifact.status.as_u16(), artifact.text.as_str()),
+        (200, "# R\n")
+    );
     assert!(
-        shown.headers["content-disposition"]
+        artifact.headers["content-disposition"]
             .to_str()
             .expect("text")
             .starts_with("inline")
@@ -29,7 +32,7 @@ async fn report_is_read_saved_and_deleted_with_its_thread() {
     let part = HttpResponse::of(rig.request(Method::GET, &file).header("range", "bytes=0-0")).await;
     assert_eq!((part.status.as_u16(), part.text.as_str()), (206, "#"));
 
-    let seen = shown.headers["etag"]
+    let seen = artifact.headers["etag"]
         .to_str()
         .expect("text")
         .trim_matches('"')

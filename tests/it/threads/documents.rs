@@ -130,8 +130,8 @@ async fn unreadable_document_is_uploaded_without_conversion() {
     // A converted text never replaces a file of the user.
     upload(&rig, &thread, &[("mine.pdf", &pdf("other"))]).await;
     let later = upload(&rig, &thread, &[("late.md", "my own")]).await;
-    let beside = upload(&rig, &thread, &[("late.pdf", &pdf("other"))]).await;
-    assert_eq!(beside["files"][0]["markdown_file"], "late.pdf.md");
+    let uploaded = upload(&rig, &thread, &[("late.pdf", &pdf("other"))]).await;
+    assert_eq!(uploaded["files"][0]["markdown_file"], "late.pdf.md");
     assert_eq!(
         rig.get(text(&later["files"][0]["artifact_url"])).await.text,
         "my own"

@@ -102,7 +102,7 @@ async fn transcript_has_answer_as_changed_by_guards() {
         .iter()
         .map(|row| row["content"].clone())
         .collect();
-    let stands = list(&rig.values(&thread).await["messages"]).to_vec();
+    let expected = list(&rig.values(&thread).await["messages"]).to_vec();
     let facts = |messages: &[Value]| {
         messages
             .iter()
@@ -115,7 +115,7 @@ async fn transcript_has_answer_as_changed_by_guards() {
             })
             .collect::<Vec<_>>()
     };
-    assert_eq!(facts(&actual), facts(&stands));
+    assert_eq!(facts(&actual), facts(&expected));
     let last = actual.last().expect("an answer");
     assert!(
         message_text(last).contains("I stopped here") && last["tool_calls"] == json!([]),

@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 
 const BINARIES = process.env.DEERFLOW_BIN_DIR;
-const PATIENCE = 30_000;
+const TIMEOUT = 30_000;
 
 const webUi = (baseUrl) => `config_version: 34
 models:
@@ -29,9 +29,9 @@ memory: {enabled: false}
 database: {backend: sqlite}
 `;
 
-/** Asks until the answer is true: another process can only be polled. */
+/** Polls until the result is true: another process can only be polled. */
 export async function until(ask, what) {
-  const end = Date.now() + PATIENCE;
+  const end = Date.now() + TIMEOUT;
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
@@ -82,7 +82,7 @@ export async function start({ config = webUi, env = {} } = {}) {
   };
   const release = async (word, to) => {
     const answer = await fetch(new URL(`/__release?${new URLSearchParams(to ? { word, to } : { word })}`, baseUrl));
-    if (!answer.ok) throw new Error(`the model does not go on: ${answer.status}`);
+    if (!answer.ok) throw new Error(`the model did not accept the release: ${answer.status}`);
   };
   return { port, origin: `http://127.0.0.1:${port}`, release, stop };
 }

@@ -23,7 +23,7 @@ const message = (text) => ({
 });
 
 const textOf = ({ content }) => (typeof content === "string" ? content : content.map((block) => block.text ?? "").join(""));
-const talk = (values) =>
+const visibleMessages = (values) =>
   values.messages.filter((m) => m.type !== "system" && !m.additional_kwargs?.hide_from_ui).map((m) => [m.type, textOf(m)]);
 const valuesOf = (parts) => parts.filter((part) => part.event === "values").at(-1).data;
 const tokensOf = (parts) =>
@@ -32,10 +32,10 @@ const tokensOf = (parts) =>
     .map((part) => textOf(part.data[0]))
     .join("");
 const counted = (pieces) => Array.from({ length: pieces }, (_, n) => `tok${n} `).join("");
-const said = (parts) => parts.filter((part) => part.event && part.event !== "end").map(({ id, event, data }) => ({ id, event, data }));
+const dataEvents = (parts) => parts.filter((part) => part.event && part.event !== "end").map(({ id, event, data }) => ({ id, event, data }));
 
-/** Chance that follows from a seed (mulberry32): a number below a limit. */
-function dice(seed) {
+/** Returns a seeded random generator (mulberry32) of integers below a limit. */
+function seededRandom(seed) {
   return (limit) => {
     seed = (seed + 0x6d2b79f5) | 0;
     let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
@@ -65,8 +65,8 @@ for (const version of ["1", "2", "newest"]) {
         return !["pending", "running"].includes(status) && status;
       }, "the run's end");
     const newThread = async (client) => (await client.threads.create({ threadId: randomUUID(), metadata: {} })).thread_id;
-    /** A run that has said a few words and would go on for long. */
-    const talking = async (client, thread) => {
+    /** Starts a long run and waits until it has streamed some text. */
+    const startStreamingRun = async (client, thread) => {
       const { run_id: run } = await client.runs.create(thread, "lead_agent", message("[[slow 1000x20ms]]"));
       for await (const part of client.runs.joinStream(thread, run, { lastEventId: "-1" })) {
         if (part.event === "messages" && part.data[0].content === "tok3 ") return run;
@@ -86,7 +86,7 @@ for (const version of ["1", "2", "newest"]) {
       assert.deepEqual([parts[0].event, parts[0].data.run_id, parts[0].data.thread_id], ["metadata", run.run_id, id]);
       assert.ok(parts.every((part) => part.event !== "error"));
       const values = valuesOf(parts);
-      assert.deepEqual(talk(values).map(([type]) => type), ["human", "ai", "tool", "ai", "tool", "ai"]);
+      assert.deepEqual(visibleMessages(values).map(([type]) => type), ["human", "ai", "tool", "ai", "tool", "ai"]);
       assert.deepEqual(values.artifacts, [REPORT]);
       const titles = parts.filter((part) => part.event === "updates").flatMap((part) => Object.values(part.data)).filter((update) => update?.title);
       assert.equal(titles.length, 1);
@@ -100,7 +100,7 @@ for (const version of ["1", "2", "newest"]) {
       assert.equal((await client.threads.get(id)).values.title, titles[0].title);
     });
 
-    test("the pieces of a message add up to the message, under one id", async () => {
+    test("chunks concatenate to their message, under one id", async () => {
       const parts = await all(client.runs.stream(await newThread(client), "lead_agent", message(WRITE_A_REPORT)));
       const finals = valuesOf(parts).messages.filter((m) => m.type === "ai");
       for (const final of finals) {
@@ -112,19 +112,19 @@ for (const version of ["1", "2", "newest"]) {
       assert.equal(finals.length, 3);
     });
 
-    test("a viewer who reloads the page gets everything again, and after an id the rest", async () => {
+    test("a rejoining viewer receives all events, or those after an id", async () => {
       const thread = await newThread(client);
       const { run_id: run } = await client.runs.create(thread, "lead_agent", message("[[slow 60x15ms]]"));
       const seen = [];
       for await (const part of client.runs.joinStream(thread, run, { lastEventId: "-1" })) if (seen.push(part) === 12) break;
       const rest = await all(client.runs.joinStream(thread, run, { lastEventId: seen.at(-1).id }));
       const whole = await all(client.runs.joinStream(thread, run, { lastEventId: "-1" }));
-      assert.deepEqual(said([...seen, ...rest]), said(whole));
+      assert.deepEqual(dataEvents([...seen, ...rest]), dataEvents(whole));
       assert.equal(tokensOf(whole), counted(60));
       assert.equal(await settled(client, thread, run), "success");
     });
 
-    test("a cut stream is mended without gap or repetition", async () => {
+    test("a broken stream is resumed without gap or repetition", async () => {
       const cutter = await startCutter(gateway.port, [6, 5]);
       try {
         const through = clientOf(cutter.origin);
@@ -140,9 +140,9 @@ for (const version of ["1", "2", "newest"]) {
     });
 
     // STREAMS is the number of streams (20), SEED determines the cuts.
-    test("streams that are cut at random come whole", async (context) => {
+    test("randomly broken streams arrive completely", async (context) => {
       const streams = Number(process.env.STREAMS ?? 20);
-      const below = dice(Number(process.env.SEED ?? 1));
+      const below = seededRandom(Number(process.env.SEED ?? 1));
       const places = Array.from({ length: streams }, () => Array.from({ length: 1 + below(3) }, () => 1 + below(30)));
       const tell = async (cuts) => {
         const cutter = await startCutter(gateway.port, cuts);
@@ -170,22 +170,22 @@ for (const version of ["1", "2", "newest"]) {
       assert.ok(cut >= streams, `cut ${cut} times`);
     });
 
-    test("the stop button stops, and the half answer stays", async () => {
+    test("the stop button cancels the run, and the partial answer stays", async () => {
       const thread = await newThread(client);
-      const run = await talking(client, thread);
+      const run = await startStreamingRun(client, thread);
       await client.runs.cancel(thread, run);
       assert.equal(await settled(client, thread, run), "interrupted");
-      const [question, answer] = talk((await client.threads.getState(thread)).values);
+      const [question, answer] = visibleMessages((await client.threads.getState(thread)).values);
       assert.deepEqual(question, ["human", "[[slow 1000x20ms]]"]);
       assert.ok(answer[1].startsWith("tok0 tok1 tok2 tok3 "), answer[1]);
     });
 
-    test("a cancel that waits is true at once, and a finished run is not cancelled", async () => {
+    test("a cancel with wait returns after the end, and a finished run is not cancelled", async () => {
       const thread = await newThread(client);
-      const run = await talking(client, thread);
+      const run = await startStreamingRun(client, thread);
       await client.runs.cancel(thread, run, true, "rollback");
       assert.equal((await client.runs.get(thread, run)).status, "error");
-      assert.deepEqual(talk({ messages: [], ...(await client.threads.getState(thread)).values }), []);
+      assert.deepEqual(visibleMessages({ messages: [], ...(await client.threads.getState(thread)).values }), []);
       const { run_id: done } = await client.runs.create(thread, "lead_agent", message("then say x"));
       assert.equal(await settled(client, thread, done), "success");
       await assert.rejects(client.runs.cancel(thread, done), (error) => error.status === 409 && /is not cancellable/.test(error.message));
@@ -193,16 +193,16 @@ for (const version of ["1", "2", "newest"]) {
 
     test("a busy thread rejects, interrupts or rolls back", async () => {
       const thread = await newThread(client);
-      const first = await talking(client, thread);
+      const first = await startStreamingRun(client, thread);
       await assert.rejects(client.runs.create(thread, "lead_agent", message("hi")), (error) => error.status === 409);
       const after = await client.runs.wait(thread, "lead_agent", { ...message("then say y"), multitaskStrategy: "interrupt" });
-      assert.deepEqual(talk(after).slice(-2), [["human", "then say y"], ["ai", "y"]]);
+      assert.deepEqual(visibleMessages(after).slice(-2), [["human", "then say y"], ["ai", "y"]]);
       assert.equal((await client.runs.get(thread, first)).status, "interrupted");
     });
 
     test("state and history are read and written", async () => {
       const thread = await newThread(client);
-      assert.deepEqual(talk(await client.runs.wait(thread, "lead_agent", message("then say x"))), [["human", "then say x"], ["ai", "x"]]);
+      assert.deepEqual(visibleMessages(await client.runs.wait(thread, "lead_agent", message("then say x"))), [["human", "then say x"], ["ai", "x"]]);
       await client.threads.updateState(thread, { values: { title: "A new name" } });
       assert.equal((await client.threads.getState(thread)).values.title, "A new name");
       const history = await client.threads.getHistory(thread, { limit: 50 });
@@ -214,7 +214,7 @@ for (const version of ["1", "2", "newest"]) {
       await assert.rejects(client.threads.get(thread), (error) => error.status === 404);
     });
 
-    test("a refusal is one request", async () => {
+    test("a rejected request is not retried", async () => {
       const cutter = await startCutter(gateway.port, []);
       try {
         const through = clientOf(cutter.origin);

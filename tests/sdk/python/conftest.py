@@ -4,7 +4,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 
 from rig import Gateway, ScriptedModel, eventually
-from talk import user, words
+from messages import user, words
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def settled(client):
 
 
 @pytest.fixture
-def talking(client, thread, resumable):
+def streaming_run(client, thread, resumable):
     """Starts a long run and waits until it has streamed some text."""
     run = client.runs.create(thread, "lead_agent", input=user("[[slow 1000x20ms]]"), stream_mode=["values", "messages-tuple"], **resumable)["run_id"]
     for part in client.runs.join_stream(thread, run, last_event_id="-1"):

@@ -36,7 +36,7 @@ class Cutter:
                 self._ask(client, server)
                 self._answer(client, server)
             except OSError:
-                pass  # One of them went away.
+                pass  # One side closed its connection.
 
     def _ask(self, client: socket.socket, server: socket.socket):
         head, body = read_head(client)

@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 BINARIES = Path(os.environ["DEERFLOW_BIN_DIR"])
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 CONFIG = """\
 config_version: 34
@@ -86,7 +86,7 @@ class Gateway:
 
 def eventually(ask, what: str):
     """Polls until the result is true: another process can only be polled."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not (answer := ask()):
         assert time.monotonic() < end, f"waited too long for {what}"
         time.sleep(0.02)

@@ -1,9 +1,9 @@
 """Clarifications, as DeerFlow does them."""
 
-from talk import call, talk, user
+from messages import call, visible_messages, user
 
 
-def test_a_question_ends_the_run_and_its_answer_is_a_new_one(client, thread):
+def test_clarification_ends_the_run_and_its_answer_starts_one(client, thread):
     question = call("ask_clarification", question="Which colour?", clarification_type="approach_choice", options=["red", "blue"])
     parts = list(client.runs.stream(thread, "lead_agent", input=user(f"Paint it {question} then say never"), stream_mode="values"))
     values = [part.data for part in parts if part.event == "values"][-1]
@@ -32,4 +32,4 @@ def test_a_question_ends_the_run_and_its_answer_is_a_new_one(client, thread):
         },
     }
     after = client.runs.wait(thread, "lead_agent", input={"messages": [answer]})
-    assert talk(after)[-1] == ("ai", "Painted.")
+    assert visible_messages(after)[-1] == ("ai", "Painted.")

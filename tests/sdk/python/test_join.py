@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from langgraph_sdk import get_sync_client
 
 from cutter import Cutter
-from talk import counted, talk, tokens, user
+from messages import counted, visible_messages, tokens, user
 
 
 def events(parts) -> list[tuple]:
@@ -15,7 +15,7 @@ def events(parts) -> list[tuple]:
     return [(part.id, part.event, part.data) for part in parts if part.event != "end"]
 
 
-def test_a_viewer_who_was_cut_off_comes_back_without_gap_or_repetition(client, thread, settled, resumable):
+def test_reconnected_viewer_has_no_gap_or_repetition(client, thread, settled, resumable):
     modes = ["values", "messages-tuple"]
     run = client.runs.create(thread, "lead_agent", input=user("[[slow 60x15ms]]"), stream_mode=modes, **resumable)["run_id"]
     seen = []
@@ -32,7 +32,7 @@ def test_a_viewer_who_was_cut_off_comes_back_without_gap_or_repetition(client, t
     assert settled(thread, run) == "success"
 
 
-def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
+def test_client_resumes_a_broken_stream(gateway, prefix, resumable):
     with Cutter(gateway.port, cuts=[6, 5]) as cutter:
         client = get_sync_client(url=cutter.url + prefix, api_key=None)
         thread = client.threads.create()["thread_id"]
@@ -57,12 +57,12 @@ def test_the_client_mends_a_cut_stream_by_itself(gateway, prefix, resumable):
         assert [run["status"] for run in client.runs.list(thread)] == ["success"]
 
 
-def test_streams_that_are_cut_at_random_come_whole(gateway, prefix, resumable):
+def test_randomly_broken_streams_arrive_completely(gateway, prefix, resumable):
     """STREAMS is the number of streams (20), SEED determines the cuts."""
     streams, dice = int(os.environ.get("STREAMS", 20)), random.Random(os.environ.get("SEED", "1"))
     places = [[dice.randrange(1, 30) for _ in range(dice.randrange(1, 4))] for _ in range(streams)]
 
-    def tell(cuts: list[int]):
+    def stream_with_cuts(cuts: list[int]):
         with Cutter(gateway.port, cuts) as cutter:
             client = get_sync_client(url=cutter.url + prefix, api_key=None)
             thread = client.threads.create()["thread_id"]
@@ -71,20 +71,20 @@ def test_streams_that_are_cut_at_random_come_whole(gateway, prefix, resumable):
             return tokens(parts), len(cutter.streams()) - 1, [run["status"] for run in client.runs.list(thread)]
 
     with ThreadPoolExecutor(16) as pool:
-        told = list(pool.map(tell, places))
-    assert [(text, ends) for text, _, ends in told] == [(counted(40), ["success"])] * streams
-    cuts = sum(cuts for _, cuts, _ in told)
+        results = list(pool.map(stream_with_cuts, places))
+    assert [(text, ends) for text, _, ends in results] == [(counted(40), ["success"])] * streams
+    cuts = sum(cuts for _, cuts, _ in results)
     print(f"{streams} streams whole, cut {cuts} times")
     assert cuts >= streams // 2
 
 
-def test_joining_gives_the_final_values(client, thread):
+def test_join_returns_the_final_values(client, thread):
     run = client.runs.create(thread, "lead_agent", input=user("[[slow 20x10ms]]"))["run_id"]
-    assert talk(client.runs.join(thread, run))[-1] == ("ai", counted(20))
-    assert talk(client.runs.join(thread, run))[-1] == ("ai", counted(20)), "again, of a finished run"
+    assert visible_messages(client.runs.join(thread, run))[-1] == ("ai", counted(20))
+    assert visible_messages(client.runs.join(thread, run))[-1] == ("ai", counted(20)), "again, of a finished run"
 
 
-def test_a_finished_run_is_replayed_at_once(client, thread, resumable):
+def test_finished_run_is_replayed(client, thread, resumable):
     modes = ["values", "messages-tuple"]
     streamed = list(client.runs.stream(thread, "lead_agent", input=user("then say x"), stream_mode=modes, **resumable))
     run = streamed[0].data["run_id"]

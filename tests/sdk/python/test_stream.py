@@ -3,12 +3,12 @@
 import pytest
 from langgraph_sdk.errors import BadRequestError, NotFoundError, UnprocessableEntityError
 
-from talk import MODES, REPORT, WRITE_A_REPORT, counted, talk, tokens, user, words
+from messages import MODES, REPORT, WRITE_A_REPORT, counted, visible_messages, tokens, user, words
 
 NOBODY = "11111111-1111-4111-8111-111111111111"
 
 
-def test_a_run_with_tools_streams_in_all_modes(client, thread, settled):
+def test_run_with_tools_streams_in_all_modes(client, thread, settled):
     created = []
     parts = list(
         client.runs.stream(thread, "lead_agent", input=user(WRITE_A_REPORT), stream_mode=MODES, on_run_created=created.append)
@@ -19,15 +19,15 @@ def test_a_run_with_tools_streams_in_all_modes(client, thread, settled):
     assert {"values", "messages", "updates"} <= {part.event for part in parts}
     assert "error" not in {part.event for part in parts}
     values = [part.data for part in parts if part.event == "values"][-1]
-    assert [kind for kind, _ in talk(values)] == ["human", "ai", "tool", "ai", "tool", "ai"]
+    assert [kind for kind, _ in visible_messages(values)] == ["human", "ai", "tool", "ai", "tool", "ai"]
     assert values["artifacts"] == [REPORT]
     assert settled(thread, run) == "success"
     stored = client.threads.get_state(thread)["values"]
-    assert talk(stored) == talk(values)
+    assert visible_messages(stored) == visible_messages(values)
     assert [message["id"] for message in stored["messages"]] == [message["id"] for message in values["messages"]]
 
 
-def test_pieces_add_up_to_the_final_messages(client, thread):
+def test_chunks_concatenate_to_the_final_messages(client, thread):
     parts = list(client.runs.stream(thread, "lead_agent", input=user(WRITE_A_REPORT), stream_mode=["values", "messages-tuple"]))
     final = {message["id"]: message for message in parts_values(parts)["messages"] if message["type"] == "ai"}
     pieces: dict[str, list] = {}
@@ -41,29 +41,29 @@ def test_pieces_add_up_to_the_final_messages(client, thread):
         assert names == [call["name"] for call in message["tool_calls"]]
 
 
-def test_only_the_wanted_mode_is_streamed(client, thread):
+def test_only_the_requested_mode_is_streamed(client, thread):
     for mode in ["values", "updates"]:
         events = {part.event for part in client.runs.stream(thread, "lead_agent", input=user("then say x"), stream_mode=mode)}
         assert events - {"end"} == {"metadata", mode}
 
 
-def test_a_stream_with_a_provider_that_fails_ends_with_a_message_about_it(client, thread, settled):
+def test_provider_failure_is_the_last_message(client, thread, settled):
     parts = list(client.runs.stream(thread, "lead_agent", input=user("[[error 400]]"), stream_mode="values"))
     assert settled(thread, parts[0].data["run_id"]) == "error"
     assert parts_values(parts)["messages"][-1]["additional_kwargs"]["deerflow_error_fallback"] is True
 
 
-def test_waiting_gives_the_values(client, thread):
-    assert talk(client.runs.wait(thread, "lead_agent", input=user("then say x"))) == [("human", "then say x"), ("ai", "x")]
+def test_wait_returns_the_values(client, thread):
+    assert visible_messages(client.runs.wait(thread, "lead_agent", input=user("then say x"))) == [("human", "then say x"), ("ai", "x")]
 
 
-def test_a_run_without_thread_can_be_waited_for_and_streamed(client):
-    assert talk(client.runs.wait(None, "lead_agent", input=user("then say x")))[-1] == ("ai", "x")
+def test_run_without_thread_supports_wait_and_stream(client):
+    assert visible_messages(client.runs.wait(None, "lead_agent", input=user("then say x")))[-1] == ("ai", "x")
     parts = list(client.runs.stream(None, "lead_agent", input=user("[[slow 20x1ms]]"), stream_mode="messages-tuple"))
     assert tokens(parts) == counted(20)
 
 
-def test_waiting_for_a_run_that_fails_raises(client, thread):
+def test_wait_for_a_failed_run_raises(client, thread):
     looping = "[[tool:ls {}]][[tool:ls {}]] then say x"
     with pytest.raises(Exception, match="GraphRecursionError"):
         client.runs.wait(thread, "lead_agent", input=user(looping), config={"recursion_limit": 1})
@@ -77,7 +77,7 @@ def test_runs_are_read_and_listed(client, thread, settled):
     assert [listed["run_id"] for listed in client.runs.list(thread)] == [run["run_id"]]
 
 
-def test_what_a_run_needs_must_exist(client, thread):
+def test_missing_thread_or_assistant_is_rejected(client, thread):
     with pytest.raises(NotFoundError):
         client.runs.create(NOBODY, "lead_agent", input=user("hi"))
     with pytest.raises((NotFoundError, UnprocessableEntityError)):

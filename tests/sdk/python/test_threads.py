@@ -3,7 +3,7 @@
 import pytest
 from langgraph_sdk.errors import NotFoundError, UnprocessableEntityError
 
-from talk import talk, user
+from messages import visible_messages, user
 
 NOBODY = "11111111-1111-4111-8111-111111111111"
 
@@ -19,7 +19,7 @@ def test_a_thread_is_created_read_changed_and_deleted(client):
         client.threads.get(thread)
 
 
-def test_creating_a_thread_again_is_harmless(client):
+def test_repeated_create_returns_the_thread(client):
     thread = client.threads.create(metadata={"a": 1})["thread_id"]
     again = client.threads.create(thread_id=thread, if_exists="do_nothing", metadata={"a": 2})
     assert (again["thread_id"], again["metadata"]["a"]) == (thread, 1)
@@ -36,7 +36,7 @@ def test_threads_are_found_by_metadata_newest_first(client, thread):
 def test_the_state_is_read_edited_and_forked(client, thread):
     client.runs.wait(thread, "lead_agent", input=user("then say x"))
     state = client.threads.get_state(thread)
-    assert talk(state["values"]) == [("human", "then say x"), ("ai", "x")]
+    assert visible_messages(state["values"]) == [("human", "then say x"), ("ai", "x")]
     assert state["next"] == []
     client.threads.update_state(thread, {"title": "A new name"})
     renamed = client.threads.get_state(thread)
@@ -47,17 +47,17 @@ def test_the_state_is_read_edited_and_forked(client, thread):
     assert client.threads.get_state(thread)["values"]["title"] == "Forked"
 
 
-def test_history_goes_back_to_the_beginning(client, thread):
+def test_history_reaches_the_first_checkpoint(client, thread):
     for answer in ["one", "two"]:
         client.runs.wait(thread, "lead_agent", input=user(f"then say {answer}"))
     history = client.threads.get_history(thread, limit=50)
-    assert talk(history[0]["values"])[-1] == ("ai", "two")
+    assert visible_messages(history[0]["values"])[-1] == ("ai", "two")
     assert len(history) >= 4
     assert [entry["created_at"] for entry in history] == sorted((entry["created_at"] for entry in history), reverse=True)
     assert len(client.threads.get_history(thread, limit=2)) == 2
 
 
-def test_unknown_and_impossible_threads_are_typed_errors(client):
+def test_unknown_and_invalid_threads_are_typed_errors(client):
     with pytest.raises(NotFoundError):
         client.threads.get(NOBODY)
     with pytest.raises(NotFoundError):

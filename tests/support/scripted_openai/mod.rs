@@ -30,6 +30,7 @@
 //! An API key that begins with `refused-` and a status, such as `refused-401`, is answered with that status.
 //! `/__log` lists received requests, `/__reset` clears the list, `/__release` without a word is [`ScriptedOpenAi::release`].
 
+mod directive;
 mod history;
 mod request;
 pub mod script;
@@ -143,9 +144,9 @@ struct Released {
 }
 
 impl Released {
-    /// Reports whether an answer with this word may send the piece after `said` pieces.
-    fn allows_more(&self, word: &str, said: usize) -> bool {
-        self.all || self.words.get(word).is_some_and(|pieces| said < *pieces)
+    /// Reports whether an answer with this word may send the piece after `sent` pieces.
+    fn allows_more(&self, word: &str, sent: usize) -> bool {
+        self.all || self.words.get(word).is_some_and(|pieces| sent < *pieces)
     }
 }
 
@@ -163,7 +164,7 @@ impl Model {
             Ok(request) => request,
             Err(error) => return Turn::failure(400, &format!("request body: {error}")),
         };
-        let cue = request.cue();
+        let script_message = request.script_message();
         let refused_key = refused_with(authorization);
         let refusal = if self.strict {
             history::check(&request.messages).err()
@@ -171,7 +172,7 @@ impl Model {
             None
         };
         self.record_request(request.record(
-            &cue,
+            &script_message,
             authorization,
             refusal.as_ref().map(ToString::to_string),
         ));
@@ -181,9 +182,9 @@ impl Model {
         if let Some(status) = refused_key {
             return Turn::failure(status, "scripted refusal of this key");
         }
-        match Script::parse(&cue.text) {
-            Ok(script) => Turn::compose(&request, &cue, &script, || {
-                let tries = self.count_try(&cue.text, request.messages.len());
+        match Script::parse(&script_message.text) {
+            Ok(script) => Turn::compose(&request, &script_message, &script, || {
+                let tries = self.count_try(&script_message.text, request.messages.len());
                 script
                     .failure
                     .and_then(|failure| failure.times)

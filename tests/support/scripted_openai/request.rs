@@ -49,15 +49,15 @@ pub struct RecordedRequest {
 }
 
 /// Newest text of the user, and the number of turns since.
-pub(super) struct Cue {
+pub(super) struct ScriptMessage {
     pub(super) text: String,
     pub(super) step: usize,
 }
 
 impl ChatRequest {
     /// Finds the newest user message with text outside of `<tag>...</tag>` blocks.
-    pub(super) fn cue(&self) -> Cue {
-        let mut cue: Option<(usize, String)> = None;
+    pub(super) fn script_message(&self) -> ScriptMessage {
+        let mut script_message: Option<(usize, String)> = None;
         for (at, message) in self.messages.iter().enumerate().rev() {
             if message["role"] != "user" {
                 continue;
@@ -65,13 +65,13 @@ impl ChatRequest {
             let text = text_of(&message["content"]);
             let bare = without_tag_blocks(&text);
             if !bare.is_empty() {
-                cue = Some((at, bare));
+                script_message = Some((at, bare));
                 break;
             }
-            cue.get_or_insert((at, text));
+            script_message.get_or_insert((at, text));
         }
-        let Some((at, text)) = cue else {
-            return Cue {
+        let Some((at, text)) = script_message else {
+            return ScriptMessage {
                 text: String::new(),
                 step: 0,
             };
@@ -80,7 +80,7 @@ impl ChatRequest {
             .iter()
             .filter(|message| message["role"] == "assistant")
             .count();
-        Cue { text, step }
+        ScriptMessage { text, step }
     }
 
     /// Returns the names of the tools that the model may call.
@@ -103,13 +103,13 @@ impl ChatRequest {
     /// Builds the record of this request.
     pub(super) fn record(
         &self,
-        cue: &Cue,
+        script_message: &ScriptMessage,
         authorization: &str,
         rejected: Option<String>,
     ) -> RecordedRequest {
         RecordedRequest {
-            user: cue.text.clone(),
-            step: cue.step,
+            user: script_message.text.clone(),
+            step: script_message.step,
             stream: self.stream,
             tools: self
                 .offered_tools()
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn newest_user_message_with_own_text_is_the_cue() {
-        let cue = request(json!([
+    fn newest_user_message_with_text_has_the_script() {
+        let script_message = request(json!([
             {"role": "user", "content": "old"},
             {"role": "assistant", "content": "x"},
             {"role": "user", "content": [{"type": "text", "text": "<memory a=1>[[hang]]</memory> new"}]},
@@ -206,8 +206,11 @@ mod tests {
             {"role": "user", "content": "<system-reminder>\nbe kind\n</system-reminder>"},
             {"role": "assistant", "content": "z"},
         ]))
-        .cue();
-        assert_eq!((cue.text.as_str(), cue.step), ("new", 2));
+        .script_message();
+        assert_eq!(
+            (script_message.text.as_str(), script_message.step),
+            ("new", 2)
+        );
     }
 
     #[test]
@@ -216,7 +219,8 @@ mod tests {
             without_tag_blocks("a < b <x>1</x> <y>2</z> <1>no</1>"),
             "a < b  <y>2</z> <1>no</1>"
         );
-        let cue = request(json!([{"role": "user", "content": "<only>tags</only>"}])).cue();
-        assert_eq!(cue.text, "<only>tags</only>");
+        let script_message =
+            request(json!([{"role": "user", "content": "<only>tags</only>"}])).script_message();
+        assert_eq!(script_message.text, "<only>tags</only>");
     }
 }

@@ -160,13 +160,13 @@ fn malformed_directives_are_reported() {
         ),
         (
             "[[error 200]]",
-            "directive [[error 200]] expects a status from 400 to 599, then maybe times=N, after=SECONDS",
+            "directive [[error 200]] expects a status from 400 to 599, optionally times=N and after=SECONDS",
         ),
         ("[[stop]]", "directive [[stop]] expects a text"),
         ("[[cut]]", "directive [[cut]] expects a number of pieces"),
         (
             "[[hold here]]",
-            "directive [[hold here]] expects a number of pieces, then maybe a word",
+            "directive [[hold here]] expects a number of pieces, optionally a word",
         ),
         (
             "[[tool: {}]]",

@@ -231,7 +231,7 @@ async fn held_answer_continues_up_to_its_release() {
             .error_for_status()
             .expect("a release");
     };
-    let said = async |text: &str| {
+    let pieces_of = async |text: &str| {
         let (frames, error) = read(
             stream(&model, text)
                 .await
@@ -242,9 +242,9 @@ async fn held_answer_continues_up_to_its_release() {
         texts(&frames, "content").len()
     };
     release("?word=there").await;
-    assert!(said("[[hold 1 here]] then say a b c d").await <= 1);
+    assert!(pieces_of("[[hold 1 here]] then say a b c d").await <= 1);
     release("?word=here&to=3").await;
-    assert!(said("[[hold 1 here]] then say a b c d").await <= 3);
+    assert!(pieces_of("[[hold 1 here]] then say a b c d").await <= 3);
     let (frames, _) = read(stream(&model, "[[hold 1 here]][[cut 3]] then say a b c d").await).await;
     assert_eq!(texts(&frames, "content"), ["a ", "b ", "c "]);
     release("?word=here").await;
@@ -261,7 +261,7 @@ async fn held_answer_continues_up_to_its_release() {
             "a b"
         );
     }
-    assert_eq!(said("[[hold 0]] then say a b").await, 0);
+    assert_eq!(pieces_of("[[hold 0]] then say a b").await, 0);
     release("").await;
     assert!(
         read(stream(&model, "[[hold 1 nowhere]] then say a b").await)

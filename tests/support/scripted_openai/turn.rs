@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::{
     Released,
-    request::{ChatRequest, Cue},
+    request::{ChatRequest, ScriptMessage},
     script::{Call, Script, Usage, words},
 };
 
@@ -37,8 +37,8 @@ pub(super) enum BodyStep {
     Send(Bytes),
     /// Pauses.
     Wait(Duration),
-    /// Pauses until the test releases answers with this word beyond `said` pieces.
-    Hold { word: String, said: usize },
+    /// Pauses until the test releases answers with this word beyond `sent` pieces.
+    Hold { word: String, sent: usize },
     /// Drops the connection.
     Cut,
     /// Sends nothing more.
@@ -68,7 +68,7 @@ impl Turn {
     /// Builds the response to `request`; `failing` is `true` if a scripted error has tries left.
     pub(super) fn compose(
         request: &ChatRequest,
-        cue: &Cue,
+        script_message: &ScriptMessage,
         script: &Script,
         failing: impl FnOnce() -> bool,
     ) -> Self {
@@ -82,7 +82,7 @@ impl Turn {
                 .collect();
             (!calls.is_empty()).then_some(calls)
         });
-        let calls = steps.nth(cue.step);
+        let calls = steps.nth(script_message.step);
         if let (None, Some(failure)) = (&calls, script.failure)
             && failing()
         {
@@ -293,16 +293,16 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Returns the step that holds back the piece after `said` pieces.
-    fn hold_before(&self, said: usize) -> Option<BodyStep> {
+    /// Returns the step that holds back the piece after `sent` pieces.
+    fn hold_before(&self, sent: usize) -> Option<BodyStep> {
         let hold = self
             .script
             .hold
             .as_ref()
-            .filter(|hold| hold.after <= said)?;
+            .filter(|hold| hold.after <= sent)?;
         Some(BodyStep::Hold {
             word: hold.word.clone(),
-            said,
+            sent,
         })
     }
 
@@ -318,15 +318,15 @@ impl<'a> Answer<'a> {
 }
 
 fn reported(usage: Usage) -> Value {
-    let mut said = json!({
+    let mut reported = json!({
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,
         "total_tokens": usage.prompt.saturating_add(usage.completion),
     });
     if let Some(cached) = usage.cached {
-        said["prompt_tokens_details"] = json!({"cached_tokens": cached});
+        reported["prompt_tokens_details"] = json!({"cached_tokens": cached});
     }
-    said
+    reported
 }
 
 fn event(data: &str) -> BodyStep {
@@ -347,10 +347,10 @@ pub(super) fn play(
                     tokio::time::sleep(pause).await;
                     None
                 }
-                BodyStep::Hold { word, said } => {
+                BodyStep::Hold { word, sent } => {
                     // The sender is dropped only with the server, which also ends the response.
                     let _released = released
-                        .wait_for(|released| released.allows_more(&word, said))
+                        .wait_for(|released| released.allows_more(&word, sent))
                         .await;
                     None
                 }

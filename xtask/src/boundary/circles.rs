@@ -60,14 +60,14 @@ fn compare(found: &[Circle], listed: &[Listed]) -> Vec<Violation> {
         }
     }
     for row in listed {
-        let left: Circle = found
+        let remaining: Circle = found
             .iter()
             .filter(|circle| circle.is_subset(&row.circle))
             .flatten()
             .cloned()
             .collect();
-        for name in row.circle.difference(&left) {
-            let problem = format!("{name} is in no such circle any more: take it off the list");
+        for name in row.circle.difference(&remaining) {
+            let problem = format!("{name} is in no circle any more: remove it from the list");
             violations.push(Violation::new(LIST, problem));
         }
     }

@@ -63,14 +63,14 @@ fn list_may_only_shrink() {
     assert_eq!(
         problems(&[&whole[..2]], list),
         [
-            "xtask/src/boundary/circles.txt: a/d.rs is in no such circle any more: take it off the list"
+            "xtask/src/boundary/circles.txt: a/d.rs is in no circle any more: remove it from the list"
         ]
     );
     assert_eq!(problems(&[], list).len(), 3);
 }
 
 #[test]
-fn circle_without_reason_is_refused() {
+fn circle_without_reason_is_rejected() {
     let error = parse("a/b.rs a/c.rs").unwrap_err().to_string();
     assert!(error.contains(":1: expected"), "{error}");
 }

@@ -121,7 +121,7 @@ fn compare(
 }
 
 fn stale(fact: String) -> Violation {
-    Violation::new(TABLE, format!("{fact}: take it off the table"))
+    Violation::new(TABLE, format!("{fact}: remove it from the table"))
 }
 
 fn parse(text: &str) -> Result<Rows> {

@@ -41,9 +41,9 @@ fn row_without_target_is_reported() {
     for (table, cause) in [
         (
             "[a]\nb: c\nc: b\n",
-            "`c` of a does not name `b`: take it off",
+            "`c` of a does not name `b`: remove it from",
         ),
-        ("[a]\nb: c\nc:\nd:\n", "a has no module `d`: take it off"),
+        ("[a]\nb: c\nc:\nd:\n", "a has no module `d`: remove it from"),
         ("[a]\nb: c\n", "no row for module `c` of a"),
     ] {
         let found = problems(table);
@@ -53,7 +53,7 @@ fn row_without_target_is_reported() {
 }
 
 #[test]
-fn malformed_table_is_refused_with_its_line() {
+fn malformed_table_is_rejected_with_its_line() {
     for (text, cause) in [
         ("b: c", ":1: expected"),
         ("[a]\nb c", ":2: expected"),

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn testkit_in_product_code_is_caught() {
+    fn testkit_in_product_code_is_reported() {
         assert_eq!(problems("use crate::{testkit::scripted};"), 1);
         assert_eq!(problems("fn f() { deerflow_core::testkit::f() }"), 1);
         for gate in [

@@ -6,14 +6,14 @@ use super::line::Operation;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) line: usize,
-    pub(super) promise: String,
+    pub(super) violation: String,
 }
 
 impl Finding {
-    pub(super) fn at(line: usize, promise: impl Into<String>) -> Self {
+    pub(super) fn at(line: usize, violation: impl Into<String>) -> Self {
         Self {
             line,
-            promise: promise.into(),
+            violation: violation.into(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Run that is requested, followed over two connections, and read.
-const GOOD: &str = r#"
+const VALID_HISTORY: &str = r#"
 {"at":1,"op":"asked","call":"c1","thread":"t","input":"hi"}
 {"at":2,"op":"accepted","call":"c1","run":"r"}
 {"at":2,"op":"opened","viewer":"v","run":"r","after":null}
@@ -24,10 +24,10 @@ const GOOD: &str = r#"
 
 /// Returns the violations after replacing `old` by `new`.
 fn found(old: &str, new: &str) -> Vec<String> {
-    assert!(GOOD.contains(old), "{old}");
-    analyze(&GOOD.replacen(old, new, 1))
+    assert!(VALID_HISTORY.contains(old), "{old}");
+    analyze(&VALID_HISTORY.replacen(old, new, 1))
         .into_iter()
-        .map(|finding| format!("{}: {}", finding.line, finding.promise))
+        .map(|finding| format!("{}: {}", finding.line, finding.violation))
         .collect()
 }
 
@@ -36,13 +36,13 @@ fn without(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_good_history_has_no_violations() {
-    assert_eq!(analyze(GOOD), []);
+fn valid_history_has_no_violations() {
+    assert_eq!(analyze(VALID_HISTORY), []);
     assert_eq!(analyze(""), []);
 }
 
 #[test]
-fn an_accepted_input_has_to_be_in_its_thread_once() {
+fn accepted_input_is_in_its_thread_once() {
     let human = r#"{"type":"human","text":"hi"}"#;
     assert_eq!(
         found(&format!("{human},"), ""),
@@ -62,7 +62,8 @@ fn an_accepted_input_has_to_be_in_its_thread_once() {
 #[test]
 fn input_of_cancelled_run_may_be_missing() {
     for status in ["interrupted", "gone"] {
-        let stopped = GOOD.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
+        let stopped =
+            VALID_HISTORY.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
         assert_eq!(
             analyze(&stopped.replace(r#"{"type":"human","text":"hi"},"#, "")),
             [],
@@ -96,62 +97,66 @@ fn end_is_not_reported_before_run_ends() {
 }
 
 #[test]
-fn stream_has_no_gaps_and_no_repeats() {
+fn gap_and_repetition_are_reported() {
     let first = r#"{"at":3,"op":"event","viewer":"v","id":"1-1","event":"metadata"}"#;
     assert_eq!(
         without(first),
-        ["6: a hole in run r: viewer v gets 2-1 after the beginning"]
+        ["6: gap in run r: viewer v gets 2-1 after the beginning"]
     );
     assert_eq!(
         found(r#""id":"4-2""#, r#""id":"3-2""#),
         [
-            "10: a repeat in run r: viewer v gets 3-2 after 3-2",
-            "11: a hole in run r: viewer v gets 5-2 after 3-2"
+            "10: repetition in run r: viewer v gets 3-2 after 3-2",
+            "11: gap in run r: viewer v gets 5-2 after 3-2"
         ]
     );
     assert_eq!(
         found(r#""id":"3-2""#, r#""id":"4-2""#)[0],
-        "9: a hole in run r: viewer v gets 4-2 after 2-1"
+        "9: gap in run r: viewer v gets 4-2 after 2-1"
     );
     assert_eq!(
         found(r#""id":"5-2""#, r#""id":"5-1""#),
-        ["11: a hole in run r: viewer v gets 5-1 after 4-2"]
+        ["11: gap in run r: viewer v gets 5-1 after 4-2"]
     );
     assert_eq!(
         found(r#""after":"2-1""#, r#""after":"1-1""#),
-        ["8: viewer v comes back from 1-1, it had seen 2-1"]
+        ["8: viewer v resumes after 1-1, but had received 2-1"]
     );
 }
 
 #[test]
 fn new_attempt_may_replace_lost_events() {
     let resumed = [("3-2", "2-2"), ("4-2", "3-2"), ("5-2", "4-2")];
-    let history = resumed.iter().fold(GOOD.to_owned(), |history, (old, new)| {
-        history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
-    });
+    let history = resumed
+        .iter()
+        .fold(VALID_HISTORY.to_owned(), |history, (old, new)| {
+            history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
+        });
     assert_eq!(analyze(&history), []);
 }
 
 #[test]
 fn lost_stream_restarts_with_state() {
     let anew = [("3-2", "1-2"), ("4-2", "2-2"), ("5-2", "3-2")];
-    let history = anew.iter().fold(GOOD.to_owned(), |history, (old, new)| {
-        history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
-    });
+    let history = anew
+        .iter()
+        .fold(VALID_HISTORY.to_owned(), |history, (old, new)| {
+            history.replace(&format!("\"{old}\""), &format!("\"{new}\""))
+        });
     assert_eq!(analyze(&history), []);
     let ended_at = r#""id":"3-2","event":"metadata""#;
     assert_eq!(
         found(ended_at, r#""id":"3-2","event":"messages""#),
-        ["9: a hole in run r: viewer v gets 3-2 after 2-1"]
+        ["9: gap in run r: viewer v gets 3-2 after 2-1"]
     );
     assert_eq!(
         found(ended_at, r#""id":"1-2","event":"messages""#)[0],
-        "9: a repeat in run r: viewer v gets 1-2 after 2-1"
+        "9: repetition in run r: viewer v gets 1-2 after 2-1"
     );
 }
 
 #[test]
-fn an_end_comes_once_and_last() {
+fn end_is_received_once_and_last() {
     let ended = r#"{"at":9,"op":"ended","viewer":"v"}"#;
     assert_eq!(
         without(ended),
@@ -170,9 +175,12 @@ fn an_end_comes_once_and_last() {
 
 #[test]
 fn viewer_notified_of_gap_may_miss_events() {
-    let hole = r#"{"at":8,"op":"event","viewer":"v","id":"4-2","event":"messages","message":"m1","text":"hello "}"#;
-    assert_eq!(without(hole).len(), 2);
-    assert_eq!(found(hole, r#"{"at":8,"op":"gap","viewer":"v"}"#), [""; 0]);
+    let skipped = r#"{"at":8,"op":"event","viewer":"v","id":"4-2","event":"messages","message":"m1","text":"hello "}"#;
+    assert_eq!(without(skipped).len(), 2);
+    assert_eq!(
+        found(skipped, r#"{"at":8,"op":"gap","viewer":"v"}"#),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -197,5 +205,5 @@ fn invalid_history_is_reported() {
     );
     let lines: Vec<_> = findings.iter().map(|finding| finding.line).collect();
     assert_eq!(lines, [1, 2, 3, 4]);
-    assert_eq!(findings[1].promise, "time goes back from 5 to 4");
+    assert_eq!(findings[1].violation, "time goes back from 5 to 4");
 }

@@ -28,7 +28,7 @@ pub(crate) fn check(files: &[PathBuf]) -> Result<Vec<Violation>> {
         violations.extend(
             analyze(&text)
                 .into_iter()
-                .map(|Finding { line, promise }| Violation::at(file.display(), line, promise)),
+                .map(|Finding { line, violation }| Violation::at(file.display(), line, violation)),
         );
     }
     Ok(violations)

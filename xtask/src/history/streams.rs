@@ -53,7 +53,7 @@ pub(super) fn analyze(history: &[Numbered], findings: &mut Vec<Finding>) {
                 }
                 if !viewer.gapped && viewer.last != *after {
                     say(format!(
-                        "viewer {name} comes back from {}, it had seen {}",
+                        "viewer {name} resumes after {}, but had received {}",
                         shown(*after),
                         shown(viewer.last)
                     ));
@@ -70,10 +70,10 @@ pub(super) fn analyze(history: &[Numbered], findings: &mut Vec<Finding>) {
                     if viewer.over {
                         say(format!("viewer {name} gets {event} {id} after the end"));
                     } else if !viewer.gapped && !viewer.expects(*id, event) {
-                        let repeat = viewer.last.is_some_and(|last| id.number <= last.number);
-                        let what = if repeat { "a repeat" } else { "a hole" };
+                        let is_repeated = viewer.last.is_some_and(|last| id.number <= last.number);
+                        let violation = if is_repeated { "repetition" } else { "gap" };
                         say(format!(
-                            "{what} in run {}: viewer {name} gets {id} after {}",
+                            "{violation} in run {}: viewer {name} gets {id} after {}",
                             viewer.run,
                             shown(viewer.last)
                         ));

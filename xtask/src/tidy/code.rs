@@ -50,15 +50,12 @@ impl Check<'_> {
                 {
                     self.report(
                         token,
-                        "`super::super` hides where it leads: write the path from `crate::` on",
+                        "`super::super` hides the target of a path: write the path from `crate::`",
                     );
                 }
                 TokenTree::Ident(ident) if is_punct(tokens.get(at + 1), '!') => {
                     if let Some(name) = UNFINISHED.iter().find(|name| ident == *name) {
-                        self.report(
-                            token,
-                            format!("`{name}!` stands for code that is not there"),
-                        );
+                        self.report(token, format!("`{name}!` marks missing code"));
                     }
                 }
                 TokenTree::Group(group) => self.stream(group.stream()),
@@ -95,7 +92,7 @@ impl Check<'_> {
             {
                 self.report(
                     token,
-                    "silences a lint for good: write `#[expect(.., reason = \"..\")]`",
+                    "suppresses a lint permanently: write `#[expect(.., reason = \"..\")]`",
                 );
             }
             if let TokenTree::Group(group) = token {
@@ -161,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silenced_lint_is_caught_in_every_spelling() {
+    fn suppressed_lint_is_reported_in_every_spelling() {
         for text in [
             "#[allow(dead_code)] fn f() {}",
             "#![allow(dead_code)]",
@@ -175,24 +172,24 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_code_is_caught_outside_comments_and_strings() {
+    fn unfinished_code_is_reported_in_code_only() {
         let text = "fn f() {\n  todo!()\n}\nfn g() { unimplemented!(\"later\") }\n// todo!()\nconst T: &str = \"todo!()\";";
         assert_eq!(
             problems(text),
             [
-                "app/a.rs:2: `todo!` stands for code that is not there",
-                "app/a.rs:4: `unimplemented!` stands for code that is not there",
+                "app/a.rs:2: `todo!` marks missing code",
+                "app/a.rs:4: `unimplemented!` marks missing code",
             ]
         );
     }
 
     #[test]
-    fn chain_of_super_is_caught_outside_test_files() {
+    fn super_chain_is_reported_outside_test_files() {
         let text = "mod tests { use super::super::a; use super::b::super_; }";
         let found = problems(text);
         assert_eq!(found.len(), 1);
         assert!(
-            found[0].contains("write the path from `crate::` on"),
+            found[0].contains("write the path from `crate::`"),
             "{found:?}"
         );
     }

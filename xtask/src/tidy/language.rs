@@ -15,7 +15,7 @@ const MAX_TEST_NAME: usize = 60;
 /// Maximum share of documentation comments that begin with a question word, in percent.
 const MAX_QUESTION_SHARE: usize = 3;
 
-/// Words that begin a riddle instead of a statement.
+/// Words with which no documentation comment begins.
 const QUESTIONS: [&str; 9] = [
     "What", "Who", "Whose", "Which", "Where", "How", "Why", "When", "Whether",
 ];
@@ -173,7 +173,7 @@ fn is_deprecation(tokens: &[TokenTree], at: usize) -> bool {
         && is_ident(brackets.stream().into_iter().next().as_ref(), "deprecated")
 }
 
-/// The lower-case words of a name in snake case or camel case.
+/// Returns the lower-case words of a name in snake case or camel case.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in name.chars() {

@@ -67,8 +67,8 @@ impl Oversize {
         let fits = lines <= limit || is_free(&file.path);
         let problem = match cap {
             None if fits => return None,
-            None => format!("{lines} lines, more than {limit}: split it along a seam"),
-            Some(_) if fits => format!("fits again: take it off {LIST}"),
+            None => format!("{lines} lines, more than {limit}: split it by subject"),
+            Some(_) if fits => format!("fits again: remove it from {LIST}"),
             Some(cap) if lines > cap => {
                 format!("{lines} lines, more than its cap of {cap} in {LIST}")
             }
@@ -80,9 +80,12 @@ impl Oversize {
 
     /// Returns a violation for each listed file that does not exist.
     pub(super) fn missing_files(self) -> impl Iterator<Item = Violation> {
-        self.caps
-            .into_keys()
-            .map(|path| Violation::new(LIST, format!("{path} is gone: take it off the list")))
+        self.caps.into_keys().map(|path| {
+            Violation::new(
+                LIST,
+                format!("{path} does not exist: remove it from the list"),
+            )
+        })
     }
 }
 

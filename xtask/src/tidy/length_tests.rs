@@ -17,7 +17,7 @@ fn problem(list: &str, path: &str, lines: usize) -> Option<String> {
 }
 
 #[test]
-fn a_file_keeps_to_the_limit() {
+fn file_over_limit_is_reported() {
     assert_eq!(problem("", "app/a.rs", LIMIT), None);
     assert!(
         problem("", "app/a.rs", LIMIT + 1)
@@ -33,19 +33,19 @@ fn wiring_files_have_a_lower_limit() {
     assert!(
         problem("", path, WIRING_LIMIT + 1)
             .unwrap()
-            .ends_with("101 lines, more than 100: split it along a seam")
+            .ends_with("101 lines, more than 100: split it by subject")
     );
     assert_eq!(problem("", "app/server/src/wiring_stores.rs", LIMIT), None);
 }
 
 #[test]
-fn migrations_are_as_long_as_they_need() {
+fn migrations_have_no_limit() {
     let path = "app/stores/src/db/migration/m1.rs";
     assert_eq!(problem("", path, 5 * LIMIT), None);
 }
 
 #[test]
-fn tests_keep_to_the_limit() {
+fn test_file_over_limit_is_reported() {
     for path in ["app/a_tests.rs", "tests/it/a.rs"] {
         assert_eq!(problem("", path, LIMIT), None, "{path}");
         assert!(problem("", path, LIMIT + 1).is_some(), "{path}");
@@ -53,7 +53,7 @@ fn tests_keep_to_the_limit() {
 }
 
 #[test]
-fn a_cap_only_shrinks() {
+fn cap_must_equal_file_length() {
     let list = "# comment\n\napp/a.rs 500 one long table\n";
     assert_eq!(problem(list, "app/a.rs", 500), None);
     assert!(
@@ -75,16 +75,20 @@ fn a_cap_only_shrinks() {
 
 #[test]
 fn missing_listed_file_is_reported() {
-    let left: Vec<_> = Oversize::parse("app/a.rs 500 why")
+    let violations: Vec<_> = Oversize::parse("app/a.rs 500 why")
         .unwrap()
         .missing_files()
         .collect();
-    assert_eq!(left.len(), 1);
-    assert!(left[0].to_string().contains("app/a.rs is gone"));
+    assert_eq!(violations.len(), 1);
+    assert!(
+        violations[0]
+            .to_string()
+            .contains("app/a.rs does not exist")
+    );
 }
 
 #[test]
-fn a_malformed_list_is_refused_with_its_line() {
+fn malformed_list_is_rejected_with_its_line() {
     for (text, cause) in [
         ("app/a.rs 500", ":1: expected"),
         ("#\napp/a.rs many why", ":2: the cap"),

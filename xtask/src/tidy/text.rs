@@ -4,7 +4,7 @@ use crate::report::Violation;
 use crate::workspace::SourceFile;
 
 /// Marks of unfinished work, concatenated so that this file does not contain them.
-const MARKS: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
+const UNFINISHED_MARKS: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 
 pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
     let mut tell =
@@ -12,7 +12,7 @@ pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
     if !opens_with_a_sentence(&file.text) {
         tell(
             1,
-            "must open with one `//!` sentence that says what the file is",
+            "must open with one `//!` sentence that states the content of the file",
         );
     }
     for (index, line) in file.text.lines().enumerate() {
@@ -20,10 +20,16 @@ pub(super) fn check(file: &SourceFile, violations: &mut Vec<Violation>) {
             tell(index + 1, "ends in whitespace");
         }
         if line.contains('\t') {
-            tell(index + 1, "holds a tab");
+            tell(index + 1, "contains a tab");
         }
-        for mark in MARKS.into_iter().filter(|mark| has_word(line, mark)) {
-            tell(index + 1, &format!("holds {mark}: finish it or file it"));
+        for mark in UNFINISHED_MARKS
+            .into_iter()
+            .filter(|mark| has_word(line, mark))
+        {
+            tell(
+                index + 1,
+                &format!("contains {mark}: finish the work or file an issue"),
+            );
         }
     }
 }
@@ -55,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_opens_with_a_sentence() {
+    fn missing_opening_sentence_is_reported() {
         assert_eq!(problems("//! Says it.\n"), Vec::<String>::new());
         for text in [
             "",
@@ -73,12 +79,15 @@ mod tests {
     #[test]
     fn stray_whitespace_is_reported_with_line() {
         let found = problems("//! A.\nlet a = 1; \n\tlet b;\n");
-        assert_eq!(found, ["a.rs:2: ends in whitespace", "a.rs:3: holds a tab"]);
+        assert_eq!(
+            found,
+            ["a.rs:2: ends in whitespace", "a.rs:3: contains a tab"]
+        );
     }
 
     #[test]
     fn marks_of_unfinished_work_count_as_words_only() {
-        for mark in MARKS {
+        for mark in UNFINISHED_MARKS {
             assert_eq!(problems(&format!("//! A.\n// {mark}: later\n")).len(), 1);
             assert_eq!(
                 problems(&format!("//! A.\n// {mark}Y and A_{mark}\n")),

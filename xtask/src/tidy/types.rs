@@ -51,8 +51,8 @@ fn names(crate_: &Crate, exceptions: &mut Exceptions, violations: &mut Vec<Viola
     for module in &crate_.modules {
         for definition in &module.facts.definitions {
             if TYPES.contains(&definition.keyword.as_str()) {
-                let place = format!("{}:{}", crate_.path_of(module), definition.line);
-                places.entry(&definition.name).or_default().push(place);
+                let location = format!("{}:{}", crate_.path_of(module), definition.line);
+                places.entry(&definition.name).or_default().push(location);
             }
         }
     }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::copy::Copy;
 
 #[test]
-fn this_workspace_is_clean() -> Result<()> {
+fn this_workspace_has_no_violations() -> Result<()> {
     let (passed, output) = Copy::of_this_workspace()?.check("boundary")?;
     assert!(passed, "{output}");
     assert_eq!(output, "boundary: ok\n");
@@ -13,7 +13,7 @@ fn this_workspace_is_clean() -> Result<()> {
 }
 
 #[test]
-fn a_dev_dependency_of_harness_on_an_app_crate_is_caught() -> Result<()> {
+fn dev_dependency_of_harness_on_app_crate_is_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     copy.insert_after(
         "harness/Cargo.toml",
@@ -32,7 +32,7 @@ fn a_dev_dependency_of_harness_on_an_app_crate_is_caught() -> Result<()> {
 }
 
 #[test]
-fn axum_in_stores_is_caught() -> Result<()> {
+fn axum_in_stores_is_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     copy.insert_after(
         "app/stores/Cargo.toml",
@@ -50,7 +50,7 @@ fn axum_in_stores_is_caught() -> Result<()> {
 }
 
 #[test]
-fn a_build_dependency_on_a_sibling_is_caught() -> Result<()> {
+fn build_dependency_on_sibling_is_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     copy.append(
         "app/bridges/Cargo.toml",
@@ -68,7 +68,7 @@ fn a_build_dependency_on_a_sibling_is_caught() -> Result<()> {
 }
 
 #[test]
-fn an_edge_between_modules_off_the_table_is_caught() -> Result<()> {
+fn module_edge_without_row_is_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     copy.append(
         "harness/crates/core/src/clock.rs",
@@ -84,7 +84,7 @@ fn an_edge_between_modules_off_the_table_is_caught() -> Result<()> {
 }
 
 #[test]
-fn a_row_of_the_table_without_target_is_caught() -> Result<()> {
+fn row_without_edge_is_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     copy.insert_after(
         "xtask/src/boundary/modules.txt",
@@ -96,13 +96,13 @@ fn a_row_of_the_table_without_target_is_caught() -> Result<()> {
     assert_eq!(
         output,
         "xtask/src/boundary/modules.txt: deerflow-core has no module `planted`: \
-         take it off the table\nboundary: 1 violation\n"
+         remove it from the table\nboundary: 1 violation\n"
     );
     Ok(())
 }
 
 #[test]
-fn a_circle_of_files_and_of_folders_is_caught() -> Result<()> {
+fn circle_of_files_and_of_folders_is_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     let folder = "app/domain/src/items/planted";
     copy.write(
@@ -132,7 +132,7 @@ fn a_circle_of_files_and_of_folders_is_caught() -> Result<()> {
 }
 
 #[test]
-fn a_crate_and_a_module_without_a_row_are_caught() -> Result<()> {
+fn crate_and_module_without_row_are_reported() -> Result<()> {
     let copy = Copy::of_this_workspace()?;
     copy.write("harness/src/planted/mod.rs", "//! Planted.\n")?;
     copy.write("app/planted/src/lib.rs", "//! Planted.\n")?;

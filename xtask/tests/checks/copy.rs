@@ -25,13 +25,13 @@ impl Copy {
             .args([check, "--root"])
             .arg(self.folder.path())
             .output()?;
-        let said = String::from_utf8(output.stderr)?;
+        let message = String::from_utf8(output.stderr)?;
         ensure!(
             matches!(output.status.code(), Some(0 | 1)),
-            "{}: {said}",
+            "{}: {message}",
             output.status
         );
-        Ok((output.status.success(), said))
+        Ok((output.status.success(), message))
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) -> Result<()> {

@@ -20,13 +20,13 @@ fn untidy_files_are_reported_in_every_folder() -> Result<()> {
         for problem in [
             "must open with one `//!` sentence",
             "ends in whitespace",
-            "`todo!` stands for code",
+            "`todo!` marks missing code",
         ] {
             let line = format!("{folder}/planted.rs:1: {problem}");
             assert!(output.contains(&line), "{line} is not in\n{output}");
         }
     }
-    assert!(output.contains("app/gone.rs is gone"), "{output}");
+    assert!(output.contains("app/gone.rs does not exist"), "{output}");
     Ok(())
 }
 
@@ -49,7 +49,7 @@ fn types_that_break_a_rule_are_reported() -> Result<()> {
         "3 types named `Planted` in deerflow-server",
         "1 trait implementations in the wiring",
         "wiring/planted_long.rs: 101 lines, more than 100",
-        "`super::super` hides where it leads",
+        "`super::super` hides the target of a path",
         "types.txt: a::Gone:3 violates no rule",
         "tidy: 5 violations",
     ] {

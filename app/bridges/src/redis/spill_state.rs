@@ -1,4 +1,4 @@
-//! What the publisher of a stream knows about the durable log.
+//! State of the durable log of a stream, as its publisher knows it.
 
 use super::stream_head::StreamHead;
 
@@ -8,14 +8,14 @@ const NO_TRIM_LIMIT: u64 = 1 << 50;
 /// The durable log's part of a stream, as the publisher of the stream knows it.
 #[derive(Debug, Default)]
 pub(super) struct SpillState {
-    /// The log accepts events of this run.
+    /// `true` if the log accepts events of this run.
     pub(super) accepted: bool,
-    /// The last write failed.
+    /// `true` if the last write failed.
     pub(super) failing: bool,
     /// Sequence number of the newest logged event. The log has all events between the server's
     /// newest event and this one. 0 if no event was logged.
     pub(super) logged: u64,
-    /// The log has the end.
+    /// `true` if the log has the end of the run.
     pub(super) ended: bool,
     /// The server need not hold events up to this one: it trimmed them before this node claimed the
     /// stream, or they were copied to the log.
@@ -23,7 +23,7 @@ pub(super) struct SpillState {
     /// Events up to this one that are not at the server are lost: neither the log nor this node has
     /// them.
     pub(super) missing: u64,
-    /// A spill task is running.
+    /// `true` if a spill task is running.
     pub(super) writing: bool,
 }
 

@@ -96,10 +96,10 @@ impl CronStore for InMemoryCronStore {
         reschedule: bool,
     ) -> Result<bool, StoreError> {
         let mut crons = self.stored.lock();
-        let mine = |stored: &&mut StoredCron| {
+        let is_target = |stored: &&mut StoredCron| {
             stored.cron.user_id == cron.user_id && stored.cron.updated_at == seen
         };
-        let Some(stored) = crons.get_mut(&cron.cron_id).filter(mine) else {
+        let Some(stored) = crons.get_mut(&cron.cron_id).filter(is_target) else {
             return Ok(false);
         };
         let next_run_date = if reschedule {
@@ -168,17 +168,17 @@ impl CronStore for InMemoryCronStore {
         let Some(stored) = crons.get_mut(&due.cron.cron_id) else {
             return Ok(false);
         };
-        let ours = match due.claimed_at {
+        let is_claimable = match due.claimed_at {
             None => stored.cron.enabled && stored.cron.next_run_date == Some(due.fires_for),
             Some(claimed_at) => stored.claim == Some((due.fires_for, claimed_at)),
         };
-        if ours {
+        if is_claimable {
             stored.claim = Some((due.fires_for, at));
             if due.claimed_at.is_none() {
                 stored.cron.next_run_date = next;
             }
         }
-        Ok(ours)
+        Ok(is_claimable)
     }
 
     async fn finish(&self, cron: Uuid, fires_for: DateTime<Utc>) -> Result<(), StoreError> {

@@ -1,4 +1,4 @@
-//! Tests of schedule.
+//! Tests of cron expressions, time zones and end times.
 
 use super::*;
 

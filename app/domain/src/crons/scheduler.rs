@@ -110,13 +110,13 @@ impl Scheduler {
         }
         let started =
             tokio::time::timeout(START_TIMEOUT, self.runner.start(cron, run.clone())).await;
-        let late = || {
+        let timed_out = || {
             StartError::Unavailable(format!(
                 "the start timed out after {} s",
                 START_TIMEOUT.as_secs()
             ))
         };
-        match started.unwrap_or_else(|_| Err(late())) {
+        match started.unwrap_or_else(|_| Err(timed_out())) {
             Ok(()) => {
                 tracing::info!(cron = %cron.cron_id, %run, fires_for = %due.fires_for, "cron started its run")
             }

@@ -130,14 +130,14 @@ async fn lost_firing_of_disabled_cron_is_dropped() {
         .unwrap()
         .remove(0);
     assert_eq!(rig.store.claim(&due, None, rig.clock.now()).await, Ok(true));
-    let held = rig.store.get("ann", cron).await.unwrap().unwrap();
-    let seen = held.updated_at;
+    let stored = rig.store.get("ann", cron).await.unwrap().unwrap();
+    let seen = stored.updated_at;
     assert_eq!(
         rig.store
             .update(
                 Cron {
                     enabled: false,
-                    ..held
+                    ..stored
                 },
                 seen,
                 false

@@ -88,7 +88,7 @@ pub struct ItemSearch {
 /// Search result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// Item.
+    /// Matching item.
     pub item: Item,
     /// Cosine similarity of the query and the item's best vector.
     pub score: Option<f64>,

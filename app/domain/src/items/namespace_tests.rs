@@ -1,4 +1,4 @@
-//! Tests of namespace.
+//! Tests of the text form of namespaces, and of patterns.
 
 use super::*;
 

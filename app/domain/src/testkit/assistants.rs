@@ -40,7 +40,7 @@ macro_rules! assistant_store_suite {
 /// Assistant store, opened fresh for each test.
 #[derive(Debug, Clone)]
 pub struct AssistantStores {
-    /// Assistants.
+    /// Store under test.
     pub assistants: Arc<dyn AssistantStore>,
     /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
@@ -109,7 +109,7 @@ fn unlimited_search() -> AssistantSearch {
 /// It is stored as version 1 with all its content.
 pub async fn created_assistant_is_returned_unchanged(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
-    let asked = AssistantContent {
+    let content = AssistantContent {
         graph: "lead_agent".to_owned(),
         name: "Ünï 😀".to_owned(),
         description: Some("d".to_owned()),
@@ -117,17 +117,17 @@ pub async fn created_assistant_is_returned_unchanged(open: impl AsyncFn() -> Ass
         context: object(json!({"z": 1, "a": [null, 1.0, "\u{0}"]})),
         metadata: object(json!({"k": {"x": 1}})),
     };
-    let made = make(&stores, 1, asked.clone()).await;
+    let created = make(&stores, 1, content.clone()).await;
     assert_eq!(
         (
-            made.version,
-            &made.content,
-            made.created_at,
-            made.updated_at
+            created.version,
+            &created.content,
+            created.created_at,
+            created.updated_at
         ),
-        (1, &asked, at(1), at(1))
+        (1, &content, at(1), at(1))
     );
-    assert_eq!(get(&stores, 1).await, made);
+    assert_eq!(get(&stores, 1).await, created);
     assert_eq!(stores.assistants.get(id(2), &Owner::None).await, Ok(None));
 }
 
@@ -140,19 +140,20 @@ pub async fn concurrent_create_has_one_winner(open: impl AsyncFn() -> AssistantS
         content: content("g", &name, json!({})),
         at: at(0),
     };
-    let made = at_once((0..20).map(|n| {
+    let results = at_once((0..20).map(|n| {
         let (stores, new) = (stores.clone(), new(Some(USER), n.to_string()));
         async move { stores.assistants.create(new).await.expect("written") }
     }))
     .await;
     assert_eq!(
-        made.iter()
+        results
+            .iter()
             .filter(|created| matches!(created, CreatedAssistant::New(_)))
             .count(),
         1
     );
-    let held = get(&stores, 1).await;
-    assert!(made.into_iter().all(|made| matches!(made, CreatedAssistant::New(it) | CreatedAssistant::Existing(it) if it == held)));
+    let stored = get(&stores, 1).await;
+    assert!(results.into_iter().all(|result| matches!(result, CreatedAssistant::New(assistant) | CreatedAssistant::Existing(assistant) if assistant == stored)));
     for user in [Some("bob"), None] {
         assert_eq!(
             stores
@@ -162,13 +163,13 @@ pub async fn concurrent_create_has_one_winner(open: impl AsyncFn() -> AssistantS
             Ok(CreatedAssistant::Taken)
         );
     }
-    assert_eq!(get(&stores, 1).await, held);
+    assert_eq!(get(&stores, 1).await, stored);
 }
 
 /// Neither reads, searches, counts, changes nor deletes reach it; without an actor the call fails.
 pub async fn assistant_of_other_user_is_hidden(open: impl AsyncFn() -> AssistantStores) {
     let stores = open().await;
-    let made = make(&stores, 1, content("g", "n", json!({}))).await;
+    let created = make(&stores, 1, content("g", "n", json!({}))).await;
     let store = &stores.assistants;
     assert_eq!(store.get(id(1), &bob()).await, Ok(None));
     assert_eq!(store.search(&unlimited_search(), &bob()).await, Ok(vec![]));
@@ -194,7 +195,7 @@ pub async fn assistant_of_other_user_is_hidden(open: impl AsyncFn() -> Assistant
     );
     assert_eq!(store.set_latest(id(1), 1, &bob(), at(5)).await, Ok(None));
     assert_eq!(store.delete(id(1), &bob()).await, Ok(false));
-    assert_eq!(store.get(id(1), &ann()).await, Ok(Some(made)));
+    assert_eq!(store.get(id(1), &ann()).await, Ok(Some(created)));
     assert_eq!(
         store.get(id(1), &Owner::Auto).await,
         Err(StoreError::NoActor(NoActor))

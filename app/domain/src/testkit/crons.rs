@@ -271,7 +271,7 @@ pub async fn crons_are_deleted_with_thread(open: impl AsyncFn() -> CronStores) {
 /// Of concurrent requests with one key, one creates the cron, and the others get its id.
 pub async fn repeated_cron_request_creates_no_second_cron(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;
-    let made = at_once((1..9).map(|n| {
+    let results = at_once((1..9).map(|n| {
         let crons = stores.crons.clone();
         async move {
             crons
@@ -281,7 +281,13 @@ pub async fn repeated_cron_request_creates_no_second_cron(open: impl AsyncFn() -
         }
     }))
     .await;
-    assert_eq!(made.iter().filter(|made| **made == Created::New).count(), 1);
+    assert_eq!(
+        results
+            .iter()
+            .filter(|result| **result == Created::New)
+            .count(),
+        1
+    );
     let only = found(&stores, CronSearch::default()).await;
     let [only] = only[..] else { panic!("{only:?}") };
     let known = || {
@@ -290,9 +296,10 @@ pub async fn repeated_cron_request_creates_no_second_cron(open: impl AsyncFn() -
         ))))
     };
     assert!(
-        made.iter()
-            .all(|made| *made == Created::New || *made == known()),
-        "{made:?}"
+        results
+            .iter()
+            .all(|result| *result == Created::New || *result == known()),
+        "{results:?}"
     );
     assert_eq!(
         stores

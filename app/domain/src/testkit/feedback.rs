@@ -155,7 +155,7 @@ pub async fn concurrent_feedback_leaves_one_row_per_user(open: impl AsyncFn() ->
 pub async fn feedback_of_other_user_is_hidden(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     finished(&stores, "r1", "t1").await;
-    let mine = put(&stores, thumbs("f1", "t1", "r1", Rating::Up)).await;
+    let own = put(&stores, thumbs("f1", "t1", "r1", Rating::Up)).await;
     let (on, of) = (thread("t1"), run("r1"));
     assert_eq!(stores.feedback.list(&on, None, &bob()).await, Ok(vec![]));
     assert_eq!(
@@ -170,7 +170,7 @@ pub async fn feedback_of_other_user_is_hidden(open: impl AsyncFn() -> ThreadStor
         stores.feedback.delete(&on, &of, Some("f2"), &ann()).await,
         Ok(false)
     );
-    assert_eq!(all(&stores, "t1").await, [mine]);
+    assert_eq!(all(&stores, "t1").await, [own]);
     assert_eq!(
         stores.feedback.delete(&on, &of, Some("f1"), &ann()).await,
         Ok(true)

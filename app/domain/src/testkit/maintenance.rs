@@ -51,9 +51,12 @@ pub async fn duty_has_one_holder_until_expiry(open: impl AsyncFn() -> Maintenanc
         async move { upkeep.acquire_duty("d", &holder, ttl).await.expect("asked") }
     };
     let long = Duration::from_secs(600);
-    let taken = at_once((0..8).map(|n| take(format!("n{n}"), long))).await;
-    assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
-    let holder = format!("n{}", taken.iter().position(|taken| *taken).expect("one"));
+    let acquired = at_once((0..8).map(|n| take(format!("n{n}"), long))).await;
+    assert_eq!(acquired.iter().filter(|acquired| **acquired).count(), 1);
+    let holder = format!(
+        "n{}",
+        acquired.iter().position(|acquired| *acquired).expect("one")
+    );
     assert!(take(holder.clone(), long).await);
     assert!(
         stores
@@ -67,7 +70,7 @@ pub async fn duty_has_one_holder_until_expiry(open: impl AsyncFn() -> Maintenanc
 }
 
 pub(super) async fn ended(stores: &RunStores, id: &str, on: &str, after: TimeDelta, webhook: bool) {
-    let made = stores
+    let admitted = stores
         .create
         .admit(new_run(id, on))
         .await
@@ -90,7 +93,7 @@ pub(super) async fn ended(stores: &RunStores, id: &str, on: &str, after: TimeDel
             end: Some(end),
             events,
             at: at(0) + after,
-            ..commit_of(&made)
+            ..commit_of(&admitted)
         })
         .await
         .expect("ended");

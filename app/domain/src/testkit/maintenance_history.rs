@@ -61,7 +61,7 @@ pub async fn changed_threads_come_in_order_of_change(open: impl AsyncFn() -> Mai
 
 /// Creates a run at `day` with this number of checkpoints, numbered from `first`.
 async fn run_of(runs: &RunStores, id: &str, on: &str, day: i64, numbers: RangeInclusive<u64>) {
-    let made = runs
+    let admitted = runs
         .create
         .admit(new_run(id, on))
         .await
@@ -79,7 +79,7 @@ async fn run_of(runs: &RunStores, id: &str, on: &str, day: i64, numbers: RangeIn
             checkpoints,
             end: Some(end_in(RunStatus::Error)),
             at: moment,
-            ..commit_of(&made)
+            ..commit_of(&admitted)
         })
         .await
         .expect("ended");
@@ -123,7 +123,7 @@ pub async fn old_checkpoints_are_deleted_again_after_changes(
         run_events: None,
         histories: Some(HistoryRule { newest, days }),
     };
-    let gone = |checkpoints| {
+    let deleted = |checkpoints| {
         Ok(Some(SweepReport {
             checkpoints,
             ..SweepReport::default()
@@ -131,26 +131,26 @@ pub async fn old_checkpoints_are_deleted_again_after_changes(
     };
     assert_eq!(
         sweep.sweep(rules(2, Some(30))).await,
-        gone(0),
+        deleted(0),
         "all are young"
     );
-    assert_eq!(sweep.sweep(rules(2, None)).await, gone(447 + 120));
+    assert_eq!(sweep.sweep(rules(2, None)).await, deleted(447 + 120));
     assert_eq!(
         (left(&runs, "long").await, left(&runs, "t7").await),
         (vec![448, 449, 450], vec![2, 3, 4])
     );
-    assert_eq!(sweep.sweep(rules(2, None)).await, gone(0));
+    assert_eq!(sweep.sweep(rules(2, None)).await, deleted(0));
     run_of(&runs, "r2", "t7", 9, 5..=6).await;
-    assert_eq!(sweep.sweep(rules(2, None)).await, gone(2));
+    assert_eq!(sweep.sweep(rules(2, None)).await, deleted(2));
     assert_eq!(left(&runs, "t7").await, [4, 5, 6]);
     // Checkpoints exceed their age either at a change of the thread, or when it was unchanged for
     // that long.
-    assert_eq!(sweep.sweep(rules(1, Some(5))).await, gone(1 + 119));
+    assert_eq!(sweep.sweep(rules(1, Some(5))).await, deleted(1 + 119));
     assert_eq!(
         (left(&runs, "t7").await, left(&runs, "t8").await),
         (vec![4, 5, 6], vec![3, 4])
     );
     clock.advance(TimeDelta::days(5));
-    assert_eq!(sweep.sweep(rules(1, Some(5))).await, gone(1));
+    assert_eq!(sweep.sweep(rules(1, Some(5))).await, deleted(1));
     assert_eq!(left(&runs, "t7").await, [5, 6]);
 }

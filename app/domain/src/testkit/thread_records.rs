@@ -14,7 +14,7 @@ use crate::threads::{Created, Deleted, NewThread, ThreadPatch, ThreadSearch};
 pub async fn created_thread_is_returned_unchanged(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
     let metadata = json!({"z": null, "a": [1, 1.0], "text": "\u{0} 😀"});
-    let made = make(
+    let created = make(
         &stores,
         NewThread {
             assistant: Some("lead_agent".to_owned()),
@@ -24,18 +24,18 @@ pub async fn created_thread_is_returned_unchanged(open: impl AsyncFn() -> Thread
     .await;
     assert_eq!(
         (
-            made.status,
-            made.title.as_deref(),
-            made.assistant.as_deref()
+            created.status,
+            created.title.as_deref(),
+            created.assistant.as_deref()
         ),
         (ThreadStatus::Idle, None, Some("lead_agent"))
     );
-    assert_eq!((made.created_at, made.updated_at), (at(0), at(0)));
+    assert_eq!((created.created_at, created.updated_at), (at(0), at(0)));
     assert_eq!(
-        Value::Object(made.metadata.clone()).to_string(),
+        Value::Object(created.metadata.clone()).to_string(),
         metadata.to_string()
     );
-    assert_eq!(get(&stores, "t1").await, made);
+    assert_eq!(get(&stores, "t1").await, created);
     assert_eq!(
         stores.threads.get(&thread("t2"), &Owner::None).await,
         Ok(None)
@@ -47,7 +47,7 @@ pub async fn repeated_create_returns_existing_thread_to_owner_only(
     open: impl AsyncFn() -> ThreadStores,
 ) {
     let stores = open().await;
-    let made = at_once((0..20).map(|n| {
+    let results = at_once((0..20).map(|n| {
         let stores = stores.clone();
         async move {
             stores
@@ -59,21 +59,22 @@ pub async fn repeated_create_returns_existing_thread_to_owner_only(
     }))
     .await;
     assert_eq!(
-        made.iter()
+        results
+            .iter()
             .filter(|created| matches!(created, Created::New(_)))
             .count(),
         1
     );
-    let held = get(&stores, "t1").await;
-    assert!(made.into_iter().all(|created| matches!(created, Created::New(record) | Created::Existing(record) if record == held)));
+    let stored = get(&stores, "t1").await;
+    assert!(results.into_iter().all(|created| matches!(created, Created::New(record) | Created::Existing(record) if record == stored)));
     for user_id in [Some("bob".to_owned()), None] {
-        let theirs = NewThread {
+        let foreign = NewThread {
             user_id,
             ..new_thread("t1", json!({}))
         };
-        assert_eq!(stores.threads.create(theirs).await, Ok(Created::Taken));
+        assert_eq!(stores.threads.create(foreign).await, Ok(Created::Taken));
     }
-    assert_eq!(get(&stores, "t1").await, held);
+    assert_eq!(get(&stores, "t1").await, stored);
 }
 
 /// A repeated key returns only its own thread; a request that creates none leaves its key unused.
@@ -83,12 +84,12 @@ pub async fn repeated_thread_request_returns_its_thread(open: impl AsyncFn() -> 
         request: Some(request_key(name)),
         ..new_thread(id, json!({}))
     };
-    let made = at_once((0..8).map(|n| {
+    let results = at_once((0..8).map(|n| {
         let (stores, new) = (stores.clone(), keyed(&format!("t{n}"), "k"));
         async move { stores.threads.create(new).await.expect("written") }
     }))
     .await;
-    let ids: Vec<_> = made
+    let ids: Vec<_> = results
         .iter()
         .filter_map(|created| {
             if let Created::New(new) = created {
@@ -99,10 +100,13 @@ pub async fn repeated_thread_request_returns_its_thread(open: impl AsyncFn() -> 
         })
         .collect();
     let [only] = ids.as_slice() else {
-        panic!("{made:?}")
+        panic!("{results:?}")
     };
     let known = Created::Known(KeyState::Again(CreatedResource::Thread((*only).clone())));
-    assert_eq!(made.iter().filter(|created| **created == known).count(), 7);
+    assert_eq!(
+        results.iter().filter(|created| **created == known).count(),
+        7
+    );
     assert_eq!(
         stores
             .threads
@@ -135,7 +139,7 @@ pub async fn repeated_thread_request_returns_its_thread(open: impl AsyncFn() -> 
 /// Neither reads, searches, counts, changes nor deletes reach it; without an actor the call fails.
 pub async fn thread_of_other_user_is_hidden(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
-    let made = make(&stores, new_thread("t1", json!({}))).await;
+    let created = make(&stores, new_thread("t1", json!({}))).await;
     make(
         &stores,
         NewThread {
@@ -164,7 +168,7 @@ pub async fn thread_of_other_user_is_hidden(open: impl AsyncFn() -> ThreadStores
     );
     assert_eq!(
         stores.threads.get(&thread("t1"), &ann()).await,
-        Ok(Some(made))
+        Ok(Some(created))
     );
     assert_eq!(stores.threads.get(&thread("t2"), &ann()).await, Ok(None));
     assert_eq!(stores.threads.count(&all, &Owner::None).await, Ok(2));

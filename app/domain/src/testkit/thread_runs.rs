@@ -82,13 +82,13 @@ pub async fn rollback_sets_thread_status_from_newest_checkpoint(
 ) {
     let stores = open().await;
     let (mut state, mut tail) = (ThreadState::default(), 0);
-    let asked = PendingTask {
+    let pending = PendingTask {
         interrupts: vec![json!({"value": "sure?"})],
         ..PendingTask::new("task", "tools")
     };
     for (n, (due, expected)) in [
         (vec![], ThreadStatus::Idle),
-        (vec![asked], ThreadStatus::Interrupted),
+        (vec![pending], ThreadStatus::Interrupted),
     ]
     .into_iter()
     .enumerate()
@@ -228,11 +228,11 @@ pub async fn deleted_thread_leaves_no_rows_and_reserves_its_id(
             .expect("read")
             .is_none()
     );
-    let theirs = NewThread {
+    let foreign = NewThread {
         user_id: Some("bob".to_owned()),
         ..new_thread("t1", json!({}))
     };
-    assert_eq!(stores.threads.create(theirs).await, Ok(Created::Taken));
+    assert_eq!(stores.threads.create(foreign).await, Ok(Created::Taken));
     let their_run = NewRun {
         user_id: Some("bob".to_owned()),
         ..new_run("r2", "t1")

@@ -240,14 +240,14 @@ async fn ended_with(
         ..new_run(&format!("r-{id}-{n}"), id)
     };
     let run = stores.runs.create.admit(new).await.expect("admitted").run;
-    let held = stores
+    let newest = stores
         .runs
         .checkpoints
         .get(&thread(id), None)
         .await
         .expect("read");
     let (mut state, mut tail) =
-        held.map_or_else(Default::default, |held| (held.state, held.log_tail));
+        newest.map_or_else(Default::default, |newest| (newest.state, newest.log_tail));
     let mut update = StateUpdate::messages([
         Message::human(format!("message {n}")).with(|body| body.id = Some(format!("m{n}")))
     ]);

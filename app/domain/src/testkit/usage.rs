@@ -49,7 +49,7 @@ pub struct UsageStores {
 impl UsageStores {
     /// Stores a finished run of a user with input, output and cached tokens of a model.
     async fn ended(&self, new: NewRun, status: RunStatus, model: &str, tokens: [u64; 3]) {
-        let made = self.create.admit(new).await.expect("admitted").run;
+        let admitted = self.create.admit(new).await.expect("admitted").run;
         let [input, output, cached] = tokens;
         let total_tokens = input.saturating_add(output);
         let row = json!({
@@ -66,7 +66,7 @@ impl UsageStores {
                 completion,
                 ..end_in(status)
             }),
-            ..commit_of(&made)
+            ..commit_of(&admitted)
         };
         self.commit.commit(end).await.expect("ended");
     }

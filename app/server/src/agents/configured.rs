@@ -35,7 +35,7 @@ use crate::sandbox::OpenedSandbox;
 pub(crate) struct AgentPorts {
     /// Files of threads.
     pub(crate) files: FileHome,
-    /// Skills.
+    /// Skills of the installation and of its users.
     pub(crate) skills: Skills,
     /// Memories of users.
     pub(crate) memories: UserMemories,
@@ -49,7 +49,7 @@ pub(crate) struct AgentPorts {
     pub(crate) live_tools: Arc<dyn ToolSource>,
     /// Dependencies of ACP agents.
     pub(crate) acp: Arc<AcpContext>,
-    /// Clock.
+    /// Clock of the agents: that of the database on Postgres.
     pub(crate) clock: Arc<dyn Clock>,
     /// `true` if agents for tests may be offered.
     pub(crate) testing: bool,
@@ -92,9 +92,9 @@ impl ConfiguredAgents {
         {
             return cached.clone();
         }
-        let made = Arc::new(self.assemble(config));
-        *assembled = Some(made.clone());
-        made
+        let latest = Arc::new(self.assemble(config));
+        *assembled = Some(latest.clone());
+        latest
     }
 
     fn assemble(&self, config: Arc<AppConfig>) -> Assembled {

@@ -84,12 +84,12 @@ async fn legacy_agents_are_shared_and_invalid_files_reported() {
     .unwrap();
     let old = agents.get("ann", &name).await.unwrap().unwrap();
     assert!(old.shared && old.model.as_deref() == Some("m") && old.soul.is_empty());
-    let taken = CustomAgent {
+    let existing = CustomAgent {
         shared: false,
         ..old.clone()
     };
     assert_eq!(
-        agents.swap("ann", &name, Some(&taken), None).await,
+        agents.swap("ann", &name, Some(&existing), None).await,
         Ok(false),
         "a shared agent does not belong to the user"
     );

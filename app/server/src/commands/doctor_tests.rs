@@ -1,5 +1,8 @@
 //! Tests of `deerflow doctor` on healthy and broken machines.
 
+#[path = "doctor_probe_tests.rs"]
+mod probe;
+
 use std::fs;
 use std::net::TcpListener;
 
@@ -18,10 +21,10 @@ impl DatabaseProbe for FailingDatabase {
     }
 }
 
-struct Silent;
+struct UnresponsiveDatabase;
 
 #[async_trait]
-impl DatabaseProbe for Silent {
+impl DatabaseProbe for UnresponsiveDatabase {
     async fn probe(&self, _: &DatabaseConfig, _: &Settings) -> Result<String, String> {
         std::future::pending().await
     }
@@ -56,7 +59,7 @@ impl TestMachine {
     }
 }
 
-const GOOD: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
+const VALID_CONFIG: &str = "config_version: 34\nmodels: [{name: s, use: scripted, model: s}]\n";
 
 fn of<'a>(findings: &'a [Finding], subject: &str) -> Vec<&'a Finding> {
     findings
@@ -75,7 +78,7 @@ fn failures(findings: &[Finding]) -> Vec<&str> {
 
 #[tokio::test]
 async fn healthy_machine_passes_and_stays_unchanged() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let findings = machine.findings(&[], Probes::default()).await;
     assert_eq!(failures(&findings), [""; 0], "{findings:?}");
     assert_eq!(fs::read_dir(machine.dir.path()).unwrap().count(), 1);
@@ -103,7 +106,7 @@ async fn port_of_running_deerflow_is_no_failure() {
         health_timeout: Some(Duration::from_secs(60)),
         ..Probes::default()
     };
-    let findings = TestMachine::with(GOOD)
+    let findings = TestMachine::with(VALID_CONFIG)
         .findings(&[("GATEWAY_PORT", &port)], patient)
         .await;
     drop(answering.join().unwrap());
@@ -113,7 +116,7 @@ async fn port_of_running_deerflow_is_no_failure() {
 
 #[tokio::test]
 async fn database_probe_creates_no_database() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let probes = Probes {
         database: Some(&live_probes::LiveDatabaseProbe),
         ..Probes::default()
@@ -131,8 +134,8 @@ async fn database_probe_creates_no_database() {
 
 #[tokio::test(start_paused = true)]
 async fn every_failure_has_a_fix() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = occupied.local_addr().unwrap().port().to_string();
     let machine = TestMachine::with("title: {max_words: 99}\n");
     let blocked = machine.dir.path().join("config.yaml/home");
     let home = blocked.to_str().unwrap();
@@ -174,7 +177,7 @@ async fn missing_key_is_warning_if_other_model_works() {
 #[tokio::test]
 async fn unknown_tool_and_unused_setting_are_reported() {
     let machine = TestMachine::with(&format!(
-        "{GOOD}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"
+        "{VALID_CONFIG}tools: [{{name: t, group: g, use: my.tools:t}}]\nmemory: {{mode: tool}}\n"
     ));
     let findings = machine.findings(&[], Probes::default()).await;
     let tools = of(&findings, "tools");
@@ -207,16 +210,17 @@ async fn unknown_tool_and_unused_setting_are_reported() {
 
 #[tokio::test]
 async fn sign_in_is_checked_for_model_without_key() {
-    let machine = TestMachine::with(&GOOD.replace("]", ", {name: c, use: codex, model: m}]"));
+    let machine =
+        TestMachine::with(&VALID_CONFIG.replace("]", ", {name: c, use: codex, model: m}]"));
     let path = machine.dir.path().join("auth.json");
-    let shown = path.to_str().unwrap();
+    let file_name = path.to_str().unwrap();
     let probes = Probes {
         provider: Some(&live_probes::LiveProviderProbe),
         ..Probes::default()
     };
     let probe = async || {
         let findings = machine
-            .findings(&[("CODEX_AUTH_PATH", shown)], probes)
+            .findings(&[("CODEX_AUTH_PATH", file_name)], probes)
             .await;
         let model = of(&findings, "models")[1];
         (model.verdict, model.detail.clone())
@@ -224,7 +228,7 @@ async fn sign_in_is_checked_for_model_without_key() {
     let (verdict, found) = probe().await;
     assert_eq!(verdict, Verdict::Warn);
     assert!(
-        found.contains(shown) && found.contains("sign in with `codex login`"),
+        found.contains(file_name) && found.contains("sign in with `codex login`"),
         "{found}"
     );
     fs::write(&path, r#"{"tokens": {"access_token": "canary"}}"#).unwrap();
@@ -232,7 +236,7 @@ async fn sign_in_is_checked_for_model_without_key() {
         probe().await,
         (
             Verdict::Ok,
-            format!("`c` through codex, signed in by {shown}")
+            format!("`c` through codex, signed in by {file_name}")
         )
     );
 }
@@ -240,7 +244,7 @@ async fn sign_in_is_checked_for_model_without_key() {
 #[tokio::test]
 async fn agents_with_missing_programs_are_reported() {
     let agents = "acp_agents:\n  here: {command: /bin/sh, description: d}\n  lost: {command: no-such-agent, description: d}\n";
-    let findings = TestMachine::with(&format!("{GOOD}{agents}"))
+    let findings = TestMachine::with(&format!("{VALID_CONFIG}{agents}"))
         .findings(&[("PATH", "/bin")], Probes::default())
         .await;
     let found: Vec<_> = of(&findings, "acp agents")
@@ -270,31 +274,8 @@ async fn missing_usable_model_is_a_failure() {
 }
 
 #[tokio::test]
-async fn database_probe_runs_if_provided() {
-    let machine = TestMachine::with(GOOD);
-    let probes = Probes {
-        database: Some(&FailingDatabase),
-        ..Probes::default()
-    };
-    let findings = machine.findings(&[], probes).await;
-    assert_eq!(failures(&findings), ["database"]);
-    assert_eq!(of(&findings, "database")[0].detail, "connection refused");
-}
-
-#[tokio::test(start_paused = true)]
-async fn unresponsive_database_times_out() {
-    let machine = TestMachine::with(GOOD);
-    let probes = Probes {
-        database: Some(&Silent),
-        ..Probes::default()
-    };
-    let findings = machine.findings(&[], probes).await;
-    assert_eq!(of(&findings, "database")[0].detail, "no answer within 10 s");
-}
-
-#[tokio::test]
 async fn public_bind_without_auth_fails_unless_allowed() {
-    let machine = TestMachine::with(GOOD);
+    let machine = TestMachine::with(VALID_CONFIG);
     let open = [
         ("GATEWAY_HOST", "0.0.0.0"),
         ("DEER_FLOW_AUTH_DISABLED", "1"),
@@ -331,136 +312,4 @@ async fn failure_sets_exit_code() {
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("FAIL  configuration: "), "{text}");
     assert!(text.contains("fix: "), "{text}");
-}
-
-struct Redis(Result<Result<&'static str, &'static str>, &'static str>);
-
-#[async_trait]
-impl RedisProbe for Redis {
-    async fn probe(
-        &self,
-        _: &StreamBridgeConfig,
-        _: &Settings,
-    ) -> Result<Result<String, String>, String> {
-        self.0
-            .map(|judged| judged.map(str::to_owned).map_err(str::to_owned))
-            .map_err(str::to_owned)
-    }
-}
-
-#[tokio::test]
-async fn redis_probe_runs_only_for_redis_bridge() {
-    let probes = |redis| Probes {
-        redis: Some(redis),
-        ..Probes::default()
-    };
-    let memory = TestMachine::with(GOOD);
-    assert!(
-        of(
-            &memory.findings(&[], probes(&Redis(Err("refused")))).await,
-            "stream bridge"
-        )
-        .is_empty()
-    );
-    let machine = TestMachine::with(&format!(
-        "{GOOD}stream_bridge: {{type: redis, redis_url: 'redis://:hunter2@localhost'}}\n"
-    ));
-    let cases = [
-        (Redis(Ok(Ok("fine"))), "production", Verdict::Ok),
-        (Redis(Ok(Err("allkeys-lru"))), "development", Verdict::Warn),
-        (Redis(Ok(Err("allkeys-lru"))), "production", Verdict::Fail),
-        (Redis(Err("refused")), "development", Verdict::Warn),
-    ];
-    for (redis, deployment, verdict) in &cases {
-        let findings = machine
-            .findings(&[("DEER_FLOW_ENV", deployment)], probes(redis))
-            .await;
-        let [finding] = of(&findings, "stream bridge")[..] else {
-            panic!("{findings:?}")
-        };
-        assert_eq!(finding.verdict, *verdict, "{finding}");
-        assert!(!finding.to_string().contains("hunter2"));
-    }
-}
-
-struct Sandbox(ProbeReport);
-
-#[async_trait]
-impl CommandProbe for Sandbox {
-    fn is_configured(&self, config: &AppConfig) -> bool {
-        !config.tools.is_empty()
-    }
-
-    async fn probe(&self, _: &SandboxConfig) -> ProbeReport {
-        self.0.clone()
-    }
-
-    async fn containers(
-        &self,
-        sandbox: &SandboxConfig,
-        _: &Environment,
-    ) -> Option<Result<String, String>> {
-        (sandbox.provider == "aio").then(|| Err("the socket is not there".to_owned()))
-    }
-}
-
-#[tokio::test]
-async fn broken_and_disabled_sandboxes_are_reported() {
-    use harness::sandbox::command::bubblewrap::{Layer, LayerReport};
-    let report = |missing: Option<&str>| ProbeReport {
-        layers: vec![LayerReport {
-            layer: Layer::Namespaces,
-            missing: missing.map(str::to_owned),
-        }],
-    };
-    let bash = format!("{GOOD}tools: [{{name: bash, group: bash, use: sandbox.bash}}]\n");
-    let on_host = format!("{bash}sandbox: {{use: local, allow_host_bash: true}}\n");
-    let contained = format!("{bash}sandbox: {{use: aio, allow_host_bash: true}}\n");
-    let open = format!("{bash}sandbox: {{use: local, network: host}}\n");
-    for (config, missing, verdict, words) in [
-        (&bash, None, Verdict::Ok, "sandboxed: namespaces"),
-        (
-            &bash,
-            Some("not allowed"),
-            Verdict::Warn,
-            "refused, the sandbox does not work here: namespaces: not allowed",
-        ),
-        (&on_host, None, Verdict::Warn, "without a sandbox"),
-        (&open, None, Verdict::Warn, "full network access"),
-        (
-            &contained,
-            None,
-            Verdict::Warn,
-            "containers are not available: the socket is not there",
-        ),
-    ] {
-        let sandbox = Sandbox(report(missing));
-        let findings = TestMachine::with(config)
-            .findings(
-                &[],
-                Probes {
-                    commands: Some(&sandbox),
-                    ..Probes::default()
-                },
-            )
-            .await;
-        let [finding] = of(&findings, "commands")[..] else {
-            panic!("{findings:?}")
-        };
-        assert_eq!(finding.verdict, verdict);
-        assert!(finding.detail.contains(words), "{finding}");
-    }
-    let findings = TestMachine::with(GOOD)
-        .findings(
-            &[],
-            Probes {
-                commands: Some(&Sandbox(report(None))),
-                ..Probes::default()
-            },
-        )
-        .await;
-    assert!(
-        of(&findings, "commands").is_empty(),
-        "no tool runs commands"
-    );
 }

@@ -1,4 +1,4 @@
-//! Tests of keys.
+//! Tests of the creation, list and revocation of API keys.
 
 use deerflow_domain::api_keys::{InMemoryApiKeyStore, find_valid_key};
 use std::sync::Arc;
@@ -60,10 +60,10 @@ async fn key_is_admin_only_if_requested() {
 #[tokio::test]
 async fn key_is_shown_once_listed_and_revoked() {
     let store: Arc<dyn ApiKeyStore> = Arc::new(InMemoryApiKeyStore::default());
-    let shown = run_command(&*store, create("ann", Some("90d")))
+    let printed = run_command(&*store, create("ann", Some("90d")))
         .await
         .unwrap();
-    let key = shown.lines().next().unwrap().to_owned();
+    let key = printed.lines().next().unwrap().to_owned();
     let found = find_valid_key(&store, &key, now()).await.unwrap().unwrap();
     assert_eq!(
         (found.user_id.as_str(), found.expires_at),

@@ -23,7 +23,7 @@ const UNFINISHED: [RunStatus; 3] = [RunStatus::Pending, RunStatus::Starting, Run
 /// Stores of an installation.
 #[derive(Debug)]
 pub struct Operations<'a> {
-    /// Nodes.
+    /// Nodes that share the database, and their leases.
     pub nodes: &'a dyn NodeStore,
     /// Run lists.
     pub runs: &'a dyn OperationsStore,
@@ -63,9 +63,9 @@ impl Operations<'_> {
             "RUNS",
         ]);
         for node in &nodes {
-            let left = node.left.map_or_else(
+            let remaining = node.left.map_or_else(
                 || "exclusive".to_owned(),
-                |left| format!("{:.1} s", left.as_secs_f64()),
+                |remaining| format!("{:.1} s", remaining.as_secs_f64()),
             );
             let address = node.address.clone().unwrap_or_else(|| "-".to_owned());
             table.row([
@@ -73,7 +73,7 @@ impl Operations<'_> {
                 address,
                 iso(node.since),
                 ago(self.now - node.renewed_at),
-                left,
+                remaining,
                 node.runs.to_string(),
             ]);
         }
@@ -112,7 +112,7 @@ impl Operations<'_> {
             Some(state) if !args.stuck => state.statuses(),
             _ => UNFINISHED.to_vec(),
         };
-        let most = if args.stuck {
+        let limit = if args.stuck {
             MAX_SCANNED_RUNS
         } else {
             args.limit
@@ -120,7 +120,7 @@ impl Operations<'_> {
         let idle = TimeDelta::seconds(i64::from(args.idle));
         let found = self
             .runs
-            .runs(&statuses, most)
+            .runs(&statuses, limit)
             .await?
             .into_iter()
             .map(|mut run| {

@@ -119,7 +119,7 @@ async fn nodes_and_runs_are_listed_with_running_server() {
     );
     let text = installation.runs(all()).await.unwrap();
     assert!(
-        text.contains("r1") && text.contains("r2") && text.contains("its process is gone"),
+        text.contains("r1") && text.contains("r2") && text.contains("no live process executes it"),
         "{text}"
     );
     let found = installation.json(all()).await;
@@ -190,7 +190,7 @@ async fn nodes_and_runs_are_listed_with_running_server() {
 async fn run_cancel_is_requested() {
     let installation = Installation::new().await;
     let runs = SqlRunStore::new(installation.server.clone());
-    let made = runs.admit(new_run("r1", "t1")).await.unwrap().run;
+    let admitted = runs.admit(new_run("r1", "t1")).await.unwrap().run;
     let cancel = |id: &str| RunsArgs {
         command: Some(RunsCommand::Cancel {
             run_id: id.to_owned(),
@@ -215,7 +215,7 @@ async fn run_cancel_is_requested() {
     }
     runs.commit(RunCommit {
         end: Some(end_in(RunStatus::Error)),
-        ..commit_of(&made)
+        ..commit_of(&admitted)
     })
     .await
     .unwrap();
@@ -244,7 +244,7 @@ async fn dead_letters_are_listed_and_resent() {
         SqlWebhookOutbox::new(&installation.server),
     );
     for id in ["r1", "r2"] {
-        let made = runs
+        let admitted = runs
             .admit(new_run(id, &format!("t-{id}")))
             .await
             .unwrap()
@@ -261,7 +261,7 @@ async fn dead_letters_are_listed_and_resent() {
         };
         runs.commit(RunCommit {
             end: Some(end),
-            ..commit_of(&made)
+            ..commit_of(&admitted)
         })
         .await
         .unwrap();

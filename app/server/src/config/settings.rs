@@ -53,7 +53,7 @@ pub enum SettingsError {
     /// The value of a variable is not allowed.
     #[error("environment variable {variable} is {found:?}, allowed: {allowed}")]
     Variable {
-        /// Variable.
+        /// Name of the environment variable.
         variable: &'static str,
         /// Value.
         found: String,

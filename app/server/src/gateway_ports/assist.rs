@@ -24,10 +24,10 @@ impl AssistView for ConfiguredAgents {
     fn suggester(&self) -> Option<Suggester> {
         let now = self.assembled();
         let section = &now.config.suggestions;
-        let most = usize::try_from(section.max_suggestions).unwrap_or(usize::MAX);
+        let limit = usize::try_from(section.max_suggestions).unwrap_or(usize::MAX);
         section.enabled.then(|| Suggester {
             models: now.models.clone(),
-            most,
+            most: limit,
         })
     }
 

@@ -9,7 +9,7 @@ use crate::config::Settings;
 /// Stores of operator commands.
 #[derive(Debug)]
 pub struct OperatorStores {
-    /// Nodes.
+    /// Nodes that share the database, and their leases.
     pub nodes: SqlNodeStore,
     /// Run lists.
     pub runs: SqlOperationsStore,

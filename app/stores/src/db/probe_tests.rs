@@ -1,4 +1,4 @@
-//! Tests of probe.
+//! Tests of the read-only probe of a database.
 
 use deerflow_core::tasks::Tasks;
 

@@ -102,7 +102,7 @@ impl ExclusiveSession {
 
     /// Checks with the server that the lock is held.
     pub(crate) async fn hold(&self) -> Result<StoreLockStatus, StoreError> {
-        let held = async {
+        let session = async {
             let mut connection = self.pool.acquire().await?;
             connection.ping().await?;
             if !self.lock.state.lock().held {
@@ -110,7 +110,8 @@ impl ExclusiveSession {
             }
             Ok(self.lock.status())
         };
-        held.await
+        session
+            .await
             .map_err(|error: sqlx::Error| DbFailure::from(&error).into())
     }
 }

@@ -67,12 +67,12 @@ async fn broken_session_reacquires_lock() {
         let db = open(&schema, exclusive, true).await.unwrap();
         assert_eq!(db.hold().await, Ok(StoreLockStatus::Kept));
         cut(&db).await;
-        let mut held = db.hold().await;
-        if held.is_err() {
+        let mut session = db.hold().await;
+        if session.is_err() {
             // The broken connection is detected on use.
-            held = db.hold().await;
+            session = db.hold().await;
         }
-        assert_eq!(held, Ok(StoreLockStatus::Retaken));
+        assert_eq!(session, Ok(StoreLockStatus::Retaken));
         assert_eq!(db.hold().await, Ok(StoreLockStatus::Kept));
         let other = open(&schema, !exclusive, false).await;
         assert!(other.is_err(), "other processes are excluded again");
@@ -85,11 +85,11 @@ async fn lock_taken_by_other_process_is_lost_until_it_ends() {
     let db = open("deerflow_place_lost", true, true).await.unwrap();
     cut(&db).await;
     let other = open("deerflow_place_lost", true, false).await.unwrap();
-    let mut held = db.hold().await;
-    if held.is_err() {
-        held = db.hold().await;
+    let mut session = db.hold().await;
+    if session.is_err() {
+        session = db.hold().await;
     }
-    assert_eq!(held, Ok(StoreLockStatus::Lost));
+    assert_eq!(session, Ok(StoreLockStatus::Lost));
     assert_eq!(db.hold().await, Ok(StoreLockStatus::Lost));
     cut(&other).await;
     assert_eq!(db.hold().await, Ok(StoreLockStatus::Retaken));

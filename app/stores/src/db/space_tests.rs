@@ -1,4 +1,4 @@
-//! Tests of space.
+//! Tests of the rules for scarce disk space and the reserve.
 
 use super::*;
 

@@ -92,11 +92,11 @@ mod tests {
         assert!(try_lock(&reader, FlockOperation::NonBlockingLockShared).unwrap());
         let mut readers = vec![reader];
         let mut waits = 0;
-        let taken = DataLock::acquire_with_wait(directory.path(), || {
+        let acquired = DataLock::acquire_with_wait(directory.path(), || {
             waits += 1;
             readers.clear();
         });
-        assert!(taken.unwrap().is_some());
+        assert!(acquired.unwrap().is_some());
         assert_eq!(waits, 1);
     }
 

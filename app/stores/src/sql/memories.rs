@@ -209,10 +209,10 @@ impl UserMemoryStore for SqlMemoryStore {
                 ],
             )
             .await?;
-        let mut taken: Vec<(i64, PendingUpdate)> =
+        let mut claimed: Vec<(i64, PendingUpdate)> =
             read(rows.iter().map(pending).collect::<Result<_, DbErr>>())?;
-        taken.sort_by_key(|(due, _)| *due);
-        Ok(taken.into_iter().map(|(_, pending)| pending).collect())
+        claimed.sort_by_key(|(due, _)| *due);
+        Ok(claimed.into_iter().map(|(_, pending)| pending).collect())
     }
 
     async fn done(

@@ -166,7 +166,7 @@ fn owned_run(
 
 fn node_record(row: &QueryResult) -> Result<NodeRecord, DbErr> {
     let lease_until: i64 = row.try_get("", "lease_until")?;
-    let left: i64 = row.try_get("", "micros_left")?;
+    let remaining: i64 = row.try_get("", "micros_left")?;
     let node: String = row.try_get("", "node_id")?;
     Ok(NodeRecord {
         node: NodeId::parse(node).map_err(|error| DbErr::Type(error.to_string()))?,
@@ -176,7 +176,8 @@ fn node_record(row: &QueryResult) -> Result<NodeRecord, DbErr> {
                 .unwrap_or_default(),
         ),
         since: moment(row.try_get("", "since")?),
-        left: (lease_until != NEVER_EXPIRES).then(|| Duration::from_micros(left.unsigned_abs())),
+        left: (lease_until != NEVER_EXPIRES)
+            .then(|| Duration::from_micros(remaining.unsigned_abs())),
         runs: row.try_get::<i64>("", "owned")?.unsigned_abs(),
     })
 }

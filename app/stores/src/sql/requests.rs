@@ -144,9 +144,9 @@ fn known(row: request_key::Model, key: &RequestKey) -> Result<KeyState, DbErr> {
     if row.digest != plain(&key.digest) {
         return Ok(KeyState::Other);
     }
-    let made = from_json(&row.made_json)
+    let created = from_json(&row.made_json)
         .map_err(|reason| DbErr::Type(format!("an idempotency key is damaged: {reason}")))?;
-    Ok(KeyState::Again(made))
+    Ok(KeyState::Again(created))
 }
 
 #[async_trait]

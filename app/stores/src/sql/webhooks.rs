@@ -348,7 +348,7 @@ mod tests {
             .unwrap();
         let (runs, outbox) = (SqlRunStore::new(db.clone()), SqlWebhookOutbox::new(&db));
         for (id, thread) in [("bad", "t1"), ("good", "t2")] {
-            let made = runs.admit(new_run(id, thread)).await.unwrap().run;
+            let admitted = runs.admit(new_run(id, thread)).await.unwrap().run;
             let call = WebhookCall {
                 url: "http://h.test/".to_owned(),
                 started_at: at(2),
@@ -361,7 +361,7 @@ mod tests {
             };
             runs.commit(RunCommit {
                 end: Some(end),
-                ..commit_of(&made)
+                ..commit_of(&admitted)
             })
             .await
             .unwrap();

@@ -183,10 +183,10 @@ async fn timeout_without_permit_is_no_provider_failure() {
         .stream(request)
         .await
         .unwrap();
-    let late = models
+    let timed_out = models
         .ask(&auxiliary_request(&["a"], "then say x"), caller(&ids, None))
         .await;
-    assert_eq!(late.unwrap_err().kind, ModelErrorKind::Stalled);
+    assert_eq!(timed_out.unwrap_err().kind, ModelErrorKind::Stalled);
     drop(permit);
     assert!(
         models

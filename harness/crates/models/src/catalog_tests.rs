@@ -1,4 +1,4 @@
-//! Tests of catalog.
+//! Tests of the models that a configuration defines, and of its errors.
 
 use super::*;
 use crate::ProviderKind;

@@ -15,9 +15,9 @@ use deerflow_core::messages::{Message, TextSize};
 pub enum TokenFamily {
     /// GPT and the o series.
     OpenAi,
-    /// Claude.
+    /// Models of Anthropic.
     Claude,
-    /// Gemini.
+    /// Models of Google.
     Gemini,
     /// Models trained on much Chinese text, such as Qwen, DeepSeek, GLM, Kimi: less than one token
     /// per Chinese character.

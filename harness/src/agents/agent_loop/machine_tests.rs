@@ -35,8 +35,8 @@ fn any_outcome() -> impl Strategy<Value = StepOutcome> {
 
 fn nodes(hooks: [bool; 8]) -> Arc<LoopNodes> {
     let of = |phase: Phase| {
-        let mine = (0..2).filter(move |nth| hooks[phase as usize * 2 + nth]);
-        mine.map(|nth| (format!("M{nth}"), nth)).collect()
+        let own = (0..2).filter(move |nth| hooks[phase as usize * 2 + nth]);
+        own.map(|nth| (format!("M{nth}"), nth)).collect()
     };
     Arc::new(LoopNodes::with_hooks(of))
 }

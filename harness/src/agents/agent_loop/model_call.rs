@@ -27,7 +27,7 @@ pub(super) struct ProviderCall<'a> {
     pub(super) meta: Arc<MessageMeta>,
     /// Id of the message whose tokens were emitted completely.
     streamed: Mutex<Option<String>>,
-    /// Partial answers that were emitted before the stream broke off.
+    /// Partial answers that were emitted before the stream was interrupted.
     interrupted: Mutex<Vec<ModelCallRecord>>,
 }
 

@@ -138,25 +138,25 @@ impl Tool for UpdateAgent {
     ) -> Result<ToolOutput, ToolError> {
         let user = &ctx.run.actor.user_id;
         let name = AgentName::parse(agent_name_of(ctx).unwrap_or_default()).map_err(for_model)?;
-        let what = Mutex::default();
+        let changed_fields = Mutex::default();
         change(&*self.agents, user, &name, |existing| {
             let Some(existing) = existing.filter(|agent| !agent.shared) else {
                 return Err(ToolError::for_model(format!(
-                    "Error: {name} is no agent of this user and cannot be changed."
+                    "Error: {name} is not an agent of this user and cannot be changed."
                 )));
             };
             let (agent, changed) = changed(existing, &args, &self.models)?;
-            *what.lock() = changed;
+            *changed_fields.lock() = changed;
             Ok(Some(agent))
         })
         .await?;
-        let what = what.into_inner();
-        if what.is_empty() {
+        let changed_fields = changed_fields.into_inner();
+        if changed_fields.is_empty() {
             return Ok("Nothing was to be changed.".into());
         }
         Ok(format!(
             "Changed: {}. It counts from the next message on.",
-            what.join(", ")
+            changed_fields.join(", ")
         )
         .into())
     }

@@ -16,7 +16,7 @@ const MAX_EXCERPT_CHARS: usize = 2_000;
 /// State channel with the files that clients present to the user.
 const ARTIFACTS: &str = "artifacts";
 /// Result of a subagent that ended without an answer.
-const NO_ANSWER: &str = "The agent came to its end without an answer.";
+const NO_ANSWER: &str = "The agent ended without an answer.";
 
 /// Outcome of a task.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,8 +12,8 @@ use crate::messages::{Message, kwargs};
 use crate::models::{ModelCatalog, RetryPolicy};
 use crate::runtime::agent::{Agent, AgentStart, StopKind};
 
-const MORE: &str = r#"{"satisfied": false, "blocker": "goal_not_met_yet", "reason": "the <b>tests</b> are missing"}"#;
-const DONE: &str = r#"{"satisfied": true, "blocker": "none", "reason": "all is there"}"#;
+const UNSATISFIED: &str = r#"{"satisfied": false, "blocker": "goal_not_met_yet", "reason": "the <b>tests</b> are missing"}"#;
+const SATISFIED: &str = r#"{"satisfied": true, "blocker": "none", "reason": "all is there"}"#;
 const ASKS: &str =
     r#"{"satisfied": false, "blocker": "needs_user_input", "reason": "a password is missing"}"#;
 
@@ -72,7 +72,7 @@ fn events(output: &RunOutput) -> Vec<&Value> {
 
 #[tokio::test]
 async fn agent_continues_until_goal_is_reached() {
-    let (agent, model) = agent(["half", MORE, "all", DONE]);
+    let (agent, model) = agent(["half", UNSATISFIED, "all", SATISFIED]);
     let output = run(&agent, fresh(with_goal(&goal())), |_| {}).await;
     assert_eq!(output.outcome.as_ref().unwrap().kind, StopKind::Completed);
     let messages = output.state().messages();
@@ -164,7 +164,7 @@ async fn invalid_evaluation_stands_down() {
 
 #[tokio::test]
 async fn continuations_are_limited_and_reset_step_count() {
-    let (agent, model) = agent([MORE]);
+    let (agent, model) = agent([UNSATISFIED]);
     let output = run(&agent, fresh(with_goal(&goal())), |ctx| {
         ctx.recursion_limit = 5
     })
@@ -181,7 +181,7 @@ async fn continuations_are_limited_and_reset_step_count() {
 
 #[tokio::test]
 async fn continuation_count_survives_failover() {
-    let (before, _) = agent(["half", MORE, "never said"]);
+    let (before, _) = agent(["half", UNSATISFIED, "never said"]);
     let output = run(&before, fresh(with_goal(&goal())), |_| {}).await;
     // Checkpoint of a process that dies during the continuation.
     let steps = output.steps();
@@ -196,7 +196,7 @@ async fn continuation_count_survives_failover() {
         step: 0,
         nested: Default::default(),
     };
-    let (after, _) = agent(["all", DONE]);
+    let (after, _) = agent(["all", SATISFIED]);
     let output = run(&after, input, |_| {}).await;
     assert_eq!(
         output.state().messages().last().unwrap().content.text(),

@@ -1,4 +1,4 @@
-//! Tests of state.
+//! Tests of the decision to continue towards a goal.
 
 use serde_json::json;
 

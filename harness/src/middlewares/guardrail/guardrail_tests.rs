@@ -133,16 +133,16 @@ async fn call_needing_approval_waits_and_rejection_denies_it() {
             .tool(WriteTodos)
             .middleware(guard())
             .build();
-        let asked = ask(&agent, "go").await;
-        let question = &asked.last_step().next[0].interrupts[0]["value"];
+        let result = ask(&agent, "go").await;
+        let question = &result.last_step().next[0].interrupts[0]["value"];
         assert_eq!(question["action_requests"][0]["args"], json!({"todos": []}));
         assert_eq!(
-            (asked.state().messages().len(), recorded_actions(&asked)),
+            (result.state().messages().len(), recorded_actions(&result)),
             (2, vec![("ask_before_tool_call", "rule.ask".to_owned())])
         );
         let done = run(
             &agent,
-            resume_input(&asked, AgentStart::Resume(answer)),
+            resume_input(&result, AgentStart::Resume(answer)),
             |_| {},
         )
         .await;

@@ -84,8 +84,8 @@ impl GuardrailMiddleware {
             channel_user_id: run.option_str("channel_user_id"),
             timestamp: iso(run.clock.now()),
         };
-        let asked = AssertUnwindSafe(self.policy.evaluate(&request)).catch_unwind();
-        let failure = match tokio::time::timeout(POLICY_TIMEOUT, asked).await {
+        let evaluation = AssertUnwindSafe(self.policy.evaluate(&request)).catch_unwind();
+        let failure = match tokio::time::timeout(POLICY_TIMEOUT, evaluation).await {
             Ok(Ok(Ok(decision))) => return decision,
             Ok(Ok(Err(error))) => error.to_string(),
             Ok(Err(_panic)) => "the policy panicked".to_owned(),

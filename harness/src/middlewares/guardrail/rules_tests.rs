@@ -1,4 +1,4 @@
-//! Tests of rules.
+//! Tests of patterns on arguments and paths.
 
 use serde_json::json;
 

@@ -56,11 +56,11 @@ fn task_section(tasks: &[&ToolCall], results: &HashMap<&str, &Message>) -> Optio
     let newest = tasks.iter().rev().take(MAX_TASKS);
     let share =
         (MAX_CHARS / tasks.len().clamp(1, MAX_TASKS)).clamp(MIN_RESULT_CHARS, MAX_RESULT_CHARS);
-    let mut left = MAX_CHARS;
+    let mut remaining = MAX_CHARS;
     let lines: Vec<String> = newest
         .map_while(|call| {
             let line = task_line(call, results.get(call.id.as_str()).copied(), share);
-            left = left.checked_sub(line.chars().count())?;
+            remaining = remaining.checked_sub(line.chars().count())?;
             Some(line)
         })
         .collect();

@@ -1,4 +1,4 @@
-//! Tests of digest.
+//! Tests of the lists of tasks and skills next to a summary.
 
 use serde_json::json;
 

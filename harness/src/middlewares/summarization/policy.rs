@@ -115,14 +115,15 @@ impl Policy {
     }
 
     fn start_within(&self, messages: &[Message], tokens: u64) -> usize {
-        let mut left = tokens;
-        let fits = |message: &&Message| match left.checked_sub(self.family.tokens(message.size())) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        };
+        let mut remaining = tokens;
+        let fits =
+            |message: &&Message| match remaining.checked_sub(self.family.tokens(message.size())) {
+                Some(rest) => {
+                    remaining = rest;
+                    true
+                }
+                None => false,
+            };
         messages.len() - messages.iter().rev().take_while(fits).count()
     }
 }

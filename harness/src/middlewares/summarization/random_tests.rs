@@ -268,7 +268,7 @@ async fn summary_replaces_old_messages_and_counts_for_middleware() {
         output.state().channel("summary_text"),
         Some(&json!("the notes"))
     );
-    let asked: Vec<Vec<String>> = model
+    let requests: Vec<Vec<String>> = model
         .requests()
         .iter()
         .map(|request| {
@@ -279,14 +279,14 @@ async fn summary_replaces_old_messages_and_counts_for_middleware() {
                 .collect()
         })
         .collect();
-    assert!(asked[0][0].contains("User: q0"));
-    let [notes, answer, question] = &asked[1][..] else {
-        panic!("{:?}", asked[1])
+    assert!(requests[0][0].contains("User: q0"));
+    let [notes, answer, question] = &requests[1][..] else {
+        panic!("{:?}", requests[1])
     };
     assert!(
         notes.contains("the notes") && answer == "a2" && question.contains("q2"),
         "{:?}",
-        asked[1]
+        requests[1]
     );
     let callers: Vec<&str> = output
         .events

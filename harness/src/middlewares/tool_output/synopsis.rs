@@ -87,9 +87,9 @@ pub(super) fn kind(text: &str) -> String {
 }
 
 fn is_binary(text: &str) -> bool {
-    let odd = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
+    let is_binary = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
     let sample = first(text, SAMPLE_CHARS);
-    sample.contains('\0') || sample.chars().filter(odd).count() * 20 > sample.chars().count()
+    sample.contains('\0') || sample.chars().filter(is_binary).count() * 20 > sample.chars().count()
 }
 
 fn json(text: &str) -> Option<String> {

@@ -151,7 +151,7 @@ impl InvariantChecker<'_> {
                 .iter()
                 .filter(|message| message.is_human() && message.content.text().starts_with(&marked))
                 .count();
-            let begun = self
+            let started = self
                 .observations
                 .model_answer
                 .values()
@@ -160,7 +160,7 @@ impl InvariantChecker<'_> {
                 (Some(ROLLED_BACK), _) => self.require(there == 0, || {
                     format!("{label} was rolled back and is in its thread")
                 }),
-                (_, RunStatus::Interrupted) if !begun => self.require(there <= 1, || {
+                (_, RunStatus::Interrupted) if !started => self.require(there <= 1, || {
                     format!("{label} is {there} times in its thread")
                 }),
                 (_, status) => self.require(there == 1, || {

@@ -1,5 +1,10 @@
 //! Tests of the file tools on a real directory.
 
+#[path = "builtins_argument_tests.rs"]
+mod argument;
+#[path = "builtins_upload_tests.rs"]
+mod upload;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -182,96 +187,6 @@ async fn files_are_found_by_name_and_content() {
 }
 
 #[tokio::test]
-async fn earlier_uploads_are_listed_with_headings() {
-    let mut fixture = fixture();
-    assert!(
-        fixture
-            .text("list_uploaded_files", json!({}))
-            .await
-            .starts_with("No files")
-    );
-    let made = format!(
-        "{}\n\n# Aim\n\ntext\n",
-        crate::documents::mark_of("plan.pdf")
-    );
-    for (name, content) in [
-        ("plan.pdf", "%PDF"),
-        ("plan.md", &*made),
-        ("notes.md", "one\ntwo\n"),
-        ("new.txt", "now"),
-    ] {
-        fixture
-            .text(
-                "write_file",
-                json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content }),
-            )
-            .await;
-    }
-    let channels = [(
-        "uploaded_files".to_owned(),
-        json!([{ "filename": "new.txt" }]),
-    )]
-    .into_iter()
-    .collect();
-    fixture.ctx.state = std::sync::Arc::new(crate::state::ThreadState::restored([], channels));
-    let listed = fixture
-        .text(
-            "list_uploaded_files",
-            json!({ "include_outline": ["plan.pdf"] }),
-        )
-        .await;
-    assert!(listed.starts_with("Found 2 files\n- "), "{listed}");
-    assert!(
-        !listed.contains("new.txt") && !listed.contains("- plan.md") && !listed.contains("> one"),
-        "{listed}"
-    );
-    let plan = "- plan.pdf (0.0 KB)\n  Path: /mnt/user-data/uploads/plan.pdf\n  Markdown: /mnt/user-data/uploads/plan.md\n  L3: Aim";
-    assert!(listed.contains(plan), "{listed}");
-    let all = fixture
-        .text(
-            "list_uploaded_files",
-            json!({ "include_outline": true, "max_results": 1 }),
-        )
-        .await;
-    assert!(
-        all.starts_with("Found 2 files (showing the newest 1)"),
-        "{all}"
-    );
-    let refused = format!(
-        "{:?}",
-        fixture
-            .call("list_uploaded_files", json!({ "include_outline": 5 }))
-            .await
-            .unwrap_err()
-    );
-    assert!(
-        refused.contains("expected true, false or a list of file names")
-            && !refused.contains("untagged"),
-        "{refused}"
-    );
-
-    // Two independent uploads with the same stem: the text file was not converted from the
-    // document.
-    for (name, content) in [("slides.pptx", "PK"), ("slides.md", "# My own\n")] {
-        fixture
-            .text(
-                "write_file",
-                json!({ "path": format!("/mnt/user-data/uploads/{name}"), "content": content }),
-            )
-            .await;
-    }
-    let own = fixture
-        .text("list_uploaded_files", json!({ "include_outline": true }))
-        .await;
-    assert!(
-        own.contains("- slides.md (0.0 KB)")
-            && own.contains("L1: My own")
-            && !own.contains("Markdown: /mnt/user-data/uploads/slides.md"),
-        "{own}"
-    );
-}
-
-#[tokio::test]
 async fn only_existing_files_in_outputs_are_presented() {
     let fixture = fixture();
     fixture
@@ -306,78 +221,6 @@ async fn only_existing_files_in_outputs_are_presented() {
             .await
             .is_err()
     );
-}
-
-#[tokio::test]
-async fn wrong_arguments_name_the_field_and_the_tool() {
-    let error = fixture()
-        .call("read_file", json!({ "path": 7 }))
-        .await
-        .unwrap_err();
-    assert!(error.contains("read_file at path"), "{error}");
-    let error = fixture()
-        .call(
-            "write_file",
-            json!({ "path": "/mnt/user-data/workspace/a" }),
-        )
-        .await
-        .unwrap_err();
-    assert!(error.contains("content"), "{error}");
-}
-
-#[tokio::test]
-async fn missing_text_is_an_error_and_empty_text_changes_nothing() {
-    let fixture = fixture();
-    let path = "/mnt/user-data/workspace/a";
-    fixture
-        .text("write_file", json!({ "path": path, "content": "abc" }))
-        .await;
-    assert!(
-        fixture
-            .call(
-                "str_replace",
-                json!({ "path": path, "old_str": "z", "new_str": "y" })
-            )
-            .await
-            .unwrap_err()
-            .starts_with("Error:")
-    );
-    assert_eq!(
-        fixture
-            .text(
-                "str_replace",
-                json!({ "path": path, "old_str": "", "new_str": "y" })
-            )
-            .await,
-        "OK"
-    );
-    assert_eq!(
-        fixture.text("read_file", json!({ "path": path })).await,
-        "abc"
-    );
-}
-
-#[tokio::test]
-async fn empty_text_in_missing_file_is_an_error() {
-    let fixture = fixture();
-    for (path, why) in [
-        ("/mnt/user-data/workspace/missing", "missing"),
-        ("/mnt/user-data/workspace", "workspace"),
-    ] {
-        for new in ["y", ""] {
-            let error = fixture
-                .call(
-                    "str_replace",
-                    json!({ "path": path, "old_str": "", "new_str": new }),
-                )
-                .await
-                .unwrap_err();
-            assert!(
-                error.starts_with("Error:") && error.contains(why),
-                "{path}: {error}"
-            );
-        }
-    }
 }
 
 #[tokio::test]
@@ -448,38 +291,6 @@ async fn mounted_folders_follow_their_permissions() {
             .unwrap_err();
         assert!(error.contains(why), "{tool} {path}: {error}");
     }
-}
-
-#[tokio::test]
-async fn slow_pattern_is_rejected_immediately() {
-    let pattern = format!("(?i){}", r"[\p{L}\p{N}]?".repeat(10_000));
-    let error = fixture()
-        .call(
-            "grep",
-            json!({ "pattern": pattern, "path": "/mnt/user-data/workspace" }),
-        )
-        .await
-        .unwrap_err();
-    assert!(error.contains("longer than 1024 bytes"), "{error}");
-}
-
-#[test]
-fn every_parameter_has_a_description() {
-    let fixture = fixture();
-    for schema in fixture.tools.schemas().iter() {
-        let fields = schema.parameters["properties"].as_object().unwrap();
-        assert!(
-            !fields.is_empty()
-                && fields
-                    .values()
-                    .all(|field| field["description"].is_string()),
-            "{}",
-            schema.name
-        );
-        assert!(!schema.description.is_empty());
-    }
-    let write = fixture.tools.get("write_file").unwrap().schema();
-    assert_eq!(write.parameters["required"], json!(["path", "content"]));
 }
 
 #[test]

@@ -58,9 +58,9 @@ impl Tool for Glob {
     async fn call(&self, args: GlobArgs, ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
         let path = readable(&self.home, &args.path)?;
         let pattern = NamePattern::parse(&args.pattern).map_err(refused)?;
-        let most = args.max_results.clamp(1, MAX_RESULTS);
+        let limit = args.max_results.clamp(1, MAX_RESULTS);
         let SearchResults { rows, incomplete } = files_of(&self.home, ctx)
-            .glob(&path, pattern, args.include_dirs, most)
+            .glob(&path, pattern, args.include_dirs, limit)
             .await
             .map_err(failed)?;
         let rows = rows

@@ -80,8 +80,8 @@ impl Tool for Grep {
             .await
             .map_err(|fault| refused(fault.to_string()))?
             .map_err(refused)?;
-        let most = args.max_results.clamp(1, MAX_RESULTS);
-        let found = files.grep(&path, query, most).await.map_err(failed)?;
+        let limit = args.max_results.clamp(1, MAX_RESULTS);
+        let found = files.grep(&path, query, limit).await.map_err(failed)?;
         Ok(ToolOutput::text(render::search_results(
             &found, "matches", &path,
         )))

@@ -70,7 +70,7 @@ impl Tool for PresentFiles {
                 Some(NodeKind::File) => {}
                 Some(_) => {
                     return Err(ToolError::for_model(format!(
-                        "Error: {path} is no file; present the files in it one by one."
+                        "Error: {path} is not a file; present each of its files by name."
                     )));
                 }
                 None => {

@@ -63,7 +63,7 @@ impl Tool for StrReplace {
             .map_err(failed)?;
         if changed == 0 && !is_empty {
             return Err(ToolError::for_model(format!(
-                "Error: the text to replace does not occur in {path}. Read the file again and give the text exactly as it stands there."
+                "Error: the text to replace does not occur in {path}. Read the file again and give the text exactly as it is in the file."
             )));
         }
         Ok(done())

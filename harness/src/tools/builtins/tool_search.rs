@@ -58,9 +58,9 @@ impl Tool for ToolSearch {
                 .cloned()
                 .collect::<Vec<_>>()
         });
-        let found = searching.await.map_err(|error| {
-            ToolError::for_model(format!("Error: the search broke off: {error}"))
-        })?;
+        let found = searching
+            .await
+            .map_err(|error| ToolError::for_model(format!("Error: the search failed: {error}")))?;
         if found.is_empty() {
             return Ok(ToolOutput::text(
                 "No tool matches. Try another word, or the name of a listed tool with select:.",

@@ -54,7 +54,7 @@ impl Tool for ViewImage {
             .unwrap_or_default();
         let Some(promised) = type_of_ending(&ending) else {
             return Err(ToolError::for_model(format!(
-                "Error: {path} is no picture that can be shown; its name must end in jpg, jpeg, png, webp or gif."
+                "Error: {path} is not an image that can be shown; its name must end in jpg, jpeg, png, webp or gif."
             )));
         };
         let bytes = files_of(&self.home, ctx)
@@ -63,9 +63,9 @@ impl Tool for ViewImage {
             .map_err(failed)?;
         let found = type_of_content(&bytes);
         if found != Some(promised) {
-            let is = found.unwrap_or("no picture");
+            let actual = found.unwrap_or("not an image");
             return Err(ToolError::for_model(format!(
-                "Error: {path} is {is} by its content, and not {promised} as its name says."
+                "Error: {path} is {actual} by its content, and not {promised} as its name says."
             )));
         }
         let image =

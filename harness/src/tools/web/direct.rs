@@ -53,7 +53,7 @@ impl PageReader for Direct {
                     kind
                 };
                 Err(failed(format_args!(
-                    "this address holds no text that could be read: it is {kind}"
+                    "this address has no readable text: its content is {kind}"
                 )))
             }
         }
@@ -132,7 +132,7 @@ fn transport_error(error: &reqwest::Error) -> ToolError {
     match forbidden(error) {
         Some(why) => failed(format_args!("this address cannot be read: {why}")),
         None if error.is_connect() => failed("the page's server cannot be reached"),
-        None => failed("the page's server broke off its answer"),
+        None => failed("the page's server closed the connection during its answer"),
     }
 }
 

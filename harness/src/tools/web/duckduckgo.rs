@@ -84,7 +84,7 @@ impl PageFinder for DuckDuckGo {
         // DuckDuckGo uses this status if it takes the caller for a robot.
         if answer.status == StatusCode::ACCEPTED {
             return Err(failed(
-                "DuckDuckGo answers no more searches for a while; try again later",
+                "DuckDuckGo rejects further searches for now; try again later",
             ));
         }
         tree::parse_with(

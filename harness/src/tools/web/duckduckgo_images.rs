@@ -37,10 +37,10 @@ impl ImageFinder for DuckDuckGoImages {
             .await?;
         let page = String::from_utf8_lossy(&page.body);
         let token = token_in(&page).ok_or_else(|| {
-            failed("DuckDuckGo answers no more searches for a while; try again later")
+            failed("DuckDuckGo rejects further searches for now; try again later")
         })?;
         let filters = filters(query);
-        let asked = [
+        let parameters = [
             ("o", "json"),
             ("q", &query.text),
             ("l", &self.region),
@@ -51,7 +51,7 @@ impl ImageFinder for DuckDuckGoImages {
         let request = self
             .remote
             .get("/i.js")
-            .query(&asked)
+            .query(&parameters)
             .header(REFERER, format!("{}/", self.remote.base()));
         let answer = self.remote.json(request).await?;
         let images = items(&answer["results"]).map(|item| ImageHit {

@@ -189,12 +189,12 @@ impl WebToolFactory {
             hosts: s.texts("allowed_hosts")?,
             ports: Ports::Web,
         };
-        let made = GuardedClient::new(egress, self.lookup.clone(), |client| {
+        let result = GuardedClient::new(egress, self.lookup.clone(), |client| {
             client
                 .connect_timeout(CONNECT_TIMEOUT)
                 .user_agent(USER_AGENT_TEXT)
         });
-        made.map_err(|error| s.invalid(error.to_string()))
+        result.map_err(|error| s.invalid(error.to_string()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tests of readable.
+//! Tests of the extraction of the main text of a page.
 
 use std::time::{Duration, Instant};
 

@@ -240,13 +240,13 @@ impl Remote {
                 self.limit.as_secs_f64()
             ));
         }
-        let what = if error.is_connect() {
+        let reason = if error.is_connect() {
             "cannot be reached"
         } else {
-            "broke off its answer"
+            "closed the connection during its answer"
         };
         tracing::debug!(provider = self.name, error = %error.without_url(), "request of a web tool failed");
-        failed(format_args!("{} {what}", self.name))
+        failed(format_args!("{} {reason}", self.name))
     }
 
     fn redacted(&self, message: &str) -> String {

@@ -21,7 +21,7 @@ pub(super) struct SearXng {
 impl PageFinder for SearXng {
     async fn find(&self, query: &Query) -> Result<Vec<Hit>, ToolError> {
         let max_results = self.max_results.to_string();
-        let asked = [
+        let parameters = [
             ("q", &*query.text),
             ("format", "json"),
             ("language", &self.language),
@@ -30,7 +30,7 @@ impl PageFinder for SearXng {
         ];
         let answer = self
             .remote
-            .json(self.remote.get("/search").query(&asked))
+            .json(self.remote.get("/search").query(&parameters))
             .await?;
         Ok(items(&answer["results"])
             .filter_map(|item| Hit::read(item, "url", "content"))

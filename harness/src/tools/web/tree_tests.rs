@@ -103,12 +103,12 @@ fn parsing_stops_at_time_and_size_limits() {
             .map(|n| format!("<b a{n}>"))
             .collect::<String>()
     );
-    let begun = cpu_time();
+    let started = cpu_time();
     assert!(matches!(
         parsed(&slow, Instant::now() + Duration::from_millis(300)),
         Err(PageRejection::Slow)
     ));
-    let took = cpu_time() - begun;
+    let took = cpu_time() - started;
     assert!(took < Duration::from_secs(10), "{took:?}");
     let attributes: String = (0..100_000).map(|n| format!(" a{n}=1")).collect();
     let one_tag = format!("<b{attributes}");

@@ -1,4 +1,4 @@
-"""Print what is in a table: python3 profile.py FILE [TABLE]. Needs nothing but Python."""
+"""Prints a profile of a table: python3 profile.py FILE [TABLE]. Needs only Python."""
 
 import csv
 import json
@@ -45,7 +45,7 @@ def rows_of_sqlite(path, table):
             quoted = name.replace('"', '""')
             (count,) = base.execute(f'select count(*) from "{quoted}"').fetchone()
             print(f"table {name}: {count} rows")
-        sys.exit("name one of the tables as the second argument to profile it" if tables else "there are no tables")
+        sys.exit("pass the name of a table as the second argument to profile it" if tables else "the file has no tables")
     if table not in tables:
         sys.exit(f"there is no table {table!r}; the tables are: {', '.join(tables)}")
     quoted = table.replace('"', '""')
@@ -104,10 +104,10 @@ class Column:
         elif self.numbers or self.dates:
             print(f"  mixed: {len(self.numbers)} numbers, {len(self.dates)} dates, {self.filled - len(self.numbers) - len(self.dates)} texts")
         if len(self.values) == self.filled == rows:
-            print("  a key: every value once")
+            print("  unique: every value occurs once")
         else:
             common = ", ".join(f"{text[:40]!r} x{count}" for text, count in self.values.most_common(5))
-            print(f"  most often: {common}" if common else "  nothing in it")
+            print(f"  most often: {common}" if common else "  empty")
 
     def describe_numbers(self):
         ordered = sorted(self.numbers)
@@ -125,7 +125,7 @@ def main():
         sys.exit(__doc__)
     path = Path(sys.argv[1])
     if not path.is_file():
-        sys.exit(f"there is no file {path}")
+        sys.exit(f"the file {path} does not exist")
     if path.suffix in (".db", ".sqlite", ".sqlite3"):
         rows = rows_of_sqlite(path, sys.argv[2] if len(sys.argv) == 3 else None)
     elif path.suffix in (".jsonl", ".ndjson"):
@@ -135,7 +135,7 @@ def main():
     columns, count, seen, twice = {}, 0, set(), 0
     for row in rows:
         if count == MOST_ROWS:
-            print(f"only the first {MOST_ROWS} rows are looked at")
+            print(f"only the first {MOST_ROWS} rows are profiled")
             break
         count += 1
         fingerprint = hash(json.dumps(row, sort_keys=True, default=str))

@@ -1,4 +1,4 @@
-"""Check the folder of a skill and pack it: python3 pack.py FOLDER TARGET_FOLDER. Needs nothing but Python."""
+"""Checks and packs the folder of a skill: python3 pack.py FOLDER TARGET_FOLDER. Needs only Python."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ MOST_FILES = 4096
 
 
 def top_level(text):
-    """The keys of the frontmatter and the first line of each value."""
+    """Returns the keys of the front matter with the first line of each value."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---" or "---" not in [line.rstrip() for line in lines[1:]]:
         sys.exit("SKILL.md must begin with a line ---, the frontmatter, and another line ---")
@@ -39,16 +39,16 @@ def problems(folder):
         return
     head = top_level(skill.read_text(encoding="utf-8"))
     for key in head.keys() - KEYS:
-        yield f"`{key}` is no key of a skill"
+        yield f"the key `{key}` is not allowed"
     name, description = head.get("name", "").strip("'\""), head.get("description", "").strip("'\"")
     if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) or len(name) > 64:
-        yield f"the name {name!r} is not made of small letters, digits and single hyphens, 64 characters at most"
+        yield f"the name {name!r} must have lower-case letters, digits and single hyphens, 64 characters at most"
     if name != folder.name:
-        yield f"the folder is called {folder.name!r} and the skill {name!r}"
+        yield f"the name of the folder, {folder.name!r}, differs from the name of the skill, {name!r}"
     if not description or len(description) > 1024 or "<" in description or ">" in description:
-        yield "the description is missing, longer than 1024 characters, or has an angle bracket in it"
+        yield "the description is missing, longer than 1024 characters, or contains an angle bracket"
     if ": " in head.get("description", "") and head["description"][0] not in "'\"":
-        yield "the description has a colon in it: put quotes around it"
+        yield "the description contains a colon: put it in quotes"
     files = files_of(folder)
     if len(files) > MOST_FILES or sum(file.stat().st_size for file in files) > MOST_BYTES:
         yield "there are more than 4096 files, or more than 512 MiB"
@@ -63,7 +63,7 @@ def problems(folder):
         elif file.open("rb").read(8).startswith(PROGRAMS):
             yield f"{shown} is a compiled program"
         if re.search(r'[\\:\x00-\x1f]', str(shown)):
-            yield f"{str(shown)!r} has characters in its name that are not allowed"
+            yield f"the name {str(shown)!r} contains characters that are not allowed"
 
 
 def files_of(folder):

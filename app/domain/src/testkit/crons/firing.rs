@@ -24,7 +24,7 @@ pub async fn due_firing_is_claimed_by_one_of_many(open: impl AsyncFn() -> CronSt
         .map(|due| (due.cron.cron_id.as_u128(), due.fires_for, due.claimed_at))
         .collect();
     assert_eq!(times, [(2, at(90), None), (1, at(100), None)]);
-    let taken = at_once((0..8).map(|_| {
+    let claimed = at_once((0..8).map(|_| {
         let (stores, due) = (stores.clone(), waiting[1].clone());
         async move {
             stores
@@ -35,7 +35,7 @@ pub async fn due_firing_is_claimed_by_one_of_many(open: impl AsyncFn() -> CronSt
         }
     }))
     .await;
-    assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
+    assert_eq!(claimed.iter().filter(|claimed| **claimed).count(), 1);
     let stored = stores
         .crons
         .get(USER, cron(1).cron_id)

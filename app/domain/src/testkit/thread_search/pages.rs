@@ -164,8 +164,8 @@ pub async fn every_sort_order_is_total(open: impl AsyncFn() -> ThreadStores) {
 /// The state time does not change with the metadata.
 pub async fn state_time_follows_state_changes(open: impl AsyncFn() -> ThreadStores) {
     let stores = open().await;
-    let made = make(&stores, new_thread("t1", json!({}))).await;
-    assert_eq!(made.state_updated_at, at(0));
+    let created = make(&stores, new_thread("t1", json!({}))).await;
+    assert_eq!(created.state_updated_at, at(0));
     let touch = ThreadPatch {
         touch: true,
         ..ThreadPatch::default()
@@ -234,7 +234,7 @@ pub async fn contents_are_read_for_many_threads(open: impl AsyncFn() -> ThreadSt
         ("t2", &second, RunStatus::Interrupted),
     ] {
         let content = &contents[&thread(id)];
-        let shown = content.state.as_ref().expect("a state");
+        let stored = content.state.as_ref().expect("a state");
         let alone = stores
             .runs
             .checkpoints
@@ -248,11 +248,11 @@ pub async fn contents_are_read_for_many_threads(open: impl AsyncFn() -> ThreadSt
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         assert_eq!(
-            (&shown.meta, &shown.channels),
+            (&stored.meta, &stored.channels),
             (&alone.meta, &channels),
             "{id}"
         );
-        let messages: Vec<Message> = serde_json::from_str(shown.messages.get()).expect("messages");
+        let messages: Vec<Message> = serde_json::from_str(stored.messages.get()).expect("messages");
         assert_eq!(messages, state.messages(), "{id}");
         assert_eq!(
             content.last_end.as_ref().map(|end| end.status),

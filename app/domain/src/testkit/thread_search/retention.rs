@@ -47,13 +47,13 @@ pub async fn deleting_past_keeps_newest_checkpoint(open: impl AsyncFn() -> Threa
         limit: 9,
         ..Default::default()
     };
-    let left = stores
+    let remaining = stores
         .runs
         .checkpoints
         .list(&thread("t1"), &all)
         .await
         .expect("read");
-    assert_eq!((left.len(), &left[0].state), (1, &state));
+    assert_eq!((remaining.len(), &remaining[0].state), (1, &state));
     stores
         .runs
         .create
@@ -196,9 +196,13 @@ pub async fn expired_threads_are_trimmed_to_newest_state(open: impl AsyncFn() ->
         ..SweptThreads::default()
     };
     assert_eq!(stores.threads.sweep(end, 100).await, Ok(forgot.clone()));
-    let left = states().await;
+    let remaining = states().await;
     assert_eq!(
-        (left.len(), &left[0].state, get(&stores, "t1").await),
+        (
+            remaining.len(),
+            &remaining[0].state,
+            get(&stores, "t1").await
+        ),
         (1, &newest.state, before)
     );
     assert_eq!(

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Maximum length of tool arguments and results, in characters.
 const LINE: usize = 100;
 /// Tool whose result is a question to the user.
-const ASKING: &str = "ask_clarification";
+const CLARIFICATION_TOOL: &str = "ask_clarification";
 
 /// Writes the events of one answer.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Cards {
 
     fn result(&mut self, result: &Value, out: &mut dyn Write) -> io::Result<()> {
         let content = result["content"].as_str().unwrap_or_default();
-        if result["name"] == ASKING {
+        if result["name"] == CLARIFICATION_TOOL {
             self.close(out)?;
             return writeln!(out, "{}", plain(content));
         }
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn question_is_shown_completely() {
-        let asked = json!({ "type": "tool", "id": "t", "name": ASKING, "content": "Which?\n1. red\n2. blue", "status": "success" });
+        let clarification = json!({ "type": "tool", "id": "t", "name": CLARIFICATION_TOOL, "content": "Which?\n1. red\n2. blue", "status": "success" });
         assert_eq!(
-            shown(false, &[(EventKind::MessagesTuple, asked)]),
+            shown(false, &[(EventKind::MessagesTuple, clarification)]),
             "Which?\n1. red\n2. blue\n"
         );
     }

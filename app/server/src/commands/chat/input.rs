@@ -13,9 +13,9 @@ pub(super) const HELP: &str = "\
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Input<'a> {
     /// Empty line.
-    Nothing,
+    Empty,
     /// Message for the agent.
-    Words(&'a str),
+    Message(&'a str),
     /// Commands of [`HELP`].
     New,
     Resume(&'a str),
@@ -32,9 +32,9 @@ impl<'a> Input<'a> {
         let line = line.trim();
         let Some(rest) = line.strip_prefix('/') else {
             return if line.is_empty() {
-                Self::Nothing
+                Self::Empty
             } else {
-                Self::Words(line)
+                Self::Message(line)
             };
         };
         let (command, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -46,7 +46,7 @@ impl<'a> Input<'a> {
             ("plan", "") => Self::Plan,
             ("help", "") => Self::Help,
             ("quit" | "exit", "") => Self::Quit,
-            _ => Self::Words(line),
+            _ => Self::Message(line),
         }
     }
 }
@@ -58,24 +58,24 @@ mod tests {
     #[test]
     fn slash_commands_are_distinguished_from_messages() {
         let cases = [
-            ("", Input::Nothing),
-            ("  hello there ", Input::Words("hello there")),
+            ("", Input::Empty),
+            ("  hello there ", Input::Message("hello there")),
             ("/new", Input::New),
             ("/resume  abc ", Input::Resume("abc")),
             ("/model", Input::Model("")),
             ("/exit", Input::Quit),
-            ("/bootstrap", Input::Words("/bootstrap")),
+            ("/bootstrap", Input::Message("/bootstrap")),
             (
                 "/new plans for the house",
-                Input::Words("/new plans for the house"),
+                Input::Message("/new plans for the house"),
             ),
             (
                 "/deep-research wolves",
-                Input::Words("/deep-research wolves"),
+                Input::Message("/deep-research wolves"),
             ),
             (
                 "/mnt/user-data/x.txt is what?",
-                Input::Words("/mnt/user-data/x.txt is what?"),
+                Input::Message("/mnt/user-data/x.txt is what?"),
             ),
         ];
         for (line, expected) in cases {

@@ -46,7 +46,7 @@ pub struct Chat<'a> {
 pub enum ChatExit {
     /// Answered.
     Success,
-    /// Failed.
+    /// The run or the request failed.
     Failed,
     /// Ended with interrupts that the user did not answer.
     Unanswered,
@@ -106,8 +106,10 @@ impl Chat<'_> {
             };
             let Some(line) = line else { return Ok(last) };
             match Input::read(&line) {
-                Input::Nothing => {}
-                Input::Words(words) => last = self.answer(words, &options, args.json, out).await?,
+                Input::Empty => {}
+                Input::Message(words) => {
+                    last = self.answer(words, &options, args.json, out).await?
+                }
                 Input::Quit => return Ok(last),
                 Input::Help => writeln!(out, "{}", input::HELP)?,
                 Input::New => {
@@ -280,12 +282,12 @@ impl Chat<'_> {
             match event {
                 Some(Ok(event)) => {
                     open.extend(event.questions());
-                    let shown = if json {
+                    let written = if json {
                         write_json_line(&event, out)
                     } else {
                         cards.show(&event, out)
                     };
-                    if let Err(error) = shown {
+                    if let Err(error) = written {
                         // Without a reader of the output, the run is not needed.
                         _ = self.client.cancel(&thread, &run).await;
                         return Err(error.into());

@@ -63,21 +63,21 @@ mod tests {
 
     #[test]
     fn approval_command_repeats_question_options() {
-        let mut asked = ChatOptions::default();
+        let mut original = ChatOptions::default();
         assert_eq!(
-            approval_command(&"t", &asked),
+            approval_command(&"t", &original),
             "deerflow chat --thread t --answer yes"
         );
-        asked.model_name = Some("my model's".to_owned());
-        asked.agent_name = Some("writer".to_owned());
-        asked.reasoning_effort = Some("high".to_owned());
+        original.model_name = Some("my model's".to_owned());
+        original.agent_name = Some("writer".to_owned());
+        original.reasoning_effort = Some("high".to_owned());
         (
-            asked.thinking_enabled,
-            asked.plan_mode,
-            asked.subagent_enabled,
-            asked.recursion_limit,
+            original.thinking_enabled,
+            original.plan_mode,
+            original.subagent_enabled,
+            original.recursion_limit,
         ) = (false, true, true, 7);
-        let command = approval_command(&"t", &asked);
+        let command = approval_command(&"t", &original);
         assert!(
             command.contains(r" --model 'my model'\''s' --agent writer "),
             "{command}"
@@ -97,7 +97,7 @@ mod tests {
         };
         assert_eq!(
             (options(&args), args.answer, args.message.join(" ").as_str()),
-            (asked, true, "yes")
+            (original, true, "yes")
         );
     }
 }

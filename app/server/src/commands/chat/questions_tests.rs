@@ -1,4 +1,4 @@
-//! Tests of questions.
+//! Tests of displayed interrupts, and of the answers that users enter.
 
 use serde_json::json;
 

@@ -192,7 +192,7 @@ pub(super) fn connection_queue(cap: Option<u32>) -> Finding {
 
 /// Reports whether the process that uses the port is a DeerFlow gateway.
 async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
-    let asked = async {
+    let health_request = async {
         let mut socket = tokio::net::TcpStream::connect((host, port)).await?;
         socket
             .write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
@@ -204,7 +204,10 @@ async fn is_deerflow(host: &str, port: u16, limit: Duration) -> bool {
             .await?;
         io::Result::Ok(answer.windows(SERVICE.len()).any(|words| words == SERVICE))
     };
-    matches!(tokio::time::timeout(limit, asked).await, Ok(Ok(true)))
+    matches!(
+        tokio::time::timeout(limit, health_request).await,
+        Ok(Ok(true))
+    )
 }
 
 pub(super) fn writable(subject: &'static str, directory: &Path) -> Finding {

@@ -2,7 +2,7 @@
 
 use sea_orm::entity::prelude::*;
 
-/// A row.
+/// API key.
 #[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "api_keys")]
 pub(crate) struct Model {

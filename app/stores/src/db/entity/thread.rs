@@ -5,7 +5,7 @@ use deerflow_runtime::runs::{Expiry, ThreadTtl};
 use sea_orm::entity::prelude::*;
 use sea_orm::{DatabaseTransaction, QuerySelect};
 
-/// A row.
+/// Thread record.
 #[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "threads_meta")]
 pub(crate) struct Model {

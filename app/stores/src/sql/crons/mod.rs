@@ -231,20 +231,20 @@ fn take<'a>(
 ) -> TxFuture<'a, bool> {
     Box::pin(async move {
         let fires_for = micros(due.fires_for);
-        let taken = cron::Entity::update_many()
+        let updated = cron::Entity::update_many()
             .col_expr(cron::Column::FiresFor, Expr::value(fires_for))
             .col_expr(cron::Column::TakenAt, Expr::value(micros(*at)))
             .filter(cron::Column::CronId.eq(due.cron.cron_id.to_string()));
-        let taken = match due.claimed_at {
-            None => taken
+        let updated = match due.claimed_at {
+            None => updated
                 .col_expr(cron::Column::NextRunDate, Expr::value(next.map(micros)))
                 .filter(cron::Column::NextRunDate.eq(fires_for))
                 .filter(cron::Column::Enabled.eq(true)),
-            Some(taken_at) => taken
+            Some(taken_at) => updated
                 .filter(cron::Column::FiresFor.eq(fires_for))
                 .filter(cron::Column::TakenAt.eq(micros(taken_at))),
         };
-        Ok(taken.exec(tx).await?.rows_affected == 1)
+        Ok(updated.exec(tx).await?.rows_affected == 1)
     })
 }
 

@@ -221,7 +221,7 @@ async fn admit_to_busy_thread(
         }
     }
     // The thread's lock makes this position unique.
-    let place = others
+    let position = others
         .iter()
         .map(|row| row.place)
         .max()
@@ -248,7 +248,7 @@ async fn admit_to_busy_thread(
         refused => return Err(TxError::Refused(refusal_reason(tx, new, refused).await?)),
     };
     let row = run::Model {
-        place,
+        place: position,
         ..new_row(new, status)
     };
     let insert = run::Entity::insert(row.into_active_model())

@@ -39,15 +39,15 @@ pub(super) async fn claim(
         let Some(thread) = read(next)? else {
             return Ok(None);
         };
-        let taken = db.writes().run(
+        let claim = db.writes().run(
             (thread, node.clone(), micros(now)),
             |tx, (thread, node, now)| Box::pin(claim_first(tx, thread, node, *now)),
         );
-        let taken = taken.await?;
+        let claim = claim.await?;
         // Another node claimed it first, or the run was unreadable: the queue has changed, so poll
         // again.
-        if taken.is_some() {
-            return Ok(taken);
+        if claim.is_some() {
+            return Ok(claim);
         }
     }
 }
@@ -123,7 +123,7 @@ async fn claim_first(
         end_unreadable(tx, row, &reason, now).await?;
         return Ok(None);
     }
-    let taken = run::Entity::update_many()
+    let updated = run::Entity::update_many()
         .col_expr(
             run::Column::Status,
             Expr::value(RunStatus::Starting.as_str()),
@@ -136,7 +136,7 @@ async fn claim_first(
         ))
         .exec(tx)
         .await?;
-    if taken.rows_affected == 0 {
+    if updated.rows_affected == 0 {
         return Ok(None);
     }
     thread::Entity::update_many()

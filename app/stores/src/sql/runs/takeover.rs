@@ -37,7 +37,7 @@ pub(super) async fn take_over(
             return Ok(None);
         };
         let args = (run, thread, node.clone(), micros(now));
-        let taken = db
+        let claimed = db
             .writes()
             .release(args, |tx, (run, thread, node, now)| {
                 Box::pin(claim_orphan(tx, run, thread, node, *now))
@@ -45,8 +45,8 @@ pub(super) async fn take_over(
             .await?;
         // Another node claimed it first, or the run was unreadable: the state has changed, so poll
         // again.
-        if taken.is_some() {
-            return Ok(taken);
+        if claimed.is_some() {
+            return Ok(claimed);
         }
     }
 }
@@ -85,7 +85,7 @@ async fn claim_orphan(
         end_unreadable(tx, row, &reason, now).await?;
         return Ok(None);
     }
-    let taken = run::Entity::update_many()
+    let updated = run::Entity::update_many()
         .col_expr(
             run::Column::Status,
             Expr::value(RunStatus::Starting.as_str()),
@@ -100,7 +100,7 @@ async fn claim_orphan(
         .filter(run::is_owned())
         .exec(tx)
         .await?;
-    if taken.rows_affected == 0 {
+    if updated.rows_affected == 0 {
         return Ok(None);
     }
     RunStatus::Starting.as_str().clone_into(&mut row.status);

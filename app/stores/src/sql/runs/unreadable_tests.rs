@@ -128,8 +128,8 @@ async fn unreadable_orphaned_run_ends_and_others_are_taken_over() {
             .register(&node("n2"), Duration::from_secs(60))
             .await
             .unwrap();
-        let taken = runs.take_over(&node("n2"), at(9)).await.unwrap().unwrap();
-        assert_eq!(taken.run.run_id, run("good"), "{column}");
+        let claimed = runs.take_over(&node("n2"), at(9)).await.unwrap().unwrap();
+        assert_eq!(claimed.run.run_id, run("good"), "{column}");
         assert!(runs.take_over(&node("n2"), at(9)).await.unwrap().is_none());
         expect_ended(&runs, "bad", reason).await;
         runs.admit(new_run("next", "thread-bad")).await.unwrap();

@@ -78,14 +78,14 @@ pub(super) async fn create(
         row.run_assistant_id.clone().into(),
         row.keep_latest.into(),
     ];
-    let made = tx
+    let inserted = tx
         .execute_raw(Statement::from_sql_and_values(
             tx.get_database_backend(),
             CREATE_THREAD,
             values,
         ))
         .await?;
-    if made.rows_affected() == 1 {
+    if inserted.rows_affected() == 1 {
         facts::write(tx, &row, &Map::new(), &new.metadata).await?;
         return Ok(Created::New(record(row)?));
     }

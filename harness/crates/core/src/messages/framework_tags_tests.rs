@@ -1,4 +1,4 @@
-//! Tests of framework tags.
+//! Tests of the neutralisation of reserved tags in untrusted text.
 
 use super::*;
 

@@ -122,14 +122,14 @@ impl MessageAccumulator {
 
     /// Returns the calls with unique ids: some providers send the same id for all calls, or none.
     fn calls_with_ids(&self) -> impl Iterator<Item = (String, &PartialCall)> {
-        let mut taken = HashSet::new();
+        let mut used_ids = HashSet::new();
         self.calls.iter().map(move |(index, call)| {
             let mut id = if call.id.is_empty() {
                 format!("call_{}_{index}", self.id)
             } else {
                 call.id.clone()
             };
-            while !taken.insert(id.clone()) {
+            while !used_ids.insert(id.clone()) {
                 id = format!("{id}_{index}");
             }
             (id, call)

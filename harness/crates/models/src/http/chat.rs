@@ -94,13 +94,13 @@ impl<W: Wire> HttpChatModel<W> {
     ) -> Result<AnswerStream<W>, ModelError> {
         let credentials = &self.caller.endpoint.credentials;
         let key = self.caller.key()?;
-        let mut begun = AnswerStream::begin(&self.caller, request, key.as_ref()).await;
-        if matches!(&begun, Err(error) if is_unauthorized(error))
+        let mut response = AnswerStream::begin(&self.caller, request, key.as_ref()).await;
+        if matches!(&response, Err(error) if is_unauthorized(error))
             && let Some(renewed) = key.and_then(|key| credentials.renewed(&key))
         {
-            begun = AnswerStream::begin(&self.caller, request, Some(&renewed)).await;
+            response = AnswerStream::begin(&self.caller, request, Some(&renewed)).await;
         }
-        begun.map_err(|error| match credentials.sign_in_hint() {
+        response.map_err(|error| match credentials.sign_in_hint() {
             Some(sign_in_hint) if is_unauthorized(&error) => ModelError {
                 message: format!("{}: {sign_in_hint}", error.message),
                 ..error

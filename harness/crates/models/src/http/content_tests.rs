@@ -1,4 +1,4 @@
-//! Tests of content.
+//! Tests of normalised images, call ids, tool names and turns.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of endpoint.
+//! Tests of the URL and the key of an entry.
 
 use serde_json::json;
 

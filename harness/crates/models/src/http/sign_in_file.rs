@@ -121,7 +121,7 @@ fn is_writable_by_all(permissions: &Permissions) -> bool {
     std::os::unix::fs::PermissionsExt::mode(permissions) & 0o002 != 0
 }
 
-/// Reports nothing: access lists, which other systems have, are not read.
+/// Returns `false`, because the access lists of other systems are not read.
 #[cfg(not(unix))]
 fn is_writable_by_all(_: &Permissions) -> bool {
     false

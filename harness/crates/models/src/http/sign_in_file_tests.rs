@@ -1,4 +1,4 @@
-//! Tests of sign in file.
+//! Tests of the credentials files of other programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

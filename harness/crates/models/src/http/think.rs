@@ -45,11 +45,11 @@ impl ThinkSplitter {
         let mut text = std::mem::take(&mut self.pending) + piece;
         let mut split = SplitText::default();
         if self.state == SplitState::Start {
-            let begun = text.trim_start();
-            if let Some(rest) = begun.strip_prefix(OPEN) {
+            let trimmed = text.trim_start();
+            if let Some(rest) = trimmed.strip_prefix(OPEN) {
                 self.state = SplitState::Thoughts;
                 text = rest.to_owned();
-            } else if OPEN.starts_with(begun) {
+            } else if OPEN.starts_with(trimmed) {
                 self.pending = text;
                 return split;
             } else {

@@ -133,7 +133,7 @@ fn rejected_content_is_left_out_of_items() {
     );
     assert!(
         types(true, vec![answer("gpt-x", &[], json!([reasoning]))]).is_empty(),
-        "nothing came of it"
+        "reasoning without a following item is dropped"
     );
     let messages = vec![
         answer("gpt-x", &[&call], calling),
@@ -262,12 +262,12 @@ async fn codex_uses_its_credentials_file() {
     )
     .unwrap();
     let no = json!({"detail": "token-canary is too old"});
-    let late =
+    let delayed =
         json!({"type": "error", "code": "server_error", "message": "token-canary broke something"});
     let answers = [
         TestResponse::Stream(format!("{STREAM}{END}")),
         TestResponse::Json(401, "", no),
-        TestResponse::Stream(format!("{STREAM}data: {late}\n\n")),
+        TestResponse::Stream(format!("{STREAM}data: {delayed}\n\n")),
     ];
     let server = TestServer::start(answers).await;
     let model = model(

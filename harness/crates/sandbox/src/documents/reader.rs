@@ -183,7 +183,7 @@ mod tests {
         let reader = reader();
         let (ann, ben) = (oneshot::channel(), oneshot::channel());
         let opened = AtomicBool::new(false);
-        let begun = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         let unread = || {
             async {
                 Err(ConversionError::Document(format!(
@@ -197,7 +197,7 @@ mod tests {
             ann.1.await.unwrap();
             let own = reader.markdown("ann", DocumentKind::Pdf, unread()).await;
             assert_eq!(
-                (own, begun.elapsed()),
+                (own, started.elapsed()),
                 (Err(ConversionError::Busy(QUEUE_TIMEOUT)), QUEUE_TIMEOUT),
                 "one permit per user"
             );

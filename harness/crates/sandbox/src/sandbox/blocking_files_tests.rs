@@ -1,5 +1,10 @@
 //! Blocking file operations, as a tool or a route uses them.
 
+#[path = "blocking_files_edit_tests.rs"]
+mod edit;
+#[path = "blocking_files_listing_tests.rs"]
+mod listing;
+
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::pending_file::Durability;
@@ -148,209 +153,19 @@ fn read_text_rejects_directories_binaries_and_large_files() {
 }
 
 #[test]
-fn replace_is_limited_and_append_is_not() {
-    let fixture = fixture();
-    let files = fixture.files.blocking();
-    let at_the_limit = "x".repeat(80 * 1024);
-    files
-        .write_text(&work("a"), &at_the_limit, WriteMode::Replace)
-        .expect("at the limit");
-    let too_long = files.write_text(&work("b"), &format!("{at_the_limit}y"), WriteMode::Replace);
-    let text = too_long.as_ref().expect_err("too long").to_string();
-    assert!(
-        text.contains("81921 bytes") && text.contains("append"),
-        "{text}"
-    );
-    assert!(matches!(
-        fault(too_long),
-        FileFailure::WriteTooLong { limit: 81920, .. }
-    ));
-    files
-        .write_text(&work("a"), &format!("{at_the_limit}y"), WriteMode::Append)
-        .expect("append");
-    let unlimited = FileLimits {
-        max_write_bytes: 0,
-        ..FileLimits::default()
-    };
-    let fixture = TestHome::with_limits(Resolver::detect(), unlimited);
-    let long = "x".repeat(200_000);
-    fixture
-        .files
-        .blocking()
-        .write_text(&work("a"), &long, WriteMode::Replace)
-        .expect("no limit");
-}
-
-#[test]
-fn replace_changes_first_or_all_occurrences() {
-    let fixture = fixture();
-    let files = fixture.files.blocking();
-    let file = work("poem.txt");
-    files
-        .write_text(&file, "rose is a rose is a rose", WriteMode::Replace)
-        .expect("write");
-    assert_eq!(
-        files
-            .replace(&file, "rose", "tulip", Occurrences::First)
-            .expect("first"),
-        1
-    );
-    assert_eq!(content(files, &file), "tulip is a rose is a rose");
-    assert_eq!(
-        files
-            .replace(&file, "rose", "lily", Occurrences::All)
-            .expect("all"),
-        2
-    );
-    assert_eq!(content(files, &file), "tulip is a lily is a lily");
-    assert!(matches!(
-        fault(files.replace(&file, "rose", "x", Occurrences::All)),
-        FileFailure::TextNotFound
-    ));
-    assert_eq!(
-        files
-            .replace(&file, "", "x", Occurrences::All)
-            .expect("nothing to do"),
-        0
-    );
-    assert_eq!(content(files, &file), "tulip is a lily is a lily");
-}
-
-#[test]
-fn edit_beyond_size_limit_is_rejected() {
-    let limits = FileLimits {
-        max_text_bytes: 1000,
-        ..FileLimits::default()
-    };
-    let fixture = TestHome::with_limits(Resolver::detect(), limits);
-    let files = fixture.files.blocking();
-    files
-        .write_text(&work("a"), &"x".repeat(900), WriteMode::Replace)
-        .expect("write");
-    let grown = files.replace(&work("a"), "x", &"y".repeat(500), Occurrences::All);
-    assert!(matches!(
-        fault(grown),
-        FileFailure::TooLarge {
-            bytes: 450_000,
-            limit: 1000
-        }
-    ));
-    assert_eq!(content(files, &work("a")), "x".repeat(900));
-}
-
-#[test]
-fn listing_is_sorted_two_levels_deep_without_ignored_names() {
-    let fixture = fixture();
-    let files = fixture.files.blocking();
-    for file in [
-        "b.txt",
-        "a/inner/deep.txt",
-        "a/x.md",
-        "a.b",
-        ".git/config",
-        "a/node_modules/m.js",
-        "run.log",
-        ".hidden",
-    ] {
-        files
-            .write_text(&work(file), "x", WriteMode::Replace)
-            .expect("write");
-    }
-    let root = VirtualPath::of_root(Root::Workspace);
-    let expected = [".hidden", "a.b", "a/", "a/inner/", "a/x.md", "b.txt"];
-    let expected: Vec<String> = expected
-        .iter()
-        .map(|name| format!("{root}/{name}"))
-        .collect();
-    assert_eq!(files.list(&root, 2).expect("list").lines, expected);
-    let below = files.list(&work("a"), 2).expect("list").lines;
-    let expected = ["inner/", "inner/deep.txt", "x.md"].map(|name| format!("{}/{name}", work("a")));
-    assert_eq!(below, expected);
-    assert!(files.list(&root, 0).expect("list").lines.is_empty());
-}
-
-#[test]
-fn listing_at_limit_is_marked_incomplete() {
-    let limits = FileLimits {
-        max_entries: 3,
-        ..FileLimits::default()
-    };
-    let fixture = TestHome::with_limits(Resolver::detect(), limits);
-    let files = fixture.files.blocking();
-    for name in ["a", "b", "c", "d"] {
-        files
-            .write_text(&work(name), "x", WriteMode::Replace)
-            .expect("write");
-    }
-    let listing = files
-        .list(&VirtualPath::of_root(Root::Workspace), 2)
-        .expect("list");
-    assert_eq!((listing.lines.len(), listing.incomplete), (3, true));
-}
-
-#[test]
-fn listing_escapes_names_that_break_lines() {
-    let fixture = TestHome::with_roots(Resolver::detect());
-    for name in [&b"two\nlines"[..], b"not-utf8-\xff", b"\xe2\x80\xaegpj.exe"] {
-        std::fs::write(
-            fixture.workspace().join(std::ffi::OsStr::from_bytes(name)),
-            "x",
-        )
-        .expect("write");
-    }
-    let root = VirtualPath::of_root(Root::Workspace);
-    let lines = fixture.files.blocking().list(&root, 2).expect("list").lines;
-    let expected =
-        ["\\u{202e}gpj.exe", "not-utf8-\u{fffd}", "two\\nlines"].map(|n| format!("{root}/{n}"));
-    assert_eq!(lines, expected);
-    assert!(
-        fixture
-            .files
-            .blocking()
-            .read_dir(&root)
-            .expect("read dir")
-            .is_empty()
-    );
-}
-
-#[test]
-fn read_dir_returns_paths_with_metadata() {
-    let fixture = fixture();
-    let files = fixture.files.blocking();
-    let upload = path("/mnt/user-data/uploads/a.pdf");
-    files
-        .write_bytes(&upload, b"12345", Durability::Synced)
-        .expect("write");
-    let unfinished = files
-        .begin_write(&path("/mnt/user-data/uploads/b.pdf"))
-        .expect("begin");
-    let items = files
-        .read_dir(&VirtualPath::of_root(Root::Uploads))
-        .expect("read dir");
-    assert_eq!(items.len(), 1);
-    assert_eq!(
-        (&items[0].path, items[0].stat.bytes, items[0].stat.kind),
-        (&upload, 5, NodeKind::File)
-    );
-    let stat = files.stat(&upload).expect("stat").expect("there");
-    assert_eq!(stat, items[0].stat);
-    let (_, metadata) = files.open_read(&upload).expect("open");
-    assert_eq!(stat.modified, metadata.modified().ok());
-    drop(unfinished);
-    assert!(files.remove_file(&upload).expect("remove"));
-    assert_eq!(files.stat(&upload).expect("stat"), None);
-}
-
-#[test]
 fn files_of_threads_and_users_are_isolated() {
     let fixture = fixture();
-    let mine = fixture.files.blocking();
-    mine.write_text(&work("secret"), "mine", WriteMode::Replace)
+    let own = fixture.files.blocking();
+    own.write_text(&work("secret"), "mine", WriteMode::Replace)
         .expect("write");
     for (user, thread) in [("default", "t2"), ("other", "t1")] {
-        let theirs = fixture.home.thread(user, &thread_id(thread));
+        let foreign = fixture.home.thread(user, &thread_id(thread));
         assert!(matches!(
-            fault(theirs.blocking().read_text(&work("secret"), LineRange::ALL)),
+            fault(
+                foreign
+                    .blocking()
+                    .read_text(&work("secret"), LineRange::ALL)
+            ),
             FileFailure::NotFound
         ));
     }
@@ -382,66 +197,10 @@ fn errors_never_contain_a_host_path() {
 }
 
 #[test]
-fn concurrent_edits_of_one_file_all_apply() {
-    let fixture = fixture();
-    let file = work("tally");
-    fixture
-        .files
-        .blocking()
-        .write_text(&file, "#", WriteMode::Replace)
-        .expect("write");
-    std::thread::scope(|scope| {
-        for letter in ["a", "b", "c", "d"] {
-            let (fixture, file) = (&fixture, &file);
-            scope.spawn(move || {
-                let files = fixture.home.thread("default", &thread_id("t1"));
-                for _ in 0..25 {
-                    let edit = files.blocking().replace(
-                        file,
-                        "#",
-                        &format!("{letter}#"),
-                        Occurrences::First,
-                    );
-                    edit.expect("edit");
-                }
-            });
-        }
-    });
-    assert_eq!(content(fixture.files.blocking(), &file).len(), 101);
-}
-
-#[test]
-fn replace_if_requires_expected_content() {
-    let fixture = fixture();
-    let files = fixture.files.blocking();
-    let report = path("/mnt/user-data/outputs/report.md");
-    let replace = |new: &str, old: &'static str| {
-        files.replace_if(&report, new, Durability::Synced, move |present| {
-            present == old
-        })
-    };
-    assert!(matches!(fault(replace("new", "")), FileFailure::NotFound));
-    files
-        .write_text(&report, "old", WriteMode::Replace)
-        .expect("write");
-    assert!(!replace("new", "other").expect("compared"));
-    assert_eq!(content(files, &report), "old");
-    assert!(replace("new", "old").expect("compared"));
-    assert_eq!(content(files, &report), "new");
-    files
-        .write_bytes(&report, &[0xff], Durability::Cached)
-        .expect("write");
-    assert!(matches!(
-        fault(replace("text", "new")),
-        FileFailure::NotUtf8
-    ));
-}
-
-#[test]
 fn acp_workspace_is_read_only() {
     let fixture = fixture();
     let files = fixture.files.blocking();
-    let left = fixture
+    let remaining = fixture
         .home
         .readable("/mnt/acp-workspace/src/a.txt")
         .expect("readable");
@@ -457,7 +216,7 @@ fn acp_workspace_is_read_only() {
     std::fs::create_dir_all(folder.join("src")).expect("made");
     std::fs::write(folder.join("src/a.txt"), "done").expect("written");
     std::os::unix::fs::symlink(fixture.outside(), folder.join("link")).expect("linked");
-    assert_eq!(content(files, &left), "done");
+    assert_eq!(content(files, &remaining), "done");
     let listed = [
         "/mnt/acp-workspace/link",
         "/mnt/acp-workspace/src/",
@@ -483,12 +242,12 @@ fn acp_workspace_is_read_only() {
             .is_err()
     );
     assert!(matches!(
-        fault(files.write_text(&left, "x", WriteMode::Replace)),
+        fault(files.write_text(&remaining, "x", WriteMode::Replace)),
         FileFailure::ReadOnly
     ));
     assert!(matches!(
-        fault(files.remove_file(&left)),
+        fault(files.remove_file(&remaining)),
         FileFailure::ReadOnly
     ));
-    assert_eq!(content(files, &left), "done");
+    assert_eq!(content(files, &remaining), "done");
 }

@@ -1,4 +1,4 @@
-//! Tests of masked stream.
+//! Tests of host names that are masked in streamed output.
 
 use proptest::prelude::*;
 

@@ -47,12 +47,12 @@ mod tests {
     fn lock_excludes_same_key_until_dropped() {
         let locks = PathLocks::new();
         let guard = locks.lock(&"a").expect("free");
-        let taken = locks
+        let locked = locks
             .stripes
             .iter()
             .filter(|stripe| stripe.is_locked())
             .count();
-        assert_eq!(taken, 1);
+        assert_eq!(locked, 1);
         drop(guard);
         assert!(locks.stripes.iter().all(|stripe| !stripe.is_locked()));
         assert!(locks.lock(&"a").is_some());

@@ -112,7 +112,7 @@ pub fn command(
             time_limit.as_secs()
         )),
         CommandEnd::TooMuchOutput => {
-            Some("The command was ended because it printed too much.".to_owned())
+            Some("The command was ended because its output exceeded the limit.".to_owned())
         }
     };
     let err = (!err.is_empty()).then(|| {

@@ -36,7 +36,7 @@ async fn run(
     command: &str,
     time_limit: Duration,
 ) -> (CommandEnd, String, String) {
-    let mut transcript = Transcript::keeping(64 * 1024);
+    let mut transcript = Transcript::with_limit(64 * 1024);
     let end = sandbox
         .run(
             CommandRequest {
@@ -107,7 +107,7 @@ async fn invalid_arguments_are_rejected(sandbox: &dyn CommandSandbox, dirs: &Thr
             command: &command,
             time_limit: LONG,
         };
-        let refused = sandbox.run(request, &mut Transcript::keeping(0)).await;
+        let refused = sandbox.run(request, &mut Transcript::with_limit(0)).await;
         assert!(
             matches!(
                 refused,
@@ -150,19 +150,19 @@ async fn run_into_time_limit(
     dirs: &ThreadDirs,
     command: &str,
 ) -> String {
-    let said = dirs.host_path(Root::Workspace).join("said");
+    let output = dirs.host_path(Root::Workspace).join("said");
     for time_limit in [500, 2_000, 8_000, 32_000].map(Duration::from_millis) {
         // Exists only if another command created it.
-        let _missing = std::fs::remove_file(&said);
-        let begun = Instant::now();
+        let _missing = std::fs::remove_file(&output);
+        let started = Instant::now();
         let (end, out, _) = run(sandbox, dirs, command, time_limit).await;
         assert_eq!(end, CommandEnd::TimedOut);
         assert!(
-            begun.elapsed() < Duration::from_secs(100),
+            started.elapsed() < Duration::from_secs(100),
             "ended after {:?}",
-            begun.elapsed()
+            started.elapsed()
         );
-        if said.exists() {
+        if output.exists() {
             return out;
         }
     }
@@ -181,7 +181,7 @@ async fn dropped_when_started(sandbox: &dyn CommandSandbox, dirs: &ThreadDirs, c
     let file = dirs.host_path(Root::Workspace).join("started");
     // Exists only if another command created it.
     let _missing = std::fs::remove_file(&file);
-    let mut transcript = Transcript::keeping(0);
+    let mut transcript = Transcript::with_limit(0);
     let request = CommandRequest {
         dirs,
         shelf: &SkillMounts::default(),
@@ -251,9 +251,9 @@ async fn processes_in_their_own_session_are_killed(
 }
 
 /// Creates a file when output arrives.
-struct Marks<'a>(&'a Path);
+struct OutputMarker<'a>(&'a Path);
 
-impl CommandOutput for Marks<'_> {
+impl CommandOutput for OutputMarker<'_> {
     fn take(&mut self, _from: Pipe, _bytes: &[u8]) {
         std::fs::write(self.0, "").expect("a file");
     }
@@ -266,15 +266,15 @@ async fn output_is_streamed_while_the_command_runs(
     if !sandbox.prints_live() {
         return;
     }
-    let heard = dirs.host_path(Root::Workspace).join("heard");
-    let command = "echo begun; until [ -e heard ]; do sleep 0.02; done";
+    let marker = dirs.host_path(Root::Workspace).join("received");
+    let command = "echo started; until [ -e received ]; do sleep 0.02; done";
     let request = CommandRequest {
         dirs,
         shelf: &SkillMounts::default(),
         command,
         time_limit: Duration::from_secs(300),
     };
-    let end = sandbox.run(request, &mut Marks(&heard)).await;
+    let end = sandbox.run(request, &mut OutputMarker(&marker)).await;
     assert_eq!(end.expect("a command that starts"), CommandEnd::Exited(0));
 }
 
@@ -286,10 +286,10 @@ async fn wait_until_closed(fifo: &Path) {
             .custom_flags(nonblocking())
             .open(fifo)
     };
-    let begun = Instant::now();
+    let started = Instant::now();
     while writing().is_ok() {
         assert!(
-            begun.elapsed() < Duration::from_secs(60),
+            started.elapsed() < Duration::from_secs(60),
             "a process is alive"
         );
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -300,7 +300,7 @@ async fn child_with_open_pipe_does_not_block_the_caller(
     sandbox: &dyn CommandSandbox,
     dirs: &ThreadDirs,
 ) {
-    let begun = Instant::now();
+    let started = Instant::now();
     let (end, out, _) = run(
         sandbox,
         dirs,
@@ -310,9 +310,9 @@ async fn child_with_open_pipe_does_not_block_the_caller(
     .await;
     assert_eq!((end, out.as_str()), (CommandEnd::Exited(0), "done\n"));
     assert!(
-        begun.elapsed() < Duration::from_secs(60),
+        started.elapsed() < Duration::from_secs(60),
         "the call waited for {:?}",
-        begun.elapsed()
+        started.elapsed()
     );
 }
 

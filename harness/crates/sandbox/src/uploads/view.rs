@@ -11,7 +11,7 @@ use deerflow_core::ids::ThreadId;
 pub struct UploadedFile {
     /// Stored name.
     pub filename: String,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size: u64,
     /// Virtual path; the embedded client returns the host path instead.
     pub path: String,

@@ -1,4 +1,4 @@
-//! Tests of chunks.
+//! Tests of the split of output into chunks, and of its limit.
 
 use super::*;
 use crate::ids::ThreadId;

@@ -131,7 +131,7 @@ impl Tool for Bash {
         } else {
             self.max_chars.saturating_mul(BYTES_PER_CHAR)
         };
-        let mut transcript = Transcript::keeping(retained_bytes);
+        let mut transcript = Transcript::with_limit(retained_bytes);
         let skills = files.skill_mounts().await.unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot load the user's skills, running the command without them");
             SkillMounts::default()

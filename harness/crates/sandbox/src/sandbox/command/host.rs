@@ -174,7 +174,7 @@ mod tests {
             command: script,
             time_limit: Duration::from_secs(20),
         };
-        let mut transcript = Transcript::keeping(1024);
+        let mut transcript = Transcript::with_limit(1024);
         sandbox.run(request, &mut transcript).await.unwrap();
         assert_eq!(
             (transcript.out(), transcript.err()),
@@ -197,7 +197,7 @@ mod tests {
         });
         let skills = SkillMounts::new(folders.to_vec());
         let command = "cat /mnt/skills/public/plain/a; cat '/mnt/skills/public/my skill/a'; ls";
-        let mut transcript = Transcript::keeping(1_024);
+        let mut transcript = Transcript::with_limit(1_024);
         let time_limit = std::time::Duration::from_secs(30);
         sandbox
             .run(

@@ -108,7 +108,7 @@ mod tests {
             command: "true",
             time_limit: Duration::from_secs(600),
         };
-        let (mut first, mut second) = (Transcript::keeping(9), Transcript::keeping(9));
+        let (mut first, mut second) = (Transcript::with_limit(9), Transcript::with_limit(9));
         {
             let running = sandbox.run(request, &mut first);
             tokio::pin!(running);
@@ -124,10 +124,10 @@ mod tests {
                 "{refused:?}"
             );
         }
-        let mut third = Transcript::keeping(9);
-        let begun =
+        let mut third = Transcript::with_limit(9);
+        let started =
             tokio::time::timeout(Duration::from_secs(1), sandbox.run(request, &mut third)).await;
-        assert!(begun.is_err(), "still running");
+        assert!(started.is_err(), "still running");
         assert_eq!(
             (first.out(), second.out(), third.out()),
             ("begun".to_owned(), String::new(), "begun".to_owned())

@@ -180,7 +180,7 @@ pub enum CommandError {
     #[error("there is no sandbox for the command: {0}")]
     NoPlace(#[source] Box<dyn Error + Send + Sync>),
     /// The sandbox was lost while the command ran; the command was killed as far as possible.
-    #[error("the sandbox was lost while the command ran, and what it has done is not known: {0}")]
+    #[error("the sandbox was lost while the command ran, and its effects are unknown: {0}")]
     Lost(#[source] Box<dyn Error + Send + Sync>),
 }
 

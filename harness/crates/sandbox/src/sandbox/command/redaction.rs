@@ -114,7 +114,7 @@ mod tests {
     use crate::sandbox::Transcript;
 
     fn redacted(secrets: &Secrets, pieces: &[&str]) -> String {
-        let mut transcript = Transcript::keeping(1 << 20);
+        let mut transcript = Transcript::with_limit(1 << 20);
         let mut redacting = Redacting::new(&mut transcript, secrets);
         for piece in pieces {
             redacting.take(Pipe::Err, b"between");
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn truncation_reveals_no_part_of_a_secret() {
         let secrets = Secrets::new(["0123456789"]);
-        let mut transcript = Transcript::keeping(4);
+        let mut transcript = Transcript::with_limit(4);
         let mut redacting = Redacting::new(&mut transcript, &secrets);
         redacting.take(Pipe::Out, b"a0123456789b0123456789c");
         redacting.finish();

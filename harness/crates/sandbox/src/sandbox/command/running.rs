@@ -338,7 +338,7 @@ mod tests {
         for _ in 0..1_000 {
             let _used_up = consume_budget().now_or_never();
         }
-        let mut transcript = Transcript::keeping(100);
+        let mut transcript = Transcript::with_limit(100);
         assert!(pipes.forward_available(&mut transcript));
         assert_eq!(
             (transcript.out().as_str(), transcript.err().as_str()),
@@ -357,7 +357,7 @@ mod tests {
             err: None::<&[u8]>,
             budget: u64::MAX,
         };
-        assert!(pipes.forward_available(&mut Transcript::keeping(1)));
+        assert!(pipes.forward_available(&mut Transcript::with_limit(1)));
         assert!(pipes.are_open());
     }
 
@@ -368,7 +368,7 @@ mod tests {
             err: None::<&[u8]>,
             budget: 3,
         };
-        let mut transcript = Transcript::keeping(100);
+        let mut transcript = Transcript::with_limit(100);
         assert!(!pipes.forward_available(&mut transcript));
         assert_eq!(transcript.out(), "too");
     }

@@ -14,19 +14,25 @@ pub struct Transcript {
 impl Transcript {
     /// Creates a transcript that retains up to `bytes` of the beginning and of the end of each
     /// stream.
-    pub fn keeping(bytes: usize) -> Self {
+    pub fn with_limit(bytes: usize) -> Self {
         Self {
-            out: Excerpt::keeping(bytes),
-            err: Excerpt::keeping(bytes),
+            out: Excerpt::with_limit(bytes),
+            err: Excerpt::with_limit(bytes),
         }
     }
 
-    /// Standard output.
+    #[doc(hidden)]
+    #[deprecated(note = "use `with_limit`")]
+    pub fn keeping(bytes: usize) -> Self {
+        Self::with_limit(bytes)
+    }
+
+    /// Returns the retained standard output.
     pub fn out(&self) -> String {
         self.out.text()
     }
 
-    /// Standard error.
+    /// Returns the retained standard error.
     pub fn err(&self) -> String {
         self.err.text()
     }
@@ -43,42 +49,44 @@ impl CommandOutput for Transcript {
 
 #[derive(Debug)]
 struct Excerpt {
-    most: usize,
+    /// Maximum number of bytes of each part.
+    limit: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    lost: u64,
+    /// Number of dropped bytes between the parts.
+    dropped: u64,
 }
 
 impl Excerpt {
-    fn keeping(most: usize) -> Self {
+    fn with_limit(limit: usize) -> Self {
         Self {
-            most,
+            limit,
             head: Vec::new(),
             tail: VecDeque::new(),
-            lost: 0,
+            dropped: 0,
         }
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        let (head, tail) = bytes.split_at(bytes.len().min(self.most - self.head.len()));
+        let (head, tail) = bytes.split_at(bytes.len().min(self.limit - self.head.len()));
         self.head.extend_from_slice(head);
         self.tail.extend(tail);
-        let surplus = self.tail.len().saturating_sub(self.most);
+        let surplus = self.tail.len().saturating_sub(self.limit);
         self.tail.drain(..surplus);
-        self.lost += surplus as u64;
+        self.dropped += surplus as u64;
     }
 
-    /// Invalid UTF-8 becomes `U+FFFD`.
+    /// Returns the text; invalid UTF-8 becomes `U+FFFD`.
     fn text(&self) -> String {
         let (front, back) = self.tail.as_slices();
-        if self.lost == 0 {
+        if self.dropped == 0 {
             return String::from_utf8_lossy(&[&self.head, front, back].concat()).into_owned();
         }
         let tail = [front, back].concat();
         format!(
             "{}\n... [{} bytes are not shown] ...\n{}",
             String::from_utf8_lossy(&self.head),
-            self.lost,
+            self.dropped,
             String::from_utf8_lossy(&tail)
         )
     }
@@ -90,7 +98,7 @@ mod tests {
 
     #[test]
     fn transcript_retains_both_ends_and_counts_the_rest() {
-        let mut transcript = Transcript::keeping(4);
+        let mut transcript = Transcript::with_limit(4);
         transcript.take(Pipe::Out, b"abc");
         transcript.take(Pipe::Out, b"defg");
         assert_eq!(transcript.out(), "abcdefg");

@@ -1,4 +1,4 @@
-//! Tests of head.
+//! Tests of parsed and forwarded request heads.
 
 use super::*;
 

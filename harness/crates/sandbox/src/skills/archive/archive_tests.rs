@@ -65,9 +65,9 @@ fn hostile_archives_are_rejected_quickly() {
     for (what, bytes) in hostile() {
         let folder = base.path().join("inside");
         std::fs::create_dir(&folder).unwrap();
-        let begun = cpu_time();
+        let started = cpu_time();
         let refused = install(bytes, &folder);
-        let took = cpu_time() - begun;
+        let took = cpu_time() - started;
         assert!(refused.is_err(), "{what} was accepted");
         assert!(took < Duration::from_secs(2), "{what} took {took:?}");
         let text = refused.unwrap_err().to_string();

@@ -39,7 +39,7 @@ pub enum ArchiveError {
         problem: EntryProblem,
     },
     /// It contains no skill.
-    #[error("there is no SKILL.md at its top or in its only folder")]
+    #[error("there is no SKILL.md at its root or in its only folder")]
     NoSkill,
     /// The skill's file is invalid.
     #[error("its SKILL.md is invalid: {0}")]

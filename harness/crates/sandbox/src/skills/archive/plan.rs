@@ -64,7 +64,7 @@ impl Plan {
     /// Plans an archive of the given size.
     pub(super) fn of(entries: &[EntryFacts], archive_bytes: u64) -> Result<Self, ArchiveError> {
         let mut names = Names::default();
-        let mut taken = Vec::new();
+        let mut seen = Vec::new();
         let mut total: u64 = 0;
         for (position, entry) in entries.iter().enumerate() {
             let refused = |problem| ArchiveError::entry(&entry.name, problem);
@@ -76,7 +76,7 @@ impl Plan {
             if kind == FILE && !is_skipped(&path) {
                 check_content(entry, &path).map_err(refused)?;
                 let is_executable = entry.mode.is_some_and(|mode| mode & 0o111 != 0);
-                taken.push(PlannedFile {
+                seen.push(PlannedFile {
                     entry: position,
                     path,
                     bytes: entry.bytes,
@@ -89,7 +89,7 @@ impl Plan {
         if total > MAX_UNPACKED_BYTES || is_suspicious {
             return Err(ArchiveError::Bomb);
         }
-        Self::in_folder(taken)
+        Self::in_folder(seen)
     }
 
     /// Strips the single top-level folder, if there is one.

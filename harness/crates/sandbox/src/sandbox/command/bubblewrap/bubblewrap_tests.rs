@@ -58,7 +58,7 @@ impl Fixture {
         command: &str,
         time_limit: Duration,
     ) -> (CommandEnd, String, String) {
-        let mut transcript = Transcript::keeping(1 << 20);
+        let mut transcript = Transcript::with_limit(1 << 20);
         let request = CommandRequest {
             dirs: &self.dirs,
             shelf: &SkillMounts::default(),
@@ -138,7 +138,7 @@ async fn skills_are_read_only_and_removed_ones_are_hidden() {
         command,
         time_limit: Duration::from_secs(20),
     };
-    let mut transcript = Transcript::keeping(1 << 20);
+    let mut transcript = Transcript::with_limit(1 << 20);
     assert_eq!(
         fixture.sandbox.run(request, &mut transcript).await.unwrap(),
         CommandEnd::Exited(0)
@@ -181,7 +181,7 @@ async fn mounts_variables_and_hidden_folders_apply() {
         ..fixture.sandbox.options.clone()
     };
     let (sandbox, _) = BubblewrapCommandSandbox::open(options).await;
-    let mut transcript = Transcript::keeping(1024);
+    let mut transcript = Transcript::with_limit(1024);
     let command = "cat /mnt/data/a; echo $TOKEN; ls /usr/share | wc -l; touch /mnt/data/b";
     let request = CommandRequest {
         dirs: &fixture.dirs,
@@ -252,7 +252,7 @@ async fn memory_files_and_cpu_time_are_limited() {
 #[ignore = "needs bubblewrap; make test-external runs it"]
 async fn excess_output_kills_the_command() {
     let fixture = Fixture::with(SMALL_LIMITS).await;
-    let mut transcript = Transcript::keeping(1000);
+    let mut transcript = Transcript::with_limit(1000);
     let request = CommandRequest {
         dirs: &fixture.dirs,
         shelf: &SkillMounts::default(),
@@ -272,7 +272,7 @@ async fn command_survives_the_thread_that_requested_it() {
     let fixture = Fixture::new().await;
     let runtime = tokio::runtime::Handle::current();
     let started = fixture.dirs.host_path(Root::Workspace).join("started");
-    let asking = std::thread::spawn(move || {
+    let probing = std::thread::spawn(move || {
         let mut running =
             Box::pin(async move { fixture.run("echo > started; sleep 1; echo alive").await });
         let until_started = async {
@@ -288,7 +288,7 @@ async fn command_survives_the_thread_that_requested_it() {
         });
         running
     });
-    let running = asking.join().unwrap();
+    let running = probing.join().unwrap();
     assert_eq!(running.await.1, "alive\n");
 }
 

@@ -241,9 +241,9 @@ async fn sandboxes_start_quickly_in_each_mode() {
     ] {
         let mut took = Vec::new();
         for _ in 0..40 {
-            let begun = Instant::now();
+            let started = Instant::now();
             assert_eq!(fixture.run("true").await.0, CommandEnd::Exited(0));
-            took.push(begun.elapsed());
+            took.push(started.elapsed());
         }
         took.sort_unstable();
         println!("{what}: median {:?}, longest {:?}", took[20], took[39]);

@@ -13,8 +13,17 @@ use super::*;
 
 #[path = "escape_attempts_tests.rs"]
 mod attempts;
+#[path = "escape_attempts_process_tests.rs"]
+mod process_attempts;
+#[path = "escape_attempts_python_tests.rs"]
+mod python_attempts;
+#[path = "escape_attempts_system_tests.rs"]
+mod system_attempts;
 
-use attempts::{ATTEMPTS, CALLS, PYTHON_ATTEMPTS};
+use attempts::{CALLS, FILE_ATTEMPTS};
+use process_attempts::PROCESS_ATTEMPTS;
+use python_attempts::PYTHON_ATTEMPTS;
+use system_attempts::SYSTEM_ATTEMPTS;
 
 /// Secret that no command may print.
 const CANARY: &str = "canary-7f3a91";
@@ -131,7 +140,7 @@ async fn no_escape_attempt_succeeds() {
     let fixture = Fixture::new().await;
     let mut outside = Outside::new(&fixture);
     let mut escaped = Vec::new();
-    for (attempt, command) in ATTEMPTS {
+    for (attempt, command) in [FILE_ATTEMPTS, SYSTEM_ATTEMPTS, PROCESS_ATTEMPTS].concat() {
         let (_, out, err) = fixture
             .run_within(&outside.fill_in(command), Duration::from_secs(15))
             .await;

@@ -133,7 +133,7 @@ impl BubblewrapCommandSandbox {
             &limits.processes.to_string(),
             command,
         ]);
-        let (ours, lifeline) = StdUnixStream::pair()?;
+        let (host_end, lifeline) = StdUnixStream::pair()?;
         // Own process group: during setup, all parts can be killed before the kernel ties them
         // together.
         launch
@@ -143,9 +143,9 @@ impl BubblewrapCommandSandbox {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let running = Running::group(self.spawner.spawn(launch).await?);
-        ours.set_nonblocking(true)?;
+        host_end.set_nonblocking(true)?;
         Ok(running
-            .with_lifeline(UnixStream::from_std(ours)?)
+            .with_lifeline(UnixStream::from_std(host_end)?)
             .with_egress(egress))
     }
 }

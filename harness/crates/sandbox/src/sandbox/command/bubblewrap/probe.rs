@@ -237,7 +237,7 @@ impl BubblewrapCommandSandbox {
             return Err("no thread id for the probe".to_owned());
         };
         let dirs = ThreadDirs::new(home, Resolver::detect(), "probe", &thread);
-        let mut transcript = Transcript::keeping(64 * 1024);
+        let mut transcript = Transcript::with_limit(64 * 1024);
         let request = CommandRequest {
             dirs: &dirs,
             shelf: &SkillMounts::default(),
@@ -312,14 +312,14 @@ fn evaluate(output: &str, shares_network: bool) -> ProbeReport {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "Name:\tcat\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n==\n\
+    const RESTRICTED_STATUS: &str = "Name:\tcat\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n==\n\
                         Inter-|   Receive\n face |bytes\n    lo:       0\n==\n";
 
     #[test]
     fn evaluate_accepts_complete_sandbox() {
-        assert!(evaluate(GOOD, false).suffices());
-        assert_eq!(evaluate(GOOD, false).missing_text(), "");
-        let unlocked = evaluate(&format!("{GOOD}not locked\n"), false);
+        assert!(evaluate(RESTRICTED_STATUS, false).suffices());
+        assert_eq!(evaluate(RESTRICTED_STATUS, false).missing_text(), "");
+        let unlocked = evaluate(&format!("{RESTRICTED_STATUS}not locked\n"), false);
         assert!(
             unlocked.suffices() && unlocked.missing_text().starts_with("write lock"),
             "{unlocked:?}"
@@ -347,16 +347,16 @@ mod tests {
                 "lo:       0\n==\nnot locked\nwritable: /usr\n",
                 "read-only system",
             ),
-            (GOOD, "", "no privileges"),
+            (RESTRICTED_STATUS, "", "no privileges"),
         ] {
-            let report = evaluate(&GOOD.replace(good, bad), false);
+            let report = evaluate(&RESTRICTED_STATUS.replace(good, bad), false);
             assert!(
                 !report.suffices() && report.missing_text().contains(named),
                 "{bad}: {report:?}"
             );
         }
         assert!(
-            evaluate(&GOOD.replace("    lo:", "  eth0:"), true).suffices(),
+            evaluate(&RESTRICTED_STATUS.replace("    lo:", "  eth0:"), true).suffices(),
             "shared network"
         );
     }

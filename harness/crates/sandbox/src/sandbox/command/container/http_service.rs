@@ -92,10 +92,10 @@ impl HttpService {
 
     /// Sends a request and returns the response with any status.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<ServiceResponse, ContainerError> {
-        let late = |_| CallFailure::Late;
+        let timed_out = |_| CallFailure::Late;
         let outcome = tokio::time::timeout(call.time, self.send(call))
             .await
-            .map_err(late)
+            .map_err(timed_out)
             .and_then(|outcome| outcome);
         let (status, body) = outcome.map_err(|fault| ContainerError::Call {
             peer: self.name.clone(),

@@ -1,6 +1,9 @@
 //! Commands in containers: the sandbox contract over a fake engine, failures of an engine, and a
 //! run through the gateway.
 
+mod lifetime;
+mod provisioner;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,9 +92,9 @@ fn rules() -> PoolRules {
     }
 }
 
-fn opened(maker: ContainerBackend, rules: PoolRules, tasks: &Tasks) -> ContainerCommandSandbox {
+fn opened(backend: ContainerBackend, rules: PoolRules, tasks: &Tasks) -> ContainerCommandSandbox {
     ContainerCommandSandbox::new(
-        maker,
+        backend,
         rules,
         CommandLimits::default(),
         Vec::new(),
@@ -105,7 +108,7 @@ async fn run(
     dirs: &ThreadDirs,
     command: &str,
 ) -> Result<(CommandEnd, String), CommandError> {
-    let mut transcript = Transcript::keeping(4096);
+    let mut transcript = Transcript::with_limit(4096);
     let request = CommandRequest {
         dirs,
         shelf: &SkillMounts::default(),
@@ -124,9 +127,8 @@ fn engine(behavior: Behavior) -> FakeEngine {
 async fn container_backend_passes_command_contract() {
     for behavior in [Behavior::Good, Behavior::Old] {
         let engine = engine(behavior);
-        let (place, tasks) = (TestHome::of(&engine), Tasks::new());
-        command_sandbox::satisfies_sandbox_contract(&place.sandbox(&tasks), &place.dirs("t1"))
-            .await;
+        let (home, tasks) = (TestHome::of(&engine), Tasks::new());
+        command_sandbox::satisfies_sandbox_contract(&home.sandbox(&tasks), &home.dirs("t1")).await;
         assert_eq!(
             engine.state.count("create"),
             1,
@@ -143,10 +145,10 @@ async fn container_backend_passes_command_contract() {
 #[tokio::test]
 async fn container_has_minimal_privileges() {
     let engine = engine(Behavior::Good);
-    let (place, tasks) = (TestHome::of(&engine), Tasks::new());
-    let sandbox = place.sandbox(&tasks);
+    let (home, tasks) = (TestHome::of(&engine), Tasks::new());
+    let sandbox = home.sandbox(&tasks);
     assert_eq!(
-        place.run(&sandbox, "t1", "true").await.expect("a run").0,
+        home.run(&sandbox, "t1", "true").await.expect("a run").0,
         CommandEnd::Exited(0)
     );
     let order = engine
@@ -195,9 +197,9 @@ async fn failure_inside_container_ends_command_with_reason() {
     ];
     for (behavior, actual_text) in expected {
         let engine = engine(behavior);
-        let (place, tasks) = (TestHome::of(&engine), Tasks::new());
-        let lost = place
-            .run(&place.sandbox(&tasks), "t1", "true")
+        let (home, tasks) = (TestHome::of(&engine), Tasks::new());
+        let lost = home
+            .run(&home.sandbox(&tasks), "t1", "true")
             .await
             .expect_err("no report");
         assert!(
@@ -264,243 +266,18 @@ async fn missing_engine_or_image_is_reported() {
 }
 
 #[tokio::test]
-async fn container_survives_process_crash_and_is_recreated_if_needed() {
-    let engine = engine(Behavior::Good);
-    let (mut place, died, tasks) = (TestHome::of(&engine), Tasks::new(), Tasks::new());
-    place
-        .run(&place.sandbox(&died), "t1", "true")
-        .await
-        .expect("a run");
-    let again = place.sandbox(&tasks);
-    place.run(&again, "t1", "true").await.expect("a run");
-    assert_eq!(
-        engine.state.count("create"),
-        1,
-        "the existing container is reused"
-    );
-
-    engine.state.kill(&engine.state.names()[0]);
-    place
-        .run(&again, "t1", "true")
-        .await
-        .expect("a run in a new container");
-    assert_eq!(engine.state.count("create"), 2);
-
-    place.options.image = "example/sandbox:2".to_owned();
-    place
-        .run(&place.sandbox(&Tasks::new()), "t1", "true")
-        .await
-        .expect("a run");
-    let name = &engine.state.names()[0];
-    assert_eq!(
-        engine.state.order(name).expect("creation request")["Image"],
-        "example/sandbox:2"
-    );
-
-    engine.state.kill(name);
-    engine.state.occupy(name);
-    let error = place
-        .run(&place.sandbox(&Tasks::new()), "t1", "true")
-        .await
-        .expect_err("taken");
-    assert!(
-        error
-            .to_string()
-            .contains("belongs to another conversation or program"),
-        "{error}"
-    );
-    assert_eq!(engine.state.names().len(), 1, "a foreign container stays");
-}
-
-#[tokio::test]
-async fn container_limit_is_enforced_and_idle_ones_are_removed() {
-    let engine = engine(Behavior::Good);
-    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
-    place.rules = PoolRules {
-        replicas: 1,
-        overflow: OverflowPolicy::Reject,
-        idle_limit: Some(Duration::from_secs(1)),
-        ..place.rules
-    };
-    let sandbox = Arc::new(place.sandbox(&tasks));
-    place.run(&sandbox, "t1", "true").await.expect("a run");
-    place
-        .run(&sandbox, "t2", "true")
-        .await
-        .expect("a run that replaces the idle container");
-    assert_eq!(
-        (engine.state.names().len(), engine.state.count("create")),
-        (1, 2)
-    );
-
-    let started = place.dirs("t2").host_path(Root::Workspace).join("started");
-    let busy = place.run(&sandbox, "t2", "touch started; sleep 1000");
-    let refused = async {
-        until("the command", async || started.exists().then_some(())).await;
-        place
-            .run(&sandbox, "t3", "true")
-            .await
-            .expect_err("all are in use")
-    };
-    let error = tokio::select! {
-        ended = busy => panic!("the command must continue: {ended:?}"),
-        error = refused => error,
-    };
-    assert!(
-        error.to_string().contains("all 1 containers are in use"),
-        "{error}"
-    );
-    until("removal of the idle container", async || {
-        engine.state.names().is_empty().then_some(())
-    })
-    .await;
-    place
-        .run(&sandbox, "t3", "true")
-        .await
-        .expect("a free container slot");
-}
-
-#[tokio::test]
-async fn container_being_removed_is_awaited_and_not_counted() {
-    let engine = engine(Behavior::Good);
-    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
-    place.rules = PoolRules {
-        replicas: 1,
-        overflow: OverflowPolicy::Reject,
-        idle_limit: Some(Duration::from_secs(1)),
-        ..place.rules
-    };
-    let sandbox = place.sandbox(&tasks);
-    place.run(&sandbox, "t1", "true").await.expect("a run");
-    engine.state.behave(Behavior::SilentAboutRemovals);
-    until("the idle container's removal", async || {
-        engine.state.names().is_empty().then_some(())
-    })
-    .await;
-
-    let next = place.run(&sandbox, "t2", "true");
-    tokio::pin!(next);
-    let early = tokio::time::timeout(Duration::from_millis(100), &mut next).await;
-    assert!(early.is_err(), "{early:?}");
-    engine.state.behave(Behavior::Good);
-    next.await.expect("a free container slot");
-}
-
-#[tokio::test]
-async fn thread_commands_share_container_and_other_threads_wait() {
-    let engine = engine(Behavior::Good);
-    let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
-    place.rules.replicas = 1;
-    let sandbox = place.sandbox(&tasks);
-    let command = "touch here; until [ -e go ]; do sleep 0.01; done";
-    let other = async {
-        let workspace = place.dirs("t1").host_path(Root::Workspace);
-        until("the commands", async || {
-            workspace.join("here").exists().then_some(())
-        })
-        .await;
-        assert_eq!(
-            place
-                .run(&sandbox, "t1", "echo too")
-                .await
-                .expect("a concurrent run")
-                .1,
-            "too\n"
-        );
-        let waiting = place.run(&sandbox, "t2", "echo turn");
-        tokio::pin!(waiting);
-        let early = tokio::time::timeout(Duration::from_millis(100), &mut waiting).await;
-        assert!(early.is_err(), "{early:?}");
-        std::fs::write(workspace.join("go"), "").expect("a file");
-        waiting.await.expect("the queued command").1
-    };
-    let (first, second, actual_text) = tokio::join!(
-        place.run(&sandbox, "t1", command),
-        place.run(&sandbox, "t1", command),
-        other
-    );
-    assert_eq!(
-        (
-            first.expect("a run").0,
-            second.expect("a run").0,
-            actual_text.as_str()
-        ),
-        (CommandEnd::Exited(0), CommandEnd::Exited(0), "turn\n")
-    );
-    assert_eq!(engine.state.count("create"), 2);
-}
-
-#[tokio::test]
 async fn port_in_use_is_skipped() {
     let engine = engine(Behavior::Good);
-    let taken = tokio::net::TcpListener::bind(("127.0.0.1", 0))
+    let occupied = tokio::net::TcpListener::bind(("127.0.0.1", 0))
         .await
         .expect("a port");
     let (mut place, tasks) = (TestHome::of(&engine), Tasks::new());
-    place.options.first_port = Some(taken.local_addr().expect("an address").port());
+    place.options.first_port = Some(occupied.local_addr().expect("an address").port());
     place
         .run(&place.sandbox(&tasks), "t1", "true")
         .await
         .expect("a run");
     assert!(engine.state.count("start") > 1 && engine.state.names().len() == 1);
-}
-
-#[tokio::test]
-async fn provisioner_creates_pods_for_valid_key() {
-    let (home, tasks) = (tempfile::tempdir().expect("home"), Tasks::new());
-    let (server, state) = provisioner(Behavior::Good, "canary-key", home.path())
-        .await
-        .expect("a provisioner");
-    let dirs = ThreadDirs::new(
-        home.path().into(),
-        Resolver::detect(),
-        "ann",
-        &ThreadId::parse("t1").expect("an id"),
-    );
-    let maker = |key: &str| {
-        let url = format!("http://{}", server.address())
-            .parse()
-            .expect("an address");
-        ContainerBackend::Provisioner(ProvisionerOptions {
-            url,
-            key: Some(key.into()),
-            mounts: Vec::new(),
-        })
-    };
-    let sandbox = opened(maker("canary-key"), rules(), &tasks);
-    assert_eq!(
-        run(&sandbox, &dirs, "echo $((6*7))").await.expect("a run"),
-        (CommandEnd::Exited(0), "42\n".to_owned())
-    );
-    let order = state.order(&state.names()[0]).expect("creation request");
-    assert_eq!(
-        (&order["user_id"], &order["thread_id"]),
-        (&json!("ann"), &json!("t1"))
-    );
-
-    state.behave(Behavior::Failing);
-    let error = run(&opened(maker("canary-key"), rules(), &tasks), &dirs, "true")
-        .await
-        .expect_err("no cluster");
-    assert!(
-        error
-            .to_string()
-            .contains("the provisioner responded with status 500: no cluster"),
-        "{error}"
-    );
-    assert_eq!(
-        (state.names().len(), state.count("remove")),
-        (1, 0),
-        "a failing provisioner loses no pod"
-    );
-
-    let error = run(&opened(maker("wrong"), rules(), &tasks), &dirs, "true")
-        .await
-        .expect_err("no key");
-    assert!(
-        error.to_string().contains("status 401") && !error.to_string().contains("wrong"),
-        "{error}"
-    );
 }
 
 #[tokio::test]

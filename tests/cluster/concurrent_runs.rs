@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deerflow_tests::dice::setting;
+use deerflow_tests::seeded_random::setting;
 use futures_util::future::join_all;
 use reqwest::Method;
 
@@ -18,16 +18,17 @@ async fn concurrent_runs_on_two_nodes_follow_every_strategy() {
         .flat_map(|strategy| (0..pairs).map(move |pair| (strategy, pair)));
     for some in all.collect::<Vec<_>>().chunks(at_once) {
         let cluster = Cluster::of(2).await;
-        let made = join_all(
+        let round = join_all(
             some.iter()
-                .map(|&(strategy, pair)| Pair::made(&cluster.gateways, strategy, pair)),
+                .map(|&(strategy, pair)| Pair::request(&cluster.gateways, strategy, pair)),
         )
         .await;
         // No run may end before the other of its pair exists. A model's release is permanent, so
         // every cluster has its own model.
         cluster.model.release();
         join_all(
-            made.iter()
+            round
+                .iter()
                 .map(|pair| pair.assert_strategy_applied(&cluster.gateways)),
         )
         .await;
@@ -41,12 +42,12 @@ struct Pair {
     strategy: &'static str,
     thread: String,
     /// Accepted runs with their expected answers.
-    taken: Vec<(String, ScriptedReply)>,
+    accepted: Vec<(String, ScriptedReply)>,
 }
 
 impl Pair {
     /// Requests a run from each of two nodes that does not end before the model is released.
-    async fn made(gateways: &Gateways, strategy: &'static str, pair: u64) -> Self {
+    async fn request(gateways: &Gateways, strategy: &'static str, pair: u64) -> Self {
         let thread = gateways.thread(0).await;
         let path = format!("/threads/{thread}/runs");
         let replies = [0, 1].map(|node| {
@@ -68,23 +69,23 @@ impl Pair {
             gateways.try_ask(1, Method::POST, &path, second)
         );
         let answers = [first.expect("answer"), second.expect("answer")];
-        let mut taken = Vec::new();
+        let mut accepted = Vec::new();
         for ((status, answer), reply) in answers.iter().zip(replies) {
             match status.as_u16() {
-                200 => taken.push((text(&answer["run_id"]).to_owned(), reply)),
+                200 => accepted.push((text(&answer["run_id"]).to_owned(), reply)),
                 409 | 422 if strategy == "reject" => {}
                 _ => panic!("{strategy}: {status} {answer}"),
             }
         }
         assert_eq!(
-            taken.len(),
+            accepted.len(),
             if strategy == "reject" { 1 } else { 2 },
             "{strategy}: {answers:?}"
         );
         Self {
             strategy,
             thread,
-            taken,
+            accepted,
         }
     }
 
@@ -92,10 +93,10 @@ impl Pair {
         let Self {
             strategy,
             thread,
-            taken,
+            accepted,
         } = self;
         let mut ends = Vec::new();
-        for (run, reply) in taken {
+        for (run, reply) in accepted {
             let status = gateways
                 .ended(1, thread, run)
                 .await

@@ -27,7 +27,7 @@ def words(message: dict) -> str:
     return content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
 
 
-def talk(values: dict) -> list[tuple[str, str]]:
+def visible_messages(values: dict) -> list[tuple[str, str]]:
     """Returns the messages that a user sees."""
     hidden = lambda message: message["type"] == "system" or message.get("additional_kwargs", {}).get("hide_from_ui")
     return [(message["type"], words(message)) for message in values.get("messages", []) if not hidden(message)]

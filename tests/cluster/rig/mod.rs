@@ -1,23 +1,25 @@
 //! Cluster of gateways on one store with a scripted model, and requests to it.
 
+mod figures;
+mod reply;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::setting;
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess, deerflow_binary};
 use deerflow_tests::history::Recorder;
 use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+pub(crate) use self::figures::{limit, measures_times, p99, spread};
+pub(crate) use self::reply::{ScriptedReply, body, messages, text, words};
+
 /// Maximum time for any single wait, including a takeover and the longest answer in these tests.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Default time that a stopping gateway waits for its runs.
 const DEFAULT_GRACE: &str = "runs: {shutdown_grace_seconds: 3}\n";
-
-/// Number of `ROUNDS` from which times are asserted, as with `make chaos`.
-const ROUNDS_OF_FIGURES: u64 = 10;
 
 /// Gateways on one store. Entries of `urls` and `nodes` with the same index belong together.
 pub(crate) struct Cluster {
@@ -274,37 +276,37 @@ impl Gateways {
     }
 
     pub(crate) async fn run(&self, node: usize, thread: &str, run: &str) -> Value {
-        let shown = self
+        let stored = self
             .get(node, &format!("/threads/{thread}/runs/{run}"))
             .await;
         self.history
-            .write("read_run", json!({"run": run, "status": shown["status"]}));
-        shown
+            .write("read_run", json!({"run": run, "status": stored["status"]}));
+        stored
     }
 
     /// Waits for the end of a run on a running gateway and returns it; `None` if it was rolled
     /// back.
     pub(crate) async fn ended(&self, node: usize, thread: &str, run: &str) -> Option<Value> {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let path = format!("/threads/{thread}/runs/{run}");
-            let (status, shown) = self
+            let (status, answer) = self
                 .try_ask(node, Method::GET, &path, &Value::Null)
                 .await
                 .expect("answer");
             match status.as_u16() {
                 404 => return None,
-                200 if !matches!(text(&shown["status"]), "pending" | "running") => {
+                200 if !matches!(text(&answer["status"]), "pending" | "running") => {
                     self.history
-                        .write("read_run", json!({"run": run, "status": shown["status"]}));
-                    return Some(shown);
+                        .write("read_run", json!({"run": run, "status": answer["status"]}));
+                    return Some(answer);
                 }
                 200 => {}
-                _ => panic!("{path}: {status} {shown}"),
+                _ => panic!("{path}: {status} {answer}"),
             }
             assert!(
-                begun.elapsed() < TIMEOUT,
-                "run {run} of thread {thread} does not end: {shown}"
+                started.elapsed() < TIMEOUT,
+                "run {run} of thread {thread} does not end: {answer}"
             );
             // The other side is a process and cannot notify this one.
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -322,24 +324,24 @@ impl Gateways {
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
-        let shown = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
+        let recorded = |message: &Value| json!({"type": message["type"], "id": message["id"], "text": words(message)});
         self.history.write(
             "read_thread",
-            json!({"thread": thread, "messages": transcript.iter().map(shown).collect::<Vec<_>>()}),
+            json!({"thread": thread, "messages": transcript.iter().map(recorded).collect::<Vec<_>>()}),
         );
         messages(&state["values"])
     }
 
     /// Asserts that a new run of a thread succeeds.
     pub(crate) async fn accepts_new_run(&self, node: usize, thread: &str) {
-        let begun = Instant::now();
+        let started = Instant::now();
         self.post(
             node,
             &format!("/threads/{thread}/runs/wait"),
             &body("then say on"),
         )
         .await;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         assert!(
             took < limit(Duration::from_secs(10)),
             "thread {thread} took {took:?} for a new run"
@@ -350,139 +352,5 @@ impl Gateways {
             Some("on"),
             "{thread}: {transcript:?}"
         );
-    }
-}
-
-/// Returns the body of a run with the prompt `words` that continues when its viewer disconnects.
-pub(crate) fn body(words: &str) -> Value {
-    json!({
-        "assistant_id": "lead_agent",
-        "input": {"messages": [{"type": "human", "content": words}]},
-        "context": {"model_name": "fake", "mode": "flash"},
-        "stream_mode": ["values", "messages-tuple"],
-        "stream_resumable": true,
-        "on_disconnect": "continue",
-    })
-}
-
-/// Answer whose every word is unique, and the prompt that makes the model stream it.
-#[derive(Debug, Clone)]
-pub(crate) struct ScriptedReply {
-    pub(crate) text: String,
-    pub(crate) prompt: String,
-}
-
-impl ScriptedReply {
-    pub(crate) fn new(name: &str, words: usize, gap: Duration) -> Self {
-        let text = (0..words)
-            .map(|word| format!("{name}-{word:04}"))
-            .collect::<Vec<_>>()
-            .join(" ");
-        let prompt = format!("[[slow {words}x{}ms]] then say {text}", gap.as_millis());
-        Self { text, prompt }
-    }
-
-    /// Adds a tool call before the answer, whose result is a checkpoint to resume from.
-    pub(crate) fn after_a_tool(mut self) -> Self {
-        self.prompt = format!(
-            "[[tool:ls {{\"description\": \"look\", \"path\": \"/mnt/user-data/workspace\"}}]] {}",
-            self.prompt
-        );
-        self
-    }
-
-    /// Makes the answer stop after this many words until the model is released.
-    pub(crate) fn held_after(mut self, words: usize) -> Self {
-        self.prompt = format!("[[hold {words}]] {}", self.prompt);
-        self
-    }
-
-    /// Asserts that the thread consists of the question, one result of each call, and one answer.
-    #[track_caller]
-    pub(crate) fn assert_matches(&self, transcript: &[(String, String)]) {
-        let results = transcript.iter().filter(|(role, _)| role == "tool").count();
-        assert_eq!(
-            results,
-            self.prompt.matches("[[tool:").count(),
-            "{transcript:?}"
-        );
-        let words: Vec<_> = transcript
-            .iter()
-            .filter(|(role, words)| role != "tool" && !words.is_empty())
-            .cloned()
-            .collect();
-        assert_eq!(words, self.visible_messages());
-    }
-
-    /// Returns the messages of its thread if the run succeeded without a tool call.
-    pub(crate) fn visible_messages(&self) -> Vec<(String, String)> {
-        vec![
-            ("human".to_owned(), self.prompt.clone()),
-            ("ai".to_owned(), self.text.clone()),
-        ]
-    }
-}
-
-/// Returns the messages of a state as (type, text).
-pub(crate) fn messages(values: &Value) -> Vec<(String, String)> {
-    let messages = values["messages"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let visible = messages.iter().filter(|message| {
-        message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true
-    });
-    visible
-        .map(|message| (text(&message["type"]).to_owned(), words(message)))
-        .collect()
-}
-
-/// Returns the text of a message, whichever form its content has.
-pub(crate) fn words(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(words) => words.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter_map(|block| block["text"].as_str())
-            .collect(),
-        _ => String::new(),
-    }
-}
-
-/// Returns a JSON string.
-#[track_caller]
-pub(crate) fn text(value: &Value) -> &str {
-    value
-        .as_str()
-        .unwrap_or_else(|| panic!("not a string: {value}"))
-}
-
-/// Reports whether there are enough rounds to assert times. With fewer rounds one stall of the
-/// machine would decide.
-pub(crate) fn measures_times() -> bool {
-    setting("ROUNDS", 0) >= ROUNDS_OF_FIGURES
-}
-
-/// Returns the limit of a time: `figure` if times are asserted, else [`TIMEOUT`].
-pub(crate) fn limit(figure: Duration) -> Duration {
-    if measures_times() { figure } else { TIMEOUT }
-}
-
-/// Returns the 99th percentile.
-pub(crate) fn p99(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[(times.len() * 99).div_ceil(100) - 1]
-}
-
-/// Formats the median and the maximum of some times.
-pub(crate) fn spread(mut times: Vec<Duration>) -> String {
-    times.sort();
-    match times.last() {
-        Some(longest) => format!(
-            "{} times, median {:.1?}, longest {longest:.1?}",
-            times.len(),
-            times[times.len() / 2]
-        ),
-        None => "none".to_owned(),
     }
 }

@@ -1,12 +1,20 @@
 //! Test gateway with a scripted model, and an HTTP client with assertions on its responses.
 
+mod messages;
+mod response;
+
 use std::time::{Duration, Instant};
 
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess};
 use deerflow_tests::scripted_openai::{Options, ScriptedOpenAi};
-use deerflow_tests::sse::{SseFrame, SseStream};
-use reqwest::{Method, StatusCode, header::HeaderMap};
+use deerflow_tests::sse::SseStream;
+use reqwest::Method;
 use serde_json::{Value, json};
+
+pub(crate) use self::messages::{
+    body, body_with, list, message_text, messages_of, text, visible_messages,
+};
+pub(crate) use self::response::{FinishedRun, HttpResponse};
 
 /// API key of the model's provider: it must never leave the gateway except in requests to the
 /// provider.
@@ -24,23 +32,6 @@ pub(crate) struct Rig {
     pub(crate) gateway: GatewayProcess,
     pub(crate) model: ScriptedOpenAi,
     client: reqwest::Client,
-}
-
-/// HTTP response with its whole body.
-#[derive(Debug, Clone)]
-pub(crate) struct HttpResponse {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) text: String,
-}
-
-/// Run whose stream was read to its end.
-#[derive(Debug, Clone)]
-pub(crate) struct FinishedRun {
-    pub(crate) thread: String,
-    pub(crate) run: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) frames: Vec<SseFrame>,
 }
 
 impl Rig {
@@ -289,93 +280,6 @@ impl Drop for Rig {
     }
 }
 
-impl HttpResponse {
-    /// Sends the request and reads the whole response.
-    pub(crate) async fn of(request: reqwest::RequestBuilder) -> Self {
-        let answer = request.send().await.expect("answer");
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        Self {
-            status,
-            headers,
-            text: answer.text().await.expect("body"),
-        }
-    }
-
-    /// Asserts status 200 and returns the body.
-    #[track_caller]
-    pub(crate) fn ok(&self) -> Value {
-        assert_eq!(self.status, 200, "{}", self.text);
-        self.json()
-    }
-
-    #[track_caller]
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
-    }
-
-    /// Asserts this error status and returns the response's `detail`.
-    #[track_caller]
-    pub(crate) fn refusal(&self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{}", self.text);
-        assert_eq!(
-            self.headers["content-type"], "application/json",
-            "{}",
-            self.text
-        );
-        let body = self.json();
-        let detail = body
-            .get("detail")
-            .unwrap_or_else(|| panic!("no detail: {body}"));
-        let actual_text = match detail {
-            Value::String(text) => !text.is_empty(),
-            Value::Array(items) => {
-                !items.is_empty()
-                    && items.iter().all(|item| {
-                        item["type"].is_string()
-                            && item["loc"].is_array()
-                            && item["msg"].is_string()
-                    })
-            }
-            _ => false,
-        };
-        assert!(actual_text, "empty detail: {detail}");
-        detail.clone()
-    }
-}
-
-impl FinishedRun {
-    /// Returns the event names in order.
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.frames.iter().map(SseFrame::name).collect()
-    }
-
-    /// Returns the data of every event of this name.
-    pub(crate) fn data(&self, event: &str) -> Vec<Value> {
-        self.frames
-            .iter()
-            .filter(|frame| frame.name() == event)
-            .map(|frame| frame.json().expect("json"))
-            .collect()
-    }
-
-    /// Returns the last state that was streamed.
-    #[track_caller]
-    pub(crate) fn last_values(&self) -> Value {
-        self.data("values").pop().expect("values")
-    }
-
-    /// Returns the chunks of AI messages in order.
-    pub(crate) fn chunks(&self) -> Vec<Value> {
-        let messages = self
-            .data("messages")
-            .into_iter()
-            .map(|pair| pair[0].clone());
-        messages
-            .filter(|message| message["type"] == "AIMessageChunk")
-            .collect()
-    }
-}
-
 /// Starts a model that rejects invalid message histories.
 pub(crate) async fn strict_model() -> ScriptedOpenAi {
     ScriptedOpenAi::start(Options {
@@ -419,31 +323,6 @@ llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_dela
     )
 }
 
-/// Returns the body that the web UI sends for a message; only model and text differ.
-pub(crate) fn body(prompt: &str) -> Value {
-    json!({
-        "input": {"messages": [{"type": "human", "content": [{"type": "text", "text": prompt}], "additional_kwargs": {}}]},
-        "config": {"recursion_limit": 1000},
-        "context": {
-            "thread_id": "T", "model_name": MODEL, "mode": "flash",
-            "thinking_enabled": false, "is_plan_mode": false, "subagent_enabled": false,
-        },
-        "stream_mode": ["values", "messages-tuple", "updates", "custom"],
-        "stream_subgraphs": false,
-        "assistant_id": "lead_agent",
-        "on_disconnect": "continue",
-    })
-}
-
-/// Returns [`body`] with added or replaced keys.
-pub(crate) fn body_with(prompt: &str, more: Value) -> Value {
-    let mut body = body(prompt);
-    for (key, value) in more.as_object().expect("an object") {
-        body[key] = value.clone();
-    }
-    body
-}
-
 /// Returns the frames of a response that is an event stream.
 pub(crate) async fn events(response: reqwest::Response) -> SseStream {
     if response.status() != 200 {
@@ -455,66 +334,16 @@ pub(crate) async fn events(response: reqwest::Response) -> SseStream {
 
 /// Polls until `ask` returns a value; panics after [`TIMEOUT`].
 pub(crate) async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(answer) = ask().await {
             return answer;
         }
         assert!(
-            begun.elapsed() < TIMEOUT,
+            started.elapsed() < TIMEOUT,
             "timeout while waiting for {what}"
         );
         // The other side is a process and cannot notify this one.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-}
-
-/// Returns a JSON string.
-#[track_caller]
-pub(crate) fn text(value: &Value) -> &str {
-    value
-        .as_str()
-        .unwrap_or_else(|| panic!("not a string: {value}"))
-}
-
-/// Returns a JSON array.
-#[track_caller]
-pub(crate) fn list(value: &Value) -> &[Value] {
-    value
-        .as_array()
-        .unwrap_or_else(|| panic!("not a list: {value}"))
-}
-
-/// Returns the text of a message, whichever form its content has.
-pub(crate) fn message_text(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter_map(|block| block["text"].as_str())
-            .collect(),
-        _ => String::new(),
-    }
-}
-
-/// Returns the messages that a user sees as (type, text).
-pub(crate) fn visible_messages(values: &Value) -> Vec<(String, String)> {
-    let messages = values["messages"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let visible = messages.iter().filter(|message| {
-        message["type"] != "system" && message["additional_kwargs"]["hide_from_ui"] != true
-    });
-    visible
-        .map(|message| (text(&message["type"]).to_owned(), message_text(message)))
-        .collect()
-}
-
-/// Builds the expected result of [`visible_messages`].
-pub(crate) fn messages_of(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs
-        .iter()
-        .map(|(role, what)| ((*role).to_owned(), (*what).to_owned()))
-        .collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use deerflow_tests::dice::{Dice, setting};
+use deerflow_tests::seeded_random::{SeededRandom, setting};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -91,17 +91,17 @@ fn end(reader: &mut Child) {
 
 /// Sends messages, reads and deletes until `until`; returns the number of requests.
 async fn uses(gateways: Gateways, user: u64, until: Instant) -> u64 {
-    let mut dice = Dice::of(user);
+    let mut random = SeededRandom::of(user);
     let mut requests = 0;
     while Instant::now() < until {
         let thread = gateways.thread(0).await;
-        for turn in 0..1 + dice.below(3) {
+        for turn in 0..1 + random.below(3) {
             let reply = ScriptedReply::new(
                 &format!("u{user}t{turn}"),
-                5 + dice.below(20),
-                dice.millis(5, 40),
+                5 + random.below(20),
+                random.millis(5, 40),
             );
-            let reply = if dice.happens(500) {
+            let reply = if random.happens(500) {
                 reply.after_a_tool()
             } else {
                 reply
@@ -143,7 +143,7 @@ async fn uses(gateways: Gateways, user: u64, until: Instant) -> u64 {
             }
             requests += 1;
         }
-        if dice.happens(300) {
+        if random.happens(300) {
             let (status, actual) = gateways
                 .try_ask(0, Method::DELETE, &format!("/threads/{thread}"), &json!({}))
                 .await

@@ -24,9 +24,9 @@ pub fn seeds(rounds: u64) -> impl Iterator<Item = u64> {
 
 /// SplitMix64 generator.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct SeededRandom(u64);
 
-impl Dice {
+impl SeededRandom {
     /// Creates the generator of a seed.
     pub fn of(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15))

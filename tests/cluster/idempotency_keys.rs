@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use deerflow_tests::dice::{Dice, seeds, setting};
 use deerflow_tests::fault_proxy::Faults;
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use reqwest::{Method, StatusCode};
@@ -21,21 +21,21 @@ const TRIES: usize = 120;
 async fn idempotency_key_creates_one_run_despite_node_deaths() {
     let mut cluster = Cluster::of(3).await;
     let gateways = cluster.gateways.clone();
-    let mut made = 0;
+    let mut created = 0;
     for seed in seeds(2) {
         eprintln!("seed {seed}");
-        let mut dice = Dice::of(seed);
+        let mut random = SeededRandom::of(seed);
         let keys = stream::iter(0..setting("KEYS", 12))
             .map(|key| one_run(&gateways, format!("s{seed}k{key}")));
-        let asking = keys.buffer_unordered(at_once()).count();
+        let requests = keys.buffer_unordered(at_once()).count();
         let crashing = async {
-            tokio::time::sleep(dice.millis(100, 1_500)).await;
-            let away = dice.millis(0, 2_000);
-            cluster.cut(dice.below(3), away).await;
+            tokio::time::sleep(random.millis(100, 1_500)).await;
+            let away = random.millis(0, 2_000);
+            cluster.cut(random.below(3), away).await;
         };
-        made += tokio::join!(asking, crashing).0;
+        created += tokio::join!(requests, crashing).0;
     }
-    eprintln!("{made} keys, one run each");
+    eprintln!("{created} keys, one run each");
     assert_eq!(cluster.model.rejections(), 0);
 }
 
@@ -51,9 +51,9 @@ async fn idempotency_key_creates_one_run_if_db_responses_are_lost() {
     proxies[0].set(&[Server::Postgres], &losing);
     let keys = stream::iter(0..setting("KEYS", 24))
         .map(|key| one_run(&cluster.gateways, format!("lost{key}")));
-    let made = keys.buffer_unordered(at_once()).count().await;
+    let created = keys.buffer_unordered(at_once()).count().await;
     eprintln!(
-        "{made} keys, one run each, {} answers lost",
+        "{created} keys, one run each, {} answers lost",
         proxies[0].postgres.lost()
     );
     assert!(proxies[0].postgres.lost() > 0, "no response was lost");
@@ -101,12 +101,12 @@ fn at_once() -> usize {
 /// and another body is rejected.
 async fn one_run(gateways: &Gateways, name: String) {
     let reply = ScriptedReply::new(&name, 10, Duration::from_millis(20));
-    let wanted = body(&reply.prompt);
+    let expected = body(&reply.prompt);
     let (_, thread) = answered(gateways, 0, "/threads", &name, &serde_json::json!({})).await;
     let thread = text(&thread["thread_id"]).to_owned();
     let path = format!("/threads/{thread}/runs");
     let everywhere =
-        (0..gateways.urls.len()).map(|node| answered(gateways, node, &path, &name, &wanted));
+        (0..gateways.urls.len()).map(|node| answered(gateways, node, &path, &name, &expected));
     let answers = join_all(everywhere).await;
     let run = text(&answers[0].1["run_id"]).to_owned();
     for (status, answer) in &answers {
@@ -168,9 +168,9 @@ async fn answered(
 async fn wait_and_read(gateways: &Gateways, join: &str, path: &str) -> Value {
     for _ in 0..TRIES {
         read(gateways, join).await;
-        let shown = read(gateways, path).await;
-        if !matches!(text(&shown["status"]), "pending" | "running") {
-            return shown;
+        let stored = read(gateways, path).await;
+        if !matches!(text(&stored["status"]), "pending" | "running") {
+            return stored;
         }
     }
     panic!("{path} does not end");

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use deerflow_tests::dice::{Dice, seeds, setting};
 use deerflow_tests::gateway::{GatewayOptions, GatewayProcess, deerflow_binary};
+use deerflow_tests::seeded_random::{SeededRandom, seeds, setting};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -53,7 +53,7 @@ const POINTS: &[&str] = &[
 ];
 
 /// Number of concurrent workloads: each waits most of the time.
-const AT_ONCE: usize = 6;
+const CONCURRENT_WORKLOADS: usize = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes; tests/cluster/run.sh has them"]
@@ -111,13 +111,16 @@ async fn crash_at_every_point(sections: fn() -> String, own: &[&str]) {
         );
     }
     let only = setting("PLACE", u64::MAX);
-    let (slots, mut crashing) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    let (slots, mut crashing) = (
+        Arc::new(Semaphore::new(CONCURRENT_WORKLOADS)),
+        JoinSet::new(),
+    );
     for seed in seeds(1) {
         for (number, (point, times)) in (0..).zip(&passed) {
             if only != u64::MAX && only != number {
                 continue;
             }
-            let times = 1 + Dice::of(seed.wrapping_mul(1_000) + number)
+            let times = 1 + SeededRandom::of(seed.wrapping_mul(1_000) + number)
                 .below(usize::try_from(*times).expect("few"));
             let (slots, point, sections) = (slots.clone(), point.clone(), sections());
             crashing.spawn(async move {
