@@ -88,7 +88,7 @@ impl SkillsMiddleware {
         match self.usable(ctx).await.is_ok_and(is_own) {
             true => None,
             false => Some(format!(
-                "Error: {path} is not a file of your skills. Use the listed skills, or continue without a skill."
+                "Error: {path} belongs to none of your skills. Use the listed skills, or continue without a skill."
             )),
         }
     }
