@@ -169,3 +169,25 @@ fn former_method_names_resolve() {
     let _ = ModelCallRecord::is_aside;
     let _ = ContainerBackend::look;
 }
+
+#[test]
+fn paths_of_the_flat_kernel_resolve() {
+    use deerflow_harness::runtime::runs::store::{
+        AdmitError, Admitted, AuxiliaryUsage, CallEntry, CallProgress, Claimed, CommitError,
+        CreatedResource, EventQuery, KeyState, Lease, NewRun, NewRunEvent, NodeRecord, NodeStore,
+        Order, OwnedRun, RequestKey, RequestStore, RunCommit, RunCommitStore, RunCreateStore,
+        RunDeleteStore, RunEnd, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreError,
+        StoreLockStatus, StoredRunRequest, ToolLedger, UnfinishedRun, UsageLedger, WebhookCall,
+        WebhookDelivery, WebhookOutbox, WebhookOutboxEntry, category,
+    };
+    use deerflow_harness::runtime::runs::{
+        ATTEMPTS_EXHAUSTED, AdmissionDecision, CancelAction, CheckpointRef, DisconnectMode,
+        Durability, Expiry, GotoTarget, IfNotExists, InvalidTransition, LOST_ERROR, LeaseStatus,
+        LifecycleKind, MultitaskStrategy, NODE_LOST, NodeNotifier, NodeSelector, NullObserver,
+        ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RunCompletionData, RunConfig, RunError, RunHandle,
+        RunInput, RunLifecycleEvent, RunLimits, RunObserver, RunOutcome, RunPlan, RunPresentation,
+        RunRecord, RunRegistry, RunRequest, RunScope, RunStatus, RunStream, RunValues, RunsFacade,
+        Runtime, RuntimePorts, StreamMode, StreamModes, ThreadCommand, ThreadCursor, ThreadEventId,
+        ThreadItem, ThreadStatus, ThreadTtl, WaitOutcome, WakeSignal, decide_admission, plan,
+    };
+}

@@ -7,28 +7,19 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 
-use super::active_run::StopSignal;
-use super::admit::{Admission, RunTicket};
-use super::dispatcher;
-use super::error::RunError;
-use super::join;
-use super::limits::RunLimits;
-use super::message_limits;
-use super::node_lease::LeaseStatus;
-use super::planner::plan;
-use super::ports::RuntimePorts;
-use super::record::{RunCompletionData, RunRecord};
-use super::recovery;
-use super::request::{CancelAction, RunRequest};
-use super::runtime::Runtime;
-use super::status::RunStatus;
-use super::store::{RunListQuery, StoreError, UnfinishedRun};
-use super::stream_service::{self, RunStream};
-use super::supervisor::{RunHandle, launch};
-use super::thread_cursor::ThreadCursor;
-use super::thread_service::{self, ThreadItem};
-use super::wait_service::{self, WaitOutcome};
+use crate::admission::{Admission, RunTicket, message_limits, plan};
+use crate::definition::{
+    CancelAction, RunCompletionData, RunLimits, RunRecord, RunRequest, RunStatus, StoreError,
+};
+use crate::dispatch::{RunHandle, dispatcher, launch};
+use crate::failover::recovery;
+use crate::kernel::{LeaseStatus, RunError, Runtime, StopSignal};
+use crate::membership::join;
+use crate::ports::{RunListQuery, RuntimePorts, UnfinishedRun};
 use crate::stream_bridge::ResumeFrom;
+use crate::streaming::{
+    RunStream, ThreadCursor, ThreadItem, WaitOutcome, stream_service, thread_service, wait_service,
+};
 use deerflow_core::actor_context::{self, ActorContext, Owner};
 use deerflow_core::compute::continuing;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -328,7 +319,7 @@ impl RunsFacade {
                 .runtime
                 .ports
                 .checkpointer
-                .get(&plan.thread_id, Some(&requested.checkpoint_id))
+                .get(plan.thread_id(), Some(&requested.checkpoint_id))
                 .await?
                 .is_none()
         {

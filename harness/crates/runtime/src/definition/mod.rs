@@ -1,0 +1,27 @@
+//! Runs as values: request, record, status, limits, and the errors and keys of their stores.
+
+mod limits;
+mod presentation;
+mod record;
+mod request;
+mod request_key;
+mod status;
+mod stop_reason;
+mod store_error;
+mod stream_modes;
+mod ttl;
+
+pub use limits::RunLimits;
+pub use presentation::RunPresentation;
+pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
+pub use request::{
+    CancelAction, CheckpointRef, DisconnectMode, Durability, GotoTarget, IfNotExists,
+    MultitaskStrategy, NodeSelector, Recovery, RunConfig, RunInput, RunRequest, RunScope,
+    ThreadCommand,
+};
+pub use request_key::RequestKey;
+pub use status::{InvalidTransition, RunStatus};
+pub use stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
+pub use store_error::StoreError;
+pub use stream_modes::{StreamMode, StreamModes};
+pub use ttl::{Expiry, ThreadTtl};
