@@ -145,6 +145,19 @@ fn former_method_names_resolve() {
     use deerflow_harness::user_memory::MemoryWorker;
 
     let _ = RunsFacade::hand_over_all;
+    let _ = RunsFacade::set_limits;
+    let _ = RunsFacade::limits;
+    let _ = RunsFacade::create_for_waiting;
+    let _ = RunsFacade::follow_thread;
+    let _ = RunsFacade::unfinished_runs;
+    let _ = RunsFacade::load;
+    let _ = RunsFacade::recover;
+    let _ = RunsFacade::join;
+    let _ = RunsFacade::release_all;
+    let _ = RunsFacade::lease;
+    let _ = RunsFacade::is_displaced;
+    let _ = RunsFacade::live_runs;
+    let _ = RunsFacade::parts;
     let _ = RunRecord::was_given_back;
     let _ = RunCommit::giving_back;
     let _ = ModelCatalog::with_usual_places;

@@ -335,7 +335,7 @@ async fn disconnect_cancels_only_if_requested() {
                 .await
                 .json();
             assert_eq!(
-                (&found["status"], gateway.runs.live_runs() > 0),
+                (&found["status"], gateway.node().live_runs() > 0),
                 (&json!("running"), true)
             );
             let path = format!("/threads/{thread}/runs/{run}/stream?cancel_on_disconnect=1");
@@ -345,7 +345,7 @@ async fn disconnect_cancels_only_if_requested() {
                 .await
                 .json();
             assert_eq!(
-                (&found["status"], gateway.runs.live_runs() > 0),
+                (&found["status"], gateway.node().live_runs() > 0),
                 (&json!("running"), true)
             );
             let mut join = gateway

@@ -21,8 +21,8 @@ use crate::runtime::actor_context::Owner;
 use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::store::EventQuery;
 use crate::runtime::runs::{
-    CancelAction, RunConfig, RunInput, RunLimits, RunRecord, RunRequest, RunStatus, RunStream,
-    RunsFacade, RuntimePorts, StreamMode,
+    CancelAction, NodeLifecycle, RunConfig, RunInput, RunLimits, RunRecord, RunRequest, RunStatus,
+    RunStream, RunsFacade, RuntimePorts, StreamMode,
 };
 use crate::runtime::stream_bridge::StreamItem;
 use crate::runtime::tasks::Tasks;
@@ -242,27 +242,19 @@ impl Rig {
         collect(record, stream).await
     }
 
+    fn ports(&self) -> &RuntimePorts {
+        self.runs.runtime().ports()
+    }
+
     async fn record(&self, run: &RunId) -> RunRecord {
-        self.runs
-            .parts()
-            .query
-            .get(run, &Owner::None)
-            .await
-            .unwrap()
-            .unwrap()
+        let query = &self.ports().query;
+        query.get(run, &Owner::None).await.unwrap().unwrap()
     }
 
     async fn messages(&self) -> Vec<Message> {
-        self.runs
-            .parts()
-            .checkpointer
-            .get(&thread(), None)
-            .await
-            .unwrap()
-            .unwrap()
-            .state
-            .messages()
-            .to_vec()
+        let checkpoints = &self.ports().checkpointer;
+        let head = checkpoints.get(&thread(), None).await.unwrap().unwrap();
+        head.state.messages().to_vec()
     }
 
     async fn results(&self) -> Vec<Message> {
@@ -281,8 +273,7 @@ impl Rig {
             ..EventQuery::default()
         };
         let rows = self
-            .runs
-            .parts()
+            .ports()
             .events
             .list(&thread(), &query, &Owner::None)
             .await
@@ -726,12 +717,13 @@ async fn takeover_resumes_subagents() {
     // Results of the other tasks are durable as soon as the run only waits.
     tokio::time::sleep(Duration::from_secs(1)).await;
     rig.shared.restarted.store(true, Ordering::SeqCst);
-    rig.runs.parts().tasks.token().cancel();
+    rig.ports().tasks.token().cancel();
     let next = Rig {
         shared: rig.shared.clone(),
-        runs: process(rig.runs.parts().clone()),
+        runs: process(rig.ports().clone()),
     };
-    assert_eq!(next.runs.recover().await.unwrap(), 1);
+    let node = NodeLifecycle::new(next.runs.runtime());
+    assert_eq!(node.recover().await.unwrap(), 1);
     next.runs.join_wait(None, &run.run_id).await.unwrap();
     let ended = next.record(&run.run_id).await;
     assert_eq!((ended.status, ended.attempt), (RunStatus::Success, 2));

@@ -46,12 +46,15 @@ async fn queued_run_starts_after_previous_run() {
             .create_and_stream(queued("finish"), BEAT)
             .await
             .unwrap();
-        let (third, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
+        let (third, outcome) = RunWaits::new(facade.runtime())
+            .create(queued("finish"))
+            .await
+            .unwrap();
         assert_eq!(
             (second.status, third.status),
             (RunStatus::Pending, RunStatus::Pending)
         );
-        assert_eq!(facade.live_runs(), 1);
+        assert_eq!(lifecycle(&facade).live_runs(), 1);
         facade
             .cancel(None, &first.run_id, CancelAction::Interrupt, true)
             .await
@@ -92,9 +95,12 @@ async fn queued_run_stream_sends_heartbeats() {
 async fn queued_run_fails_when_its_checkpoint_is_deleted() {
     as_user(async {
         let facade = facade();
-        let (first, outcome) = facade.create_for_waiting(queued("finish")).await.unwrap();
+        let (first, outcome) = RunWaits::new(facade.runtime())
+            .create(queued("finish"))
+            .await
+            .unwrap();
         outcome.await;
-        let checkpointer = &facade.parts().checkpointer;
+        let checkpointer = &facade.runtime().ports().checkpointer;
         let checkpoint_id = checkpointer
             .get(&thread(), None)
             .await
@@ -158,7 +164,8 @@ async fn cancelled_queued_run_ends_without_start() {
             .await
             .unwrap();
         let head = facade
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await
@@ -201,7 +208,7 @@ async fn delayed_run_starts_on_time_and_thread_is_busy() {
         let clock = ManualClock::starting_at(at(0));
         let facade = over(RuntimePorts {
             clock: Arc::new(clock.clone()),
-            ..facade().parts().clone()
+            ..facade().runtime().ports().clone()
         });
         let late = RunRequest {
             delay: Duration::from_millis(30),
@@ -236,7 +243,8 @@ async fn queued_runs_start_in_order_after_restart() {
         };
         let first = before.create_background(hang).await.unwrap();
         while before
-            .parts()
+            .runtime()
+            .ports()
             .query
             .get(&first.run_id, &Owner::None)
             .await
@@ -250,9 +258,9 @@ async fn queued_runs_start_in_order_after_restart() {
         let second = before.create_background(queued("finish")).await.unwrap();
         let third = before.create_background(queued("fail")).await.unwrap();
         // The process dies: it does not write from now on.
-        before.parts().tasks.token().cancel();
-        let after = over(before.parts().clone());
-        assert_eq!(after.recover().await.unwrap(), 1);
+        before.runtime().ports().tasks.token().cancel();
+        let after = over(before.runtime().ports().clone());
+        assert_eq!(lifecycle(&after).recover().await.unwrap(), 1);
         let outcome = after.join_wait(None, &third.run_id).await.unwrap();
         assert!(matches!(outcome, WaitOutcome::Failed { .. }), "{outcome:?}");
         let listed = after
@@ -292,8 +300,14 @@ async fn queued_run_without_agent_fails_and_next_starts() {
     as_user(async {
         let facade = facade();
         let first = busy(&facade).await;
-        let (second, lost) = facade.create_for_waiting(queued("once")).await.unwrap();
-        let (_, third) = facade.create_for_waiting(queued("finish")).await.unwrap();
+        let (second, lost) = RunWaits::new(facade.runtime())
+            .create(queued("once"))
+            .await
+            .unwrap();
+        let (_, third) = RunWaits::new(facade.runtime())
+            .create(queued("finish"))
+            .await
+            .unwrap();
         facade
             .cancel(None, &first.run_id, CancelAction::Interrupt, true)
             .await

@@ -18,7 +18,7 @@ use crate::checkpoint::PendingTask;
 use crate::definition::{Durability, RunRequest, RunStatus, StoreError};
 use crate::in_memory::runtime_in_memory;
 use crate::ports::{CommitError, RunCommit, RunCommitStore, RuntimePorts};
-use crate::runs::RunsFacade;
+use crate::runs::{RunWaits, RunsFacade};
 use crate::stream_bridge::{StreamItem, TerminalKind};
 use crate::streaming::WaitOutcome;
 use crate::test_support::*;
@@ -114,7 +114,7 @@ impl AgentResolver for FiveSteps {
 fn with_failing_store(
     fails: fn(&RunCommit) -> Option<StoreError>,
 ) -> (RunsFacade, Arc<FailingStore>) {
-    with_failing_store_over(facade().parts().clone(), fails)
+    with_failing_store_over(facade().runtime().ports().clone(), fails)
 }
 
 fn with_failing_store_over(
@@ -136,7 +136,8 @@ fn with_failing_store_over(
 
 async fn saved(facade: &RunsFacade) -> Vec<String> {
     let head = facade
-        .parts()
+        .runtime()
+        .ports()
         .checkpointer
         .get(&thread(), None)
         .await
@@ -159,10 +160,10 @@ async fn waiting_for_store_stops_on_cancel() {
             .await
             .unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
-        assert_eq!(facade.live_runs(), 1);
+        assert_eq!(lifecycle(&facade).live_runs(), 1);
         let cancelled_at = Instant::now();
-        facade.release_all();
-        while facade.live_runs() > 0 {
+        lifecycle(&facade).release_all();
+        while lifecycle(&facade).live_runs() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         assert!(
@@ -171,7 +172,8 @@ async fn waiting_for_store_stops_on_cancel() {
             cancelled_at.elapsed()
         );
         let stored = facade
-            .parts()
+            .runtime()
+            .ports()
             .query
             .get(&run.run_id, &Owner::None)
             .await
@@ -190,7 +192,10 @@ async fn waiting_for_store_stops_on_cancel() {
 async fn end_keeps_steps_after_long_store_outage() {
     as_user(async {
         let (facade, commit) = with_failing_store(away);
-        let (run, outcome) = facade.create_for_waiting(spec("finish")).await.unwrap();
+        let (run, outcome) = RunWaits::new(facade.runtime())
+            .create(spec("finish"))
+            .await
+            .unwrap();
         let mut outcome = Box::pin(outcome);
         assert!(
             tokio::time::timeout(Duration::from_secs(600), &mut outcome)
@@ -266,9 +271,9 @@ async fn run_ends_when_store_accepts_only_end() {
 async fn run_resumes_after_store_outage() {
     as_user(async {
         let (facade, commit) = with_failing_store(away);
-        facade.recover().await.unwrap();
-        let (run, outcome) = facade
-            .create_for_waiting(RunRequest {
+        lifecycle(&facade).recover().await.unwrap();
+        let (run, outcome) = RunWaits::new(facade.runtime())
+            .create(RunRequest {
                 durability: Durability::Sync,
                 ..spec("finish")
             })
@@ -276,7 +281,8 @@ async fn run_resumes_after_store_outage() {
             .unwrap();
         tokio::time::sleep(Duration::from_secs(600)).await;
         let stored = facade
-            .parts()
+            .runtime()
+            .ports()
             .query
             .get(&run.run_id, &Owner::None)
             .await

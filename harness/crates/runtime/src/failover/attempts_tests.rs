@@ -24,7 +24,7 @@ async fn usage_is_summed_over_attempts() {
             RunCompletionData::default()
         );
         let after = after(&before);
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         after.join_wait(None, &run.run_id).await.unwrap();
         let cost = stored(&after, &run).await.completion;
         assert_eq!(
@@ -57,7 +57,7 @@ async fn memory_and_delivery_are_journaled_once_over_attempts() {
         let run = create_stuck(&before, spec("any")).await;
         assert_eq!(rows(&before, "context:memory").await.len(), 1);
         let after = after(&before);
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         after.join_wait(None, &run.run_id).await.unwrap();
         assert_eq!(
             rows(&after, "context:memory").await,
@@ -82,7 +82,7 @@ async fn usage_of_unrecovered_run_is_stored() {
         )
         .await;
         let after = after(&before);
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         let ended = stored(&after, &run).await;
         assert_eq!(
             (ended.status, ended.completion.total_tokens),
@@ -97,12 +97,12 @@ async fn wall_clock_limit_counts_from_first_attempt() {
     as_user(async {
         let before = process();
         let run = create_stuck(&before, spec("any")).await;
-        let later = before.parts().clock.now() + TimeDelta::days(2);
+        let later = before.runtime().ports().clock.now() + TimeDelta::days(2);
         let after = over(RuntimePorts {
             clock: Arc::new(ManualClock::starting_at(later)),
-            ..after(&before).parts().clone()
+            ..after(&before).runtime().ports().clone()
         });
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         let outcome = after.join_wait(None, &run.run_id).await.unwrap();
         assert!(matches!(outcome, WaitOutcome::Failed { name, .. } if name == "TimeoutError"));
         assert_eq!(stored(&after, &run).await.status, RunStatus::Timeout);

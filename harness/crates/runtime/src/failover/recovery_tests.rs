@@ -18,7 +18,7 @@ async fn orphaned_run_resumes_from_last_checkpoint() {
         let before = process();
         let run = create_stuck(&before, spec("any")).await;
         let after = after(&before);
-        assert_eq!(after.recover().await.unwrap(), 1);
+        assert_eq!(lifecycle(&after).recover().await.unwrap(), 1);
         let mut stream = after
             .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
             .await
@@ -34,7 +34,8 @@ async fn orphaned_run_resumes_from_last_checkpoint() {
         let first: Value = serde_json::from_slice(&first.data.into_bytes()).unwrap();
         assert_eq!(first["attempt"], 2);
         let metas = after
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .list_meta(
                 &thread(),
@@ -70,7 +71,8 @@ async fn unstarted_orphan_starts_with_accepted_input() {
             actor: deerflow_core::actor_context::ActorContext::user("ann"),
         });
         before
-            .parts()
+            .runtime()
+            .ports()
             .create
             .admit(NewRun {
                 recipe,
@@ -79,7 +81,7 @@ async fn unstarted_orphan_starts_with_accepted_input() {
             .await
             .unwrap();
         let after = after(&before);
-        assert_eq!(after.recover().await.unwrap(), 1);
+        assert_eq!(lifecycle(&after).recover().await.unwrap(), 1);
         let orphan = after
             .get_run(None, &crate::testkit::run("left"))
             .await
@@ -114,14 +116,15 @@ async fn unrecoverable_run_fails_and_keeps_input() {
         )
         .await;
         let after = after(&before);
-        assert_eq!(after.recover().await.unwrap(), 1);
+        assert_eq!(lifecycle(&after).recover().await.unwrap(), 1);
         let ended = stored(&after, &run).await;
         assert_eq!(
             (ended.status, ended.stop_reason.as_deref()),
             (RunStatus::Error, Some(ORPHAN_RECOVERED))
         );
         let head = after
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await
@@ -138,17 +141,18 @@ async fn cancelled_orphan_ends_interrupted() {
         let before = process();
         let run = create_stuck(&before, spec("any")).await;
         let cancelled = before
-            .parts()
+            .runtime()
+            .ports()
             .create
             .request_cancel(
                 &run.run_id,
                 CancelAction::Interrupt,
-                before.parts().clock.now(),
+                before.runtime().ports().clock.now(),
             )
             .await;
         assert!(cancelled.unwrap().is_some());
         let after = after(&before);
-        assert_eq!(after.recover().await.unwrap(), 1);
+        assert_eq!(lifecycle(&after).recover().await.unwrap(), 1);
         assert_eq!(stored(&after, &run).await.status, RunStatus::Interrupted);
         assert!(after.create_background(spec("any")).await.is_ok());
     })
@@ -159,16 +163,16 @@ async fn cancelled_orphan_ends_interrupted() {
 async fn released_run_resumes_without_counting_a_loss() {
     as_user(async {
         let before = process();
-        before.recover().await.unwrap();
+        lifecycle(&before).recover().await.unwrap();
         let run = create_stuck(&before, spec("any")).await;
         // A process that shuts down claims no more runs.
-        before.parts().tasks.token().cancel();
-        before.release_all();
+        before.runtime().ports().tasks.token().cancel();
+        lifecycle(&before).release_all();
         while stored(&before, &run).await.status != RunStatus::Pending {
             tokio::task::yield_now().await;
         }
         let after = after(&before);
-        assert_eq!(after.recover().await.unwrap(), 0);
+        assert_eq!(lifecycle(&after).recover().await.unwrap(), 0);
         let outcome = after.join_wait(None, &run.run_id).await.unwrap();
         assert_eq!(texts(&outcome), ["hello", "first", "second"]);
     })
@@ -180,7 +184,7 @@ async fn cancelled_released_run_keeps_its_progress() {
     as_user(async {
         let before = process();
         let run = create_stuck(&before, spec("any")).await;
-        before.release_all();
+        lifecycle(&before).release_all();
         while stored(&before, &run).await.status != RunStatus::Pending {
             tokio::task::yield_now().await;
         }
@@ -190,7 +194,8 @@ async fn cancelled_released_run_keeps_its_progress() {
             .unwrap();
         assert_eq!(stored(&before, &run).await.status, RunStatus::Interrupted);
         let head = before
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await

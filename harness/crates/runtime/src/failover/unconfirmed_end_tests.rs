@@ -45,14 +45,14 @@ async fn end_is_not_published_before_commit() {
         .await;
         let after = after(&before);
         let commit = Arc::new(StoreUnavailable {
-            store: after.parts().commit.clone(),
+            store: after.runtime().ports().commit.clone(),
             away: AtomicBool::new(true),
         });
         let after = over(RuntimePorts {
             commit: commit.clone(),
-            ..after.parts().clone()
+            ..after.runtime().ports().clone()
         });
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         let mut outcome = Box::pin(after.join_wait(None, &run.run_id));
         assert!(
             tokio::time::timeout(Duration::from_secs(30), &mut outcome)
@@ -65,7 +65,8 @@ async fn end_is_not_published_before_commit() {
             attempt: 2,
         };
         after
-            .parts()
+            .runtime()
+            .ports()
             .bridge
             .publish(
                 &key,
@@ -85,10 +86,10 @@ async fn end_is_not_published_before_commit() {
 async fn wait_returns_last_state_after_remote_thread_deletion() {
     as_user(async {
         let here = process();
-        let there = over(here.parts().clone());
+        let there = over(here.runtime().ports().clone());
         let scope = RunScope::Stateless { temporary: true };
-        let (run, outcome) = here
-            .create_for_waiting(RunRequest {
+        let (run, outcome) = RunWaits::new(here.runtime())
+            .create(RunRequest {
                 scope,
                 durability: Durability::Sync,
                 ..spec("any")
@@ -96,7 +97,8 @@ async fn wait_returns_last_state_after_remote_thread_deletion() {
             .await
             .unwrap();
         while here
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .list_meta(
                 &run.thread_id,
@@ -112,13 +114,14 @@ async fn wait_returns_last_state_after_remote_thread_deletion() {
         {
             tokio::task::yield_now().await;
         }
-        here.parts().tasks.token().cancel();
-        here.release_all();
-        there.recover().await.unwrap();
+        here.runtime().ports().tasks.token().cancel();
+        lifecycle(&here).release_all();
+        lifecycle(&there).recover().await.unwrap();
         assert_eq!(texts(&outcome.await), ["hello", "first", "second"]);
         assert!(
             there
-                .parts()
+                .runtime()
+                .ports()
                 .checkpointer
                 .get(&run.thread_id, None)
                 .await
@@ -163,14 +166,14 @@ async fn end_with_lost_reply_is_published() {
         .await;
         let after = after(&before);
         let commit = Arc::new(LosesFirstReply {
-            store: after.parts().commit.clone(),
+            store: after.runtime().ports().commit.clone(),
             lost: AtomicBool::new(false),
         });
         let after = over(RuntimePorts {
             commit,
-            ..after.parts().clone()
+            ..after.runtime().ports().clone()
         });
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         assert_eq!(stored(&after, &run).await.status, RunStatus::Error);
         let key = StreamKey {
             run_id: run.run_id.clone(),
@@ -178,7 +181,8 @@ async fn end_with_lost_reply_is_published() {
         };
         let cancelled = async {
             while after
-                .parts()
+                .runtime()
+                .ports()
                 .bridge
                 .publish(
                     &key,
@@ -204,7 +208,8 @@ async fn wait_returns_thread_state_after_pruning() {
         let process = facade();
         process.create_and_wait(spec("finish")).await.unwrap();
         let old = process
-            .parts()
+            .runtime()
+            .ports()
             .create
             .admit(new_run("old", "t1"))
             .await
@@ -218,7 +223,8 @@ async fn wait_returns_thread_state_after_pruning() {
             old.created_at,
         );
         process
-            .parts()
+            .runtime()
+            .ports()
             .commit
             .commit(RunCommit {
                 advance: Some(RunStatus::Running),

@@ -19,14 +19,14 @@ use deerflow_core::ids::NodeId;
 
 /// Another process over the same stores. It never registers, so it owns and claims no runs.
 fn unregistered_process(process: &RunsFacade) -> RunsFacade {
-    over(process.parts().clone())
+    over(process.runtime().ports().clone())
 }
 
 #[tokio::test(start_paused = true)]
 async fn remote_cancel_is_applied_at_once() {
     as_user(async {
         let process = facade();
-        process.recover().await.unwrap();
+        lifecycle(&process).recover().await.unwrap();
         let run = process.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&process, &run.run_id).await;
         let started = Instant::now();
@@ -49,9 +49,9 @@ async fn released_run_starts_at_once_elsewhere() {
     as_user(async {
         let leaving = facade();
         let run = leaving.create_background(spec("finish")).await.unwrap();
-        leaving.release_all();
+        lifecycle(&leaving).release_all();
         let staying = unregistered_process(&leaving);
-        staying.recover().await.unwrap();
+        lifecycle(&staying).recover().await.unwrap();
         let started = Instant::now();
         staying.join_wait(None, &run.run_id).await.unwrap();
         assert!(
@@ -67,10 +67,10 @@ async fn released_run_starts_at_once_elsewhere() {
 async fn taken_over_run_stops_here_at_next_sync() {
     as_user(async {
         let process = facade();
-        process.recover().await.unwrap();
+        lifecycle(&process).recover().await.unwrap();
         let run = process.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&process, &run.run_id).await;
-        let ports = process.parts();
+        let ports = process.runtime().ports();
         // Taken over by a process to which this one appears dead.
         ports
             .nodes
@@ -85,7 +85,7 @@ async fn taken_over_run_stops_here_at_next_sync() {
             .unwrap();
         assert_eq!(taken.run.run_id, run.run_id);
         let lost = Instant::now();
-        while process.live_runs() > 0 {
+        while lifecycle(&process).live_runs() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         assert!(
@@ -136,7 +136,7 @@ impl ContestedStores {
             ledger: ports.clone(),
             nodes: nodes.clone(),
             events: ports,
-            ..facade().parts().clone()
+            ..facade().runtime().ports().clone()
         });
         (nodes, process)
     }
@@ -184,7 +184,7 @@ impl NodeStore for ContestedStores {
 }
 
 async fn hanging(process: &RunsFacade) -> RunRecord {
-    process.recover().await.unwrap();
+    lifecycle(&process).recover().await.unwrap();
     let run = process.create_background(spec("hang")).await.unwrap();
     wait_for_tokens(process, &run.run_id).await;
     run
@@ -207,22 +207,27 @@ async fn lost_store_lock_stops_runs_and_admission() {
             StoreLockStatus::Lost,
             StoreLockStatus::Lost,
         ];
-        until(&process, |process| process.live_runs() == 0).await;
-        assert!(process.is_displaced());
+        until(&process, |process| lifecycle(process).live_runs() == 0).await;
+        assert!(lifecycle(&process).is_displaced());
         let refused = process.create_background(spec("finish")).await;
         assert!(
             matches!(refused, Err(RunError::Store(StoreError::Unavailable(_)))),
             "{refused:?}"
         );
-        let again = process.parts().query.get(&run.run_id, &Owner::None);
+        let again = process
+            .runtime()
+            .ports()
+            .query
+            .get(&run.run_id, &Owner::None);
         assert_eq!(again.await.unwrap().unwrap().attempt, 1, "no more writes");
         // The former node id is no longer registered, so the run resumes here under the next
         // attempt.
-        until(&process, |process| process.live_runs() > 0).await;
-        assert!(!process.is_displaced());
+        until(&process, |process| lifecycle(process).live_runs() > 0).await;
+        assert!(!lifecycle(&process).is_displaced());
         assert_eq!(
             process
-                .parts()
+                .runtime()
+                .ports()
                 .query
                 .get(&run.run_id, &Owner::None)
                 .await
@@ -244,11 +249,12 @@ async fn regained_store_lock_retries_registration() {
         // that time.
         *nodes.holds.lock() = vec![StoreLockStatus::Retaken, StoreLockStatus::Lost];
         nodes.refusals.store(5, Ordering::Relaxed);
-        until(&process, RunsFacade::is_displaced).await;
-        until(&process, |process| process.live_runs() > 0).await;
+        until(&process, |process| lifecycle(process).is_displaced()).await;
+        until(&process, |process| lifecycle(process).live_runs() > 0).await;
         assert_eq!(
             process
-                .parts()
+                .runtime()
+                .ports()
                 .query
                 .get(&run.run_id, &Owner::None)
                 .await
@@ -277,7 +283,8 @@ async fn retaken_store_lock_renews_lease_until_confirmed() {
         *nodes.holds.lock() = vec![StoreLockStatus::Retaken];
         let again = async {
             while process
-                .parts()
+                .runtime()
+                .ports()
                 .query
                 .get(&run.run_id, &Owner::None)
                 .await
@@ -303,10 +310,11 @@ async fn sync_timeout_stops_no_run_while_lease_is_valid() {
         let run = hanging(&process).await;
         nodes.silent.store(true, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(120)).await;
-        assert!(process.lease().unwrap().holds());
+        assert!(lifecycle(&process).lease().unwrap().holds());
         assert_eq!(
             process
-                .parts()
+                .runtime()
+                .ports()
                 .query
                 .get(&run.run_id, &Owner::None)
                 .await
@@ -315,7 +323,7 @@ async fn sync_timeout_stops_no_run_while_lease_is_valid() {
                 .attempt,
             1
         );
-        assert_eq!(process.live_runs(), 1);
+        assert_eq!(lifecycle(&process).live_runs(), 1);
     })
     .await;
 }

@@ -63,7 +63,8 @@ async fn delete_removes_ended_run_but_rejects_active_run() {
         );
         assert!(
             facade
-                .parts()
+                .runtime()
+                .ports()
                 .checkpointer
                 .get(&thread(), None)
                 .await

@@ -35,7 +35,8 @@ async fn interrupt_strategy_keeps_streamed_text() {
         let stored = facade.get_run(None, &first.run_id).await.unwrap().unwrap();
         assert_eq!(stored.status, RunStatus::Interrupted);
         let head = facade
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await
@@ -67,7 +68,8 @@ async fn rollback_restores_thread() {
             (RunStatus::Error, Some("rolled_back"))
         );
         let rows = facade
-            .parts()
+            .runtime()
+            .ports()
             .events
             .list(
                 &thread(),
@@ -126,7 +128,10 @@ async fn cancel_is_idempotent_but_rejected_after_success() {
 async fn wait_returns_previous_state_after_rollback() {
     as_user(async {
         let facade = facade();
-        let (record, outcome) = facade.create_for_waiting(spec("hang")).await.unwrap();
+        let (record, outcome) = RunWaits::new(facade.runtime())
+            .create(spec("hang"))
+            .await
+            .unwrap();
         wait_for_tokens(&facade, &record.run_id).await;
         facade
             .cancel(None, &record.run_id, CancelAction::Rollback, true)

@@ -32,7 +32,8 @@ async fn run_streams_events_in_order_and_stores_result() {
         let stored = facade.get_run(None, &record.run_id).await.unwrap().unwrap();
         assert_eq!(stored.status, RunStatus::Success);
         let head = facade
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await
@@ -42,7 +43,8 @@ async fn run_streams_events_in_order_and_stores_result() {
         assert_eq!(head.state.title(), Some("A title"));
         assert!(head.meta.next.is_empty());
         let rows = facade
-            .parts()
+            .runtime()
+            .ports()
             .events
             .list(
                 &thread(),
@@ -155,7 +157,8 @@ async fn interrupt_ends_run_and_thread_is_interrupted() {
             RunStatus::Success
         );
         let head = facade
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await
@@ -205,13 +208,13 @@ async fn run_without_agent_ends_and_input_joins_thread() {
     as_user(async {
         let facade = facade();
         // Admitted by a process that died at once. Its assistant no longer exists.
-        let ports = facade.parts().clone();
+        let ports = facade.runtime().ports().clone();
         let orphan =
             crate::testkit::with_request(crate::testkit::new_run("left", "t1"), |request| {
                 request.presentation = spec("finish").presentation
             });
         let orphan = ports.create.admit(orphan).await.unwrap().run;
-        assert_eq!(facade.recover().await.unwrap(), 1);
+        assert_eq!(lifecycle(&facade).recover().await.unwrap(), 1);
         let ended = facade.get_run(None, &orphan.run_id).await.unwrap().unwrap();
         assert_eq!(
             (ended.status, ended.stop_reason.as_deref()),
@@ -287,7 +290,8 @@ async fn commit_with_lost_reply_is_written_once() {
             RunStatus::Success
         );
         let rows = facade
-            .parts()
+            .runtime()
+            .ports()
             .events
             .list(
                 &thread(),

@@ -7,7 +7,13 @@
 //! runs of processes that died.
 
 mod facade;
+mod facade_former;
+mod node_lifecycle;
+mod run_queries;
+mod run_waits;
 pub mod store;
+mod thread_streams;
+mod visible_runs;
 
 pub use crate::admission::{AdmissionDecision, RunPlan, decide_admission, plan};
 pub use crate::definition::{
@@ -25,6 +31,10 @@ pub use crate::ports::{
 };
 pub use crate::streaming::{RunStream, ThreadCursor, ThreadEventId, ThreadItem, WaitOutcome};
 pub use facade::RunsFacade;
+pub use node_lifecycle::NodeLifecycle;
+pub use run_queries::RunQueries;
+pub use run_waits::RunWaits;
+pub use thread_streams::ThreadStreams;
 
 // Former names, for crates that were written against them.
 #[doc(hidden)]

@@ -57,7 +57,7 @@ impl RunQueryStore for CountingStore {
 #[tokio::test(start_paused = true)]
 async fn subscribers_of_silent_run_share_status_reads() {
     as_user(async {
-        let ports = facade().parts().clone();
+        let ports = facade().runtime().ports().clone();
         let counting = Arc::new(CountingStore(ports.query.clone(), AtomicUsize::new(0)));
         let facade = over(RuntimePorts {
             query: counting.clone(),
@@ -128,7 +128,7 @@ async fn subscribers_of_silent_run_share_status_reads() {
 #[tokio::test(start_paused = true)]
 async fn waiting_callers_share_status_reads() {
     as_user(async {
-        let ports = facade().parts().clone();
+        let ports = facade().runtime().ports().clone();
         let counting = Arc::new(CountingStore(ports.query.clone(), AtomicUsize::new(0)));
         let facade = over(RuntimePorts {
             query: counting.clone(),

@@ -10,7 +10,7 @@ use crate::test_support::*;
 
 /// Returns an ended run, and the bridge with its events.
 async fn ended() -> (RunsFacade, Arc<RecordingBridge>, RunRecord) {
-    let ports = facade().parts().clone();
+    let ports = facade().runtime().ports().clone();
     let bridge = RecordingBridge::over(ports.bridge.clone());
     let facade = over(RuntimePorts {
         bridge: bridge.clone(),
@@ -67,7 +67,7 @@ async fn run_ending_during_bridge_outage_is_retried() {
             ..run
         };
         bridge.rejected_subscribes.store(3, Ordering::Relaxed);
-        let runtime = Runtime::new(facade.parts().clone(), RunLimits::default());
+        let runtime = Runtime::new(facade.runtime().ports().clone(), RunLimits::default());
         let stream = subscribe(&running, ResumeFrom::Start, BEAT, &runtime)
             .await
             .unwrap();

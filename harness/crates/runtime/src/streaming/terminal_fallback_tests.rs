@@ -15,7 +15,7 @@ use crate::test_support::*;
 async fn open_stream_ends_by_stored_end() {
     as_user(async {
         let facade = facade();
-        let ports = facade.parts().clone();
+        let ports = facade.runtime().ports().clone();
         // Executed by another process; this one has access to its row and its stream.
         let run = ports
             .create
@@ -91,7 +91,7 @@ async fn silent_stream_reads_rest_from_bridge_before_gap() {
         let facade = facade();
         let (run, _) = facade.create_and_wait(spec("finish")).await.unwrap();
         let pollers = StatusPollers::default();
-        let bridge = RecordingBridge::over(facade.parts().bridge.clone());
+        let bridge = RecordingBridge::over(facade.runtime().ports().bridge.clone());
         let from = ResumeFrom::After(EventId { seq: 4, attempt: 1 });
         // Replies may be lost too.
         for lost in [0, 3] {
@@ -99,7 +99,7 @@ async fn silent_stream_reads_rest_from_bridge_before_gap() {
             let items = with_store_fallback(
                 stream::pending().boxed(),
                 from,
-                pollers.for_run(&run.run_id, facade.parts()),
+                pollers.for_run(&run.run_id, facade.runtime().ports()),
                 bridge.clone(),
             );
             let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
@@ -121,7 +121,7 @@ async fn silent_stream_reads_rest_from_bridge_before_gap() {
         let items = with_store_fallback(
             stream::pending().boxed(),
             from,
-            pollers.for_run(&run.run_id, facade.parts()),
+            pollers.for_run(&run.run_id, facade.runtime().ports()),
             bridge,
         );
         let items: Vec<_> = tokio::time::timeout(Duration::from_secs(60), items.collect())
@@ -143,10 +143,10 @@ async fn subscriber_sees_end_by_another_process() {
     for is_noticed_first in [false, true] {
         as_user(async {
             let facade = facade();
-            facade.recover().await.unwrap();
+            lifecycle(&facade).recover().await.unwrap();
             let (run, stream) = facade.create_and_stream(spec("hang"), BEAT).await.unwrap();
             wait_for_tokens(&facade, &run.run_id).await;
-            let ports = facade.parts();
+            let ports = facade.runtime().ports();
             let other = crate::testkit::node("other");
             ports
                 .nodes
@@ -159,7 +159,7 @@ async fn subscriber_sees_end_by_another_process() {
                 .await
                 .unwrap()
                 .unwrap();
-            while is_noticed_first && facade.live_runs() > 0 {
+            while is_noticed_first && lifecycle(&facade).live_runs() > 0 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             end_orphan(&claimed.run, ORPHAN_RECOVERED, LOST_TEXT, ports).await;
@@ -181,7 +181,7 @@ async fn subscriber_sees_end_by_another_process() {
 async fn resubscription_without_events_gets_gap_and_end() {
     as_user(async {
         let facade = facade();
-        let ports = facade.parts().clone();
+        let ports = facade.runtime().ports().clone();
         let run = ports
             .create
             .admit(crate::testkit::new_run("left", "t1"))
@@ -227,7 +227,7 @@ async fn resubscription_without_events_gets_gap_and_end() {
 async fn recovery_ends_stream_at_its_last_event() {
     as_user(async {
         let facade = facade();
-        let ports = facade.parts().clone();
+        let ports = facade.runtime().ports().clone();
         let run = ports
             .create
             .admit(crate::testkit::new_run("left", "t1"))
@@ -251,7 +251,7 @@ async fn recovery_ends_stream_at_its_last_event() {
             .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
             .await
             .unwrap();
-        facade.recover().await.unwrap();
+        lifecycle(&facade).recover().await.unwrap();
         let items: Vec<_> = stream.items.collect().await;
         let [
             StreamItem::Event(_),

@@ -43,8 +43,8 @@ async fn thread_stream_follows_runs_and_resumes_anywhere() {
     as_user(async {
         let facade = facade();
         facade.create_and_wait(spec("finish")).await.unwrap();
-        let mut now = facade
-            .follow_thread(&thread(), ThreadCursor::Tail, Duration::from_secs(5))
+        let mut now = ThreadStreams::new(facade.runtime())
+            .follow(&thread(), ThreadCursor::Tail, Duration::from_secs(5))
             .await
             .unwrap();
         assert_eq!(now.next().await, Some(ThreadItem::Heartbeat));
@@ -52,16 +52,16 @@ async fn thread_stream_follows_runs_and_resumes_anywhere() {
             facade.create_and_wait(spec("finish")).await.unwrap();
             assert_eq!(read(&mut now, 1).await.0, RUN);
         }
-        let mut all = facade
-            .follow_thread(&thread(), "-".parse().unwrap(), Duration::ZERO)
+        let mut all = ThreadStreams::new(facade.runtime())
+            .follow(&thread(), "-".parse().unwrap(), Duration::ZERO)
             .await
             .unwrap();
         let (names, ids) = read(&mut all, 3).await;
         assert_eq!(names, [RUN, RUN, RUN].concat());
         assert!(ids.is_sorted_by(|one, next| one < next), "{ids:?}");
         for (n, id) in ids.iter().enumerate().filter(|(n, _)| *n < 14) {
-            let mut rest = facade
-                .follow_thread(&thread(), id.to_string().parse().unwrap(), Duration::ZERO)
+            let mut rest = ThreadStreams::new(facade.runtime())
+                .follow(&thread(), id.to_string().parse().unwrap(), Duration::ZERO)
                 .await
                 .unwrap();
             let (seen, _) = read(
@@ -81,8 +81,8 @@ async fn tail_subscriber_gets_rest_of_active_run() {
         let facade = facade();
         let run = facade.create_background(spec("hang")).await.unwrap();
         wait_for_tokens(&facade, &run.run_id).await;
-        let mut items = facade
-            .follow_thread(&thread(), ThreadCursor::Tail, Duration::ZERO)
+        let mut items = ThreadStreams::new(facade.runtime())
+            .follow(&thread(), ThreadCursor::Tail, Duration::ZERO)
             .await
             .unwrap();
         let cancel = facade.cancel(None, &run.run_id, CancelAction::Interrupt, true);
@@ -108,8 +108,8 @@ async fn cancelled_queued_run_does_not_hide_earlier_run() {
             .cancel(None, &third.run_id, CancelAction::Interrupt, true)
             .await
             .unwrap();
-        let mut items = facade
-            .follow_thread(&thread(), ThreadCursor::Tail, Duration::ZERO)
+        let mut items = ThreadStreams::new(facade.runtime())
+            .follow(&thread(), ThreadCursor::Tail, Duration::ZERO)
             .await
             .unwrap();
         facade
@@ -133,13 +133,14 @@ async fn thread_stream_hides_other_users_and_ends_at_shutdown() {
     as_user(facade.create_and_wait(spec("finish")))
         .await
         .unwrap();
-    let theirs = facade.follow_thread(&thread, ThreadCursor::START, Duration::from_secs(5));
+    let streams = ThreadStreams::new(facade.runtime());
+    let theirs = streams.follow(&thread, ThreadCursor::START, Duration::from_secs(5));
     let mut theirs = scope(ActorContext::user("bob"), theirs).await.unwrap();
     assert_eq!(theirs.next().await, Some(ThreadItem::Heartbeat));
-    let own = facade.follow_thread(&thread, ThreadCursor::START, Duration::ZERO);
+    let own = streams.follow(&thread, ThreadCursor::START, Duration::ZERO);
     let mut own = as_user(own).await.unwrap();
     read(&mut own, 1).await;
-    facade.parts().bridge.close().await;
+    facade.runtime().ports().bridge.close().await;
     as_user(async {
         let _refused = facade.create_background(spec("finish")).await;
     })
@@ -196,7 +197,8 @@ async fn publish(facade: &RunsFacade, run: &RunRecord, words: &[&'static str]) {
     };
     for word in words {
         facade
-            .parts()
+            .runtime()
+            .ports()
             .bridge
             .publish(
                 &key,
@@ -211,7 +213,7 @@ async fn publish(facade: &RunsFacade, run: &RunRecord, words: &[&'static str]) {
 /// Creates a run with two attempts in other processes: three events of the first, one of the
 /// second.
 async fn taken_over(facade: &RunsFacade) -> RunRecord {
-    let ports = facade.parts();
+    let ports = facade.runtime().ports();
     let lives = Duration::from_secs(600);
     let (first, second): (NodeId, NodeId) = (node("n1"), node("n2"));
     ports.nodes.register(&second, lives).await.unwrap();
@@ -244,8 +246,8 @@ async fn events_after(
     cursor: &str,
     count: usize,
 ) -> (Vec<String>, Vec<String>) {
-    let items = facade
-        .follow_thread(&thread(), cursor.parse().unwrap(), Duration::ZERO)
+    let items = ThreadStreams::new(facade.runtime())
+        .follow(&thread(), cursor.parse().unwrap(), Duration::ZERO)
         .await
         .unwrap();
     let events = items.filter_map(async |item| match item {
@@ -306,7 +308,7 @@ async fn evicted_cursor_resumes_at_oldest_event() {
         );
         let facade = over(RuntimePorts {
             bridge,
-            ..facade().parts().clone()
+            ..facade().runtime().ports().clone()
         });
         let run = taken_over(&facade).await;
         let begun = run.created_at.timestamp_micros();

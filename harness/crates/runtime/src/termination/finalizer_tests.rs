@@ -12,11 +12,11 @@ use crate::stream_bridge::{ResumeFrom, StreamItem};
 use crate::test_support::*;
 
 fn with_recording_bridge(process: &RunsFacade) -> (RunsFacade, Arc<RecordingBridge>) {
-    let bridge = RecordingBridge::over(process.parts().bridge.clone());
+    let bridge = RecordingBridge::over(process.runtime().ports().bridge.clone());
     (
         over(RuntimePorts {
             bridge: bridge.clone(),
-            ..process.parts().clone()
+            ..process.runtime().ports().clone()
         }),
         bridge,
     )
@@ -28,17 +28,18 @@ async fn takeover_ends_stream_of_earlier_attempt() {
         let before = process();
         let run = create_stuck(&before, spec("any")).await;
         before
-            .parts()
+            .runtime()
+            .ports()
             .create
             .request_cancel(
                 &run.run_id,
                 CancelAction::Interrupt,
-                before.parts().clock.now(),
+                before.runtime().ports().clock.now(),
             )
             .await
             .unwrap();
         let (after, bridge) = with_recording_bridge(&after(&before));
-        after.recover().await.unwrap();
+        lifecycle(&after).recover().await.unwrap();
         let stream = after
             .join_stream(None, &run.run_id, ResumeFrom::Start, BEAT)
             .await
@@ -91,7 +92,8 @@ async fn failing_bridge_does_not_delay_startup() {
         .await;
         let (after, bridge) = with_recording_bridge(&after(&before));
         bridge.blocks_terminal.store(true, Ordering::Relaxed);
-        let recovered = tokio::time::timeout(Duration::from_secs(1), after.recover()).await;
+        let recovered =
+            tokio::time::timeout(Duration::from_secs(1), lifecycle(&after).recover()).await;
         assert_eq!(recovered.expect("does not wait for the bridge").unwrap(), 1);
         assert_eq!(stored(&after, &run).await.status, RunStatus::Error);
     })
@@ -147,7 +149,7 @@ impl RecordingObserver {
         (
             over(RuntimePorts {
                 observer: observer.clone(),
-                ..process.parts().clone()
+                ..process.runtime().ports().clone()
             }),
             observer,
         )
@@ -179,18 +181,19 @@ async fn observer_is_notified_of_unrecovered_run_end() {
             .await;
             if told_to_stop {
                 before
-                    .parts()
+                    .runtime()
+                    .ports()
                     .create
                     .request_cancel(
                         &run.run_id,
                         CancelAction::Interrupt,
-                        before.parts().clock.now(),
+                        before.runtime().ports().clock.now(),
                     )
                     .await
                     .unwrap();
             }
             let (after, observer) = RecordingObserver::at(&after(&before));
-            after.recover().await.unwrap();
+            lifecycle(&after).recover().await.unwrap();
             observer.assert_events(&[(expected, 2)]).await;
         })
         .await;
@@ -226,8 +229,8 @@ async fn observer_is_notified_of_released_run() {
     as_user(async {
         let (before, observer) = RecordingObserver::at(&process());
         create_stuck(&before, spec("any")).await;
-        before.parts().tasks.token().cancel();
-        before.release_all();
+        before.runtime().ports().tasks.token().cancel();
+        lifecycle(&before).release_all();
         observer.assert_events(&[("started", 1), ("left", 1)]).await;
     })
     .await;

@@ -31,6 +31,11 @@ pub(crate) fn over(ports: RuntimePorts) -> RunsFacade {
     )
 }
 
+/// Returns the startup and shutdown operations of a process.
+pub(crate) fn lifecycle(process: &RunsFacade) -> NodeLifecycle {
+    NodeLifecycle::new(process.runtime())
+}
+
 pub(crate) fn thread() -> ThreadId {
     ThreadId::parse("t1").unwrap()
 }

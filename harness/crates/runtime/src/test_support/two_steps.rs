@@ -115,11 +115,11 @@ pub(crate) fn process() -> RunsFacade {
 
 /// Starts the next process over the same stores, after `before` has died.
 pub(crate) fn after(before: &RunsFacade) -> RunsFacade {
-    before.parts().tasks.token().cancel();
+    before.runtime().ports().tasks.token().cancel();
     let bridge = Arc::new(InMemoryStreamBridge::new(InMemoryOptions::default()).unwrap());
     over(RuntimePorts {
         bridge,
-        ..before.parts().clone()
+        ..before.runtime().ports().clone()
     })
 }
 
@@ -141,7 +141,8 @@ pub(crate) async fn create_stuck(process: &RunsFacade, spec: RunRequest) -> RunR
 
 pub(crate) async fn stored(process: &RunsFacade, run: &RunRecord) -> RunRecord {
     process
-        .parts()
+        .runtime()
+        .ports()
         .query
         .get(&run.run_id, &Owner::None)
         .await
@@ -156,7 +157,8 @@ pub(crate) async fn rows(process: &RunsFacade, event_type: &str) -> Vec<Value> {
         ..EventQuery::default()
     };
     let rows = process
-        .parts()
+        .runtime()
+        .ports()
         .events
         .list(&thread(), &query, &Owner::None)
         .await
