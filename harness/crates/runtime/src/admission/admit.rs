@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::run_plan::RunPlan;
-use crate::definition::{CancelAction, ORPHAN_RECOVERED, RunRecord, RunStatus};
+use crate::definition::{CancelAction, RunRecord, RunStatus, StopReason};
 use crate::kernel::{ActiveRun, RunError, Runtime};
 use crate::ports::{AdmitError, NewRun, RunCommit, RuntimePorts, WakeSignal};
 use crate::termination::{LOST_TEXT, end_commit};
@@ -166,10 +166,15 @@ fn end_unacknowledged(run_id: RunId, created_at: DateTime<Utc>, runtime: &Arc<Ru
                 || !run.status.is_owned()
                 || runtime.registry.active(&run_id).is_some();
             if !owner_ends_it {
-                if end_commit::end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &runtime.ports)
-                    .await
-                    .stored(&runtime.ports)
-                    .await
+                if end_commit::end_orphan(
+                    &run,
+                    StopReason::OrphanRecovered,
+                    LOST_TEXT,
+                    &runtime.ports,
+                )
+                .await
+                .stored(&runtime.ports)
+                .await
                 {
                     end_commit::notify_end(
                         &run,

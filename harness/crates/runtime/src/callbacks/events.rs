@@ -9,6 +9,7 @@ use super::human_input::{self, HumanInput};
 use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
 use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary};
+use crate::definition::RunFailure;
 use crate::ports::{NewRunEvent, category};
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{RunId, ThreadId};
@@ -175,14 +176,14 @@ impl RunEventCallback {
     pub(crate) fn run_ended(
         &mut self,
         status: &str,
-        error: Option<(&str, &str)>,
+        failure: Option<&RunFailure>,
         state: &ThreadState,
     ) {
         self.write_human();
         self.write_all();
-        match error {
-            Some((name, text)) => {
-                let text = self.clip(text);
+        match failure {
+            Some(RunFailure { name, message }) => {
+                let text = self.clip(message);
                 self.push(
                     "run.error",
                     category::ERROR,

@@ -9,7 +9,7 @@ mod title;
 mod tokens;
 
 use crate::agent::{AgentEvent, SubagentEvent};
-use crate::definition::RunCompletionData;
+use crate::definition::{RunCompletionData, RunFailure};
 use crate::ports::NewRunEvent;
 use deerflow_core::state::ThreadState;
 pub(crate) use delivery::RunDelivery;
@@ -79,11 +79,11 @@ impl Callbacks {
     pub(crate) fn run_ended(
         &mut self,
         status: &str,
-        error: Option<(&str, &str)>,
+        failure: Option<&RunFailure>,
         before: &ThreadState,
         after: &ThreadState,
     ) {
-        self.events.run_ended(status, error, after);
+        self.events.run_ended(status, failure, after);
         self.events.delivered(self.delivery.receipt(before, after));
     }
 

@@ -5,6 +5,7 @@ mod presentation;
 mod record;
 mod request;
 mod request_key;
+mod run_failure;
 mod status;
 mod stop_reason;
 mod store_error;
@@ -20,8 +21,9 @@ pub use request::{
     ThreadCommand,
 };
 pub use request_key::RequestKey;
+pub(crate) use run_failure::RunFailure;
 pub use status::{InvalidTransition, RunStatus};
-pub use stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
+pub use stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK, StopReason};
 pub use store_error::StoreError;
 pub use stream_modes::{StreamMode, StreamModes};
 pub use ttl::{Expiry, ThreadTtl};

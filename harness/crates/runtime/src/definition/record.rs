@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::request::{CancelAction, MultitaskStrategy};
 use super::status::RunStatus;
+use super::stop_reason::StopReason;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::UsageMetadata;
 
@@ -43,7 +44,7 @@ pub struct RunRecord {
     pub error: Option<String>,
     /// Class of that error, such as `TimeoutError`, if it is known.
     pub error_name: Option<String>,
-    /// Reason of an early stop, such as `loop_capped` or `orphan_recovered`.
+    /// Text of the reason of an early stop, read with [`RunRecord::stop_reason`].
     pub stop_reason: Option<String>,
     /// Usage and message totals stored so far. Hidden from clients until the run has ended.
     pub completion: RunCompletionData,
@@ -70,6 +71,16 @@ impl RunRecord {
     /// resumes from its last state.
     pub fn holds_thread(&self) -> bool {
         self.status.is_owned() || self.was_released()
+    }
+
+    /// Returns the reason of an early stop.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.stop_reason.as_deref().map(StopReason::from)
+    }
+
+    /// Reports whether the end of the run records a rollback.
+    pub fn is_rolled_back(&self) -> bool {
+        self.stop_reason() == Some(StopReason::RolledBack)
     }
 
     /// Returns the class of the run's error.

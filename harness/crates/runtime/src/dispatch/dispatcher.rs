@@ -12,9 +12,7 @@ use tokio::time::Instant;
 
 use super::supervisor::launch;
 use crate::admission::{RunTicket, plan};
-use crate::definition::{
-    IfNotExists, ORPHAN_RECOVERED, RunLimits, RunScope, RunStatus, StoreError,
-};
+use crate::definition::{IfNotExists, RunLimits, RunScope, RunStatus, StopReason, StoreError};
 use crate::failover::{TakeoverDecision, decide_takeover, recovery};
 use crate::kernel::{RunError, Runtime, StopSignal};
 use crate::ports::Claimed;
@@ -213,7 +211,7 @@ impl Dispatcher {
             Err(_) => Some("assembling the agent timed out".to_owned()),
         };
         if let Some(why) = failed {
-            end_unstartable(&run, ORPHAN_RECOVERED, &why, &self.runtime).await;
+            end_unstartable(&run, StopReason::OrphanRecovered, &why, &self.runtime).await;
         }
     }
 
@@ -276,7 +274,7 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
         Err(reason) => {
             return end_unstartable(
                 &run,
-                ORPHAN_RECOVERED,
+                StopReason::OrphanRecovered,
                 &format!("cannot read the stored request of the run: {reason}"),
                 runtime,
             )
@@ -313,7 +311,15 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
             );
             fail_points::pass("queue.launched");
         }
-        Err(error) => end_unstartable(&run, ORPHAN_RECOVERED, &error.to_string(), runtime).await,
+        Err(error) => {
+            end_unstartable(
+                &run,
+                StopReason::OrphanRecovered,
+                &error.to_string(),
+                runtime,
+            )
+            .await
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use crate::admission::{RunPlan, RunTicket};
-use crate::definition::{ORPHAN_RECOVERED, RunRecord, RunStatus};
+use crate::definition::{RunFailure, RunRecord, RunStatus, StopReason};
 use crate::encoding::error_frame;
 use crate::execution;
 use crate::kernel::{ActiveRun, RunOutcome, Runtime, StopSignal};
@@ -85,7 +85,8 @@ async fn end_panicked(
     departure_event.notify(&*ports.observer).await;
     match ports.query.get(&run_id, &Owner::None).await {
         Ok(Some(run)) if !run.status.is_terminal() && run.attempt == attempt => {
-            let end = end_commit::end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, ports).await;
+            let end =
+                end_commit::end_orphan(&run, StopReason::OrphanRecovered, LOST_TEXT, ports).await;
             if !end.stored(ports).await {
                 return None;
             }
@@ -98,9 +99,11 @@ async fn end_panicked(
             return None;
         }
     }
-    let (name, text) = ("InternalError", "the run failed unexpectedly");
+    let failure = RunFailure::new("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id, attempt };
-    let data = error_frame(name, text).data.into_bytes();
+    let data = error_frame(&failure.name, &failure.message)
+        .data
+        .into_bytes();
     if let Err(error) = ports
         .bridge
         .publish_terminal(&key, TerminalKind::Error, Some(data))
@@ -110,7 +113,7 @@ async fn end_panicked(
     }
     Some(RunOutcome {
         status: RunStatus::Error,
-        error: Some((name.to_owned(), text.to_owned())),
+        error: Some(failure.into()),
         values: None,
     })
 }

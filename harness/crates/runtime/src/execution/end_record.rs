@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::stream_end::StreamEnd;
-use crate::definition::{CancelAction, ROLLED_BACK, RunStatus, ThreadStatus};
+use crate::definition::{CancelAction, RunFailure, RunStatus, StopReason, ThreadStatus};
 use crate::encoding::values_json;
 use crate::execution::Execution;
 use crate::ports::{RunEnd, WebhookCall};
@@ -11,7 +11,7 @@ use crate::ports::{RunEnd, WebhookCall};
 impl Execution {
     /// Builds the end of the run for the store.
     pub(super) fn run_end(&self, end: &StreamEnd, status: RunStatus) -> RunEnd {
-        let (rolled_back, error) = (is_rollback(end), error_of(end));
+        let (rolled_back, failure) = (is_rollback(end), failure_of(end));
         let has_pending_nodes = if rolled_back {
             self.progress.pending_before
         } else {
@@ -19,18 +19,18 @@ impl Execution {
         };
         RunEnd {
             status,
-            stop_reason: stop_reason(end),
+            stop_reason: stop_reason(end).map(String::from),
             completion: self.callbacks.completion_data(),
             thread_status: thread_status(status, has_pending_nodes, rolled_back),
             title: self.title(rolled_back),
-            webhook: self.webhook(end, rolled_back, error.as_ref()),
+            webhook: self.webhook(end, rolled_back, failure.as_ref()),
             kept_values: self
                 .stores_values_for_replay()
                 .then(|| self.last_values(end, rolled_back)),
             discard_checkpoints: rolled_back,
             forget_calls: self.record.attempt > 1 || self.commit_buffer.has_calls(),
-            error_name: error.as_ref().map(|(name, _)| name.clone()),
-            error: error.map(|(_, text)| text),
+            error_name: failure.as_ref().map(|failure| failure.name.clone()),
+            error: failure.map(|failure| failure.message),
         }
     }
 
@@ -38,7 +38,7 @@ impl Execution {
         &self,
         end: &StreamEnd,
         rolled_back: bool,
-        error: Option<&(String, String)>,
+        failure: Option<&RunFailure>,
     ) -> Option<WebhookCall> {
         let url = self.record.webhook.clone()?;
         let values = serde_json::from_slice(&self.last_values(end, rolled_back)).ok();
@@ -46,7 +46,7 @@ impl Execution {
             url,
             started_at: self.record.updated_at,
             values,
-            error: error.cloned(),
+            error: failure.cloned().map(Into::into),
         })
     }
 
@@ -82,13 +82,13 @@ pub(super) fn is_rollback(end: &StreamEnd) -> bool {
     *end == StreamEnd::Cancelled(CancelAction::Rollback)
 }
 
-/// Returns class and text of the error of an end, if it is a failure.
-pub(super) fn error_of(end: &StreamEnd) -> Option<(String, String)> {
+/// Returns the error of an end, if it is a failure.
+pub(super) fn failure_of(end: &StreamEnd) -> Option<RunFailure> {
     match end {
-        StreamEnd::Failed { name, message, .. } => Some((name.clone(), message.clone())),
-        StreamEnd::TimedOut(reason) => Some(("TimeoutError".to_owned(), (*reason).to_owned())),
+        StreamEnd::Failed { name, message, .. } => Some(RunFailure::new(name, message)),
+        StreamEnd::TimedOut(reason) => Some(RunFailure::new("TimeoutError", *reason)),
         StreamEnd::Cancelled(CancelAction::Rollback) => {
-            Some(("UserRollback".to_owned(), "Rolled back by user".to_owned()))
+            Some(RunFailure::new("UserRollback", "Rolled back by user"))
         }
         StreamEnd::Cancelled(CancelAction::Interrupt) | StreamEnd::Done(_) => None,
         StreamEnd::Gone | StreamEnd::Lost | StreamEnd::Released | StreamEnd::StoreUnavailable => {
@@ -97,11 +97,11 @@ pub(super) fn error_of(end: &StreamEnd) -> Option<(String, String)> {
     }
 }
 
-fn stop_reason(end: &StreamEnd) -> Option<String> {
+fn stop_reason(end: &StreamEnd) -> Option<StopReason> {
     match end {
-        StreamEnd::Done(outcome) => outcome.stop_reason.clone(),
+        StreamEnd::Done(outcome) => outcome.stop_reason.as_deref().map(StopReason::from),
         StreamEnd::Failed { stop_reason, .. } => stop_reason.clone(),
-        StreamEnd::Cancelled(CancelAction::Rollback) => Some(ROLLED_BACK.to_owned()),
+        StreamEnd::Cancelled(CancelAction::Rollback) => Some(StopReason::RolledBack),
         _ => None,
     }
 }

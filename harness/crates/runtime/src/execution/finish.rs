@@ -1,11 +1,11 @@
 //! Last phase of an execution: commits and publishes the end.
 
 use super::commit_retry::CommitFailure;
-use super::end_record::{error_of, is_rollback};
+use super::end_record::{failure_of, is_rollback};
 use super::reconcile::awaits_human;
-use super::stream_end::{STORAGE_FULL, StreamEnd};
+use super::stream_end::StreamEnd;
 use crate::agent::{AgentOutcome, StopKind};
-use crate::definition::{RunStatus, StoreError};
+use crate::definition::{RunFailure, RunStatus, StopReason, StoreError};
 use crate::encoding::error_frame;
 use crate::execution::Execution;
 use crate::kernel::{RunOutcome, RunValues};
@@ -34,13 +34,9 @@ impl Execution {
         fail_points::pass("end.settled");
         let mut stored = self.commit_buffer.confirm_steps().await;
         if stored.is_ok() {
-            let error = error_of(&end);
-            let error = error
-                .as_ref()
-                .map(|(name, text)| (name.as_str(), text.as_str()));
             self.callbacks.run_ended(
                 status.as_str(),
-                error,
+                failure_of(&end).as_ref(),
                 &self.progress.before,
                 &self.progress.state,
             );
@@ -102,8 +98,8 @@ impl Execution {
         }
         self.notify_end(&end, &self.run_end(&end, status)).await;
         fail_points::pass("end.told");
-        let error = error_of(&end);
-        self.publish_end(&end, error.clone()).await;
+        let failure = failure_of(&end);
+        self.publish_end(&end, failure.as_ref()).await;
         let state = if rolled_back {
             &self.progress.before
         } else {
@@ -111,9 +107,9 @@ impl Execution {
         };
         Some(RunOutcome {
             status,
-            error: error.filter(|_| {
-                matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back
-            }),
+            error: failure
+                .filter(|_| matches!(status, RunStatus::Error | RunStatus::Timeout) && !rolled_back)
+                .map(Into::into),
             values: Some(RunValues {
                 state: state.clone(),
                 interrupts: end.interrupts().to_vec(),
@@ -154,10 +150,10 @@ impl Execution {
         })
     }
 
-    async fn publish_end(&self, end: &StreamEnd, error: Option<(String, String)>) {
-        let (kind, data) = match (end, error) {
+    async fn publish_end(&self, end: &StreamEnd, failure: Option<&RunFailure>) {
+        let (kind, data) = match (end, failure) {
             (StreamEnd::Cancelled(_), _) => (TerminalKind::Cancel, None),
-            (_, Some((name, text))) => {
+            (_, Some(RunFailure { name, message })) => {
                 // Subscribers have received the placeholder answer, and an error event would hide
                 // it.
                 let was_published = self
@@ -168,7 +164,7 @@ impl Execution {
                     .is_some_and(|message| message.flag(kwargs::ERROR_FALLBACK));
                 (
                     TerminalKind::Error,
-                    (!was_published).then(|| error_frame(&name, &text).data.into_bytes()),
+                    (!was_published).then(|| error_frame(name, message).data.into_bytes()),
                 )
             }
             _ => (TerminalKind::End, None),
@@ -219,7 +215,7 @@ fn without_steps(end: StreamEnd, error: &StoreError) -> StreamEnd {
     StreamEnd::Failed {
         name: "StorageError".to_owned(),
         message: format!("the last steps of the run could not be stored and are lost: {error}"),
-        stop_reason: matches!(error, StoreError::NotWritable(_)).then(|| STORAGE_FULL.to_owned()),
+        stop_reason: matches!(error, StoreError::NotWritable(_)).then_some(StopReason::StorageFull),
     }
 }
 

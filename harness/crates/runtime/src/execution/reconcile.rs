@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::end_record::error_of;
+use super::end_record::failure_of;
 use super::stream_end::StreamEnd;
 use crate::agent::{AgentEvent, AgentOutcome, StopKind};
 use crate::checkpoint::PendingTask;
@@ -48,7 +48,9 @@ impl Execution {
                 }
                 let error = match end {
                     StreamEnd::Cancelled(_) => "CancelledError()".to_owned(),
-                    _ => error_of(end).map(|(_, text)| text).unwrap_or_default(),
+                    _ => failure_of(end)
+                        .map(|failure| failure.message)
+                        .unwrap_or_default(),
                 };
                 // A task with an open interrupt was not running.
                 let running = self

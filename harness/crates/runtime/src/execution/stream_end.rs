@@ -1,12 +1,9 @@
 //! Reasons why an agent's stream ends.
 
 use crate::agent::{AgentError, AgentOutcome, StopKind};
-use crate::definition::{CancelAction, RunStatus, StoreError};
+use crate::definition::{CancelAction, RunStatus, StopReason, StoreError};
 use crate::kernel::StopSignal;
 use crate::ports::CommitError;
-
-/// Stop reason of a run that was not stored because the store is full.
-pub(super) const STORAGE_FULL: &str = "storage_full";
 
 /// Reason why streaming ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +17,7 @@ pub(super) enum StreamEnd {
         /// Text of the error.
         message: String,
         /// Stop reason, if there is one.
-        stop_reason: Option<String>,
+        stop_reason: Option<StopReason>,
     },
     /// The run was cancelled.
     Cancelled(CancelAction),
@@ -91,7 +88,7 @@ impl From<CommitError> for StreamEnd {
             CommitError::Store(StoreError::NotWritable(reason)) => Self::Failed {
                 name: "StorageError".to_owned(),
                 message: format!("the run cannot be stored: {reason}"),
-                stop_reason: Some(STORAGE_FULL.to_owned()),
+                stop_reason: Some(StopReason::StorageFull),
             },
             CommitError::Store(StoreError::Unavailable(_)) => Self::StoreUnavailable,
             CommitError::Store(error) => {

@@ -119,8 +119,8 @@ async fn unrecoverable_run_fails_and_keeps_input() {
         assert_eq!(lifecycle(&after).recover().await.unwrap(), 1);
         let ended = stored(&after, &run).await;
         assert_eq!(
-            (ended.status, ended.stop_reason.as_deref()),
-            (RunStatus::Error, Some(ORPHAN_RECOVERED))
+            (ended.status, ended.stop_reason()),
+            (RunStatus::Error, Some(StopReason::OrphanRecovered))
         );
         let head = after
             .runtime()

@@ -1,20 +1,17 @@
 //! Decides whether a claimed run starts or ends.
 
-use crate::definition::{
-    ATTEMPTS_EXHAUSTED, Durability, NODE_LOST, ORPHAN_RECOVERED, Recovery, RunLimits, RunRecord,
-    RunRequest,
-};
+use crate::definition::{Durability, Recovery, RunLimits, RunRecord, RunRequest, StopReason};
 use crate::termination::LOST_TEXT;
 
 /// Error text of a run whose processes died repeatedly.
 const EXHAUSTED_TEXT: &str = "every process that executed the run ended before it";
 
 /// Decision on a claimed run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TakeoverDecision {
     Start,
     /// The run ends with this stop reason and error text.
-    End(&'static str, &'static str),
+    End(StopReason, &'static str),
 }
 
 /// Decides by the number of processes that died while they executed the run, and by whether the run
@@ -28,16 +25,18 @@ pub(crate) fn decide_takeover(
 ) -> TakeoverDecision {
     match losses {
         0 => TakeoverDecision::Start,
-        _ if run.cancel.is_some() => TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT),
+        _ if run.cancel.is_some() => TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT),
         _ if limits.recovery == Recovery::Fail || request.recovery == Some(Recovery::Fail) => {
-            TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
+            TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT)
         }
         // A run that crashes its processes must not be retried forever.
         lost if lost >= limits.max_attempts => {
-            TakeoverDecision::End(ATTEMPTS_EXHAUSTED, EXHAUSTED_TEXT)
+            TakeoverDecision::End(StopReason::AttemptsExhausted, EXHAUSTED_TEXT)
         }
         _ if !began => TakeoverDecision::Start,
-        _ if request.durability == Durability::Exit => TakeoverDecision::End(NODE_LOST, LOST_TEXT),
+        _ if request.durability == Durability::Exit => {
+            TakeoverDecision::End(StopReason::NodeLost, LOST_TEXT)
+        }
         _ => TakeoverDecision::Start,
     }
 }

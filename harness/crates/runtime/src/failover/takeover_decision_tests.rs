@@ -30,15 +30,15 @@ fn takeover_decision_follows_losses_and_request() {
     );
     assert!(matches!(
         decide_takeover(&run, &plain, 3, true, &limits),
-        TakeoverDecision::End(ATTEMPTS_EXHAUSTED, _)
+        TakeoverDecision::End(StopReason::AttemptsExhausted, _)
     ));
     assert_eq!(
         decide_takeover(&run, &exit, 1, true, &limits),
-        TakeoverDecision::End(NODE_LOST, LOST_TEXT)
+        TakeoverDecision::End(StopReason::NodeLost, LOST_TEXT)
     );
     assert_eq!(
         decide_takeover(&run, &fail, 1, true, &limits),
-        TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
+        TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT)
     );
     let stopped = RunRecord {
         cancel: Some(CancelAction::Interrupt),
@@ -46,7 +46,7 @@ fn takeover_decision_follows_losses_and_request() {
     };
     assert_eq!(
         decide_takeover(&stopped, &plain, 1, true, &limits),
-        TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
+        TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT)
     );
     let unforgiving = RunLimits {
         recovery: Recovery::Fail,
@@ -54,7 +54,7 @@ fn takeover_decision_follows_losses_and_request() {
     };
     assert_eq!(
         decide_takeover(&run, &plain, 1, true, &unforgiving),
-        TakeoverDecision::End(ORPHAN_RECOVERED, LOST_TEXT)
+        TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT)
     );
     // A run that was accepted but never started is started by the next process.
     for spec in [&exit, &plain] {
@@ -64,7 +64,7 @@ fn takeover_decision_follows_losses_and_request() {
         );
         assert!(matches!(
             decide_takeover(&run, spec, 3, false, &limits),
-            TakeoverDecision::End(ATTEMPTS_EXHAUSTED, _)
+            TakeoverDecision::End(StopReason::AttemptsExhausted, _)
         ));
     }
 }

@@ -21,7 +21,7 @@ pub struct RunEnd {
     pub error: Option<String>,
     /// Class of that error.
     pub error_name: Option<String>,
-    /// Reason of an early stop.
+    /// Text of the reason of an early stop: a [`StopReason`](crate::runs::StopReason).
     pub stop_reason: Option<String>,
     /// Usage and message totals.
     pub completion: RunCompletionData,

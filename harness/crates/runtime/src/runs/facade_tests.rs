@@ -217,8 +217,8 @@ async fn run_without_agent_ends_and_input_joins_thread() {
         assert_eq!(lifecycle(&facade).recover().await.unwrap(), 1);
         let ended = facade.get_run(None, &orphan.run_id).await.unwrap().unwrap();
         assert_eq!(
-            (ended.status, ended.stop_reason.as_deref()),
-            (RunStatus::Error, Some(ORPHAN_RECOVERED))
+            (ended.status, ended.stop_reason()),
+            (RunStatus::Error, Some(StopReason::OrphanRecovered))
         );
         let head = ports
             .checkpointer

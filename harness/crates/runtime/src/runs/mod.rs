@@ -20,7 +20,7 @@ pub use crate::definition::{
     ATTEMPTS_EXHAUSTED, CancelAction, CheckpointRef, DisconnectMode, Durability, Expiry,
     GotoTarget, IfNotExists, InvalidTransition, LOST_ERROR, MultitaskStrategy, NODE_LOST,
     NodeSelector, ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RunCompletionData, RunConfig, RunInput,
-    RunLimits, RunPresentation, RunRecord, RunRequest, RunScope, RunStatus, StreamMode,
+    RunLimits, RunPresentation, RunRecord, RunRequest, RunScope, RunStatus, StopReason, StreamMode,
     StreamModes, ThreadCommand, ThreadStatus, ThreadTtl,
 };
 pub use crate::dispatch::RunHandle;

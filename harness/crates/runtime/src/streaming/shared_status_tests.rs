@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::StreamExt;
 
-use crate::definition::{ORPHAN_RECOVERED, RunRecord, StoreError};
+use crate::definition::{RunRecord, StopReason, StoreError};
 use crate::ports::{RunListQuery, RunQueryStore, RuntimePorts, UnfinishedRun};
 use crate::stream_bridge::{EventName, ResumeFrom, StreamItem, StreamKey, TerminalKind};
 use crate::streaming::wait_service::WaitOutcome;
@@ -111,7 +111,7 @@ async fn subscribers_of_silent_run_share_status_reads() {
         );
         let ended = async {
             let reads = silent.await;
-            end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+            end_orphan(&run, StopReason::OrphanRecovered, LOST_TEXT, &ports).await;
             reads
         };
         let (reads, views) = futures_util::future::join(ended, views).await;
@@ -144,7 +144,7 @@ async fn waiting_callers_share_status_reads() {
             futures_util::future::join_all((0..200).map(|_| facade.join_wait(None, &run.run_id)));
         let end = async {
             tokio::time::sleep(Duration::from_secs(5)).await;
-            end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+            end_orphan(&run, StopReason::OrphanRecovered, LOST_TEXT, &ports).await;
         };
         let (outcomes, ()) = futures_util::future::join(waits, end).await;
         assert!(

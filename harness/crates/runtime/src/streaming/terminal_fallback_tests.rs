@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 
 use super::*;
-use crate::definition::ORPHAN_RECOVERED;
+use crate::definition::StopReason;
 use crate::kernel::StatusPollers;
 use crate::stream_bridge::{EventName, StreamKey};
 use crate::termination::{LOST_TEXT, end_orphan};
@@ -49,7 +49,7 @@ async fn open_stream_ends_by_stored_end() {
             Some(StreamItem::Heartbeat),
             "no end is synthesized while the run is active"
         );
-        end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+        end_orphan(&run, StopReason::OrphanRecovered, LOST_TEXT, &ports).await;
         let began = Instant::now();
         let rest: Vec<_> = stream.items.collect().await;
         assert!(
@@ -162,7 +162,7 @@ async fn subscriber_sees_end_by_another_process() {
             while is_noticed_first && lifecycle(&facade).live_runs() > 0 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
-            end_orphan(&claimed.run, ORPHAN_RECOVERED, LOST_TEXT, ports).await;
+            end_orphan(&claimed.run, StopReason::OrphanRecovered, LOST_TEXT, ports).await;
             let items =
                 tokio::time::timeout(Duration::from_secs(60), stream.items.collect::<Vec<_>>())
                     .await
@@ -188,7 +188,7 @@ async fn resubscription_without_events_gets_gap_and_end() {
             .await
             .unwrap()
             .run;
-        end_orphan(&run, ORPHAN_RECOVERED, LOST_TEXT, &ports).await;
+        end_orphan(&run, StopReason::OrphanRecovered, LOST_TEXT, &ports).await;
         let seen = EventId { seq: 7, attempt: 1 };
         let stream = facade
             .join_stream(None, &run.run_id, ResumeFrom::After(seen), BEAT)

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 
 use super::resubscribe::subscribe_with_retry;
 use crate::checkpoint::{HistoryQuery, Snapshot};
-use crate::definition::{LOST_ERROR, ROLLED_BACK, RunRecord, RunStatus, StoreError};
+use crate::definition::{LOST_ERROR, RunRecord, RunStatus, StoreError};
 use crate::encoding::values_json;
 use crate::kernel::{RunError, RunOutcome, Runtime, StatusPoller};
 use crate::ports::RuntimePorts;
@@ -140,7 +140,7 @@ pub(crate) async fn wait(record: &RunRecord, runtime: &Runtime) -> Result<WaitOu
     };
     Ok(match record.status {
         // A rollback was requested, so it is not a failure.
-        RunStatus::Error if record.stop_reason.as_deref() == Some(ROLLED_BACK) => {
+        RunStatus::Error if record.is_rolled_back() => {
             WaitOutcome::Values(values.unwrap_or_else(|| Bytes::from_static(b"{}")))
         }
         RunStatus::Error | RunStatus::Timeout => WaitOutcome::Failed {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::lost_input::restored_input;
 use crate::definition::{
-    CancelAction, LOST_ERROR, ROLLED_BACK, RunRecord, RunStatus, StoreError, ThreadStatus,
+    CancelAction, LOST_ERROR, RunFailure, RunRecord, RunStatus, StopReason, StoreError,
+    ThreadStatus,
 };
 use crate::ports::{
     CommitError, LifecycleKind, RunCommit, RunEnd, RunLifecycleEvent, RuntimePorts, WebhookCall,
@@ -32,7 +33,7 @@ pub(crate) enum EndCommit {
 /// Ends an orphaned run that this process owns, with the error text `why`.
 pub(crate) async fn end_orphan(
     run: &RunRecord,
-    reason: &'static str,
+    reason: StopReason,
     why: &str,
     ports: &RuntimePorts,
 ) -> EndCommit {
@@ -49,7 +50,7 @@ pub(crate) async fn end_orphan(
         Some(CancelAction::Rollback) => (
             RunStatus::Error,
             Some("Rolled back by user".to_owned()),
-            ROLLED_BACK,
+            StopReason::RolledBack,
         ),
         None => (RunStatus::Error, Some(why.to_owned()), reason),
     };
@@ -61,7 +62,7 @@ pub(crate) async fn end_orphan(
             status,
             error,
             error_name: None,
-            stop_reason: Some(stop_reason.to_owned()),
+            stop_reason: Some(stop_reason.clone().into()),
             completion: run.completion.clone(),
             thread_status: if rolled_back {
                 ThreadStatus::Idle
@@ -82,7 +83,7 @@ pub(crate) async fn end_orphan(
         )
     };
     tracing::warn!(
-        run_id = %run.run_id, thread_id = %run.thread_id, %status, reason = stop_reason,
+        run_id = %run.run_id, thread_id = %run.thread_id, %status, reason = %stop_reason,
         "ending an orphaned run"
     );
     let end = store_end(commit, ports).await;
@@ -200,7 +201,7 @@ pub(crate) async fn commit_until_stored(
 
 /// Builds the webhook call for a run that no task executed to its end.
 pub(crate) fn webhook_of(run: &RunRecord, error: Option<&str>) -> Option<WebhookCall> {
-    let error = error.map(|text| (LOST_ERROR.to_owned(), text.to_owned()));
+    let error = error.map(|text| RunFailure::new(LOST_ERROR, text).into());
     run.webhook.clone().map(|url| WebhookCall {
         url,
         started_at: run.updated_at,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::end_commit::{self, LOST_TEXT};
 use super::finalizer::RunFinalizer;
 use crate::definition::{
-    CancelAction, LOST_ERROR, ORPHAN_RECOVERED, ROLLED_BACK, RunRecord, RunStatus, ThreadStatus,
+    CancelAction, LOST_ERROR, RunFailure, RunRecord, RunStatus, StopReason, ThreadStatus,
 };
 use crate::kernel::{RunOutcome, Runtime};
 use crate::ports::{RunCommit, RunEnd};
@@ -13,7 +13,7 @@ use crate::ports::{RunCommit, RunEnd};
 /// Ends a claimed run that cannot be started.
 pub(crate) async fn end_unstartable(
     run: &RunRecord,
-    reason: &'static str,
+    reason: StopReason,
     why: &str,
     runtime: &Arc<Runtime>,
 ) {
@@ -28,7 +28,7 @@ pub(crate) async fn end_unstartable(
         Some(CancelAction::Rollback) => (RunStatus::Error, None),
         None => (
             RunStatus::Error,
-            Some((LOST_ERROR.to_owned(), why.to_owned())),
+            Some(RunFailure::new(LOST_ERROR, why).into()),
         ),
     };
     finalizer.finish(
@@ -43,7 +43,7 @@ pub(crate) async fn end_unstartable(
 
 /// Ends a cancelled run that was started or claimed before, and that no task executes.
 pub(crate) async fn end_orphaned(run: &RunRecord, runtime: &Arc<Runtime>) {
-    end_unstartable(run, ORPHAN_RECOVERED, LOST_TEXT, runtime).await;
+    end_unstartable(run, StopReason::OrphanRecovered, LOST_TEXT, runtime).await;
 }
 
 /// Ends a cancelled queued run and notifies waiting callers. A run that never started does not
@@ -62,7 +62,7 @@ pub(crate) async fn end_queued(run: &RunRecord, runtime: &Arc<Runtime>) {
             status,
             error: None,
             error_name: None,
-            stop_reason: rolled_back.then(|| ROLLED_BACK.to_owned()),
+            stop_reason: rolled_back.then(|| StopReason::RolledBack.into()),
             completion: run.completion.clone(),
             thread_status: ThreadStatus::Idle,
             title: None,
