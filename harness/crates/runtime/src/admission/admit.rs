@@ -74,7 +74,9 @@ impl Runtime {
         };
         fail_points::pass("run.admitted");
         // Set before the next await: the run may be started at any time.
-        active.set_waiting(!admitted.run.status.is_owned());
+        if !admitted.run.status.is_owned() {
+            active.enqueue();
+        }
         for run in &admitted.displaced {
             self.stop(run).await;
             fail_points::pass("run.displaced");
@@ -109,7 +111,7 @@ impl Runtime {
         match self.ports.commit.commit(commit).await {
             Ok(()) => {
                 (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
-                active.set_waiting(true);
+                active.enqueue();
                 self.registry.dispatch_wake.wake();
             }
             Err(error) => {

@@ -29,7 +29,6 @@ pub struct RunHandle {
 #[tracing::instrument(name = "launch", skip_all)]
 pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -> RunHandle {
     let RunTicket { record, active } = ticket;
-    active.set_waiting(false);
     active.set_status(RunStatus::Starting);
     if runtime.ports.tasks.token().is_cancelled() {
         // The run was claimed just before shutdown began.

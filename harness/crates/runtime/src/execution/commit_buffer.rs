@@ -4,17 +4,16 @@
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::commit_retry::{CommitFailure, RETRY, commit_before, commit_end};
+use super::sent_commit::SentCommit;
 use crate::agent::{CallProgress, PendingCallEntry};
 use crate::checkpoint::CheckpointWrite;
 use crate::definition::{RunCompletionData, RunRecord, RunStatus, StoreError};
 use crate::ports::{CommitError, NewRunEvent, RunCommit, RunEnd, RuntimePorts};
 use crate::termination::commit_until_stored;
 use deerflow_core::fail_points;
-use deerflow_core::tasks::{TaskKind, TaskPanicked};
 
 /// Time for which writes are buffered before they are committed. With it, a short run needs two
 /// commits: admission and end.
@@ -23,29 +22,17 @@ const GATHER_INTERVAL: Duration = Duration::from_millis(25);
 /// Timeout of a release.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Maximum duration of a store outage during which the run continues and its writes are buffered.
-const OUTAGE_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Commit in flight. A failed one returns its content.
-type Commit = JoinHandle<Result<Result<(), (CommitError, RunCommit)>, TaskPanicked>>;
-
 /// Buffer of a run's writes.
 #[derive(Debug)]
 pub(super) struct CommitBuffer {
     ports: RuntimePorts,
     pending: RunCommit,
-    /// Commit that the store did not confirm. It may have been written, so it is resent unchanged
-    /// before any later commit, which may depend on it.
-    unconfirmed: Option<RunCommit>,
-    /// Error of a commit whose content is lost.
-    dropped: Option<StoreError>,
-    /// Time of the first of the current sequence of failures.
-    failing_since: Option<Instant>,
+    /// Last commit that was sent.
+    sent: SentCommit,
+    /// Time at which the buffered writes are sent; `None` if there are none.
     flush_at: Option<Instant>,
-    in_flight: Option<Commit>,
-    /// Callers that wait for buffered writes, and for the commit in flight.
+    /// Callers that wait for buffered writes.
     waiters: Vec<oneshot::Sender<()>>,
-    in_flight_waiters: Vec<oneshot::Sender<()>>,
     has_calls: bool,
 }
 
@@ -57,17 +44,12 @@ impl CommitBuffer {
             record.attempt,
             ports.clock.now(),
         );
-        let (waiters, in_flight_waiters) = (Vec::new(), Vec::new());
         Self {
             ports,
             pending,
-            unconfirmed: None,
-            dropped: None,
-            failing_since: None,
+            sent: SentCommit::default(),
             flush_at: None,
-            in_flight: None,
-            waiters,
-            in_flight_waiters,
+            waiters: Vec::new(),
             has_calls: false,
         }
     }
@@ -128,7 +110,7 @@ impl CommitBuffer {
 
     /// `true` if the store has not confirmed the last commit.
     pub(super) fn is_unconfirmed(&self) -> bool {
-        self.unconfirmed.is_some() || self.in_flight.is_some()
+        self.sent.is_unconfirmed()
     }
 
     /// `true` if this attempt has recorded calls.
@@ -145,21 +127,20 @@ impl CommitBuffer {
 
     /// Waits until all sent commits are durable.
     async fn await_confirmed(&mut self) -> Result<(), CommitError> {
-        self.await_in_flight().await?;
-        while self.unconfirmed.is_some() {
-            self.resend().await;
-            self.await_in_flight().await?;
+        loop {
+            self.sent.response().await?;
+            match &self.sent {
+                SentCommit::Confirmed => return Ok(()),
+                SentCommit::Lost(why) => return Err(why.clone().into()),
+                SentCommit::Unconfirmed(_) | SentCommit::InFlight(_) => self.resend().await,
+            }
         }
-        Ok(())
     }
 
     /// Flushes the buffer if its flush time has come. Needed while an agent emits events without a
     /// pause, because [`CommitBuffer::drive`] is not polled then.
     pub(super) fn flush_if_due(&mut self, now: Instant) {
-        if self.in_flight.is_none()
-            && self.unconfirmed.is_none()
-            && self.flush_at.is_some_and(|flush_at| now >= flush_at)
-        {
+        if self.sent.is_confirmed() && self.flush_at.is_some_and(|flush_at| now >= flush_at) {
             self.send();
         }
     }
@@ -167,41 +148,37 @@ impl CommitBuffer {
     /// Drives commits in the background, polled concurrently with the agent. Returns after each
     /// commit and has to be called again.
     pub(super) async fn drive(&mut self) -> Result<(), CommitError> {
-        if self.in_flight.is_some() {
-            return self.await_in_flight().await;
-        }
-        if self.unconfirmed.is_some() {
-            self.resend().await;
-            return Ok(());
-        }
-        match self.flush_at {
-            Some(flush_at) => {
+        match (&self.sent, self.flush_at) {
+            (SentCommit::InFlight(_), _) => return self.sent.response().await,
+            (SentCommit::Unconfirmed(_), _) => self.resend().await,
+            (SentCommit::Lost(why), _) => return Err(why.clone().into()),
+            (SentCommit::Confirmed, Some(flush_at)) => {
                 tokio::time::sleep_until(flush_at).await;
                 self.send();
-                Ok(())
             }
-            None => std::future::pending().await,
+            (SentCommit::Confirmed, None) => std::future::pending().await,
         }
+        Ok(())
     }
 
     /// Waits until the result of every sent commit is known, before the run ends.
     pub(super) async fn confirm_steps(&mut self) -> Result<(), CommitFailure> {
-        match self.await_in_flight().await {
+        match self.sent.response().await {
             Ok(()) | Err(CommitError::Store(_)) => {}
             Err(refused) => return Err(CommitFailure::Refused(refused)),
         }
-        if let Some(why) = &self.dropped {
-            return Err(CommitFailure::Steps(why.clone()));
+        match std::mem::take(&mut self.sent) {
+            SentCommit::Unconfirmed(unconfirmed) => {
+                let advance = unconfirmed.commit.advance;
+                let stored = commit_end(unconfirmed.commit, &self.ports).await;
+                if stored.is_err() {
+                    self.pending.advance = self.pending.advance.or(advance);
+                }
+                stored
+            }
+            SentCommit::Lost(why) => Err(CommitFailure::Steps(why)),
+            SentCommit::Confirmed | SentCommit::InFlight(_) => Ok(()),
         }
-        let Some(unconfirmed) = self.unconfirmed.take() else {
-            return Ok(());
-        };
-        let advance = unconfirmed.advance;
-        let stored = commit_end(unconfirmed, &self.ports).await;
-        if stored.is_err() {
-            self.pending.advance = self.pending.advance.or(advance);
-        }
-        stored
     }
 
     /// Commits the remaining writes and the end.
@@ -246,16 +223,16 @@ impl CommitBuffer {
     /// over after its lease expires.
     pub(super) async fn release(&mut self) -> Result<(), CommitError> {
         let deadline = Instant::now() + RELEASE_TIMEOUT;
-        let awaited = tokio::time::timeout_at(deadline, self.await_in_flight()).await;
+        let awaited = tokio::time::timeout_at(deadline, self.sent.response()).await;
         awaited.unwrap_or_else(|_| {
             Err(StoreError::Unavailable(
                 "the store does not respond to the commit in flight".to_owned(),
             )
             .into())
         })?;
-        if let Some(unconfirmed) = self.unconfirmed.clone() {
-            commit_before(unconfirmed, deadline, &self.ports).await?;
-            self.unconfirmed = None;
+        if let SentCommit::Unconfirmed(unconfirmed) = &self.sent {
+            commit_before(unconfirmed.commit.clone(), deadline, &self.ports).await?;
+            self.sent = SentCommit::Confirmed;
         }
         self.next_batch();
         // These calls were not confirmed, so they did not start.
@@ -282,73 +259,19 @@ impl CommitBuffer {
             at: self.ports.clock.now(),
             ..self.pending.clone()
         };
-        self.in_flight_waiters = std::mem::take(&mut self.waiters);
         fail_points::pass("step.gathered");
-        self.dispatch(commit);
-    }
-
-    fn dispatch(&mut self, commit: RunCommit) {
-        let store = self.ports.commit.clone();
-        let work = async move {
-            store
-                .commit(commit.clone())
-                .await
-                .map_err(|error| (error, commit))
-        };
-        self.in_flight = Some(self.ports.tasks.spawn(TaskKind::Finish, "run commit", work));
+        let waiters = std::mem::take(&mut self.waiters);
+        self.sent = SentCommit::send(commit, waiters, &self.ports);
     }
 
     /// Resends the unconfirmed commit unchanged, after a pause. Cancellation safe during the pause.
     async fn resend(&mut self) {
         tokio::time::sleep(RETRY).await;
-        if let Some(unconfirmed) = self.unconfirmed.take() {
-            self.dispatch(unconfirmed);
-        }
+        self.sent = std::mem::take(&mut self.sent).resent(&self.ports);
     }
 
     /// Assigns the next number to the buffered commit. The store detects repeated commits by it.
     fn next_batch(&mut self) {
         self.pending.batch += 1;
-    }
-
-    /// Waits for the commit in flight. Cancellation safe: the handle is stored until the result is
-    /// read. A failure because of an outage is not reported for [`OUTAGE_TIMEOUT`]; the commit is
-    /// resent.
-    async fn await_in_flight(&mut self) -> Result<(), CommitError> {
-        let Some(commit) = &mut self.in_flight else {
-            return Ok(());
-        };
-        let ended = commit.await;
-        self.in_flight = None;
-        match ended {
-            Ok(Ok(Ok(()))) => {
-                fail_points::pass("step.stored");
-                self.failing_since = None;
-                // The receiver may be dropped.
-                for written in std::mem::take(&mut self.in_flight_waiters) {
-                    let _receiver_dropped = written.send(());
-                }
-                Ok(())
-            }
-            Ok(Ok(Err((error, unwritten)))) => {
-                self.unconfirmed = Some(unwritten);
-                let since = *self.failing_since.get_or_insert_with(Instant::now);
-                match error {
-                    CommitError::Store(StoreError::Unavailable(reason))
-                        if since.elapsed() < OUTAGE_TIMEOUT =>
-                    {
-                        tracing::warn!(reason, "cannot store a step of the run yet");
-                        Ok(())
-                    }
-                    error => Err(error),
-                }
-            }
-            Ok(Err(panicked)) => {
-                let why = StoreError::Failed(panicked.to_string());
-                self.dropped = Some(why.clone());
-                Err(why.into())
-            }
-            Err(error) => Err(StoreError::Unavailable(error.to_string()).into()),
-        }
     }
 }

@@ -11,6 +11,7 @@ mod read;
 mod reconcile;
 mod release;
 mod resume;
+mod sent_commit;
 mod start;
 mod stream;
 mod stream_end;

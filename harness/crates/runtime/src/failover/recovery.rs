@@ -13,11 +13,7 @@ use deerflow_core::actor_context::Owner;
 pub(crate) async fn register_queued(runtime: &Arc<Runtime>) -> Result<(), RunError> {
     for run in end_cancelled_queued(runtime).await? {
         if !runtime.registry.node_lease.is_shared() {
-            runtime
-                .registry
-                .active
-                .get_or_insert(&run.run_id)
-                .set_waiting(true);
+            runtime.registry.active.get_or_insert(&run.run_id).enqueue();
         }
     }
     Ok(())

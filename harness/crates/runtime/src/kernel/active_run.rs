@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -48,10 +47,8 @@ pub(crate) struct ActiveRun {
     pub(crate) token: CancellationToken,
     /// Cancelled when the first event is published.
     pub(crate) opened: CancellationToken,
-    waiting: AtomicBool,
     stop: Mutex<Option<StopSignal>>,
-    status: Mutex<RunStatus>,
-    departure: Mutex<Option<Departure>>,
+    stage: Mutex<Stage>,
     /// Cancelled when the run has ended or was detached.
     departed: CancellationToken,
 }
@@ -67,6 +64,47 @@ pub(crate) enum StopSignal {
     Fence,
 }
 
+/// Stage of a run in this process.
+#[derive(Debug)]
+enum Stage {
+    /// The run has a handle, and its admission is not complete.
+    Admitted,
+    /// Queued: admitted, but not started.
+    Queued,
+    /// Claimed or executed, with this status.
+    Executed(RunStatus),
+    /// The handle was removed. The status is that of the run at that time.
+    Departed(RunStatus, Departure),
+}
+
+impl Stage {
+    fn status(&self) -> RunStatus {
+        match self {
+            Self::Admitted | Self::Queued => RunStatus::Pending,
+            Self::Executed(status) | Self::Departed(status, _) => *status,
+        }
+    }
+
+    /// Queues a run that was not started meanwhile.
+    fn queued(self) -> Self {
+        match self {
+            Self::Admitted => Self::Queued,
+            other => other,
+        }
+    }
+
+    fn executed(self, status: RunStatus) -> Self {
+        match self {
+            Self::Departed(_, departure) => Self::Departed(status, departure),
+            Self::Admitted | Self::Queued | Self::Executed(_) => Self::Executed(status),
+        }
+    }
+
+    fn departed(self, departure: Departure) -> Self {
+        Self::Departed(self.status(), departure)
+    }
+}
+
 /// Reason why a handle was removed.
 #[derive(Debug, Clone)]
 enum Departure {
@@ -80,21 +118,26 @@ impl ActiveRun {
         Arc::new(Self {
             token: CancellationToken::new(),
             opened: CancellationToken::new(),
-            waiting: AtomicBool::new(false),
             stop: Mutex::new(None),
-            status: Mutex::new(RunStatus::Pending),
-            departure: Mutex::new(None),
+            stage: Mutex::new(Stage::Admitted),
             departed: CancellationToken::new(),
         })
     }
 
-    /// Sets whether the run is queued: admitted, but not started.
-    pub(crate) fn set_waiting(&self, waiting: bool) {
-        self.waiting.store(waiting, Ordering::Release);
+    /// Applies a transition to the stage.
+    fn change(&self, transition: impl FnOnce(Stage) -> Stage) {
+        let mut stage = self.stage.lock();
+        *stage = transition(std::mem::replace(&mut *stage, Stage::Admitted));
     }
 
+    /// Marks the run as queued, unless it was started meanwhile.
+    pub(crate) fn enqueue(&self) {
+        self.change(Stage::queued);
+    }
+
+    /// Reports whether the run is queued.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) && self.status() == RunStatus::Pending
+        matches!(*self.stage.lock(), Stage::Queued)
     }
 
     /// Requests the run to stop. Only the first reason is used.
@@ -110,11 +153,12 @@ impl ActiveRun {
     }
 
     pub(crate) fn status(&self) -> RunStatus {
-        *self.status.lock()
+        self.stage.lock().status()
     }
 
+    /// Sets the status of a run that was claimed.
     pub(crate) fn set_status(&self, status: RunStatus) {
-        *self.status.lock() = status;
+        self.change(|stage| stage.executed(status));
     }
 
     /// Reports the end of the run. Called once, after the end is durable and published.
@@ -129,7 +173,7 @@ impl ActiveRun {
     }
 
     fn depart(&self, departure: Departure) {
-        *self.departure.lock() = Some(departure);
+        self.change(|stage| stage.departed(departure));
         self.opened.cancel();
         self.departed.cancel();
     }
@@ -138,9 +182,9 @@ impl ActiveRun {
     /// then reads the store.
     pub(crate) async fn ended(&self) -> Option<RunOutcome> {
         self.departed.cancelled().await;
-        match &*self.departure.lock() {
-            Some(Departure::Ended(outcome)) => Some(outcome.clone()),
-            Some(Departure::Elsewhere) | None => None,
+        match &*self.stage.lock() {
+            Stage::Departed(_, Departure::Ended(outcome)) => Some(outcome.clone()),
+            _ => None,
         }
     }
 }
@@ -221,5 +265,38 @@ impl ActiveRuns {
     /// Reports whether any run is queued here.
     pub(crate) fn any_waiting(&self) -> bool {
         self.0.lock().values().any(|active| active.is_waiting())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn started_run_is_not_queued_again() {
+        let active = ActiveRun::new();
+        active.enqueue();
+        assert!(active.is_waiting());
+        active.set_status(RunStatus::Starting);
+        active.enqueue();
+        assert_eq!(
+            (active.is_waiting(), active.status()),
+            (false, RunStatus::Starting)
+        );
+    }
+
+    #[tokio::test]
+    async fn departed_run_keeps_status_and_outcome() {
+        let active = ActiveRun::new();
+        active.set_status(RunStatus::Success);
+        let outcome = RunOutcome {
+            status: RunStatus::Success,
+            error: None,
+            values: None,
+        };
+        active.finished(outcome.clone());
+        active.enqueue();
+        assert_eq!(active.ended().await, Some(outcome));
+        assert_eq!(active.status(), RunStatus::Success);
     }
 }
