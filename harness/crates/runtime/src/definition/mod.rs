@@ -1,4 +1,5 @@
-//! Runs as values: request, record, status, limits, and the errors and keys of their stores.
+//! Definitions of runs: request, record, status, stop reason and limits, and the error of their
+//! stores.
 
 mod limits;
 mod presentation;

@@ -184,7 +184,7 @@ impl NodeStore for ContestedStores {
 }
 
 async fn hanging(process: &RunsFacade) -> RunRecord {
-    lifecycle(&process).recover().await.unwrap();
+    lifecycle(process).recover().await.unwrap();
     let run = process.create_background(spec("hang")).await.unwrap();
     wait_for_tokens(process, &run.run_id).await;
     run

@@ -1,9 +1,5 @@
-//! Ports of the kernel: one trait per file, with its records. Implementations are chosen by the embedding program.
-//!
-//! To add a store: implement its traits in a crate of its own, named `{Technology}RunStore`
-//! and so on, and run every function of `testkit::run_store` and `testkit::run_events` against it.
-//! All stores guarantee: a write is committed when the call returns; all later reads see it; rows
-//! of one user are invisible to others.
+//! Ports of the kernel, one per file with its records. The embedding program chooses their
+//! implementations; [`store`](crate::runs::store) states the guarantees of a store.
 
 mod error;
 mod node_notifier;
