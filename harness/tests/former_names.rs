@@ -146,6 +146,19 @@ fn former_method_names_resolve() {
     use deerflow_harness::user_memory::MemoryWorker;
 
     let _ = RunsFacade::hand_over_all;
+    let _ = RunsFacade::set_limits;
+    let _ = RunsFacade::limits;
+    let _ = RunsFacade::create_for_waiting;
+    let _ = RunsFacade::follow_thread;
+    let _ = RunsFacade::unfinished_runs;
+    let _ = RunsFacade::load;
+    let _ = RunsFacade::recover;
+    let _ = RunsFacade::join;
+    let _ = RunsFacade::release_all;
+    let _ = RunsFacade::lease;
+    let _ = RunsFacade::is_displaced;
+    let _ = RunsFacade::live_runs;
+    let _ = RunsFacade::parts;
     let _ = RunRecord::was_given_back;
     let _ = RunCommit::giving_back;
     let _ = ModelCatalog::with_usual_places;
@@ -171,4 +184,26 @@ fn former_method_names_resolve() {
     let _ = ContainerBackend::look;
     let _ = Transcript::keeping;
     let _ = Client::open_questions;
+}
+
+#[test]
+fn paths_of_the_flat_kernel_resolve() {
+    use deerflow_harness::runtime::runs::store::{
+        AdmitError, Admitted, AuxiliaryUsage, CallEntry, CallProgress, Claimed, CommitError,
+        CreatedResource, EventQuery, KeyState, Lease, NewRun, NewRunEvent, NodeRecord, NodeStore,
+        Order, OwnedRun, RequestKey, RequestStore, RunCommit, RunCommitStore, RunCreateStore,
+        RunDeleteStore, RunEnd, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreError,
+        StoreLockStatus, StoredRunRequest, ToolLedger, UnfinishedRun, UsageLedger, WebhookCall,
+        WebhookDelivery, WebhookOutbox, WebhookOutboxEntry, category,
+    };
+    use deerflow_harness::runtime::runs::{
+        ATTEMPTS_EXHAUSTED, AdmissionDecision, CancelAction, CheckpointRef, DisconnectMode,
+        Durability, Expiry, GotoTarget, IfNotExists, InvalidTransition, LOST_ERROR, LeaseStatus,
+        LifecycleKind, MultitaskStrategy, NODE_LOST, NodeNotifier, NodeSelector, NullObserver,
+        ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RunCompletionData, RunConfig, RunError, RunHandle,
+        RunInput, RunLifecycleEvent, RunLimits, RunObserver, RunOutcome, RunPlan, RunPresentation,
+        RunRecord, RunRegistry, RunRequest, RunScope, RunStatus, RunStream, RunValues, RunsFacade,
+        Runtime, RuntimePorts, StreamMode, StreamModes, ThreadCommand, ThreadCursor, ThreadEventId,
+        ThreadItem, ThreadStatus, ThreadTtl, WaitOutcome, WakeSignal, decide_admission, plan,
+    };
 }

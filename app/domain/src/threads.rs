@@ -9,7 +9,7 @@ use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
 use deerflow_runtime::checkpoint::CheckpointMeta;
 use deerflow_runtime::runs::store::{KeyState, RequestKey, StoreError};
-use deerflow_runtime::runs::{RunStatus, ThreadStatus, ThreadTtl};
+use deerflow_runtime::runs::{RunStatus, StopReason, ThreadStatus, ThreadTtl};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -185,7 +185,7 @@ pub struct LastEnd {
     /// Class of the error, if known.
     pub error_name: Option<String>,
     /// Reason for stopping early.
-    pub stop_reason: Option<String>,
+    pub stop_reason: Option<StopReason>,
 }
 
 /// Result of a delete.

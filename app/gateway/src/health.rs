@@ -7,7 +7,7 @@ use std::time::Duration;
 use deerflow_domain::readiness::{NotReady, ReadinessProbe};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, join_all};
-use harness::runtime::runs::RunsFacade;
+use harness::runtime::runs::NodeLifecycle;
 use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -138,30 +138,24 @@ impl Health {
 
     /// Checks the database, the stream bridge, this process's lease and the probes, or returns
     /// cached results.
-    pub(crate) async fn check(&self, runs: &RunsFacade) -> Vec<ProbeResult> {
+    pub(crate) async fn check(&self, node: &NodeLifecycle) -> Vec<ProbeResult> {
         let mut last = self.last.lock().await;
         if let Some((_, results)) = last.as_ref().filter(|(at, _)| at.elapsed() < CACHE_TTL) {
             return results.clone();
         }
-        let parts = runs.parts();
         let database = async {
-            parts
-                .nodes
-                .list()
+            node.check_store()
                 .await
-                .map(drop)
                 .map_err(|error| Failure::Text(error.to_string()))
         };
         let bridge = async {
-            parts
-                .bridge
-                .ping()
+            node.check_bridge()
                 .await
                 .map_err(|error| Failure::Text(error.to_string()))
         };
         let lease = async {
-            match runs.lease() {
-                _ if runs.is_displaced() => Err(Failure::Text(
+            match node.lease() {
+                _ if node.is_displaced() => Err(Failure::Text(
                     "another process has taken the store lock".to_owned(),
                 )),
                 Some(lease) if !lease.holds() => {

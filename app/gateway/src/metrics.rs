@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use chrono::{DateTime, Utc};
 use harness::runtime::runs::store::UnfinishedRun;
-use harness::runtime::runs::{RunStatus, RunsFacade};
+use harness::runtime::runs::{NodeLifecycle, RunQueries, RunStatus};
 use metrics::{counter, gauge, histogram};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -49,15 +49,20 @@ pub struct RunGauges(Mutex<Option<Instant>>);
 
 impl RunGauges {
     /// Refreshes the gauges that need a store query, unless they are recent.
-    pub(crate) async fn refresh(&self, runs: &RunsFacade, now: DateTime<Utc>) {
-        if let Some(lease) = runs.lease() {
+    pub(crate) async fn refresh(
+        &self,
+        node: &NodeLifecycle,
+        runs: &RunQueries,
+        now: DateTime<Utc>,
+    ) {
+        if let Some(lease) = node.lease() {
             gauge!("deerflow_lease_age_seconds").set(lease.age.as_secs_f64());
         }
         let mut last = self.0.lock().await;
         if last.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL) {
             return;
         }
-        match tokio::time::timeout(REFRESH_TIMEOUT, runs.load()).await {
+        match tokio::time::timeout(REFRESH_TIMEOUT, runs.unfinished_of_all_users()).await {
             Ok(Ok(unfinished)) => set_run_gauges(&unfinished, now),
             Ok(Err(error)) => tracing::warn!(%error, "failed to count runs"),
             Err(_) => tracing::warn!("failed to count runs: the store timed out"),

@@ -15,8 +15,8 @@ use harness::mcp::settings::McpPort;
 use harness::models::UsageRecorder;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::checkpoint::Checkpointer;
-use harness::runtime::runs::RunsFacade;
 use harness::runtime::runs::store::{RequestStore, RunEventStore, WebhookOutbox};
+use harness::runtime::runs::{NodeLifecycle, RunQueries, RunsFacade};
 use harness::runtime::tasks::Tasks;
 use harness::skills::Skills;
 use harness::user_memory::UserMemories;
@@ -97,6 +97,16 @@ pub struct GatewayState {
 }
 
 impl GatewayState {
+    /// Queries over unfinished runs.
+    pub(crate) fn run_queries(&self) -> RunQueries {
+        RunQueries::new(self.runs.runtime())
+    }
+
+    /// Lease and limits of this process.
+    pub(crate) fn node(&self) -> NodeLifecycle {
+        NodeLifecycle::new(self.runs.runtime())
+    }
+
     /// Recorder of the usage of auxiliary model calls.
     pub(crate) fn usage_recorder(&self) -> UsageRecorder {
         UsageRecorder {

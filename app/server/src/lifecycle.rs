@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use harness::runtime::fail_points;
-use harness::runtime::runs::RunsFacade;
+use harness::runtime::runs::NodeLifecycle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -53,17 +53,18 @@ pub async fn shut_down_app(app: &App, deadline: Instant) {
 }
 
 async fn end_runs(App { runs, tasks, .. }: &App, deadline: Instant) {
-    if tokio::time::timeout_at(deadline, wait_until_no_runs(runs))
+    let node = NodeLifecycle::new(runs.runtime());
+    if tokio::time::timeout_at(deadline, wait_until_no_runs(&node))
         .await
         .is_err()
     {
         tracing::warn!(
-            runs = runs.live_runs(),
+            runs = node.live_runs(),
             "releasing active runs for the next start or another node"
         );
     }
     fail_points::pass("shutdown.patience-over");
-    runs.release_all();
+    node.release_all();
     if tokio::time::timeout(SHUTDOWN_GRACE, tasks.shut_down())
         .await
         .is_err()
@@ -76,8 +77,8 @@ async fn end_runs(App { runs, tasks, .. }: &App, deadline: Instant) {
     fail_points::pass("shutdown.work-over");
 }
 
-async fn wait_until_no_runs(runs: &RunsFacade) {
-    while runs.live_runs() > 0 {
+async fn wait_until_no_runs(node: &NodeLifecycle) {
+    while node.live_runs() > 0 {
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

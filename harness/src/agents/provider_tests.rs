@@ -101,7 +101,8 @@ async fn turn_at(server: &TestServer, kind: &str, keys: Value, words: &str) -> V
     .await
     .unwrap();
     let stored = runs
-        .parts()
+        .runtime()
+        .ports()
         .checkpointer
         .get(&thread, None)
         .await
@@ -380,7 +381,8 @@ async fn fallback_entry_answers_after_a_permanent_failure() {
     .await
     .unwrap();
     let stored = runs
-        .parts()
+        .runtime()
+        .ports()
         .checkpointer
         .get(&thread, None)
         .await

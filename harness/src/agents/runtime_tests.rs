@@ -102,7 +102,8 @@ fn rig() -> Rig {
 impl Rig {
     async fn thread(&self) -> Snapshot {
         self.runs
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await

@@ -16,7 +16,8 @@ use crate::models::ScriptedModel;
 use crate::runtime::actor_context::{ActorContext, Owner, scope};
 use crate::runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge, runtime_in_memory};
 use crate::runtime::runs::{
-    CancelAction, RunInput, RunLimits, RunRecord, RunRequest, RunStatus, RunsFacade, RuntimePorts,
+    CancelAction, NodeLifecycle, RunInput, RunLimits, RunRecord, RunRequest, RunStatus, RunsFacade,
+    RuntimePorts,
 };
 use crate::runtime::tasks::Tasks;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -105,9 +106,12 @@ impl Rig {
         // Results of the other calls are durable as soon as the run only waits.
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.shared.restarted.store(true, Ordering::Relaxed);
-        self.runs.parts().tasks.token().cancel();
-        let next = process(self.runs.parts().clone());
-        assert_eq!(next.recover().await.unwrap(), 1);
+        self.runs.runtime().ports().tasks.token().cancel();
+        let next = process(self.runs.runtime().ports().clone());
+        assert_eq!(
+            NodeLifecycle::new(next.runtime()).recover().await.unwrap(),
+            1
+        );
         (run, next)
     }
 
@@ -132,7 +136,8 @@ async fn as_user<T>(work: impl Future<Output = T>) -> T {
 
 async fn texts(runs: &RunsFacade) -> Vec<String> {
     let head = runs
-        .parts()
+        .runtime()
+        .ports()
         .checkpointer
         .get(&thread(), None)
         .await
@@ -148,7 +153,7 @@ async fn takeover_repeats_only_repeatable_calls() {
         let batch = r#"[[tools:[{"name":"sends","args":{}},{"name":"sends","args":{"hang":true}},{"name":"puts","args":{"hang":true}},{"name":"reads","args":{"hang":true}}]]]"#;
         let (run, next) = rig.run_until_death(&format!("{batch} then say fine")).await;
         next.join_wait(None, &run.run_id).await.unwrap();
-        let ended = next.parts().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap();
+        let ended = next.runtime().ports().query.get(&run.run_id, &Owner::None).await.unwrap().unwrap();
         assert_eq!((ended.status, ended.attempt), (RunStatus::Success, 2));
         let output = texts(&next).await;
         assert_eq!(output[2], "tool:sends done");
@@ -159,7 +164,7 @@ async fn takeover_repeats_only_repeatable_calls() {
         let keys: Vec<_> = executed.iter().filter(|(name, _)| *name == "puts").map(|(_, key)| key).collect();
         assert_eq!(keys[0], keys[1]);
         for (_, key) in &executed {
-            assert_eq!(next.parts().ledger.progress(&run.run_id, key).await, Ok(None), "the call log is deleted with the run");
+            assert_eq!(next.runtime().ports().ledger.progress(&run.run_id, key).await, Ok(None), "the call log is deleted with the run");
         }
     })
     .await;
@@ -194,7 +199,8 @@ async fn cancel_in_a_call_deletes_the_call_log() {
         let key = rig.shared.executed.lock()[0].1.clone();
         let head = rig
             .runs
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await
@@ -206,7 +212,8 @@ async fn cancel_in_a_call_deletes_the_call_log() {
         );
         assert!(
             rig.runs
-                .parts()
+                .runtime()
+                .ports()
                 .ledger
                 .progress(&run.run_id, &key)
                 .await
@@ -219,7 +226,12 @@ async fn cancel_in_a_call_deletes_the_call_log() {
             .await
             .unwrap();
         assert_eq!(
-            rig.runs.parts().ledger.progress(&run.run_id, &key).await,
+            rig.runs
+                .runtime()
+                .ports()
+                .ledger
+                .progress(&run.run_id, &key)
+                .await,
             Ok(None)
         );
         let next_run = RunRequest {

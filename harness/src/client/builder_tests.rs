@@ -34,7 +34,8 @@ fn home(skills: &[&str]) -> TempDir {
 async fn agent(client: &Client, options: &ChatOptions) -> Arc<dyn Agent> {
     client
         .runs()
-        .parts()
+        .runtime()
+        .ports()
         .agents
         .resolve(LEAD_AGENT, &options.to_map())
         .await
@@ -309,7 +310,8 @@ async fn invalid_config_is_rejected_with_all_violations() {
             .build()
             .unwrap()
             .runs()
-            .parts()
+            .runtime()
+            .ports()
             .agents
             .resolve("none", &Map::new())
             .await

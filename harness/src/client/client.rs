@@ -70,7 +70,7 @@ impl Client {
     /// Discards the cached agents, so that new runs assemble them again. Agents are rebuilt without
     /// this call when their options, the user's agents and skills, or the tools of servers change.
     pub fn reset_agent(&self) {
-        self.runs.parts().agents.forget();
+        self.runs.runtime().ports().agents.forget();
     }
 
     /// Sends a message on a thread, which is created if it does not exist, and streams the run.

@@ -41,7 +41,7 @@ impl Client {
     }
 
     fn goals<'a>(&'a self, user: &'a str) -> Result<Goals<'a>, ClientError> {
-        let (threads, parts) = (self.installation.threads()?, self.runs.parts());
+        let (threads, parts) = (self.installation.threads()?, self.runs.runtime().ports());
         Ok(Goals {
             user,
             threads,

@@ -17,7 +17,7 @@ use crate::middlewares::guardrail::{GuardrailMiddleware, policy_of};
 use crate::models::ScriptedModel;
 use crate::runtime::agent::Agent;
 use crate::runtime::in_memory::runtime_in_memory;
-use crate::runtime::runs::{RunLimits, RunsFacade};
+use crate::runtime::runs::{RunLimits, RunQueries, RunsFacade};
 use crate::runtime::stream_bridge::ResumeFrom;
 use crate::tools::builtins::WriteTodos;
 use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
@@ -263,15 +263,10 @@ async fn resume_rejects_ambiguous_answer_and_unknown_thread() {
 #[tokio::test]
 async fn cancelled_run_returns_error_and_ends_as_interrupted() {
     let (client, thread) = (client(), ThreadId::parse("t").unwrap());
+    let queries = RunQueries::new(client.runs().runtime());
     let stopping = async {
         let run = loop {
-            match client
-                .runs()
-                .unfinished_runs(Some(&thread))
-                .await
-                .unwrap()
-                .pop()
-            {
+            match queries.unfinished(Some(&thread)).await.unwrap().pop() {
                 Some(run) => break run.run_id,
                 None => tokio::task::yield_now().await,
             }

@@ -95,7 +95,8 @@ impl Journal {
         };
         let rows = subject
             .runs
-            .parts()
+            .runtime()
+            .ports()
             .events
             .list(&thread(), &query, &Owner::None)
             .await

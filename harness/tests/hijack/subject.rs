@@ -157,7 +157,8 @@ impl AgentUnderTest {
     async fn by_question(&self, answer: impl Fn(&str) -> Option<Value>) -> Value {
         let held = self
             .runs
-            .parts()
+            .runtime()
+            .ports()
             .checkpointer
             .get(&thread(), None)
             .await

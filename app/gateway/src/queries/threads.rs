@@ -345,8 +345,8 @@ async fn last_end(state: &GatewayState, thread: &ThreadId) -> Result<Option<Last
     let ended = newest.into_iter().find(|run| run.status.is_terminal());
     Ok(ended.map(|run| LastEnd {
         status: run.status,
+        stop_reason: run.stop_reason(),
         error: run.error,
         error_name: run.error_name,
-        stop_reason: run.stop_reason,
     }))
 }

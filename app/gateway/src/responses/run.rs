@@ -1,7 +1,7 @@
 //! JSON of runs.
 
 use harness::clock::iso;
-use harness::runtime::runs::{CancelAction, ROLLED_BACK, RunRecord, RunStatus};
+use harness::runtime::runs::{CancelAction, RunRecord, RunStatus};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use crate::requests::assistant_uuid;
 pub fn is_rolled_back(run: &RunRecord) -> bool {
     let never_began =
         run.cancel == Some(CancelAction::Rollback) && run.status == RunStatus::Interrupted;
-    never_began || run.stop_reason.as_deref() == Some(ROLLED_BACK)
+    never_began || run.is_rolled_back()
 }
 
 /// Wire name of a run's status. A rolled-back run is `error` in DeerFlow; the platform does not

@@ -2,7 +2,7 @@
 
 use deerflow_domain::threads::{LastEnd, ThreadContent, ThreadRecord};
 use harness::clock::iso;
-use harness::runtime::runs::{LOST_ERROR, ROLLED_BACK, RunStatus};
+use harness::runtime::runs::{LOST_ERROR, RunStatus, StopReason};
 use harness::runtime::threads::{ThreadView, pending_interrupts};
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ impl ThreadFacts {
 /// Returns the error of a run's end, or null.
 pub fn end_error_json(end: &LastEnd) -> Value {
     let name = match end.status {
-        RunStatus::Error if end.stop_reason.as_deref() == Some(ROLLED_BACK) => "UserRollback",
+        RunStatus::Error if end.stop_reason == Some(StopReason::RolledBack) => "UserRollback",
         RunStatus::Error => end.error_name.as_deref().unwrap_or(LOST_ERROR),
         RunStatus::Timeout => "TimeoutError",
         RunStatus::Interrupted => "UserInterrupt",
@@ -129,16 +129,16 @@ mod tests {
 
     #[test]
     fn only_failed_runs_have_an_error() {
-        let named = |status, stop_reason: Option<&str>, name: Option<&str>| {
+        let named = |status, stop_reason: Option<StopReason>, name: Option<&str>| {
             let (error, error_name) = (Some("why".to_owned()), name.map(str::to_owned));
             end_error_json(&LastEnd {
                 status,
                 error,
                 error_name,
-                stop_reason: stop_reason.map(str::to_owned),
+                stop_reason,
             })
         };
-        let end = |status, stop_reason: Option<&str>| named(status, stop_reason, None);
+        let end = |status, stop_reason: Option<StopReason>| named(status, stop_reason, None);
         assert_eq!(end(RunStatus::Success, None), Value::Null);
         assert_eq!(
             end(RunStatus::Error, None),
@@ -149,7 +149,7 @@ mod tests {
             json!({ "error": "ValueError", "message": "why" })
         );
         assert_eq!(
-            end(RunStatus::Error, Some(ROLLED_BACK))["error"],
+            end(RunStatus::Error, Some(StopReason::RolledBack))["error"],
             "UserRollback"
         );
         assert_eq!(end(RunStatus::Interrupted, None)["error"], "UserInterrupt");

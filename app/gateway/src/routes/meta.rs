@@ -22,7 +22,7 @@ const SERVICE: &str = "deer-flow-gateway";
 /// `GET /ok`, `GET /`: liveness; with `check_db=1` also checks the store.
 pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
     if query.flag("check_db")?.unwrap_or_default() {
-        let results = results_of(&state.health.check(&state.runs).await, "database");
+        let results = results_of(&state.health.check(&state.node()).await, "database");
         reason(&results).map_or(Ok(()), |reason| Err(ApiError::Unavailable(reason)))?;
     }
     Ok(Json(json!({ "ok": true })))
@@ -31,7 +31,7 @@ pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
 /// `GET /health`: probed by DeerFlow's deployments. The status is 200 as long as the process
 /// responds.
 pub(crate) async fn health(State(state): App) -> Json<Value> {
-    let results = state.health.check(&state.runs).await;
+    let results = state.health.check(&state.node()).await;
     let status = match readiness(&results) {
         Readiness::Ready => "healthy",
         Readiness::Degraded => "degraded",
@@ -46,7 +46,7 @@ pub(crate) async fn ready(State(state): App) -> Response {
         let body = json!({ "status": "shutting down", "service": SERVICE, "checks": {} });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
     }
-    let results = state.health.check(&state.runs).await;
+    let results = state.health.check(&state.node()).await;
     let (code, status) = match readiness(&results) {
         Readiness::Ready => (StatusCode::OK, "ready"),
         Readiness::Degraded => (StatusCode::OK, "degraded"),
@@ -79,12 +79,12 @@ pub(crate) async fn metrics(State(state): App, query: Query) -> ResponseResult {
     if query.word("format", METRICS_FORMATS)? == Some(MetricsFormat::Json) {
         let now = state.clock.now();
         return Ok(
-            Json(json!({ "queue": queue_json(&state.runs.load().await?, now) })).into_response(),
+            Json(json!({ "queue": queue_json(&state.run_queries().unfinished_of_all_users().await?, now) })).into_response(),
         );
     }
     state
         .run_gauges
-        .refresh(&state.runs, state.clock.now())
+        .refresh(&state.node(), &state.run_queries(), state.clock.now())
         .await;
     Ok((
         [(

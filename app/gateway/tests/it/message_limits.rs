@@ -8,7 +8,7 @@ use crate::support::Gateway;
 /// Returns a gateway that accepts four messages per request and ten per thread.
 fn gateway() -> Gateway {
     let gateway = Gateway::new();
-    gateway.runs.set_limits(RunLimits {
+    gateway.node().set_limits(RunLimits {
         max_input_messages: 4,
         max_thread_messages: 10,
         ..RunLimits::default()
@@ -126,7 +126,7 @@ async fn an_update_beyond_the_thread_limit_is_422() {
 #[tokio::test]
 async fn run_beyond_the_thread_limit_fails_with_an_error() {
     let gateway = gateway();
-    gateway.runs.set_limits(RunLimits {
+    gateway.node().set_limits(RunLimits {
         max_thread_messages: 3,
         ..RunLimits::default()
     });
@@ -148,7 +148,7 @@ async fn run_beyond_the_thread_limit_fails_with_an_error() {
 #[tokio::test]
 async fn input_beyond_the_thread_limit_is_rejected_before_the_run() {
     let gateway = gateway();
-    gateway.runs.set_limits(RunLimits {
+    gateway.node().set_limits(RunLimits {
         max_thread_messages: 150,
         ..RunLimits::default()
     });

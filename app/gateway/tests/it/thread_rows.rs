@@ -190,9 +190,9 @@ impl ThreadStore for Threads {
             let ended = runs.into_iter().find(|run| run.status.is_terminal());
             let last_end = ended.map(|run| LastEnd {
                 status: run.status,
+                stop_reason: run.stop_reason(),
                 error: run.error,
                 error_name: run.error_name,
-                stop_reason: run.stop_reason,
             });
             found.insert(
                 thread.clone(),

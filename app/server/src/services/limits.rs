@@ -1,14 +1,12 @@
 //! Applies configuration changes to the limits of runs.
 
-use std::sync::Arc;
-
-use harness::runtime::runs::{RunLimits, RunsFacade};
+use harness::runtime::runs::{NodeLifecycle, RunLimits};
 use harness::runtime::tasks::{TaskKind, Tasks};
 
 use crate::config::ConfigHandle;
 
 /// Starts a task that updates the limits of new runs when the configuration changes.
-pub(crate) fn apply_config_changes(config: &ConfigHandle, runs: Arc<RunsFacade>, tasks: &Tasks) {
+pub(crate) fn apply_config_changes(config: &ConfigHandle, node: NodeLifecycle, tasks: &Tasks) {
     let mut changes = config.subscribe();
     let token = tasks.token().clone();
     tasks.spawn(TaskKind::Service, "run limits", async move {
@@ -18,7 +16,7 @@ pub(crate) fn apply_config_changes(config: &ConfigHandle, runs: Arc<RunsFacade>,
                 changed = changes.changed() => if changed.is_err() { return },
             }
             let limits = RunLimits::from(&**changes.borrow_and_update());
-            runs.set_limits(limits);
+            node.set_limits(limits);
         }
     });
 }

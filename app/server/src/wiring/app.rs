@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use deerflow_gateway::GatewayState;
 use harness::client::Client;
-use harness::runtime::runs::RunsFacade;
+use harness::runtime::runs::{NodeLifecycle, RunsFacade};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::Tasks;
 use tokio_util::sync::CancellationToken;
@@ -60,8 +60,9 @@ impl App {
             webhooks::start(context, stores, webhooks)?;
             maintenance::start(context, stores);
         }
-        runs::join(&runs, role).await?;
-        limits::apply_config_changes(config, runs.clone(), &tasks);
+        let node = NodeLifecycle::new(runs.runtime());
+        runs::join(&node, role).await?;
+        limits::apply_config_changes(config, node, &tasks);
         let items = items::open(context, stores)?;
         let memory_tasks = memories::start(context, stores, resources, agents.clone());
         let gateway = gateway::open(

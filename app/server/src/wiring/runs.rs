@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use harness::runtime::runs::{NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
+use harness::runtime::runs::{NodeLifecycle, NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::stream_bridge::StreamBridge;
 
 use super::context::Context;
@@ -39,10 +39,10 @@ pub(super) fn open(
 }
 
 /// Registers this process as a node; a server also takes over orphaned runs.
-pub(super) async fn join(runs: &RunsFacade, role: Role) -> anyhow::Result<()> {
+pub(super) async fn join(node: &NodeLifecycle, role: Role) -> anyhow::Result<()> {
     let recovered = match role {
-        Role::Server => runs.recover().await?,
-        Role::Guest => runs.join().await?,
+        Role::Server => node.recover().await?,
+        Role::Guest => node.join().await?,
     };
     if recovered > 0 {
         tracing::warn!(runs = recovered, "took over orphaned runs");

@@ -1,12 +1,25 @@
 //! The runtime kernel: definition, admission, execution, streaming, storage and end of runs. It
 //! depends on neither HTTP nor SQL.
 
+mod admission;
 pub mod agent;
+mod callbacks;
 pub mod checkpoint;
+mod definition;
+mod dispatch;
 pub mod encoding;
+mod execution;
+mod failover;
 pub mod in_memory;
+mod kernel;
+mod membership;
+mod ports;
 pub mod runs;
 pub mod stream_bridge;
+mod streaming;
+mod termination;
+#[cfg(test)]
+mod test_support;
 pub mod threads;
 pub mod user_memory;
 

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::checkpoint::{CheckpointError, PendingTask};
-use super::runs::ThreadStatus;
-use super::runs::store::StoreError;
+use crate::definition::{StoreError, ThreadStatus};
 use deerflow_core::ids::ThreadId;
 
 /// A thread as returned by `/threads`.

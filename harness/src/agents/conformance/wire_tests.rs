@@ -104,13 +104,8 @@ impl Rig {
             limit: 100,
             ..HistoryQuery::default()
         };
-        let mut all = self
-            .0
-            .parts()
-            .checkpointer
-            .list(&thread(), &query)
-            .await
-            .unwrap();
+        let checkpoints = &self.0.runtime().ports().checkpointer;
+        let mut all = checkpoints.list(&thread(), &query).await.unwrap();
         all.reverse();
         all
     }

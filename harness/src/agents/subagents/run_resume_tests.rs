@@ -1,6 +1,7 @@
 //! Tests of tasks that resume after a question or a takeover.
 
 use super::*;
+use crate::runtime::runs::NodeLifecycle;
 
 #[tokio::test]
 async fn interrupted_task_resumes_with_the_answer() {
@@ -64,12 +65,13 @@ async fn takeover_resumes_subagents() {
     // Results of the other tasks are durable as soon as the run only waits.
     tokio::time::sleep(Duration::from_secs(1)).await;
     rig.shared.restarted.store(true, Ordering::SeqCst);
-    rig.runs.parts().tasks.token().cancel();
+    rig.ports().tasks.token().cancel();
     let next = Rig {
         shared: rig.shared.clone(),
-        runs: process(rig.runs.parts().clone()),
+        runs: process(rig.ports().clone()),
     };
-    assert_eq!(next.runs.recover().await.unwrap(), 1);
+    let node = NodeLifecycle::new(next.runs.runtime());
+    assert_eq!(node.recover().await.unwrap(), 1);
     next.runs.join_wait(None, &run.run_id).await.unwrap();
     let ended = next.record(&run.run_id).await;
     assert_eq!((ended.status, ended.attempt), (RunStatus::Success, 2));

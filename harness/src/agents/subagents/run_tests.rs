@@ -249,27 +249,19 @@ impl Rig {
         collect(record, stream).await
     }
 
+    fn ports(&self) -> &RuntimePorts {
+        self.runs.runtime().ports()
+    }
+
     async fn record(&self, run: &RunId) -> RunRecord {
-        self.runs
-            .parts()
-            .query
-            .get(run, &Owner::None)
-            .await
-            .unwrap()
-            .unwrap()
+        let query = &self.ports().query;
+        query.get(run, &Owner::None).await.unwrap().unwrap()
     }
 
     async fn messages(&self) -> Vec<Message> {
-        self.runs
-            .parts()
-            .checkpointer
-            .get(&thread(), None)
-            .await
-            .unwrap()
-            .unwrap()
-            .state
-            .messages()
-            .to_vec()
+        let checkpoints = &self.ports().checkpointer;
+        let head = checkpoints.get(&thread(), None).await.unwrap().unwrap();
+        head.state.messages().to_vec()
     }
 
     async fn results(&self) -> Vec<Message> {
@@ -288,8 +280,7 @@ impl Rig {
             ..EventQuery::default()
         };
         let rows = self
-            .runs
-            .parts()
+            .ports()
             .events
             .list(&thread(), &query, &Owner::None)
             .await

@@ -13,7 +13,7 @@ use crate::messages::{Message, MessageKind, ToolStatus};
 use crate::runtime::actor_context::Owner;
 use crate::runtime::checkpoint::Checkpointer;
 use crate::runtime::runs::store::RunQueryStore;
-use crate::runtime::runs::{Durability, ROLLED_BACK, RunRecord, RunStatus, ThreadStatus};
+use crate::runtime::runs::{Durability, RunRecord, RunStatus, StopReason, ThreadStatus};
 use crate::runtime::stream_bridge::TerminalKind;
 
 /// Time in which runs must end once faults are disabled.
@@ -156,8 +156,8 @@ impl InvariantChecker<'_> {
                 .model_answer
                 .values()
                 .any(|model_answer| model_answer.label == label);
-            match (run.stop_reason.as_deref(), run.status) {
-                (Some(ROLLED_BACK), _) => self.require(there == 0, || {
+            match (run.stop_reason(), run.status) {
+                (Some(StopReason::RolledBack), _) => self.require(there == 0, || {
                     format!("{label} was rolled back and is in its thread")
                 }),
                 (_, RunStatus::Interrupted) if !started => self.require(there <= 1, || {
@@ -283,8 +283,7 @@ impl InvariantChecker<'_> {
                 format!("unsafe call {call} was executed {} times", effects.len())
             });
             let run = self.runs.get(&first.run_id);
-            let was_rolled_back =
-                run.is_none_or(|run| run.stop_reason.as_deref() == Some(ROLLED_BACK));
+            let was_rolled_back = run.is_none_or(|run| run.is_rolled_back());
             let unsaved = self
                 .observations
                 .requested
@@ -319,7 +318,7 @@ impl InvariantChecker<'_> {
                 ));
                 continue;
             };
-            let was_rolled_back = run.stop_reason.as_deref() == Some(ROLLED_BACK);
+            let was_rolled_back = run.is_rolled_back();
             let fits = match view.end {
                 Some(TerminalKind::End) => run.status == RunStatus::Success,
                 Some(TerminalKind::Error) => {

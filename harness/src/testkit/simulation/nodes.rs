@@ -22,7 +22,7 @@ use crate::runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
 };
 use crate::runtime::process::Process;
-use crate::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimePorts};
+use crate::runtime::runs::{NodeLifecycle, NullObserver, RunLimits, RunsFacade, RuntimePorts};
 use crate::runtime::stream_bridge::StreamItem;
 use crate::runtime::tasks::{TaskKind, Tasks};
 
@@ -146,8 +146,8 @@ impl Node {
                     ..RunLimits::default()
                 },
             ));
-            let recovering = runs.clone();
-            let recovered = self.execute(&process, &runs.parts().tasks, async move {
+            let recovering = NodeLifecycle::new(runs.runtime());
+            let recovered = self.execute(&process, &runs.runtime().ports().tasks, async move {
                 recovering.recover().await
             });
             if let Some(Ok(left)) = recovered.await {
@@ -215,7 +215,7 @@ impl Node {
             return None;
         };
         let process = self.process.lock().clone();
-        let tasks = runs.parts().tasks.clone();
+        let tasks = runs.runtime().ports().tasks.clone();
         self.execute(&process, &tasks, work(runs)).await
     }
 
@@ -248,7 +248,7 @@ impl Node {
         mut items: BoxStream<'static, StreamItem>,
     ) -> Connection {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let tasks = &runs.parts().tasks;
+        let tasks = &runs.runtime().ports().tasks;
         let stop = tasks.token().clone();
         tasks.spawn(TaskKind::Service, "connection", async move {
             while let Some(Some(item)) = stop.run_until_cancelled(items.next()).await {
@@ -307,17 +307,18 @@ impl Node {
         };
         self.world.record_fault(&self.name, "is requested to stop");
         let process = self.process.lock().clone();
-        let tasks = runs.parts().tasks.clone();
+        let tasks = runs.runtime().ports().tasks.clone();
         let grace = self.world.chance.millis(0, 1_500);
+        let node = NodeLifecycle::new(runs.runtime());
         let ending = process.wrap(async move {
             tasks.token().cancel();
             let idle = async {
-                while runs.live_runs() > 0 {
+                while node.live_runs() > 0 {
                     sleep(Duration::from_millis(50)).await;
                 }
             };
             let _some_may_remain = timeout(grace, idle).await;
-            runs.release_all();
+            node.release_all();
             let _some_hang = timeout(Duration::from_secs(5), tasks.shut_down()).await;
         });
         tokio::select! {

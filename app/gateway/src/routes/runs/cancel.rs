@@ -105,7 +105,7 @@ pub(crate) async fn cancel_many(
     body.finish()?;
     let active = match (status, thread) {
         (Some(requested), _) => {
-            let active = state.runs.unfinished_runs(None).await?;
+            let active = state.run_queries().unfinished(None).await?;
             active
                 .into_iter()
                 .filter(|run| requested.is_none_or(|status| run.status.wire() == status.wire()))
@@ -120,8 +120,8 @@ pub(crate) async fn cancel_many(
                     .map(|id| Ok((thread.clone(), parse_run_id(id, dialect)?)))
                     .collect::<Result<Vec<_>, ApiError>>()?,
                 None => state
-                    .runs
-                    .unfinished_runs(Some(&thread))
+                    .run_queries()
+                    .unfinished(Some(&thread))
                     .await?
                     .into_iter()
                     .map(ids_of)

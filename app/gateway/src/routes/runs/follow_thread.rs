@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use harness::runtime::runs::{ThreadCursor, ThreadItem};
+use harness::runtime::runs::{ThreadCursor, ThreadItem, ThreadStreams};
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -51,9 +51,8 @@ pub(crate) async fn follow_thread(
         })?,
     };
     require_thread(&state, &thread).await?;
-    let items = state
-        .runs
-        .follow_thread(&thread, cursor, dialect.heartbeat())
+    let items = ThreadStreams::new(state.runs.runtime())
+        .follow(&thread, cursor, dialect.heartbeat())
         .await?;
     let mut frames = Frames::new(Style { dialect, ids: true });
     let chunks = items

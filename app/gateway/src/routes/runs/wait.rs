@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use futures_util::FutureExt;
 use harness::runtime::actor_context::scope;
+use harness::runtime::runs::RunWaits;
 
 use super::{
     actor, cancels_on_disconnect, create_for_client, find_created_run, guard, idempotent_spec,
@@ -63,9 +64,9 @@ async fn begin(
     );
     let make = async {
         let spec = idempotent_spec(key.as_ref(), state, dialect, target, body).await?;
-        let runs = Arc::clone(&state.runs);
+        let waits = RunWaits::new(state.runs.runtime());
         let created = create_for_client(state, spec.on_disconnect, async move {
-            runs.create_for_waiting(spec).await
+            waits.create(spec).await
         })
         .await?;
         let location = run_location(dialect, &created.run.thread_id, &created.run.run_id, "join");

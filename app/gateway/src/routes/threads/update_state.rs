@@ -243,7 +243,7 @@ fn apply_values(
     state: &GatewayState,
     dialect: Dialect,
 ) -> Result<ThreadState, ApiError> {
-    let limits = state.runs.limits();
+    let limits = state.node().limits();
     let count = values.messages.as_ref().map_or(0, Vec::len);
     if count > limits.max_input_messages {
         let limit = limits.max_input_messages;

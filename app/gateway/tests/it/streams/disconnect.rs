@@ -55,7 +55,7 @@ async fn disconnect_cancels_only_if_requested() {
                 .await
                 .json();
             assert_eq!(
-                (&found["status"], gateway.runs.live_runs() > 0),
+                (&found["status"], gateway.node().live_runs() > 0),
                 (&json!("running"), true)
             );
             let path = format!("/threads/{thread}/runs/{run}/stream?cancel_on_disconnect=1");
@@ -65,7 +65,7 @@ async fn disconnect_cancels_only_if_requested() {
                 .await
                 .json();
             assert_eq!(
-                (&found["status"], gateway.runs.live_runs() > 0),
+                (&found["status"], gateway.node().live_runs() > 0),
                 (&json!("running"), true)
             );
             let mut join = gateway

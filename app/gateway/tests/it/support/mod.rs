@@ -26,7 +26,7 @@ use harness::ids::{IdSource, SystemIds};
 use harness::runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
 };
-use harness::runtime::runs::{NullObserver, RunLimits, RunsFacade, RuntimePorts};
+use harness::runtime::runs::{NodeLifecycle, NullObserver, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::tasks::Tasks;
 use harness::skills::{SkillFolders, Skills};
 use harness::user_memory::{InMemoryUserMemoryStore, UserMemories};
@@ -55,6 +55,11 @@ pub(crate) struct Gateway {
 impl Gateway {
     pub(crate) fn new() -> Self {
         Self::with_docs(true)
+    }
+
+    /// Lease and limits of the gateway's process.
+    pub(crate) fn node(&self) -> NodeLifecycle {
+        NodeLifecycle::new(self.runs.runtime())
     }
 
     /// Returns a gateway with or without OpenAPI documents.

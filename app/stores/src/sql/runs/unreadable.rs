@@ -4,7 +4,7 @@
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_runtime::runs::store::WebhookCall;
 use deerflow_runtime::runs::{
-    CancelAction, LOST_ERROR, MultitaskStrategy, RunCompletionData, RunStatus,
+    CancelAction, LOST_ERROR, MultitaskStrategy, RunCompletionData, RunStatus, StopReason,
 };
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel,
@@ -19,9 +19,6 @@ use crate::db::json::{from_json, from_word};
 use crate::db::statement_batch::StatementBatch;
 use crate::sql::usage::add_usage;
 use crate::sql::webhooks::insert_call;
-
-/// Stop reason of a run with an unreadable row.
-pub(super) const UNREADABLE: &str = "unreadable";
 
 /// Ends the run with an error, in the transaction that read its row, and updates its thread like
 /// any other end.
@@ -68,7 +65,7 @@ pub(super) async fn end_unreadable_row(
         status: RunStatus::Error.as_str().to_owned(),
         error: Some(plain(&error)),
         error_name: Some(LOST_ERROR.to_owned()),
-        stop_reason: Some(UNREADABLE.to_owned()),
+        stop_reason: Some(StopReason::Unreadable.into()),
         recipe_json: None,
         owner: None,
         // Fences off a node that may still own the run.

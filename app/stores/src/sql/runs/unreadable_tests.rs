@@ -7,13 +7,12 @@ use deerflow_core::tasks::Tasks;
 use deerflow_runtime::runs::store::{
     AdmitError, NewRun, NodeStore, RunCreateStore, RunListQuery, RunQueryStore, WebhookOutbox,
 };
-use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunStatus};
+use deerflow_runtime::runs::{CancelAction, MultitaskStrategy, RunStatus, StopReason};
 use deerflow_runtime::testkit::{
     self, at, new_run, node, on_temporary_thread, run, with_request, with_strategy,
 };
 use sea_orm::{ConnectionTrait, EntityTrait};
 
-use super::UNREADABLE;
 use crate::db::entity::thread;
 use crate::{Database, DatabaseConfig, SqlNodeStore, SqlRunStore, SqlWebhookOutbox};
 
@@ -35,8 +34,8 @@ async fn damage(db: &Database, run: &str, column: &str) {
 async fn expect_ended(runs: &SqlRunStore, id: &str, reason: &str) {
     let ended = runs.get(&run(id), &Owner::None).await.unwrap().unwrap();
     assert_eq!(
-        (ended.status, ended.stop_reason.as_deref()),
-        (RunStatus::Error, Some(UNREADABLE))
+        (ended.status, ended.stop_reason()),
+        (RunStatus::Error, Some(StopReason::Unreadable))
     );
     assert!(
         ended.error.as_deref().unwrap().contains(reason),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::{LastEnd, ThreadContent};
 use deerflow_runtime::checkpoint::CheckpointError;
-use deerflow_runtime::runs::RunStatus;
 use deerflow_runtime::runs::store::StoreError;
+use deerflow_runtime::runs::{RunStatus, StopReason};
 use sea_orm::{ConnectionTrait, DatabaseConnection, Statement};
 
 use crate::db::error::read;
@@ -88,7 +88,7 @@ async fn last_ends(
                     status,
                     error,
                     error_name,
-                    stop_reason,
+                    stop_reason: stop_reason.map(StopReason::from),
                 },
             ));
         }

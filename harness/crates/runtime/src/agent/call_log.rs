@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::runs::store::{CallEntry, CallProgress, StoreError, ToolLedger};
+use super::tool_ledger::{CallEntry, CallProgress, ToolLedger};
+use crate::definition::StoreError;
 use deerflow_core::ids::RunId;
 
 /// Log of a run's tool calls, which sends entries to the store. The default log discards them, for

@@ -9,6 +9,7 @@ mod middleware_action;
 mod port;
 mod subagent;
 mod task;
+mod tool_ledger;
 
 pub use call_log::CallLog;
 pub(crate) use call_log::PendingCallEntry;
@@ -25,6 +26,7 @@ pub use port::{
 };
 pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};
+pub use tool_ledger::{CallEntry, CallProgress, ToolLedger};
 
 // Former names, for crates that were written against them.
 #[doc(hidden)]

@@ -18,7 +18,7 @@ use super::call_log::CallLog;
 use super::event::{AgentEvent, AgentOutcome};
 use super::graph::AgentGraph;
 use crate::checkpoint::NestedStates;
-use crate::runs::{GotoTarget, NodeSelector};
+use crate::definition::{GotoTarget, NodeSelector};
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{IdSource, RunId, ThreadId};

@@ -1,6 +1,6 @@
 //! Errors of checkpoint stores.
 
-use crate::runs::store::StoreError;
+use crate::definition::StoreError;
 use deerflow_core::ids::{RunId, ThreadId};
 
 /// Reason why a checkpoint could not be read or written.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::pending_task::PendingTask;
 use super::snapshot::{CheckpointMeta, CheckpointWrite, Snapshot};
 use super::source::CheckpointSource;
-use crate::runs::ThreadStatus;
+use crate::definition::ThreadStatus;
 use deerflow_core::ids::{CheckpointId, IdSource, ThreadId};
 use deerflow_core::state::ThreadState;
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::frames::Frame;
+use super::langgraph::add_task;
 use super::run_facts::RunFacts;
 use super::values::{input_raw, values_raw};
 use crate::agent::{AgentEvent, Task, TaskEnd, TaskInput, is_auxiliary};
@@ -332,14 +333,7 @@ impl EventsMode {
         add("thread_id", json!(self.run.thread_id));
         add("run_id", json!(self.run.run_id));
         if let Some(task) = task {
-            add("langgraph_step", json!(task.step));
-            add("langgraph_node", json!(task.node));
-            add("langgraph_triggers", json!(task.triggers()));
-            add("langgraph_path", json!(task.path()));
-            add(
-                "langgraph_checkpoint_ns",
-                json!(within(&self.scope.namespace, &task.namespace())),
-            );
+            add_task(&mut metadata, task, &self.scope.namespace);
         }
         metadata
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::frames::Frame;
+use super::langgraph::add_host;
 use super::run_facts::RunFacts;
 use crate::agent::MessageMeta;
 use deerflow_core::messages::{Message, MessageAccumulator, MessageChunk};
@@ -66,7 +67,7 @@ pub(super) fn described(meta: &MessageMeta, run: Option<&RunFacts>) -> Value {
     };
     let mut fields = run.metadata.clone();
     fields.insert("run_attempt".to_owned(), run.attempt.into());
-    fields.insert("langgraph_host".to_owned(), "self-hosted".into());
+    add_host(&mut fields);
     fields.extend(message_fields.clone());
     fields.into()
 }

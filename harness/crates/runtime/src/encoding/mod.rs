@@ -3,6 +3,7 @@
 mod checkpoint_frames;
 mod events_mode;
 mod frames;
+mod langgraph;
 mod messages_mode;
 mod modes;
 mod run_facts;

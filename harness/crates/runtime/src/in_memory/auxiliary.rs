@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::tables::InMemoryStores;
-use crate::runs::store::{AuxiliaryUsage, StoreError, UsageLedger};
+use crate::definition::StoreError;
+use crate::ports::{AuxiliaryUsage, UsageLedger};
 
 #[async_trait]
 impl UsageLedger for InMemoryStores {

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 
 use super::tables::InMemoryStores;
-use crate::runs::store::{CallProgress, StoreError, ToolLedger};
+use crate::agent::{CallProgress, ToolLedger};
+use crate::definition::StoreError;
 use deerflow_core::ids::RunId;
 
 #[async_trait]

@@ -10,7 +10,7 @@ use crate::checkpoint::{
     CheckpointError, CheckpointMeta, CheckpointWrite, Checkpointer, ExternalWrite, HistoryQuery,
     HistoryRetention, PutError, Snapshot, expand,
 };
-use crate::runs::store::StoreError;
+use crate::definition::StoreError;
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
 use deerflow_core::state::ThreadState;
 

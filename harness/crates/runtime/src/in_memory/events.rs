@@ -3,9 +3,8 @@
 use async_trait::async_trait;
 
 use super::tables::{InMemoryStores, Thread};
-use crate::runs::store::{
-    EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, StoreError, category,
-};
+use crate::definition::StoreError;
+use crate::ports::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 

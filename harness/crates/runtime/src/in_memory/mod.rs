@@ -27,7 +27,8 @@ pub use tables::InMemoryStores;
 
 use self::tables::Tables;
 use crate::agent::AgentResolver;
-use crate::runs::{NullObserver, RunRecord, RuntimePorts, ThreadStatus};
+use crate::definition::{RunRecord, ThreadStatus};
+use crate::ports::{NullObserver, RuntimePorts};
 use deerflow_core::clock::SystemClock;
 use deerflow_core::ids::{SystemIds, ThreadId};
 use deerflow_core::tasks::Tasks;

@@ -5,7 +5,7 @@ use futures_util::stream::{self, BoxStream};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::runs::{NodeNotifier, WakeSignal};
+use crate::ports::{NodeNotifier, WakeSignal};
 
 /// Number of retained signals; a subscriber that falls further behind receives
 /// [`WakeSignal::Missed`].

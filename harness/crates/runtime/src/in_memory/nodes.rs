@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::tables::{InMemoryStores, Node, Tables};
-use crate::runs::store::{Lease, NodeRecord, NodeStore, OwnedRun, StoreError, StoreLockStatus};
+use crate::definition::StoreError;
+use crate::ports::{Lease, NodeRecord, NodeStore, OwnedRun, StoreLockStatus};
 use deerflow_core::clock::{Clock, SystemClock};
 use deerflow_core::ids::NodeId;
 

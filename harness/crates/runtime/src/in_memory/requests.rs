@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::tables::{InMemoryStores, RequestRow, Scope, Tables};
-use crate::runs::store::{CreatedResource, KeyState, RequestKey, RequestStore, StoreError};
+use crate::definition::{RequestKey, StoreError};
+use crate::ports::{CreatedResource, KeyState, RequestStore};
 use deerflow_core::ids::RunId;
 
 fn scope(key: &RequestKey) -> Scope {

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use super::tables::{InMemoryStores, OutboxEntry};
-use crate::runs::store::{CommitError, RunCommit, RunCommitStore, StoreError, WebhookDelivery};
-use crate::runs::{RunStatus, ThreadStatus};
+use crate::definition::{RunStatus, StoreError, ThreadStatus};
+use crate::ports::{CommitError, RunCommit, RunCommitStore, WebhookDelivery};
 
 #[async_trait]
 impl RunCommitStore for InMemoryStores {

@@ -6,13 +6,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::tables::{InMemoryStores, Run, Tables};
-use crate::runs::store::{
-    AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore, StoreError,
+use crate::admission::{AdmissionDecision, decide_admission};
+use crate::definition::{
+    CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus, StoreError, ThreadStatus,
 };
-use crate::runs::{
-    AdmissionDecision, CancelAction, IfNotExists, RunCompletionData, RunRecord, RunStatus,
-    ThreadStatus, decide_admission,
-};
+use crate::ports::{AdmitError, Admitted, Claimed, CreatedResource, NewRun, RunCreateStore};
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
 
 #[async_trait]

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::tables::{InMemoryStores, Run, Tables};
-use crate::runs::RunRecord;
-use crate::runs::store::{RunDeleteStore, RunListQuery, RunQueryStore, StoreError, UnfinishedRun};
+use crate::definition::{RunRecord, StoreError};
+use crate::ports::{RunDeleteStore, RunListQuery, RunQueryStore, UnfinishedRun};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::tables::InMemoryStores;
-use crate::runs::store::StoreError;
+use crate::definition::StoreError;
 use crate::stream_bridge::{LogBatch, LogOutline, LogPage, LogRange, StreamLog, StreamLogError};
 use deerflow_core::ids::RunId;
 

@@ -8,12 +8,10 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::agent::CallProgress;
 use crate::checkpoint::{CheckpointMeta, LogRange};
-use crate::runs::store::{
-    AuxiliaryUsage, CallProgress, CreatedResource, RequestKey, RunEvent, StoredRunRequest,
-    WebhookDelivery,
-};
-use crate::runs::{RunRecord, ThreadStatus};
+use crate::definition::{RequestKey, RunRecord, ThreadStatus};
+use crate::ports::{AuxiliaryUsage, CreatedResource, RunEvent, StoredRunRequest, WebhookDelivery};
 use crate::stream_bridge::{StreamEvent, TerminalKind};
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
 use deerflow_core::messages::Message;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::tables::{InMemoryStores, Tables, Thread};
 use crate::checkpoint::Checkpointer;
-use crate::runs::ThreadStatus;
+use crate::definition::ThreadStatus;
 use crate::threads::{ThreadError, ThreadIndex, ThreadView, pending_interrupts};
 use deerflow_core::clock::iso;
 use deerflow_core::ids::ThreadId;

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::tables::{InMemoryStores, OutboxEntry};
-use crate::runs::store::{StoreError, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry};
+use crate::definition::StoreError;
+use crate::ports::{WebhookDelivery, WebhookOutbox, WebhookOutboxEntry};
 use deerflow_core::ids::RunId;
 
 #[async_trait]

@@ -1,89 +1,40 @@
-//! Runs: their requests, records and status, the facade to them, and the ports to the stores that
-//! persist them.
+//! Public face of the run kernel: the facade, and the definitions, ports and errors that its
+//! callers name.
 //!
-//! Path of a run through the files: [`RunsFacade`] receives a [`RunRequest`]; `planner` builds a plan;
-//! `admit` admits it; `supervisor` launches it; `execution` runs it; `stream_service` and
-//! `wait_service` report to its subscribers and waiting callers.
+//! Path of a run through the folders of this crate: [`RunsFacade`] receives a [`RunRequest`];
+//! `admission` plans and admits it; `dispatch` launches it; `execution` runs it; `streaming`
+//! reports to its subscribers and waiting callers; `termination` and `failover` end or continue
+//! runs of processes that died.
 
-mod active_run;
-mod admission_decision;
-mod admit;
-#[cfg(test)]
-mod bridge_kit;
-mod callbacks;
-mod cancel;
-mod dispatch_wake;
-mod dispatcher;
-mod end_commit;
-mod error;
-mod execution;
 mod facade;
-mod finalization_guard;
-mod finalizer;
-mod join;
-mod lease_keeper;
-mod limits;
-mod lost_input;
-mod message_limits;
-mod node_lease;
-mod node_notifier;
-mod observer;
-mod orphaned_attempt;
-mod plan;
-mod planner;
-mod ports;
-mod presentation;
-mod record;
-mod recovery;
-mod registry;
-mod request;
-mod resubscribe;
-mod runtime;
-mod status;
-mod status_poller;
-mod stop_reason;
+mod facade_former;
+mod node_lifecycle;
+mod run_queries;
+mod run_waits;
 pub mod store;
-mod stream_modes;
-mod stream_service;
-mod supervisor;
-mod takeover_decision;
-mod terminal_fallback;
-mod terminate;
-mod thread_cursor;
-mod thread_service;
-mod ttl;
-mod wait_service;
+mod thread_streams;
+mod visible_runs;
 
-pub use active_run::{RunOutcome, RunValues};
-pub use admission_decision::{AdmissionDecision, decide_admission};
-pub use error::RunError;
-pub use facade::RunsFacade;
-pub use limits::RunLimits;
-pub use node_lease::LeaseStatus;
-pub use node_notifier::{NodeNotifier, WakeSignal};
-pub use observer::{LifecycleKind, NullObserver, RunLifecycleEvent, RunObserver};
-pub use plan::RunPlan;
-pub use planner::plan;
-pub use ports::RuntimePorts;
-pub use presentation::RunPresentation;
-pub use record::{LOST_ERROR, RunCompletionData, RunRecord, ThreadStatus};
-pub use registry::RunRegistry;
-pub use request::{
-    CancelAction, CheckpointRef, DisconnectMode, Durability, GotoTarget, IfNotExists,
-    MultitaskStrategy, NodeSelector, Recovery, RunConfig, RunInput, RunRequest, RunScope,
-    ThreadCommand,
+pub use crate::admission::{AdmissionDecision, RunPlan, decide_admission, plan};
+pub use crate::definition::{
+    ATTEMPTS_EXHAUSTED, CancelAction, CheckpointRef, DisconnectMode, Durability, Expiry,
+    GotoTarget, IfNotExists, InvalidTransition, LOST_ERROR, MultitaskStrategy, NODE_LOST,
+    NodeSelector, ORPHAN_RECOVERED, ROLLED_BACK, Recovery, RunCompletionData, RunConfig, RunInput,
+    RunLimits, RunPresentation, RunRecord, RunRequest, RunScope, RunStatus, StopReason, StreamMode,
+    StreamModes, ThreadCommand, ThreadStatus, ThreadTtl,
 };
-pub use runtime::Runtime;
-pub use status::{InvalidTransition, RunStatus};
-pub use stop_reason::{ATTEMPTS_EXHAUSTED, NODE_LOST, ORPHAN_RECOVERED, ROLLED_BACK};
-pub use store::RunListQuery;
-pub use stream_modes::{StreamMode, StreamModes};
-pub use stream_service::RunStream;
-pub use supervisor::RunHandle;
-pub use thread_cursor::{ThreadCursor, ThreadEventId};
-pub use thread_service::ThreadItem;
-pub use ttl::{Expiry, ThreadTtl};
-pub use wait_service::WaitOutcome;
+pub use crate::dispatch::RunHandle;
+pub use crate::kernel::{LeaseStatus, RunError, RunOutcome, RunRegistry, RunValues, Runtime};
+pub use crate::ports::{
+    LifecycleKind, NodeNotifier, NullObserver, RunLifecycleEvent, RunListQuery, RunObserver,
+    RuntimePorts, WakeSignal,
+};
+pub use crate::streaming::{RunStream, ThreadCursor, ThreadEventId, ThreadItem, WaitOutcome};
+pub use facade::RunsFacade;
+pub use node_lifecycle::NodeLifecycle;
+pub use run_queries::RunQueries;
+pub use run_waits::RunWaits;
+pub use thread_streams::ThreadStreams;
 
 // Former names, for crates that were written against them.
 #[doc(hidden)]
@@ -108,5 +59,8 @@ pub use crate::runs::WakeSignal as Ring;
 pub use crate::runs::decide_admission as verdict;
 
 #[cfg(test)]
-#[path = "runs_tests.rs"]
-mod tests;
+mod access_tests;
+#[cfg(test)]
+mod cancel_tests;
+#[cfg(test)]
+mod facade_tests;

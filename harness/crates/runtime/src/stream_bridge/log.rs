@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::event::StreamEvent;
 use super::resume::ResumeFrom;
 use super::status::TerminalKind;
-use crate::runs::store::StoreError;
+use crate::definition::StoreError;
 use deerflow_core::ids::RunId;
 
 /// Consecutive events of one run, and the end of the stream if it follows them.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::document::MemoryDocument;
 use super::store::{MemoryScope, PendingUpdate, StoredMemory, UserMemoryStore};
-use crate::runs::store::StoreError;
+use crate::definition::StoreError;
 use deerflow_core::ids::ThreadId;
 
 /// Stores user memories in memory; their lifetime is that of the process.

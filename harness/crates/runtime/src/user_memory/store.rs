@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::document::MemoryDocument;
-use crate::runs::store::StoreError;
+use crate::definition::StoreError;
 use deerflow_core::ids::ThreadId;
 
 /// Owner of a memory: a user, or a user together with one of the user's custom agents.

@@ -20,7 +20,7 @@ use super::messages_mode::{Accumulating, described};
 use super::run_facts::RunFacts;
 use super::values::{interrupts, values_json};
 use crate::agent::{AgentEvent, MessageMeta, StepEvent, Task, TaskEnd, TaskInput};
-use crate::runs::{StreamMode, StreamModes};
+use crate::definition::{StreamMode, StreamModes};
 use crate::stream_bridge::EventData;
 use deerflow_core::clock::Clock;
 use deerflow_core::messages::{Message, MessageChunk};

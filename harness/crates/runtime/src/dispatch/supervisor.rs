@@ -1,0 +1,118 @@
+//! Spawns the task of a run and ensures that the run ends.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use crate::admission::{RunPlan, RunTicket};
+use crate::definition::{RunFailure, RunRecord, RunStatus, StopReason};
+use crate::encoding::error_frame;
+use crate::execution;
+use crate::kernel::{ActiveRun, RunOutcome, Runtime, StopSignal};
+use crate::ports::{LifecycleKind, RunLifecycleEvent, RuntimePorts, WakeSignal};
+use crate::stream_bridge::{StreamKey, TerminalKind};
+use crate::termination::{LOST_TEXT, end_commit};
+use deerflow_core::actor_context::{self, Owner};
+use deerflow_core::compute::offloading;
+use deerflow_core::tasks::{TaskKind, panic_text};
+
+/// Handle of an admitted run in this process.
+#[derive(Debug, Clone)]
+pub struct RunHandle {
+    /// Record of the run at admission.
+    pub record: RunRecord,
+    pub(crate) active: Arc<ActiveRun>,
+}
+
+/// Spawns the task of the run. It continues if the caller disconnects.
+#[tracing::instrument(name = "launch", skip_all)]
+pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -> RunHandle {
+    let RunTicket { record, active } = ticket;
+    active.set_status(RunStatus::Starting);
+    if runtime.ports.tasks.token().is_cancelled() {
+        // The run was claimed just before shutdown began.
+        active.stop(StopSignal::Release);
+    }
+    let work = {
+        let (record, active, runtime) = (record.clone(), active.clone(), runtime.clone());
+        let actor = plan.actor().clone();
+        actor_context::scope(actor, async move {
+            let departure_event = RunLifecycleEvent::of(&record, LifecycleKind::RunLeft);
+            let run_id = record.run_id.clone();
+            let execution = AssertUnwindSafe(offloading(execution::run(
+                plan,
+                record,
+                runtime.ports.clone(),
+                active.clone(),
+            )));
+            let outcome = match execution.catch_unwind().await {
+                Ok(outcome) => outcome,
+                Err(panic) => {
+                    end_panicked(departure_event, &panic_text(panic.as_ref()), &runtime.ports).await
+                }
+            };
+            runtime.registry.active.remove_exactly(&run_id, &active);
+            match outcome {
+                Some(outcome) => {
+                    runtime.ports.bell.ring(WakeSignal::Ended(run_id));
+                    active.finished(outcome);
+                }
+                None => active.detached(),
+            }
+            if runtime.registry.active.any_waiting() {
+                runtime.registry.dispatch_wake.wake();
+            }
+        })
+    };
+    let thread = record.thread_id.clone();
+    runtime.ports.tasks.spawn(TaskKind::Run, "run", work);
+    // There may be no subscriber.
+    let _no_subscriber = runtime.registry.launches.send(thread);
+    RunHandle { record, active }
+}
+
+/// Ends a run whose execution panicked outside of the agent, in the same way as if its process had
+/// died. Its end is reported after it is durable.
+async fn end_panicked(
+    departure_event: RunLifecycleEvent,
+    panic: &str,
+    ports: &RuntimePorts,
+) -> Option<RunOutcome> {
+    tracing::error!(panic, "the execution of a run panicked");
+    let (run_id, attempt) = (departure_event.run_id.clone(), departure_event.attempt);
+    departure_event.notify(&*ports.observer).await;
+    match ports.query.get(&run_id, &Owner::None).await {
+        Ok(Some(run)) if !run.status.is_terminal() && run.attempt == attempt => {
+            let end =
+                end_commit::end_orphan(&run, StopReason::OrphanRecovered, LOST_TEXT, ports).await;
+            if !end.stored(ports).await {
+                return None;
+            }
+            end_commit::notify_end(&run, run.cancel.is_none().then_some(LOST_TEXT), ports).await;
+        }
+        Ok(Some(run)) if run.attempt == attempt => {}
+        Ok(_) => return None,
+        Err(error) => {
+            tracing::error!(%error, "cannot read the run; it is recovered at the next start");
+            return None;
+        }
+    }
+    let failure = RunFailure::new("InternalError", "the run failed unexpectedly");
+    let key = StreamKey { run_id, attempt };
+    let data = error_frame(&failure.name, &failure.message)
+        .data
+        .into_bytes();
+    if let Err(error) = ports
+        .bridge
+        .publish_terminal(&key, TerminalKind::Error, Some(data))
+        .await
+    {
+        tracing::warn!(%error, "cannot publish the end of the run to its stream");
+    }
+    Some(RunOutcome {
+        status: RunStatus::Error,
+        error: Some(failure.into()),
+        values: None,
+    })
+}

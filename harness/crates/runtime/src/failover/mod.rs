@@ -1,0 +1,12 @@
+//! Decisions about the runs of processes that died, and about cancelled queued runs.
+
+pub(crate) mod orphaned_attempt;
+pub(crate) mod recovery;
+mod takeover_decision;
+
+pub(crate) use takeover_decision::{TakeoverDecision, decide_takeover};
+
+#[cfg(test)]
+mod attempts_tests;
+#[cfg(test)]
+mod unconfirmed_end_tests;

@@ -1,0 +1,46 @@
+//! Decides whether a claimed run starts or ends.
+
+use crate::definition::{Durability, Recovery, RunLimits, RunRecord, RunRequest, StopReason};
+use crate::termination::LOST_TEXT;
+
+/// Error text of a run whose processes died repeatedly.
+const EXHAUSTED_TEXT: &str = "every process that executed the run ended before it";
+
+/// Decision on a claimed run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TakeoverDecision {
+    Start,
+    /// The run ends with this stop reason and error text.
+    End(StopReason, &'static str),
+}
+
+/// Decides by the number of processes that died while they executed the run, and by whether the run
+/// had started to execute (section 3.6 of the reliability contract).
+pub(crate) fn decide_takeover(
+    run: &RunRecord,
+    request: &RunRequest,
+    losses: u32,
+    began: bool,
+    limits: &RunLimits,
+) -> TakeoverDecision {
+    match losses {
+        0 => TakeoverDecision::Start,
+        _ if run.cancel.is_some() => TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT),
+        _ if limits.recovery == Recovery::Fail || request.recovery == Some(Recovery::Fail) => {
+            TakeoverDecision::End(StopReason::OrphanRecovered, LOST_TEXT)
+        }
+        // A run that crashes its processes must not be retried forever.
+        lost if lost >= limits.max_attempts => {
+            TakeoverDecision::End(StopReason::AttemptsExhausted, EXHAUSTED_TEXT)
+        }
+        _ if !began => TakeoverDecision::Start,
+        _ if request.durability == Durability::Exit => {
+            TakeoverDecision::End(StopReason::NodeLost, LOST_TEXT)
+        }
+        _ => TakeoverDecision::Start,
+    }
+}
+
+#[cfg(test)]
+#[path = "takeover_decision_tests.rs"]
+mod tests;

@@ -1,0 +1,21 @@
+//! State of the run kernel in one process: ports, handles of active runs, lease and wake-up signals.
+
+mod active_run;
+mod dispatch_wake;
+mod finalization_guard;
+mod node_lease;
+mod registry;
+mod run_error;
+mod runtime;
+mod status_poller;
+
+pub(crate) use active_run::{ActiveRun, StopSignal};
+pub use active_run::{RunOutcome, RunValues};
+pub(crate) use finalization_guard::FinalizationGuard;
+pub use node_lease::LeaseStatus;
+pub use registry::RunRegistry;
+pub use run_error::RunError;
+pub use runtime::Runtime;
+pub(crate) use status_poller::StatusPoller;
+#[cfg(test)]
+pub(crate) use status_poller::StatusPollers;

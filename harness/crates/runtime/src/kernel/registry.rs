@@ -1,0 +1,53 @@
+//! State of the runs in this process: handles of queued and executed runs, limits, and the lease.
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tokio::sync::{Notify, broadcast};
+
+use super::active_run::{ActiveRun, ActiveRuns};
+use super::dispatch_wake::DispatchWake;
+use super::finalization_guard::FinalizationGuards;
+use super::node_lease::NodeLease;
+use super::status_poller::StatusPollers;
+use crate::definition::RunLimits;
+use deerflow_core::ids::{NodeId, RunId, ThreadId};
+
+/// Handles of queued and executed runs, and the state that decides about them.
+#[derive(Debug)]
+pub struct RunRegistry {
+    /// Limits of the runs that start from now on.
+    pub(crate) limits: RwLock<RunLimits>,
+    pub(crate) active: ActiveRuns,
+    pub(crate) dispatch_wake: DispatchWake,
+    /// Makes the lease keeper read the runs of this node at once.
+    pub(crate) lease_wake: Notify,
+    pub(crate) node_lease: NodeLease,
+    pub(crate) finalization: FinalizationGuards,
+    pub(crate) pollers: StatusPollers,
+    /// Announces the threads on which a run starts here.
+    pub(crate) launches: broadcast::Sender<ThreadId>,
+}
+
+/// Capacity of the launch announcements. A thread subscriber that falls behind polls the store.
+const LAUNCH_CHANNEL_CAPACITY: usize = 256;
+
+impl RunRegistry {
+    /// Creates an empty registry for the process `node`.
+    pub(crate) fn new(node: NodeId, limits: RunLimits) -> Self {
+        Self {
+            limits: RwLock::new(limits),
+            active: ActiveRuns::default(),
+            dispatch_wake: DispatchWake::default(),
+            lease_wake: Notify::new(),
+            node_lease: NodeLease::new(node),
+            finalization: FinalizationGuards::default(),
+            pollers: StatusPollers::default(),
+            launches: broadcast::Sender::new(LAUNCH_CHANNEL_CAPACITY),
+        }
+    }
+
+    pub(crate) fn active(&self, run_id: &RunId) -> Option<Arc<ActiveRun>> {
+        self.active.get(run_id)
+    }
+}

@@ -1,0 +1,75 @@
+//! Port that reads runs.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+
+use crate::definition::{RunRecord, RunStatus, StoreError};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+
+/// Filter of a list of runs.
+#[derive(Debug, Clone)]
+pub struct RunListQuery {
+    /// Maximum number of runs; 100 by default.
+    pub limit: usize,
+    /// Number of runs to skip.
+    pub offset: usize,
+    /// Status as clients see it: `pending` includes `starting`.
+    pub status: Option<RunStatus>,
+}
+
+impl Default for RunListQuery {
+    fn default() -> Self {
+        Self {
+            limit: 100,
+            offset: 0,
+            status: None,
+        }
+    }
+}
+
+/// Reads runs. [`Owner`] selects the visible runs.
+#[async_trait]
+pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
+    /// Returns one run.
+    async fn get(&self, run: &RunId, owner: &Owner) -> Result<Option<RunRecord>, StoreError>;
+
+    /// Lists the runs of a thread, newest first.
+    async fn list(
+        &self,
+        thread: &ThreadId,
+        query: &RunListQuery,
+        owner: &Owner,
+    ) -> Result<Vec<RunRecord>, StoreError>;
+
+    /// Returns an unfinished run of the thread: the one that occupies it, otherwise the first
+    /// queued one.
+    async fn active(&self, thread: &ThreadId) -> Result<Option<RunRecord>, StoreError>;
+
+    /// Returns the final state stored for repeated requests, while the request key is retained.
+    async fn kept_values(&self, run: &RunId) -> Result<Option<Bytes>, StoreError>;
+
+    /// Lists the owner's unfinished runs, oldest first, of one thread if given. Reads only the
+    /// fields of [`UnfinishedRun`].
+    async fn standing(
+        &self,
+        thread: Option<&ThreadId>,
+        owner: &Owner,
+    ) -> Result<Vec<UnfinishedRun>, StoreError>;
+}
+
+/// Summary of an unfinished run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedRun {
+    /// Id of the run.
+    pub run_id: RunId,
+    /// Id of its thread.
+    pub thread_id: ThreadId,
+    /// Status of the run.
+    pub status: RunStatus,
+    /// `true` if a cancel was requested.
+    pub told_to_stop: bool,
+    /// Time of acceptance or, for a delayed run, the earliest start.
+    pub created_at: DateTime<Utc>,
+}

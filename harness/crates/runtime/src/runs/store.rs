@@ -1,0 +1,34 @@
+//! Stores that a runtime needs: their traits, records and errors.
+//!
+//! To add a store: implement its traits in a crate of its own, named `{Technology}RunStore` and so
+//! on, and run every function of `testkit::run_store` and `testkit::run_events` against it. All
+//! stores guarantee: a write is committed when the call returns; all later reads see it; rows of
+//! one user are invisible to others.
+
+pub use crate::agent::{CallEntry, CallProgress, ToolLedger};
+pub use crate::definition::{RequestKey, StoreError};
+pub use crate::ports::{
+    AdmitError, Admitted, AuxiliaryUsage, Claimed, CommitError, CreatedResource, EventQuery,
+    KeyState, Lease, NewRun, NewRunEvent, NodeRecord, NodeStore, Order, OwnedRun, RequestStore,
+    RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEvent, RunEventStore,
+    RunListQuery, RunQueryStore, StoreLockStatus, StoredRunRequest, UnfinishedRun, UsageLedger,
+    WebhookCall, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry, category,
+};
+
+// Former names, for crates that were written against them.
+#[doc(hidden)]
+pub use crate::runs::store::AuxiliaryUsage as AsideCost;
+#[doc(hidden)]
+pub use crate::runs::store::CreatedResource as Made;
+#[doc(hidden)]
+pub use crate::runs::store::KeyState as Known;
+#[doc(hidden)]
+pub use crate::runs::store::StoreLockStatus as Hold;
+#[doc(hidden)]
+pub use crate::runs::store::StoredRunRequest as Recipe;
+#[doc(hidden)]
+pub use crate::runs::store::UnfinishedRun as RunStanding;
+#[doc(hidden)]
+pub use crate::runs::store::UsageLedger as AsideLedger;
+#[doc(hidden)]
+pub use crate::runs::store::WebhookOutboxEntry as WebhookLetter;

@@ -1,0 +1,300 @@
+//! Subscriptions to threads: the events of a thread's runs, one run after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{self, BoxStream, StreamExt};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use super::stream_service::with_fallback;
+use super::thread_cursor::{ThreadCursor, ThreadEventId};
+use crate::definition::{RunRecord, RunStatus, StoreError};
+use crate::kernel::Runtime;
+use crate::ports::RunListQuery;
+use crate::stream_bridge::{
+    BridgeError, EventId, Gap, ResumeFrom, ResumeResult, StreamEvent, StreamItem,
+};
+use deerflow_core::actor_context::Owner;
+use deerflow_core::ids::{RunId, ThreadId};
+
+/// Poll interval. Bounds the delay of a run that another process executes.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Number of runs per query, and maximum number of queries to find the next run.
+const PAGE_SIZE: usize = 50;
+const MAX_PAGES: usize = 20;
+
+/// Item of a thread subscription.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ThreadItem {
+    /// Event of a run.
+    Event(ThreadEventId, StreamEvent),
+    /// End of a run.
+    RunDone(ThreadEventId, RunId),
+    /// Sent after an interval without events.
+    Heartbeat,
+}
+
+/// Subscribes to the events of a thread. The stream ends only at shutdown.
+pub(crate) async fn follow(
+    thread: ThreadId,
+    owner: Owner,
+    cursor: ThreadCursor,
+    heartbeat: Duration,
+    runtime: &Arc<Runtime>,
+) -> Result<BoxStream<'static, ThreadItem>, StoreError> {
+    let launches = runtime.registry.launches.subscribe();
+    let after = match cursor {
+        ThreadCursor::After(id) => id,
+        ThreadCursor::Tail => ThreadEventId::BEFORE_ALL,
+    };
+    let mut viewer = ThreadViewer {
+        thread,
+        owner,
+        after,
+        tail: None,
+        current: None,
+        heartbeat,
+        launches,
+        runtime: runtime.clone(),
+    };
+    if cursor == ThreadCursor::Tail {
+        viewer.skip_ended_runs().await?;
+    }
+    Ok(stream::unfold(viewer, |mut viewer| async move {
+        viewer.next().await.map(|item| (item, viewer))
+    })
+    .boxed())
+}
+
+struct ThreadViewer {
+    thread: ThreadId,
+    owner: Owner,
+    /// Last event that was sent; later runs, and later events of the same run, follow.
+    after: ThreadEventId,
+    /// Run that was active when a subscriber without a cursor subscribed. Only its new events are
+    /// sent.
+    tail: Option<RunId>,
+    current: Option<CurrentRun>,
+    heartbeat: Duration,
+    launches: Receiver<ThreadId>,
+    runtime: Arc<Runtime>,
+}
+
+/// Run whose events are being sent.
+struct CurrentRun {
+    run: RunRecord,
+    items: BoxStream<'static, StreamItem>,
+    /// Last gap of the stream.
+    gap: Option<Gap>,
+}
+
+impl ThreadViewer {
+    async fn skip_ended_runs(&mut self) -> Result<(), StoreError> {
+        let query = RunListQuery {
+            limit: PAGE_SIZE,
+            ..RunListQuery::default()
+        };
+        let runs = self
+            .runtime
+            .ports
+            .query
+            .list(&self.thread, &query, &self.owner)
+            .await?;
+        // Selects the newest ended run that no unfinished run precedes: a cancelled queued run ends
+        // before its turn.
+        let now = self.runtime.ports.clock.now();
+        let begun = runs.iter().rev().filter(|run| run.created_at <= now);
+        if let Some(ended_run) = begun.take_while(|run| run.status.is_terminal()).last() {
+            self.after = ThreadEventId::end_of_run(ended_run.created_at.timestamp_micros());
+        }
+        self.tail = runs
+            .into_iter()
+            .find(|run| run.status.is_owned())
+            .map(|run| run.run_id);
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Option<ThreadItem> {
+        let mut quiet_since = Instant::now();
+        loop {
+            let Some(current) = &mut self.current else {
+                match self.open_next().await {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(BridgeError::Closed) => return None,
+                    Err(error) => {
+                        tracing::warn!(
+                            thread_id = %self.thread, %error,
+                            "cannot subscribe to the next run of a thread yet"
+                        )
+                    }
+                }
+                if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
+                    return Some(ThreadItem::Heartbeat);
+                }
+                self.wait_for_launch(quiet_since).await?;
+                continue;
+            };
+            let begun = current.run.created_at.timestamp_micros();
+            match current.items.next().await {
+                Some(StreamItem::Event(event)) => {
+                    self.after = ThreadEventId::of(begun, event.id);
+                    return Some(ThreadItem::Event(self.after, event));
+                }
+                Some(StreamItem::Heartbeat) => return Some(ThreadItem::Heartbeat),
+                Some(StreamItem::End(_)) => {
+                    let run = current.run.run_id.clone();
+                    self.mark_ended(begun);
+                    return Some(ThreadItem::RunDone(self.after, run));
+                }
+                Some(StreamItem::Gap(gap)) => current.gap = Some(gap),
+                Some(StreamItem::Aborted) => return None,
+                None => {
+                    let ended_run = self.current.take()?;
+                    self.resume_after_gap(ended_run)?;
+                }
+            }
+            quiet_since = Instant::now();
+        }
+    }
+
+    /// Skips the run created at `begun`.
+    fn mark_ended(&mut self, begun: i64) {
+        self.after = ThreadEventId::end_of_run(begun);
+        self.current = None;
+    }
+
+    /// Continues after a gap, from the oldest event that is retained. Returns `None` if the stream
+    /// ended without a gap.
+    fn resume_after_gap(&mut self, CurrentRun { run, gap, .. }: CurrentRun) -> Option<()> {
+        let oldest = gap?
+            .earliest_available_event_id
+            .parse::<EventId>()
+            .ok()
+            .filter(|oldest| oldest.seq > 0);
+        let begun = run.created_at.timestamp_micros();
+        let before = oldest.map(|EventId { seq, attempt }| {
+            ThreadEventId::of(
+                begun,
+                EventId {
+                    seq: seq - 1,
+                    attempt,
+                },
+            )
+        });
+        match before.filter(|before| *before != self.after) {
+            Some(before) => (self.after, self.tail) = (before, None),
+            // No events are retained, or they were evicted in the meantime.
+            None => {
+                self.after = ThreadEventId {
+                    begun,
+                    attempt: 0,
+                    seq: 0,
+                };
+                self.tail = Some(run.run_id);
+            }
+        }
+        Some(())
+    }
+
+    /// Opens the stream of the next run. Returns `false` if no run has started.
+    async fn open_next(&mut self) -> Result<bool, BridgeError> {
+        loop {
+            let next = self
+                .next_run()
+                .await
+                .map_err(|error| BridgeError::Transport(error.to_string()))?;
+            let Some(run) = next else { return Ok(false) };
+            if let Some(active) = self.runtime.registry.active(&run.run_id) {
+                active.opened.cancelled().await;
+            }
+            let begun = run.created_at.timestamp_micros();
+            let from = match self.after {
+                _ if self.tail.as_ref() == Some(&run.run_id) => ResumeFrom::Tail,
+                after => after.resume(begun),
+            };
+            let subscription = self
+                .runtime
+                .ports
+                .bridge
+                .subscribe(&run.run_id, from, self.heartbeat)
+                .await?;
+            if subscription.resume != ResumeResult::Unknown {
+                let items = with_fallback(subscription.items, from, &run.run_id, &self.runtime);
+                self.current = Some(CurrentRun {
+                    run,
+                    items,
+                    gap: None,
+                });
+                return Ok(true);
+            }
+            if !run.status.is_terminal() {
+                // The run is executed by another process, or has not published yet: it is looked up
+                // again later.
+                return Ok(false);
+            }
+            self.mark_ended(begun);
+        }
+    }
+
+    /// Returns the first run that has started and has unsent events.
+    async fn next_run(&mut self) -> Result<Option<RunRecord>, StoreError> {
+        let now = self.runtime.ports.clock.now();
+        let mut first: Option<RunRecord> = None;
+        for page in 0..MAX_PAGES {
+            let query = RunListQuery {
+                limit: PAGE_SIZE,
+                offset: page * PAGE_SIZE,
+                status: None,
+            };
+            let runs = self
+                .runtime
+                .ports
+                .query
+                .list(&self.thread, &query, &self.owner)
+                .await?;
+            let full = runs.len() == PAGE_SIZE;
+            let is_new = |run: &RunRecord| {
+                self.after
+                    .is_before_end_of(run.created_at.timestamp_micros())
+            };
+            let all_new = runs.iter().all(is_new);
+            let counts = |run: &RunRecord| {
+                is_new(run)
+                    && run.created_at <= now
+                    && (run.status != RunStatus::Pending || run.cancel.is_none())
+            };
+            first = runs.into_iter().rfind(counts).or(first);
+            if !full || !all_new {
+                break;
+            }
+        }
+        // Later runs wait until the oldest one has started.
+        Ok(first.filter(|run| run.status != RunStatus::Pending))
+    }
+
+    /// Waits until a run of the thread starts here, or until the next poll or heartbeat. Returns
+    /// `None` at shutdown.
+    async fn wait_for_launch(&mut self, quiet_since: Instant) -> Option<()> {
+        let beat = if self.heartbeat.is_zero() {
+            POLL_INTERVAL
+        } else {
+            self.heartbeat
+        };
+        let until = (quiet_since + beat).min(Instant::now() + POLL_INTERVAL);
+        loop {
+            match tokio::time::timeout_at(until, self.launches.recv()).await {
+                Ok(Ok(thread)) if thread != self.thread => {}
+                Ok(Err(RecvError::Closed)) => return None,
+                Ok(Ok(_) | Err(RecvError::Lagged(_))) | Err(_) => return Some(()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "thread_service_tests.rs"]
+mod tests;

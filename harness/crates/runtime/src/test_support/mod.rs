@@ -1,0 +1,12 @@
+//! Helpers of the tests of this crate: runtimes over in-memory stores, scripted agents, and a
+//! recording bridge.
+
+mod facade;
+mod recording_bridge;
+mod scripted_agents;
+mod two_steps;
+
+pub(crate) use facade::*;
+pub(crate) use recording_bridge::RecordingBridge;
+pub(crate) use scripted_agents::Agents;
+pub(crate) use two_steps::*;
