@@ -87,6 +87,31 @@ pub struct Claimed {
 /// start time. A released run blocks its thread: until it has resumed, or has ended after a cancel,
 /// no other run starts there. Threads are independent of each other. A run that cannot be read is
 /// ended as failed by the first call that reads it, so that it does not block the queue.
+///
+/// ```
+/// use chrono::{DateTime, Utc};
+/// use deerflow_core::ids::NodeId;
+/// use deerflow_runtime::runs::store::{Claimed, RunCreateStore, StoreError};
+///
+/// /// Claims an orphaned run, otherwise a queued one.
+/// async fn next_run(
+///     store: &dyn RunCreateStore,
+///     node: &NodeId,
+///     now: DateTime<Utc>,
+/// ) -> Result<Option<Claimed>, StoreError> {
+///     match store.take_over(node, now).await? {
+///         Some(orphaned) => Ok(Some(orphaned)),
+///         None => store.claim(node, now).await,
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = deerflow_runtime::in_memory::InMemoryStores::new();
+/// assert!(next_run(&store, &NodeId::parse("n1")?, DateTime::UNIX_EPOCH).await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// Applies [`decide_admission`](crate::runs::decide_admission) to the run. One
@@ -222,6 +247,23 @@ impl RunCommit {
 
 /// Commits the progress of runs: events, checkpoints, calls and status in one transaction. Commits
 /// of other attempts than the owner's are rejected.
+///
+/// ```
+/// use chrono::DateTime;
+/// use deerflow_core::ids::{RunId, ThreadId};
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{RunCommit, RunCommitStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = InMemoryStores::new();
+/// let (run, thread) = (RunId::parse("r1")?, ThreadId::parse("t1")?);
+/// let commit = RunCommit::new(run, thread, 1, DateTime::UNIX_EPOCH);
+/// // The run was not admitted, so the commit is rejected.
+/// assert!(store.commit(commit).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// Makes the whole commit durable, or no part of it. When a commit with an end returns, the
@@ -258,6 +300,22 @@ impl Default for RunListQuery {
 }
 
 /// Reads runs. [`Owner`] selects the visible runs.
+///
+/// ```
+/// use deerflow_core::actor_context::Owner;
+/// use deerflow_core::ids::ThreadId;
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{RunListQuery, RunQueryStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, thread) = (InMemoryStores::new(), ThreadId::parse("t1")?);
+/// let newest = RunListQuery { limit: 1, ..RunListQuery::default() };
+/// let runs = store.list(&thread, &newest, &Owner::User("ann".to_owned())).await?;
+/// assert!(runs.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     /// Returns one run.
@@ -303,6 +361,18 @@ pub struct UnfinishedRun {
 }
 
 /// Deletes runs.
+///
+/// ```
+/// use deerflow_core::ids::RunId;
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::RunDeleteStore;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// assert!(!InMemoryStores::new().delete(&RunId::parse("r1")?).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunDeleteStore: Send + Sync + std::fmt::Debug {
     /// Deletes an ended run with its events and checkpoints. Returns `false` if it does not exist.
