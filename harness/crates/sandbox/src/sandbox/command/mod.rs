@@ -5,6 +5,7 @@
 //! engine or a cluster; [`host`] must be enabled explicitly by an administrator. The contract of an
 //! adapter is documented at [`CommandSandbox`] and tested by `testkit::command_sandbox`.
 
+#[cfg(target_os = "linux")]
 pub mod bubblewrap;
 #[cfg(feature = "containers")]
 pub mod container;
@@ -13,6 +14,7 @@ mod limited;
 mod limits;
 mod redaction;
 mod running;
+#[cfg(target_os = "linux")]
 mod spawner;
 mod transcript;
 

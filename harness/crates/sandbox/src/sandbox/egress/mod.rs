@@ -15,7 +15,9 @@ use std::path::Path;
 mod head;
 #[cfg(feature = "http")]
 mod proxy;
+#[cfg(target_os = "linux")]
 pub(crate) mod relay;
+#[cfg(any(feature = "http", target_os = "linux"))]
 mod tunnel;
 
 #[cfg(feature = "http")]
