@@ -49,6 +49,14 @@ pub use deerflow_runtime::{
     stream_log_suite, tool_ledger_suite, webhook_outbox_suite,
 };
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct PackageReadme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct RepositoryReadme;
+
 // Former names, for crates that were written against them.
 #[cfg(any(test, feature = "testkit"))]
 #[doc(hidden)]

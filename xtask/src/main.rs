@@ -5,6 +5,7 @@ mod boundary;
 mod config;
 mod exceptions;
 mod history;
+mod public_api;
 mod report;
 mod source;
 mod tidy;
@@ -52,6 +53,14 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Compare the public API of each published crate with its snapshot in docs/public-api
+    PublicApi {
+        #[command(flatten)]
+        root: Root,
+        /// Write the snapshots instead
+        #[arg(long)]
+        write: bool,
+    },
     /// Check the example configuration with the real binary
     Config(Root),
     /// Check recorded cluster histories for consistency
@@ -97,6 +106,7 @@ fn main() -> anyhow::Result<ExitCode> {
             profile,
             args,
         } => bench::run(&root.open()?, &profile, &args),
+        Task::PublicApi { root, write } => public_api::run(&root.open()?, write),
         Task::Config(root) => config::run(&root.open()?),
         Task::CheckHistory { files } => Ok(report::print("history", &history::check(&files)?)),
     }

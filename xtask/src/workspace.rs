@@ -47,6 +47,15 @@ impl Workspace {
         self.metadata.workspace_packages()
     }
 
+    /// Returns the names of the crates that are published, in the order of the manifest.
+    pub(crate) fn published(&self) -> Vec<&str> {
+        self.packages()
+            .into_iter()
+            .filter(|package| package.publish.is_none())
+            .map(|package| package.name.as_str())
+            .collect()
+    }
+
     /// Returns `path` relative to the root, for messages.
     pub(crate) fn relative<'p>(&self, path: &'p Utf8Path) -> &'p Utf8Path {
         path.strip_prefix(self.root()).unwrap_or(path)

@@ -11,7 +11,6 @@ mod gateway_ports;
 mod item_index;
 pub mod lifecycle;
 pub mod listener;
-pub mod mcp_server;
 pub mod metrics;
 pub mod open_files;
 pub mod own_program;

@@ -13,7 +13,7 @@ use deerflow_server::commands::operations::Operations;
 use deerflow_server::commands::{self, chat};
 use deerflow_server::config::{ConfigHandle, Settings, environment};
 use deerflow_server::own_program::{self, SANDBOX_INNER};
-use deerflow_server::{mcp_server, serve, telemetry, wiring};
+use deerflow_server::{serve, telemetry, wiring};
 use harness::clock::{Clock, SystemClock};
 use harness::config_file::{Environment, load};
 use harness::documents::{DocumentKind, worker};
@@ -69,7 +69,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             result
         }
         Command::Chat(args) => block_and_detach(chat::run::run(args, environment)),
-        Command::Mcp(args) => block_and_detach(mcp_server::run(args, environment)),
+        Command::Mcp(args) => block_and_detach(commands::mcp::run(args, environment)),
         Command::Config(command) => {
             commands::config::run(&command, &environment, &mut commands::config::stdout())
         }

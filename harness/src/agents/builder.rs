@@ -11,6 +11,25 @@ use crate::tools::{Tool, ToolRegistry, erase};
 /// Builds an agent from a model and optional tools, middlewares and settings.
 ///
 /// One built agent serves any number of runs.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use deerflow_harness::agents::{AgentBuilder, StaticResolver};
+/// use deerflow_harness::models::ScriptedModel;
+/// use deerflow_harness::runtime::in_memory::runtime_in_memory;
+/// use deerflow_harness::runtime::runs::{RunLimits, RunsFacade};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let agent = AgentBuilder::new(Arc::new(ScriptedModel::default()))
+///     .name("helper")
+///     .system_prompt("Answer briefly.")
+///     .build();
+/// let agents = Arc::new(StaticResolver::new().with_agent("helper", agent));
+/// let runs = RunsFacade::new(runtime_in_memory(agents)?, RunLimits::default());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct AgentBuilder {
     dependencies: AgentDependencies,

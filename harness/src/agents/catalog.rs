@@ -12,6 +12,38 @@ use crate::ids::MAX_ID_LEN;
 use crate::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 
 /// Source of the agents of one assistant.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use async_trait::async_trait;
+/// use deerflow_harness::agents::{AgentSource, StaticResolver};
+/// use deerflow_harness::runtime::agent::{Agent, UnknownAssistant};
+/// use serde_json::{Map, Value};
+///
+/// /// Two agents, selected by the option `plan_mode` of a run.
+/// #[derive(Debug)]
+/// struct Planning {
+///     planner: Arc<dyn Agent>,
+///     worker: Arc<dyn Agent>,
+/// }
+///
+/// #[async_trait]
+/// impl AgentSource for Planning {
+///     async fn agent(
+///         &self,
+///         options: &Map<String, Value>,
+///     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+///         let plans = options.get("plan_mode").and_then(Value::as_bool);
+///         let agent = if plans == Some(true) { &self.planner } else { &self.worker };
+///         Ok(agent.clone())
+///     }
+/// }
+///
+/// fn resolver(source: Planning) -> StaticResolver {
+///     StaticResolver::new().with("lead", source)
+/// }
+/// ```
 #[async_trait]
 pub trait AgentSource: Send + Sync + fmt::Debug + 'static {
     /// Returns a one-line description of the assistant.

@@ -28,6 +28,25 @@ pub enum NestedEnd {
 }
 
 /// Receives the events of an agent inside a call before they are emitted to other subscribers.
+///
+/// ```
+/// use deerflow_harness::agents::NestedListener;
+/// use deerflow_harness::runtime::agent::AgentEvent;
+/// use serde_json::Value;
+///
+/// /// Counts the events of a nested agent; a repeated call continues the count.
+/// struct EventCount(u64);
+///
+/// impl NestedListener for EventCount {
+///     fn hear(&mut self, _event: &AgentEvent) {
+///         self.0 += 1;
+///     }
+///
+///     fn keep(&self) -> Value {
+///         self.0.into()
+///     }
+/// }
+/// ```
 pub trait NestedListener: Send {
     /// Handles one event.
     fn hear(&mut self, event: &AgentEvent);

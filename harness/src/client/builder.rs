@@ -34,6 +34,26 @@ const EXTENSIONS_FILE: &str = "extensions_config.json";
 
 /// Builder of a client. Only the configuration is required: without a runtime all state is kept in
 /// memory, and parts that are not set are unavailable.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use deerflow_harness::client::Client;
+/// use deerflow_harness::config::AppConfig;
+/// use deerflow_harness::ids::ThreadId;
+/// use deerflow_harness::models::ScriptedModel;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::builder(AppConfig::default())
+///     .model(Arc::new(ScriptedModel::default()))
+///     .thinking(false)
+///     .build()?;
+/// let thread = ThreadId::parse("t1")?;
+/// assert_eq!(client.chat("then say Hello.", &thread).await?, "Hello.");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct ClientBuilder {

@@ -30,6 +30,25 @@ const MAX_TOOLS: usize = 5_000;
 
 /// Source of the server configuration. `$VARIABLE` references are resolved. An implementation may
 /// return the same `Arc` for an unchanged configuration, which saves parsing it again.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use async_trait::async_trait;
+/// use deerflow_harness::config::Extensions;
+/// use deerflow_harness::mcp::McpConfig;
+///
+/// /// Servers that do not change while the process runs.
+/// #[derive(Debug)]
+/// struct Fixed(Arc<Extensions>);
+///
+/// #[async_trait]
+/// impl McpConfig for Fixed {
+///     async fn extensions(&self) -> Option<Arc<Extensions>> {
+///         Some(self.0.clone())
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait McpConfig: fmt::Debug + Send + Sync + 'static {
     /// Returns the current configuration, or `None` if it cannot be read; the previous one then

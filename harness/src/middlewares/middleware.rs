@@ -21,6 +21,41 @@ use crate::tools::{ToolContext, ToolError, ToolOutput};
 /// [`Middleware::hooks`], because only those are called. One value serves all runs of an agent, so
 /// state of a run belongs in the thread's state. The state's channels are fixed
 /// ([`CHANNELS`](crate::state::CHANNELS)): a middleware cannot add one.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use async_trait::async_trait;
+/// use deerflow_harness::messages::Message;
+/// use deerflow_harness::middlewares::{Hooks, Middleware, ModelNext};
+/// use deerflow_harness::models::{ModelError, ModelRequest};
+/// use deerflow_harness::runtime::agent::RunContext;
+///
+/// /// Counts model calls.
+/// #[derive(Debug, Default)]
+/// struct ModelCalls(AtomicUsize);
+///
+/// #[async_trait]
+/// impl Middleware for ModelCalls {
+///     fn name(&self) -> &str {
+///         "ModelCalls"
+///     }
+///
+///     fn hooks(&self) -> Hooks {
+///         Hooks::WRAP_MODEL
+///     }
+///
+///     async fn wrap_model_call(
+///         &self,
+///         request: ModelRequest,
+///         _ctx: &RunContext,
+///         next: ModelNext<'_>,
+///     ) -> Result<Message, ModelError> {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///         next.run(request).await
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Middleware: Send + Sync + fmt::Debug + 'static {
     /// Name of the middleware, such as `TitleMiddleware`. Its nodes are named `<name>.before_model`
@@ -85,6 +120,28 @@ pub trait Middleware: Send + Sync + fmt::Debug + 'static {
 }
 
 /// Innermost handler of a model call: the provider.
+///
+/// ```
+/// use deerflow_harness::messages::Message;
+/// use deerflow_harness::middlewares::ModelHandler;
+/// use deerflow_harness::models::{ModelError, ModelRequest};
+/// use deerflow_harness::runtime::agent::RunContext;
+/// use futures_util::FutureExt;
+/// use futures_util::future::BoxFuture;
+///
+/// /// Handler that repeats the last message, for tests of a middleware.
+/// struct Echo;
+///
+/// impl ModelHandler for Echo {
+///     fn call<'a>(
+///         &'a self,
+///         request: ModelRequest,
+///         _ctx: &'a RunContext,
+///     ) -> BoxFuture<'a, Result<Message, ModelError>> {
+///         async move { Ok(request.messages.last().cloned().expect("a message")) }.boxed()
+///     }
+/// }
+/// ```
 pub trait ModelHandler: Send + Sync {
     /// Calls the provider and streams its tokens to the run's viewers.
     fn call<'a>(
@@ -95,6 +152,27 @@ pub trait ModelHandler: Send + Sync {
 }
 
 /// Innermost handler of a tool call: the tool.
+///
+/// ```
+/// use deerflow_harness::messages::ToolCall;
+/// use deerflow_harness::middlewares::ToolHandler;
+/// use deerflow_harness::tools::{ToolContext, ToolError, ToolOutput};
+/// use futures_util::FutureExt;
+/// use futures_util::future::BoxFuture;
+///
+/// /// Handler that returns the name of the tool, for tests of a middleware.
+/// struct NameOnly;
+///
+/// impl ToolHandler for NameOnly {
+///     fn call<'a>(
+///         &'a self,
+///         call: &'a ToolCall,
+///         _ctx: &'a ToolContext,
+///     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+///         async { Ok(ToolOutput::text(call.name.as_str())) }.boxed()
+///     }
+/// }
+/// ```
 pub trait ToolHandler: Send + Sync {
     /// Looks up the tool and calls it.
     fn call<'a>(

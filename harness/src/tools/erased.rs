@@ -12,6 +12,45 @@ use super::{ToolError, ToolOutput};
 use crate::models::ToolSchema;
 
 /// Tool with its argument type erased.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use deerflow_harness::models::ToolSchema;
+/// use deerflow_harness::tools::{DynTool, Effect, ToolContext, ToolError, ToolOutput};
+/// use futures_util::FutureExt;
+/// use futures_util::future::BoxFuture;
+/// use serde_json::{Map, Value};
+///
+/// /// Tool whose schema is known at run time only.
+/// struct Described(ToolSchema);
+///
+/// impl DynTool for Described {
+///     fn schema(&self) -> &ToolSchema {
+///         &self.0
+///     }
+///
+///     fn effect(&self, _args: &Map<String, Value>) -> Effect {
+///         Effect::Pure
+///     }
+///
+///     fn return_direct(&self) -> bool {
+///         false
+///     }
+///
+///     fn call<'a>(
+///         &'a self,
+///         args: Map<String, Value>,
+///         _ctx: &'a ToolContext,
+///     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+///         async move { Ok(ToolOutput::text(Value::from(args).to_string())) }.boxed()
+///     }
+/// }
+///
+/// fn tool(schema: ToolSchema) -> Arc<dyn DynTool> {
+///     Arc::new(Described(schema))
+/// }
+/// ```
 pub trait DynTool: Send + Sync + 'static {
     /// Name, description and parameters of the tool.
     fn schema(&self) -> &ToolSchema;

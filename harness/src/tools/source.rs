@@ -36,6 +36,27 @@ impl ToolSet {
 /// It is queried when an agent is built for a run; the agent uses that set until the run ends. A
 /// source that cannot reach a server omits that server's tools: the call returns within seconds and
 /// never fails.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use async_trait::async_trait;
+/// use deerflow_harness::tools::{ToolSet, ToolSource};
+///
+/// /// Tools that the program replaces while it runs.
+/// #[derive(Debug, Default)]
+/// struct Replaceable(Mutex<Arc<ToolSet>>);
+///
+/// #[async_trait]
+/// impl ToolSource for Replaceable {
+///     async fn tools(&self) -> Arc<ToolSet> {
+///         self.0.lock().unwrap().clone()
+///     }
+/// }
+///
+/// let source = Replaceable::default();
+/// *source.0.lock().unwrap() = Arc::new(ToolSet::new(1, vec![]));
+/// ```
 #[async_trait]
 pub trait ToolSource: Send + Sync + fmt::Debug + 'static {
     /// Returns the tools that are available now.

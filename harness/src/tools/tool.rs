@@ -68,6 +68,45 @@ pub struct ToolContext {
 /// Progress is reported through `ctx.run.sink` as
 /// [`AgentEvent::Custom`](crate::runtime::agent::AgentEvent::Custom): viewers receive it unchanged,
 /// the model does not.
+///
+/// ```
+/// use deerflow_harness::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// /// Tool that adds two numbers.
+/// struct Add;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct AddArgs {
+///     /// First number.
+///     a: i64,
+///     /// Second number.
+///     b: i64,
+/// }
+///
+/// impl Tool for Add {
+///     type Args = AddArgs;
+///
+///     fn name(&self) -> &str {
+///         "add"
+///     }
+///
+///     fn description(&self) -> &str {
+///         "Add two numbers."
+///     }
+///
+///     fn effect(&self, _args: &AddArgs) -> Effect {
+///         Effect::Pure
+///     }
+///
+///     async fn call(&self, args: AddArgs, _ctx: &ToolContext) -> Result<ToolOutput, ToolError> {
+///         let sum = args.a.checked_add(args.b);
+///         let sum = sum.ok_or_else(|| ToolError::ForModel("the sum is too large".into()))?;
+///         Ok(sum.to_string().into())
+///     }
+/// }
+/// ```
 pub trait Tool: Send + Sync + 'static {
     /// Argument type; its schema is sent to the model.
     type Args: DeserializeOwned + JsonSchema + Send;

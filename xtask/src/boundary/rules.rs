@@ -25,12 +25,17 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ),
     ("deerflow-bridges", &["deerflow-core", "deerflow-runtime"]),
     (
+        "deerflow-mcp-server",
+        &["deerflow-domain", "deerflow-harness"],
+    ),
+    (
         "deerflow-server",
         &[
             "deerflow-domain",
             "deerflow-gateway",
             "deerflow-stores",
             "deerflow-bridges",
+            "deerflow-mcp-server",
             "deerflow-harness",
         ],
     ),

@@ -1,8 +1,9 @@
-//! Commands of the binary other than `serve` and `mcp`.
+//! Commands of the binary other than `serve`.
 
 pub mod chat;
 pub mod config;
 pub mod doctor;
 pub mod keys;
+pub mod mcp;
 pub mod operations;
 mod table;

@@ -7,6 +7,7 @@ use harness::client::Client;
 use harness::runtime::runs::{NodeLifecycle, RunsFacade};
 use harness::runtime::stream_bridge::StreamBridge;
 use harness::runtime::tasks::Tasks;
+use harness::sandbox::FileHome;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
@@ -26,6 +27,8 @@ pub struct App {
     pub client: Client,
     /// State of the HTTP handlers.
     pub gateway: Arc<GatewayState>,
+    /// Files of all threads.
+    pub files: FileHome,
     /// Stream bridge to viewers.
     pub bridge: Arc<dyn StreamBridge>,
     /// Tasks of runs and of runtime services.
@@ -82,6 +85,7 @@ impl App {
             client: client::open(context, resources, gateway.clone()),
             runs,
             gateway,
+            files: resources.files.clone(),
             bridge,
             tasks,
             memory_tasks,

@@ -6,6 +6,23 @@ use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use parking_lot::Mutex;
 
 /// Source of wall-clock time. Durations and timeouts use tokio's timers, which tests pause.
+///
+/// ```
+/// use chrono::{DateTime, TimeDelta, Utc};
+/// use deerflow_core::clock::{Clock, SystemClock};
+///
+/// /// Clock that differs from the system's by a constant.
+/// #[derive(Debug)]
+/// struct Shifted(TimeDelta);
+///
+/// impl Clock for Shifted {
+///     fn now(&self) -> DateTime<Utc> {
+///         SystemClock.now() + self.0
+///     }
+/// }
+///
+/// assert!(Shifted(TimeDelta::hours(1)).now() > SystemClock.now());
+/// ```
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// Returns the current time in UTC.
     fn now(&self) -> DateTime<Utc>;

@@ -109,6 +109,30 @@ plain_id!(
 );
 
 /// Source of new identifiers.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use deerflow_core::ids::IdSource;
+/// use uuid::Uuid;
+///
+/// /// Consecutive ids, for reproducible tests.
+/// #[derive(Debug, Default)]
+/// struct Consecutive(AtomicU64);
+///
+/// impl IdSource for Consecutive {
+///     fn random(&self) -> Uuid {
+///         self.ordered()
+///     }
+///
+///     fn ordered(&self) -> Uuid {
+///         Uuid::from_u64_pair(0, self.0.fetch_add(1, Ordering::Relaxed))
+///     }
+/// }
+///
+/// let ids = Consecutive::default();
+/// assert!(ids.checkpoint_id().as_str() < ids.checkpoint_id().as_str());
+/// ```
 pub trait IdSource: Send + Sync + fmt::Debug {
     /// Returns a random (version 4) UUID, for threads, messages and tasks.
     fn random(&self) -> Uuid;

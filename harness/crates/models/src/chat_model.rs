@@ -30,6 +30,31 @@ pub type ModelStream = BoxStream<'static, Result<MessageChunk, ModelError>>;
 /// Guarantees: chunks have the id that the request names; [`deerflow_core::messages::MessageAccumulator`]
 /// combines them into the final message; dropping the stream cancels the provider's work; every
 /// wait has a timeout.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use deerflow_core::messages::MessageChunk;
+/// use deerflow_models::{ChatModel, ModelError, ModelInfo, ModelRequest, ModelStream};
+/// use futures_util::StreamExt;
+///
+/// /// Model that answers with the number of messages.
+/// #[derive(Debug)]
+/// struct Counter(ModelInfo);
+///
+/// #[async_trait]
+/// impl ChatModel for Counter {
+///     fn info(&self) -> &ModelInfo {
+///         &self.0
+///     }
+///
+///     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+///         let mut chunk = MessageChunk::empty(request.message_id);
+///         chunk.content = format!("{} messages", request.messages.len());
+///         chunk.chunk_position = Some("last");
+///         Ok(futures_util::stream::iter([Ok(chunk)]).boxed())
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait ChatModel: Send + Sync + std::fmt::Debug {
     /// Returns the properties of the model.

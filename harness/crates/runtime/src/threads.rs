@@ -51,6 +51,23 @@ pub enum ThreadError {
 ///
 /// To add an implementation: derive rows from stored data, name the type after its data source, and
 /// run `testkit::thread_index` on it.
+///
+/// ```
+/// use chrono::DateTime;
+/// use deerflow_core::ids::ThreadId;
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::threads::ThreadIndex;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let index = InMemoryStores::new();
+/// let thread = ThreadId::parse("t1")?;
+/// index.find_or_make("ann", &thread, DateTime::UNIX_EPOCH).await?;
+/// assert!(index.status("ann", &thread).await?.is_some());
+/// assert!(index.status("bob", &thread).await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait ThreadIndex: Send + Sync + std::fmt::Debug {
     /// Returns up to `limit` of the user's threads, most recently changed first, pinned ones

@@ -194,6 +194,23 @@ pub enum CustomAgentError {
 /// Store of custom agents. Guarantees: no agent of another user is returned; a stored agent is read
 /// back unchanged, including unknown keys; a partly written agent is never returned; concurrent
 /// changes are not lost.
+///
+/// ```
+/// use deerflow_harness::agents::custom::{
+///     AgentName, CustomAgent, CustomAgents, InMemoryCustomAgents,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (agents, name) = (InMemoryCustomAgents::default(), AgentName::parse("writer")?);
+/// let writer = CustomAgent { description: "Writes.".to_owned(), ..CustomAgent::default() };
+/// assert!(agents.swap("ann", &name, None, Some(&writer)).await?);
+/// // The user has this agent now, so it cannot be created again.
+/// assert!(!agents.swap("ann", &name, None, Some(&writer)).await?);
+/// assert_eq!(agents.get("bob", &name).await?, None);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait CustomAgents: Send + Sync + fmt::Debug {
     /// Returns the user's agent of this name, or the shared agent of this name.

@@ -31,6 +31,39 @@ impl From<ExtensionsError> for McpPortError {
 }
 
 /// Configured MCP servers as they are written: with `$VARIABLE` references and secrets.
+///
+/// ```
+/// use std::sync::Mutex;
+///
+/// use async_trait::async_trait;
+/// use deerflow_harness::mcp::settings::{McpChange, McpPort, McpPortError};
+/// use serde_json::{Map, Value};
+///
+/// /// Servers in memory, without sessions.
+/// #[derive(Debug, Default)]
+/// struct Servers(Mutex<Map<String, Value>>);
+///
+/// #[async_trait]
+/// impl McpPort for Servers {
+///     async fn servers(&self) -> Result<Map<String, Value>, McpPortError> {
+///         Ok(self.0.lock().unwrap().clone())
+///     }
+///
+///     async fn change(&self, change: McpChange) -> Result<Map<String, Value>, McpPortError> {
+///         let mut servers = self.0.lock().unwrap();
+///         let mut changed = servers.clone();
+///         change(&mut changed)?;
+///         servers.clone_from(&changed);
+///         Ok(changed)
+///     }
+///
+///     async fn reset(&self) {}
+///
+///     fn launchers(&self) -> Vec<String> {
+///         vec!["npx".to_owned()]
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait McpPort: Send + Sync + fmt::Debug {
     /// Returns all servers by name.

@@ -117,6 +117,27 @@ pub struct PolicyError(pub String);
 
 /// Decides on tool calls. Contract: equal requests get equal decisions, and an evaluation has no
 /// side effects.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use deerflow_harness::middlewares::guardrail::{
+///     Decision, GuardrailPolicy, GuardrailRequest, PolicyError,
+/// };
+///
+/// /// Denies all tool calls of subagents.
+/// #[derive(Debug)]
+/// struct LeadAgentOnly;
+///
+/// #[async_trait]
+/// impl GuardrailPolicy for LeadAgentOnly {
+///     async fn evaluate(&self, request: &GuardrailRequest<'_>) -> Result<Decision, PolicyError> {
+///         Ok(match request.is_subagent {
+///             true => Decision::deny("subagent", "subagents may not call tools"),
+///             false => Decision::allow(),
+///         })
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait GuardrailPolicy: Send + Sync + fmt::Debug {
     /// Decides whether this call may be made. An error means that the policy cannot decide.

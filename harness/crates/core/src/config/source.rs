@@ -6,6 +6,27 @@ use std::sync::Arc;
 use super::AppConfig;
 
 /// Source of the configuration in force, which may change between calls.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+///
+/// use deerflow_core::config::{AppConfig, ConfigSource};
+///
+/// /// Configuration that the program replaces while it runs.
+/// #[derive(Debug, Default)]
+/// struct Replaceable(Mutex<Arc<AppConfig>>);
+///
+/// impl ConfigSource for Replaceable {
+///     fn current(&self) -> Arc<AppConfig> {
+///         self.0.lock().unwrap().clone()
+///     }
+/// }
+///
+/// let source = Replaceable::default();
+/// let before = source.current();
+/// *source.0.lock().unwrap() = Arc::default();
+/// assert!(!Arc::ptr_eq(&before, &source.current()));
+/// ```
 pub trait ConfigSource: fmt::Debug + Send + Sync {
     /// Returns the current configuration, which is immutable: call this once per unit of work. An
     /// unchanged configuration may be the same `Arc`.

@@ -20,6 +20,30 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_LOOKUPS: usize = 32;
 
 /// Resolves names to addresses.
+///
+/// ```
+/// use std::net::IpAddr;
+///
+/// use async_trait::async_trait;
+/// use deerflow_core::net::Lookup;
+///
+/// /// Resolver that knows one name.
+/// #[derive(Debug)]
+/// struct OneName(&'static str, IpAddr);
+///
+/// #[async_trait]
+/// impl Lookup for OneName {
+///     async fn lookup(&self, host: &str) -> Vec<IpAddr> {
+///         (host == self.0).then_some(self.1).into_iter().collect()
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let resolver = OneName("db.example", [192, 0, 2, 1].into());
+/// assert!(resolver.lookup("other.example").await.is_empty());
+/// # }
+/// ```
 #[async_trait]
 pub trait Lookup: Send + Sync + fmt::Debug + 'static {
     /// Returns all addresses of `host`, or an empty list if the name does not exist.

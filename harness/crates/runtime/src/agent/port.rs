@@ -242,6 +242,37 @@ impl fmt::Debug for AgentStream {
 
 /// An agent. The runtime passes it a state, streams its events, stores its checkpoints, and drops
 /// it to cancel it.
+///
+/// ```
+/// use deerflow_runtime::agent::{
+///     Agent, AgentEvent, AgentInput, AgentOutcome, AgentStream, RunContext, StopKind,
+/// };
+/// use futures_util::FutureExt;
+/// use tokio::sync::mpsc::UnboundedReceiver;
+///
+/// /// Agent that emits the number of messages and completes.
+/// #[derive(Debug)]
+/// struct Counter;
+///
+/// impl Agent for Counter {
+///     fn stream(
+///         &self,
+///         input: AgentInput,
+///         ctx: RunContext,
+///         events: UnboundedReceiver<AgentEvent>,
+///     ) -> AgentStream {
+///         let driver = async move {
+///             ctx.sink.emit(AgentEvent::Custom(input.state.messages().len().into()));
+///             Ok(AgentOutcome { kind: StopKind::Completed, stop_reason: None })
+///         };
+///         AgentStream::new(events, driver.boxed())
+///     }
+///
+///     fn nodes(&self) -> Vec<String> {
+///         vec!["count".to_owned()]
+///     }
+/// }
+/// ```
 pub trait Agent: Send + Sync + fmt::Debug {
     /// Starts a run. `events` is the receiver of `ctx.sink`.
     fn stream(
@@ -312,6 +343,36 @@ pub struct AssistantInfo {
 }
 
 /// Resolves an assistant's name and a run's options to an agent, built once and shared.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use async_trait::async_trait;
+/// use deerflow_runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
+/// use serde_json::{Map, Value};
+///
+/// /// Resolver with one assistant.
+/// #[derive(Debug)]
+/// struct OneAssistant(Arc<dyn Agent>);
+///
+/// #[async_trait]
+/// impl AgentResolver for OneAssistant {
+///     async fn resolve(
+///         &self,
+///         assistant: &str,
+///         _options: &Map<String, Value>,
+///     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+///         match assistant {
+///             "counter" => Ok(self.0.clone()),
+///             other => Err(UnknownAssistant::NotFound(other.to_owned())),
+///         }
+///     }
+///
+///     async fn list(&self) -> Vec<AssistantInfo> {
+///         vec![AssistantInfo { name: "counter".to_owned(), description: None }]
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait AgentResolver: Send + Sync + fmt::Debug {
     /// Returns the agent. `assistant` is a name; the gateway has resolved ids to names.
@@ -329,25 +390,5 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
 }
 
 #[cfg(test)]
-mod tests {
-    use futures_util::{FutureExt, StreamExt};
-    use serde_json::json;
-
-    use super::*;
-    use crate::agent::StopKind;
-
-    #[tokio::test]
-    async fn buffered_events_are_delivered_before_the_end() {
-        let (sink, events) = EventSink::channel();
-        let driver = async move {
-            (0..1_000).for_each(|at| sink.emit(AgentEvent::Custom(json!(at))));
-            Ok(AgentOutcome {
-                kind: StopKind::Completed,
-                stop_reason: None,
-            })
-        };
-        let said: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
-        assert_eq!(said.len(), 1_001);
-        assert!(matches!(said.last(), Some(Ok(AgentEvent::Done(_)))));
-    }
-}
+#[path = "port_tests.rs"]
+mod tests;

@@ -26,6 +26,28 @@ pub struct CallEntry {
 
 /// Reads the tool calls that the attempts of a run recorded. Entries are retained until the run
 /// ends.
+///
+/// ```
+/// use deerflow_core::ids::RunId;
+/// use deerflow_runtime::runs::store::{CallProgress, StoreError, ToolLedger};
+///
+/// /// Reports whether a call may have had its effect in an earlier attempt.
+/// async fn has_started(
+///     ledger: &dyn ToolLedger,
+///     run: &RunId,
+///     key: &str,
+/// ) -> Result<bool, StoreError> {
+///     let progress = ledger.progress(run, key).await?;
+///     Ok(matches!(progress, Some(CallProgress::Started | CallProgress::Done(_))))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let ledger = deerflow_runtime::in_memory::InMemoryStores::new();
+/// assert!(!has_started(&ledger, &RunId::parse("r1")?, "k1").await?);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait ToolLedger: Send + Sync + std::fmt::Debug {
     /// Returns the progress of the call with this key.

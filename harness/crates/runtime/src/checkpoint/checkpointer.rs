@@ -45,6 +45,40 @@ pub struct HistoryRetention {
 /// Guarantees: a write is durable when it returns; checkpoint ids are unique in a thread, but the
 /// pending tasks of a checkpoint can be amended; reads see every completed write; the message log
 /// only grows, except when its thread is deleted; snapshots are returned newest first.
+///
+/// ```
+/// use chrono::DateTime;
+/// use deerflow_core::ids::{CheckpointId, ThreadId};
+/// use deerflow_core::state::ThreadState;
+/// use deerflow_runtime::checkpoint::{
+///     CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer,
+/// };
+/// use deerflow_runtime::in_memory::InMemoryStores;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let checkpointer = InMemoryStores::new();
+/// let meta = CheckpointMeta {
+///     checkpoint_id: CheckpointId::parse("c1")?,
+///     thread_id: ThreadId::parse("t1")?,
+///     parent_id: None,
+///     run_id: None,
+///     source: CheckpointSource::Input,
+///     step: -1,
+///     next: vec![],
+///     machine: None,
+///     metadata: Default::default(),
+///     created_at: DateTime::UNIX_EPOCH,
+/// };
+/// let thread = meta.thread_id.clone();
+/// let mut log_tail = checkpointer.log_tail(&thread).await?;
+/// let write = CheckpointWrite::plan(meta, &mut ThreadState::default(), &mut log_tail);
+/// checkpointer.put(write).await?;
+/// let newest = checkpointer.get(&thread, None).await?;
+/// assert_eq!(newest.map(|snapshot| snapshot.meta.step), Some(-1));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     /// Writes one checkpoint and its new messages atomically.

@@ -1,34 +1,14 @@
 //! The in-memory stores satisfy the contracts of their ports.
 
-use std::sync::Arc;
-
 use super::InMemoryStores;
 use crate::testkit::RunStores;
 
 async fn memory() -> RunStores {
-    ports(InMemoryStores::new())
+    InMemoryStores::new().into()
 }
 
 async fn shared() -> RunStores {
-    ports(InMemoryStores::shared())
-}
-
-fn ports(stores: InMemoryStores) -> RunStores {
-    let stores = Arc::new(stores);
-    RunStores {
-        create: stores.clone(),
-        commit: stores.clone(),
-        query: stores.clone(),
-        delete: stores.clone(),
-        ledger: stores.clone(),
-        nodes: stores.clone(),
-        events: stores.clone(),
-        webhooks: stores.clone(),
-        requests: stores.clone(),
-        streams: stores.clone(),
-        checkpoints: stores,
-        keep: Arc::new(()),
-    }
+    InMemoryStores::shared().into()
 }
 
 crate::run_store_suite!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] memory);

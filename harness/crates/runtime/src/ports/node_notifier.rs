@@ -19,6 +19,20 @@ pub enum WakeSignal {
 
 /// Signals other processes to poll the store now. Signals are hints and may be lost: every process
 /// also polls at intervals, and only the store is authoritative.
+///
+/// ```
+/// use deerflow_runtime::in_memory::InMemoryNodeNotifier;
+/// use deerflow_runtime::runs::{NodeNotifier, WakeSignal};
+/// use futures_util::StreamExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let notifier = InMemoryNodeNotifier::default();
+/// let mut signals = notifier.listen();
+/// notifier.ring(WakeSignal::Waiting);
+/// assert_eq!(signals.next().await, Some(WakeSignal::Waiting));
+/// # }
+/// ```
 pub trait NodeNotifier: Send + Sync + std::fmt::Debug {
     /// Sends a signal for a committed change. Returns at once and never fails.
     fn ring(&self, signal: WakeSignal);

@@ -62,6 +62,25 @@ pub struct OwnedRun {
 }
 
 /// Registry of live processes. All times are those of the store's clock, not of a process's.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use deerflow_core::ids::NodeId;
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{Lease, NodeStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let ttl = Duration::from_secs(30);
+/// let (nodes, node) = (InMemoryStores::shared(), NodeId::parse("n1")?);
+/// assert_eq!(nodes.register(&node, ttl).await?, Lease::Shared(ttl));
+/// assert!(nodes.renew(&node, ttl).await?);
+/// nodes.leave(&node).await?;
+/// assert!(!nodes.renew(&node, ttl).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait NodeStore: Send + Sync + std::fmt::Debug {
     /// Registers a process under a node id that was never used, with a lease of `ttl` in a shared

@@ -78,6 +78,26 @@ impl RunLifecycleEvent {
 
 /// Observer of lifecycle events. It must handle its own errors, so that it never fails a run. Each
 /// call has a timeout.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use async_trait::async_trait;
+/// use deerflow_runtime::runs::{LifecycleKind, RunLifecycleEvent, RunObserver};
+///
+/// /// Counts failed runs.
+/// #[derive(Debug, Default)]
+/// struct Failures(AtomicUsize);
+///
+/// #[async_trait]
+/// impl RunObserver for Failures {
+///     async fn observe(&self, event: &RunLifecycleEvent) {
+///         if matches!(event.kind, LifecycleKind::RunFailed { .. }) {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait RunObserver: Send + Sync + std::fmt::Debug {
     /// Handles one event.

@@ -35,6 +35,29 @@ pub enum KeyState {
 /// Stores the resources that requests created. For threads, runs and crons, the stores of these
 /// write the key in the transaction that creates the resource. Of two concurrent requests with one
 /// key, one creates the resource and the other receives it.
+///
+/// ```
+/// use chrono::{DateTime, TimeDelta};
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{CreatedResource, KeyState, RequestKey, RequestStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (requests, now) = (InMemoryStores::new(), DateTime::UNIX_EPOCH);
+/// let key = RequestKey {
+///     user_id: "ann".to_owned(),
+///     route: "/threads".to_owned(),
+///     name: "k1".to_owned(),
+///     part: 0,
+///     digest: "d1".to_owned(),
+///     expires_at: now + TimeDelta::hours(24),
+/// };
+/// let response = CreatedResource::Answer("created".into());
+/// assert_eq!(requests.keep(&key, response.clone(), now).await?, None);
+/// assert_eq!(requests.known(&key, now).await?, Some(KeyState::Again(response)));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RequestStore: Send + Sync + std::fmt::Debug {
     /// Returns the state of the key at `at`, or `None` if it is new.

@@ -110,6 +110,23 @@ impl RunCommit {
 
 /// Commits the progress of runs: events, checkpoints, calls and status in one transaction. Commits
 /// of other attempts than the owner's are rejected.
+///
+/// ```
+/// use chrono::DateTime;
+/// use deerflow_core::ids::{RunId, ThreadId};
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{RunCommit, RunCommitStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = InMemoryStores::new();
+/// let (run, thread) = (RunId::parse("r1")?, ThreadId::parse("t1")?);
+/// let commit = RunCommit::new(run, thread, 1, DateTime::UNIX_EPOCH);
+/// // The run was not admitted, so the commit is rejected.
+/// assert!(store.commit(commit).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// Makes the whole commit durable, or no part of it. When a commit with an end returns, the

@@ -79,6 +79,31 @@ pub struct Claimed {
 /// start time. A released run blocks its thread: until it has resumed, or has ended after a cancel,
 /// no other run starts there. Threads are independent of each other. A run that cannot be read is
 /// ended as failed by the first call that reads it, so that it does not block the queue.
+///
+/// ```
+/// use chrono::{DateTime, Utc};
+/// use deerflow_core::ids::NodeId;
+/// use deerflow_runtime::runs::store::{Claimed, RunCreateStore, StoreError};
+///
+/// /// Claims an orphaned run, otherwise a queued one.
+/// async fn next_run(
+///     store: &dyn RunCreateStore,
+///     node: &NodeId,
+///     now: DateTime<Utc>,
+/// ) -> Result<Option<Claimed>, StoreError> {
+///     match store.take_over(node, now).await? {
+///         Some(orphaned) => Ok(Some(orphaned)),
+///         None => store.claim(node, now).await,
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = deerflow_runtime::in_memory::InMemoryStores::new();
+/// assert!(next_run(&store, &NodeId::parse("n1")?, DateTime::UNIX_EPOCH).await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
     /// Applies [`decide_admission`](crate::runs::decide_admission) to the run. One

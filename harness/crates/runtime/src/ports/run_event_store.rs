@@ -105,6 +105,34 @@ impl Default for EventQuery {
 ///
 /// Guarantees: an appended batch is durable when the call returns, complete and in order; `seq` is
 /// unique within a thread; returned rows are copies; a thread of another user reads as empty.
+///
+/// ```
+/// use chrono::DateTime;
+/// use deerflow_core::actor_context::Owner;
+/// use deerflow_core::ids::{RunId, ThreadId};
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{EventQuery, NewRunEvent, RunEventStore, category};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (events, thread_id) = (InMemoryStores::new(), ThreadId::parse("t1")?);
+/// let event = NewRunEvent {
+///     thread_id: thread_id.clone(),
+///     run_id: RunId::parse("r1")?,
+///     user_id: Some("ann".to_owned()),
+///     event_type: "llm.ai.response".to_owned(),
+///     category: category::MESSAGE.to_owned(),
+///     content: "Hello".into(),
+///     metadata: Default::default(),
+///     created_at: DateTime::UNIX_EPOCH,
+/// };
+/// assert_eq!(events.append(vec![event]).await?, [1]);
+/// let of = |user: &str| Owner::User(user.to_owned());
+/// assert_eq!(events.list(&thread_id, &EventQuery::default(), &of("ann")).await?.len(), 1);
+/// assert_eq!(events.list(&thread_id, &EventQuery::default(), &of("bob")).await?.len(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunEventStore: Send + Sync + std::fmt::Debug {
     /// Appends a batch and returns the `seq` of each event.

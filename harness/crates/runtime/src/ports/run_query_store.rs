@@ -30,6 +30,22 @@ impl Default for RunListQuery {
 }
 
 /// Reads runs. [`Owner`] selects the visible runs.
+///
+/// ```
+/// use deerflow_core::actor_context::Owner;
+/// use deerflow_core::ids::ThreadId;
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::runs::store::{RunListQuery, RunQueryStore};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, thread) = (InMemoryStores::new(), ThreadId::parse("t1")?);
+/// let newest = RunListQuery { limit: 1, ..RunListQuery::default() };
+/// let runs = store.list(&thread, &newest, &Owner::User("ann".to_owned())).await?;
+/// assert!(runs.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait RunQueryStore: Send + Sync + std::fmt::Debug {
     /// Returns one run.

@@ -22,6 +22,27 @@ pub struct AuxiliaryUsage {
 }
 
 /// Stores auxiliary usage, with or without the thread that it belongs to.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::sync::Mutex;
+///
+/// use async_trait::async_trait;
+/// use deerflow_runtime::runs::store::{AuxiliaryUsage, StoreError, UsageLedger};
+///
+/// /// Ledger in memory, by the id of the entries.
+/// #[derive(Debug, Default)]
+/// struct Ledger(Mutex<HashMap<String, AuxiliaryUsage>>);
+///
+/// #[async_trait]
+/// impl UsageLedger for Ledger {
+///     async fn book(&self, costs: Vec<AuxiliaryUsage>) -> Result<(), StoreError> {
+///         let entries = costs.into_iter().map(|entry| (entry.id.clone(), entry));
+///         self.0.lock().unwrap().extend(entries);
+///         Ok(())
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait UsageLedger: Send + Sync + std::fmt::Debug {
     /// Records entries, each once by its id.

@@ -56,6 +56,31 @@ pub struct WebhookOutboxEntry {
 
 /// Stores webhook calls until they are delivered or swept. A run has at most one; it is not deleted
 /// with the run.
+///
+/// ```
+/// use chrono::{DateTime, TimeDelta, Utc};
+/// use deerflow_runtime::runs::store::{StoreError, WebhookDelivery, WebhookOutbox};
+///
+/// /// Sends the calls that are due, and tries failed ones again after a minute.
+/// async fn deliver(
+///     outbox: &dyn WebhookOutbox,
+///     now: DateTime<Utc>,
+///     send: impl AsyncFn(&WebhookDelivery) -> Result<(), String>,
+/// ) -> Result<(), StoreError> {
+///     let minute = TimeDelta::minutes(1);
+///     for delivery in outbox.due(now, now + minute, 10).await? {
+///         let run = &delivery.run.run_id;
+///         match send(&delivery).await {
+///             Ok(()) => outbox.delivered(run).await?,
+///             Err(error) => {
+///                 let runs = std::slice::from_ref(run);
+///                 outbox.failed(runs, &error, Some(now + minute), now).await?;
+///             }
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
 #[async_trait]
 pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
     /// Leases up to `limit` calls that are due at `now`, oldest first. Other calls do not return

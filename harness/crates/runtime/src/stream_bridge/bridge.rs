@@ -43,6 +43,30 @@ impl fmt::Debug for Subscription {
 /// - A viewer never slows the producer. A viewer that makes no progress is disconnected
 ///   ([`StreamItem::Aborted`]) and may resume.
 /// - [`StreamBridge::close`] is not an end: live streams are aborted.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use bytes::Bytes;
+/// use deerflow_core::ids::RunId;
+/// use deerflow_runtime::in_memory::{InMemoryOptions, InMemoryStreamBridge};
+/// use deerflow_runtime::stream_bridge::{ResumeFrom, StreamBridge, StreamItem, StreamKey};
+/// use futures_util::StreamExt;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let bridge = InMemoryStreamBridge::new(InMemoryOptions::default())?;
+/// bridge.start().await?;
+/// let key = StreamKey { run_id: RunId::parse("r1")?, attempt: 1 };
+/// bridge.publish(&key, "values".into(), Bytes::from_static(b"{}").into()).await?;
+/// bridge.publish_end(&key).await?;
+///
+/// let viewer = bridge.subscribe(&key.run_id, ResumeFrom::Start, Duration::ZERO).await?;
+/// let items: Vec<StreamItem> = viewer.items.collect().await;
+/// assert!(matches!(&items[..], [StreamItem::Event(_), StreamItem::End(_)]));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait StreamBridge: Send + Sync + fmt::Debug {
     /// Appends an event and returns its id. The first publish of a higher attempt fences off all

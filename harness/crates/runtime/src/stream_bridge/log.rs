@@ -158,6 +158,28 @@ pub enum StreamLogError {
 ///   run deletes its log.
 /// - A stream that restarts with a later attempt replaces the events of earlier attempts at the
 ///   same and later positions.
+///
+/// ```
+/// use deerflow_core::ids::RunId;
+/// use deerflow_runtime::in_memory::InMemoryStores;
+/// use deerflow_runtime::stream_bridge::{EventId, LogBatch, StreamEvent, StreamLog};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let log = InMemoryStores::new();
+/// let run_id = RunId::parse("r1")?;
+/// let event = StreamEvent {
+///     id: EventId { seq: 1, attempt: 1 },
+///     event: "values".into(),
+///     data: bytes::Bytes::from_static(b"{}").into(),
+/// };
+/// assert!(log.read(&run_id, 1, 10).await?.events.is_empty());
+/// let batch = LogBatch { run_id, attempt: 1, before: 0, events: vec![event], end: None };
+/// // The run does not exist, so the log rejects its events.
+/// assert!(log.append(batch).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait StreamLog: Send + Sync + fmt::Debug {
     /// Appends a batch atomically.

@@ -28,6 +28,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 
 use crate::checkpoint::{CheckpointMeta, CheckpointSource, CheckpointWrite, Checkpointer};
+use crate::in_memory::InMemoryStores;
 use crate::runs::store::{
     EventQuery, NewRun, NewRunEvent, NodeStore, RequestStore, RunCommit, RunCommitStore,
     RunCreateStore, RunDeleteStore, RunEnd, RunEventStore, RunQueryStore, StoredRunRequest,
@@ -71,6 +72,27 @@ pub struct RunStores {
     pub checkpoints: Arc<dyn Checkpointer>,
     /// Resources that must live as long as the stores: a directory, tasks.
     pub keep: Arc<dyn Keep>,
+}
+
+/// Ports that are all implemented by the same in-memory stores; the suite of one port replaces it.
+impl From<InMemoryStores> for RunStores {
+    fn from(stores: InMemoryStores) -> Self {
+        let stores = Arc::new(stores);
+        Self {
+            create: stores.clone(),
+            commit: stores.clone(),
+            query: stores.clone(),
+            delete: stores.clone(),
+            ledger: stores.clone(),
+            nodes: stores.clone(),
+            events: stores.clone(),
+            webhooks: stores.clone(),
+            requests: stores.clone(),
+            streams: stores.clone(),
+            checkpoints: stores,
+            keep: Arc::new(()),
+        }
+    }
 }
 
 /// Resource that only has to be alive, such as a temporary directory.

@@ -54,6 +54,23 @@ pub struct PendingUpdate {
 /// Stores user memories. Guarantees: a document is changed only with its current revision; pending
 /// updates survive a restart, are claimed by one worker at a time, and are claimable again when the
 /// worker's lease expires.
+///
+/// ```
+/// use chrono::DateTime;
+/// use deerflow_runtime::user_memory::{
+///     InMemoryUserMemoryStore, MemoryDocument, MemoryScope, UserMemoryStore,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (store, now) = (InMemoryUserMemoryStore::default(), DateTime::UNIX_EPOCH);
+/// let (scope, document) = (MemoryScope::of_user("ann"), MemoryDocument::default());
+/// assert!(store.write(&scope, &document, true, now).await?);
+/// // The stored revision has changed, so a second write of the same document is rejected.
+/// assert!(!store.write(&scope, &document, true, now).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait UserMemoryStore: Send + Sync + std::fmt::Debug {
     /// Returns the document of a scope; `None` if there is none.

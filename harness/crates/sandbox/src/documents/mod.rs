@@ -1,16 +1,16 @@
 //! Attached documents: conversion to Markdown and previews.
 
-#[cfg(feature = "documents")]
+#[cfg(all(feature = "documents", target_os = "linux"))]
 mod confine;
 mod kind;
 mod outline;
 mod preview;
 mod reader;
-#[cfg(feature = "documents")]
+#[cfg(all(feature = "documents", target_os = "linux"))]
 mod work_error;
-#[cfg(feature = "documents")]
+#[cfg(all(feature = "documents", target_os = "linux"))]
 mod workbook;
-#[cfg(feature = "documents")]
+#[cfg(all(feature = "documents", target_os = "linux"))]
 pub mod worker;
 
 pub use kind::DocumentKind;

@@ -45,6 +45,34 @@ pub enum ConversionError {
 pub type DocumentFuture<'a> = BoxFuture<'a, Result<File, ConversionError>>;
 
 /// Converts documents to Markdown.
+///
+/// ```
+/// use std::io::Read;
+///
+/// use async_trait::async_trait;
+/// use deerflow_sandbox::documents::{
+///     ConversionError, DocumentFuture, DocumentKind, DocumentReader,
+/// };
+///
+/// /// Reads documents that are already Markdown.
+/// #[derive(Debug)]
+/// struct PlainText;
+///
+/// #[async_trait]
+/// impl DocumentReader for PlainText {
+///     async fn markdown(
+///         &self,
+///         _user: &str,
+///         _kind: DocumentKind,
+///         document: DocumentFuture<'_>,
+///     ) -> Result<String, ConversionError> {
+///         let mut text = String::new();
+///         let read = document.await?.read_to_string(&mut text);
+///         read.map_err(|error| ConversionError::Document(error.to_string()))?;
+///         Ok(text)
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait DocumentReader: Send + Sync + Debug {
     /// Converts a document of `user`. The document is opened when the user gets a permit. The call

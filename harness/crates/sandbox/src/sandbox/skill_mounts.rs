@@ -9,6 +9,22 @@ use super::file_error::FileFailure;
 use super::virtual_paths::RelativePath;
 
 /// Source of the skill folders of a user.
+///
+/// ```
+/// use deerflow_sandbox::sandbox::{FileFailure, SkillMountSource, SkillMounts};
+///
+/// /// Source without skills, for all users.
+/// #[derive(Debug)]
+/// struct NoSkills;
+///
+/// impl SkillMountSource for NoSkills {
+///     fn of(&self, _user_id: &str) -> Result<SkillMounts, FileFailure> {
+///         Ok(SkillMounts::default())
+///     }
+/// }
+///
+/// assert!(NoSkills.of("ann").unwrap().folders().is_empty());
+/// ```
 pub trait SkillMountSource: fmt::Debug + Send + Sync + 'static {
     /// Returns the current folders of a user. May block on the disk.
     ///

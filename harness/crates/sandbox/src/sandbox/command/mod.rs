@@ -5,6 +5,7 @@
 //! engine or a cluster; [`host`] must be enabled explicitly by an administrator. The contract of an
 //! adapter is documented at [`CommandSandbox`] and tested by `testkit::command_sandbox`.
 
+#[cfg(target_os = "linux")]
 pub mod bubblewrap;
 #[cfg(feature = "containers")]
 pub mod container;
@@ -13,6 +14,7 @@ mod limited;
 mod limits;
 mod redaction;
 mod running;
+#[cfg(target_os = "linux")]
 mod spawner;
 mod transcript;
 
@@ -45,6 +47,33 @@ pub const MAX_COMMAND_BYTES: usize = 120 * 1024;
 /// A command sees the thread's folders and skills, and starts in the workspace. Its standard input
 /// is empty. When the future is dropped or the time limit expires, the command is killed with all
 /// processes that it started.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use deerflow_sandbox::sandbox::command::{
+///     CommandEnd, CommandError, CommandOutput, CommandRequest, CommandSandbox, Isolation, Pipe,
+/// };
+///
+/// /// Sandbox that prints each command instead of running it.
+/// #[derive(Debug)]
+/// struct DryRun;
+///
+/// #[async_trait]
+/// impl CommandSandbox for DryRun {
+///     fn isolation(&self) -> Isolation {
+///         Isolation::Kernel
+///     }
+///
+///     async fn run(
+///         &self,
+///         request: CommandRequest<'_>,
+///         output: &mut dyn CommandOutput,
+///     ) -> Result<CommandEnd, CommandError> {
+///         output.take(Pipe::Out, request.command.as_bytes());
+///         Ok(CommandEnd::Exited(0))
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait CommandSandbox: fmt::Debug + Send + Sync + 'static {
     /// Isolation between a command and this machine.
@@ -123,6 +152,27 @@ impl CommandRequest<'_> {
 }
 
 /// Receiver of a command's output.
+///
+/// ```
+/// use deerflow_sandbox::sandbox::command::{CommandOutput, Pipe};
+///
+/// /// Collects standard output and drops standard error.
+/// #[derive(Default)]
+/// struct Output(Vec<u8>);
+///
+/// impl CommandOutput for Output {
+///     fn take(&mut self, from: Pipe, bytes: &[u8]) {
+///         if from == Pipe::Out {
+///             self.0.extend_from_slice(bytes);
+///         }
+///     }
+/// }
+///
+/// let mut output = Output::default();
+/// output.take(Pipe::Out, b"done");
+/// output.take(Pipe::Err, b"warning");
+/// assert_eq!(output.0, b"done");
+/// ```
 pub trait CommandOutput: Send {
     /// Receives the next bytes.
     fn take(&mut self, from: Pipe, bytes: &[u8]);

@@ -58,12 +58,14 @@ impl Running {
 
     /// Sets the lifeline: the socket on which the command checks, before it starts, that it is
     /// still supervised.
+    #[cfg(target_os = "linux")]
     pub(super) fn with_lifeline(mut self, lifeline: UnixStream) -> Self {
         self.lifeline = Some(lifeline);
         self
     }
 
     /// Sets the command's connection to the egress proxy.
+    #[cfg(target_os = "linux")]
     pub(super) fn with_egress(mut self, egress: Option<Box<dyn EgressEndpoint>>) -> Self {
         self._egress = egress;
         self

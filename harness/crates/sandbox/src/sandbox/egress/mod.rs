@@ -15,13 +15,42 @@ use std::path::Path;
 mod head;
 #[cfg(feature = "http")]
 mod proxy;
+#[cfg(target_os = "linux")]
 pub(crate) mod relay;
+#[cfg(any(feature = "http", target_os = "linux"))]
 mod tunnel;
 
 #[cfg(feature = "http")]
 pub use proxy::{EgressProxy, ProxyLimits};
 
 /// A proxy of this process.
+///
+/// ```
+/// use std::io;
+/// use std::path::{Path, PathBuf};
+///
+/// use deerflow_sandbox::sandbox::egress::{EgressEndpoint, EgressProvider};
+///
+/// /// HTTP proxy of another process, which all commands share.
+/// #[derive(Debug, Clone)]
+/// struct SharedProxy(PathBuf);
+///
+/// impl EgressProvider for SharedProxy {
+///     fn open(&self) -> io::Result<Box<dyn EgressEndpoint>> {
+///         Ok(Box::new(self.clone()))
+///     }
+///
+///     fn hosts(&self) -> String {
+///         "those that the proxy allows".to_owned()
+///     }
+/// }
+///
+/// impl EgressEndpoint for SharedProxy {
+///     fn socket(&self) -> &Path {
+///         &self.0
+///     }
+/// }
+/// ```
 pub trait EgressProvider: fmt::Debug + Send + Sync + 'static {
     /// Opens a private endpoint for one command.
     fn open(&self) -> io::Result<Box<dyn EgressEndpoint>>;
@@ -31,6 +60,26 @@ pub trait EgressProvider: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Proxy endpoint of one command. On drop it is closed, with all its connections.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use deerflow_sandbox::sandbox::egress::EgressEndpoint;
+/// use tempfile::TempDir;
+///
+/// /// Socket in a folder that is deleted with the endpoint.
+/// #[derive(Debug)]
+/// struct Endpoint {
+///     _folder: TempDir,
+///     socket: Box<Path>,
+/// }
+///
+/// impl EgressEndpoint for Endpoint {
+///     fn socket(&self) -> &Path {
+///         &self.socket
+///     }
+/// }
+/// ```
 pub trait EgressEndpoint: fmt::Debug + Send + Sync + 'static {
     /// Unix socket that accepts HTTP proxy requests.
     fn socket(&self) -> &Path;

@@ -2,16 +2,16 @@
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 
-use super::arguments::{AskArgs, ReadArtifactArgs};
-use super::outcome::Answer;
+use crate::arguments::{AskArgs, ReadArtifactArgs};
+use crate::outcome::Answer;
 
 /// Name of the tool that asks the agent.
-pub(super) const ASK: &str = "ask";
+pub(crate) const ASK: &str = "ask";
 /// Name of the tool that reads a file.
-pub(super) const READ_ARTIFACT: &str = "read_artifact";
+pub(crate) const READ_ARTIFACT: &str = "read_artifact";
 
 /// Returns all tools.
-pub(super) fn tools() -> Vec<Tool> {
+pub(crate) fn tools() -> Vec<Tool> {
     let ask = "Give the DeerFlow agent a task or a question and wait for its answer. It can search and read the web, work with files, run \
         tools and plan, as far as its installation allows. The answer names a thread_id: call again with it to go on, and to answer when \
         the agent asks something.";

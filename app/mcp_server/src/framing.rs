@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::parse::{MAX_LINE_BYTES, Refusal, read, too_long};
+use crate::parse::{MAX_LINE_BYTES, Refusal, read, too_long};
 
 /// Number of queued outgoing messages at which reading pauses.
 const MAX_QUEUED: usize = 64;
@@ -30,7 +30,7 @@ struct Outgoing {
 
 /// Transport of one client for the protocol implementation.
 #[derive(Debug)]
-pub(super) struct ClientTransport<R> {
+pub(crate) struct ClientTransport<R> {
     lines: LineReader<R>,
     out: Option<mpsc::Sender<Outgoing>>,
     shutdown: CancellationToken,
@@ -38,7 +38,7 @@ pub(super) struct ClientTransport<R> {
 
 /// Opens a transport and starts its writer. The end of either stream cancels `shutdown`; the task
 /// ends when everything is written.
-pub(super) fn open<R, W>(
+pub(crate) fn open<R, W>(
     input: R,
     output: W,
     shutdown: &CancellationToken,
@@ -154,7 +154,7 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for ClientTransport<R> {
 /// The client has closed its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("client closed the connection")]
-pub(super) struct Closed;
+pub(crate) struct Closed;
 
 /// Reads lines of at most [`MAX_LINE_BYTES`] bytes.
 #[derive(Debug)]

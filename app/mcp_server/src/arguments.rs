@@ -14,7 +14,7 @@ const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// Arguments of `ask`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AskArgs {
+pub(crate) struct AskArgs {
     /// What to say to the agent: a question or a task, with everything it has to know. It sees nothing of your conversation.
     message: String,
     /// The conversation to go on with, as an earlier answer named it. Left out, a new one begins.
@@ -39,16 +39,16 @@ pub(super) struct AskArgs {
 
 /// Validated arguments of `ask`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Question {
-    pub(super) message: String,
+pub(crate) struct Question {
+    pub(crate) message: String,
     /// Conversation to continue.
-    pub(super) thread: Option<ThreadId>,
-    pub(super) options: ChatOptions,
+    pub(crate) thread: Option<ThreadId>,
+    pub(crate) options: ChatOptions,
 }
 
 impl Question {
     /// Parses the arguments; the error explains what is wrong.
-    pub(super) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
+    pub(crate) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
         let args: AskArgs = read(arguments)?;
         if args.message.trim().is_empty() {
             return Err("`message` is empty".to_owned());
@@ -76,7 +76,7 @@ impl Question {
 /// Arguments of `read_artifact`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ReadArtifactArgs {
+pub(crate) struct ReadArtifactArgs {
     /// The conversation that the file belongs to, as an answer named it.
     thread_id: String,
     /// The file, as an answer named it: it begins with /mnt/user-data.
@@ -85,14 +85,14 @@ pub(super) struct ReadArtifactArgs {
 
 /// Validated arguments of `read_artifact`.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ArtifactRequest {
-    pub(super) thread: ThreadId,
-    pub(super) path: String,
+pub(crate) struct ArtifactRequest {
+    pub(crate) thread: ThreadId,
+    pub(crate) path: String,
 }
 
 impl ArtifactRequest {
     /// Parses the arguments; the error explains what is wrong.
-    pub(super) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
+    pub(crate) fn read(arguments: Option<JsonObject>) -> Result<Self, String> {
         let args: ReadArtifactArgs = read(arguments)?;
         Ok(Self {
             thread: thread(args.thread_id)?,

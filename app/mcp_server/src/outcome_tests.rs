@@ -14,7 +14,7 @@ fn answer(events: Vec<StreamEvent>) -> Answer {
     outcome.answer(
         &ThreadId::parse("t").unwrap(),
         &RunId::parse("r").unwrap(),
-        &ChatOptions::default(),
+        "approve t".to_owned(),
     )
 }
 
@@ -124,7 +124,7 @@ fn waiting_run_is_no_answer_and_explains_approval() {
         "{describe:?}"
     );
     assert!(
-        describe[1].contains("`deerflow chat --thread t --answer yes`") && describe.len() == 2,
+        describe[1].contains("`approve t`") && describe.len() == 2,
         "{describe:?}"
     );
     let gone_on = answer(vec![waiting, end(json!([]))]);

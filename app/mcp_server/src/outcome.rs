@@ -1,14 +1,12 @@
 //! Collects the result of a question, for the client and its model.
 
-use harness::client::{ChatOptions, EventKind, Question, StreamEvent};
+use harness::client::{EventKind, Question, StreamEvent};
 use harness::ids::{RunId, ThreadId};
 use harness::messages::{Content, kwargs};
 use rmcp::model::{CallToolResult, ContentBlock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::commands::chat::approval_command;
 
 /// Text of a result without an answer.
 const NO_ANSWER: &str = "The agent ended without an answer.";
@@ -19,26 +17,26 @@ const WAITING_NOTICE: &str =
 
 /// The structured result of `ask`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The conversation: a call of `ask` with it goes on there.
-    pub(super) thread_id: String,
+    pub(crate) thread_id: String,
     /// The run that answered.
-    pub(super) run_id: String,
+    pub(crate) run_id: String,
     /// The agent's final words; empty when it said nothing.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// What the agent wants to know before it goes on. Answer with a call of `ask` on the same thread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) question: Option<String>,
+    pub(crate) question: Option<String>,
     /// Calls that a person has to allow before the agent goes on, and what else only a person can say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) waits_for: Vec<String>,
+    pub(crate) waits_for: Vec<String>,
     /// The files that the agent presented on this thread so far; `read_artifact` reads them.
-    pub(super) artifacts: Vec<String>,
+    pub(crate) artifacts: Vec<String>,
     /// What the conversation is called, once it has a name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) title: Option<String>,
+    pub(crate) title: Option<String>,
     /// What this answer cost.
-    pub(super) usage: Usage,
+    pub(crate) usage: Usage,
     /// Shell command with which a user approves the pending calls.
     #[serde(skip)]
     approval_command: String,
@@ -47,13 +45,13 @@ pub(super) struct Answer {
 /// Tokens of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// Tokens that models read.
-    pub(super) input_tokens: u64,
+    pub(crate) input_tokens: u64,
     /// Tokens that they wrote.
-    pub(super) output_tokens: u64,
+    pub(crate) output_tokens: u64,
     /// Both together, as providers count them.
-    pub(super) total_tokens: u64,
+    pub(crate) total_tokens: u64,
 }
 
 impl std::ops::AddAssign for Usage {
@@ -66,19 +64,19 @@ impl std::ops::AddAssign for Usage {
 
 /// Intermediate result of a question, over all runs that it needed.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     state: Value,
     usage: Usage,
     question: Option<String>,
     /// Interrupts that are pending after the run.
-    pub(super) open: Vec<Question>,
+    pub(crate) open: Vec<Question>,
     /// `true` if the run was cancelled.
-    pub(super) is_cancelled: bool,
+    pub(crate) is_cancelled: bool,
 }
 
 impl Outcome {
     /// Updates the result with an event.
-    pub(super) fn observe(&mut self, event: StreamEvent) {
+    pub(crate) fn observe(&mut self, event: StreamEvent) {
         match event.kind {
             EventKind::Values => self.state = event.data,
             EventKind::End => {
@@ -96,8 +94,8 @@ impl Outcome {
         }
     }
 
-    /// Builds the final result.
-    pub(super) fn answer(self, thread: &ThreadId, run: &RunId, asked: &ChatOptions) -> Answer {
+    /// Builds the final result; `approval_command` is the shell command that approves pending calls.
+    pub(crate) fn answer(self, thread: &ThreadId, run: &RunId, approval_command: String) -> Answer {
         let artifacts = self.state["artifacts"].as_array().into_iter().flatten();
         Answer {
             thread_id: thread.to_string(),
@@ -114,13 +112,13 @@ impl Outcome {
                 .filter(|title| !title.is_empty())
                 .map(str::to_owned),
             usage: self.usage,
-            approval_command: approval_command(thread, asked),
+            approval_command,
         }
     }
 }
 
 /// Describes an interrupt in words.
-pub(super) fn describe(question: &Question) -> String {
+pub(crate) fn describe(question: &Question) -> String {
     let Some(calls) = question.calls() else {
         return question.text();
     };
@@ -158,7 +156,7 @@ fn final_text(messages: &Value) -> String {
 impl Answer {
     /// Converts the answer to a tool result. The next steps are also given as text, for clients
     /// that do not show structured content to their model.
-    pub(super) fn into_result(self) -> CallToolResult {
+    pub(crate) fn into_result(self) -> CallToolResult {
         let mut content = Vec::new();
         if !self.text.is_empty() {
             content.push(ContentBlock::text(self.text.clone()));
@@ -205,7 +203,7 @@ impl Answer {
 }
 
 /// Builds an error result with a text.
-pub(super) fn failure(problem: impl Into<String>) -> CallToolResult {
+pub(crate) fn failure(problem: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(problem)])
 }
 

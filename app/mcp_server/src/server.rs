@@ -5,15 +5,11 @@
 )]
 
 use std::future::Future;
-use std::sync::Arc;
 
-use deerflow_domain::threads::ThreadStore;
-use deerflow_gateway::ports::ThreadFilesPort;
 use harness::client::Client;
-use harness::ids::{IdSource, ThreadId};
+use harness::ids::ThreadId;
 use harness::runtime::actor_context::{DEFAULT_USER_ID, Owner};
-use harness::runtime::runs::RunsFacade;
-use harness::runtime::tasks::{TaskKind, Tasks};
+use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
@@ -25,14 +21,14 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
-use super::arguments::{ArtifactRequest, Question};
-use super::ask::QuestionRun;
-use super::call_limit::{CallLimiter, CallPermit, MAX_CALLS};
-use super::elicitation::Elicitor;
-use super::outcome::failure;
-use super::tools::{ASK, READ_ARTIFACT, tools};
-use super::{artifact, progress_sink};
-use crate::wiring::App;
+use crate::arguments::{ArtifactRequest, Question};
+use crate::ask::QuestionRun;
+use crate::call_limit::{CallLimiter, CallPermit, MAX_CALLS};
+use crate::elicitation::Elicitor;
+use crate::outcome::failure;
+use crate::ports::ServerPorts;
+use crate::tools::{ASK, READ_ARTIFACT, tools};
+use crate::{artifact, progress_sink};
 
 /// Instructions for the client's model.
 const INSTRUCTIONS: &str = "DeerFlow is an agent that researches, writes and works with files and tools of its own. `ask` gives it a task and \
@@ -41,34 +37,25 @@ const INSTRUCTIONS: &str = "DeerFlow is an agent that researches, writes and wor
 
 /// Handles the requests of one client.
 #[derive(Debug)]
-pub(super) struct AgentServer {
-    runs: Arc<RunsFacade>,
-    threads: Arc<dyn ThreadStore>,
-    files: Arc<dyn ThreadFilesPort>,
-    ids: Arc<dyn IdSource>,
-    tasks: Tasks,
+pub(crate) struct AgentServer {
+    ports: ServerPorts,
     call_limiter: CallLimiter,
     /// Minimum level of the log messages that the client wants.
     level: Mutex<Option<LoggingLevel>>,
 }
 
 impl AgentServer {
-    /// Creates a handler over this installation, for its default user.
-    pub(super) fn new(app: &App) -> Self {
-        let gateway = &app.gateway;
+    /// Creates a handler over an installation.
+    pub(crate) fn new(ports: ServerPorts) -> Self {
         Self {
-            runs: app.runs.clone(),
-            threads: gateway.threads.clone(),
-            files: gateway.files.clone(),
-            ids: gateway.ids.clone(),
-            tasks: app.tasks.clone(),
+            ports,
             call_limiter: CallLimiter::new(),
             level: Mutex::default(),
         }
     }
 
     /// Returns the limiter of concurrent calls.
-    pub(super) fn call_limiter(&self) -> CallLimiter {
+    pub(crate) fn call_limiter(&self) -> CallLimiter {
         self.call_limiter.clone()
     }
 
@@ -82,20 +69,22 @@ impl AgentServer {
     ) -> Result<CallToolResult, String> {
         let thread = match &question.thread {
             Some(thread) => self.existing_thread(thread).await?,
-            None => self.ids.thread_id(),
+            None => self.ports.ids.thread_id(),
         };
         let (sink, notifications) = progress_sink::of(&context, *self.level.lock());
         let question_run = QuestionRun::new(
-            Client::new(self.runs.clone()),
+            Client::new(self.ports.runs.clone()),
             sink,
             Elicitor::for_client(&context.peer),
             context.ct.clone(),
+            self.ports.approval_command,
         );
         let question_run = async move {
             let _permit = permit;
             question_run.ask(question, thread).await
         };
         let question_run = self
+            .ports
             .tasks
             .spawn(TaskKind::Finish, "mcp question", question_run);
         let (answer, _) = tokio::join!(question_run, context.ct.run_until_cancelled(notifications));
@@ -107,13 +96,18 @@ impl AgentServer {
 
     async fn read_artifact(&self, request: ArtifactRequest) -> Result<CallToolResult, String> {
         let thread = self.existing_thread(&request.thread).await?;
-        Ok(artifact::read(&self.files.thread(DEFAULT_USER_ID, &thread), &request.path).await)
+        Ok(artifact::read(
+            &self.ports.files.thread(DEFAULT_USER_ID, &thread),
+            &request.path,
+        )
+        .await)
     }
 
     /// Returns the thread if it exists. A model may invent ids; an invented id must not start a new
     /// conversation.
     async fn existing_thread(&self, thread: &ThreadId) -> Result<ThreadId, String> {
         let found = self
+            .ports
             .threads
             .get(thread, &Owner::User(DEFAULT_USER_ID.to_owned()))
             .await;

@@ -11,7 +11,7 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 ///
 /// # Errors
 /// The process has no free file descriptors.
-pub(super) fn take() -> io::Result<(tokio::fs::File, tokio::fs::File)> {
+pub fn take_standard_streams() -> io::Result<(tokio::fs::File, tokio::fs::File)> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     dup2_stdin(File::open("/dev/null")?)?;

@@ -14,8 +14,8 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use tokio::sync::mpsc;
 
-use super::ask::RunListener;
-use super::progress::Activity;
+use crate::ask::RunListener;
+use crate::progress::Activity;
 
 /// Maximum number of queued notifications; further ones are dropped.
 const MAX_QUEUED: usize = 64;
@@ -24,7 +24,7 @@ const LOGGER: &str = "agent";
 
 /// Receives the reports of a run and queues notifications.
 #[derive(Debug)]
-pub(super) struct ProgressSink {
+pub(crate) struct ProgressSink {
     token: Option<ProgressToken>,
     level: Option<LoggingLevel>,
     queue: mpsc::Sender<Notification>,
@@ -38,7 +38,7 @@ enum Notification {
 
 /// Returns the sink for a request, and a future that sends its notifications until the sink is
 /// dropped and the queue is empty. Log messages below `level` are not sent.
-pub(super) fn of(
+pub(crate) fn of(
     context: &RequestContext<RoleServer>,
     level: Option<LoggingLevel>,
 ) -> (ProgressSink, impl Future<Output = ()> + Send + use<>) {

@@ -8,7 +8,7 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, Elicitat
 use rmcp::service::{ElicitationMode, Peer};
 use serde_json::{Map, Value};
 
-use super::outcome::describe;
+use crate::outcome::describe;
 
 /// Time that the user has to answer. After that the question stays open and can be answered
 /// elsewhere.
@@ -19,11 +19,11 @@ const ANSWER: &str = "answer";
 
 /// Sends questions to the user of one client.
 #[derive(Debug, Clone)]
-pub(super) struct Elicitor(Peer<RoleServer>);
+pub(crate) struct Elicitor(Peer<RoleServer>);
 
 impl Elicitor {
     /// Returns an elicitor if the client supports form elicitation.
-    pub(super) fn for_client(peer: &Peer<RoleServer>) -> Option<Self> {
+    pub(crate) fn for_client(peer: &Peer<RoleServer>) -> Option<Self> {
         peer.supported_elicitation_modes()
             .contains(&ElicitationMode::Form)
             .then(|| Self(peer.clone()))
@@ -31,7 +31,7 @@ impl Elicitor {
 
     /// Asks the questions in order until one is not answered. Returns the answers, or `None` if
     /// there are none.
-    pub(super) async fn ask_all(&self, open: &[Question]) -> Option<Value> {
+    pub(crate) async fn ask_all(&self, open: &[Question]) -> Option<Value> {
         let mut ask_all = Map::new();
         for question in open {
             let form = ElicitRequestParams::FormElicitationParams {

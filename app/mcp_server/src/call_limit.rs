@@ -5,28 +5,28 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of concurrent calls; further calls are rejected.
-pub(super) const MAX_CALLS: u32 = 16;
+pub(crate) const MAX_CALLS: u32 = 16;
 
 /// Issues permits for calls. Clones share the limit.
 #[derive(Debug, Clone)]
-pub(super) struct CallLimiter(Arc<Semaphore>);
+pub(crate) struct CallLimiter(Arc<Semaphore>);
 
 /// Permit of one call, released on drop.
-pub(super) type CallPermit = OwnedSemaphorePermit;
+pub(crate) type CallPermit = OwnedSemaphorePermit;
 
 impl CallLimiter {
     /// Creates a limiter with all permits available.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(Semaphore::new(MAX_CALLS as usize)))
     }
 
     /// Returns a permit if one is available.
-    pub(super) fn try_acquire(&self) -> Option<CallPermit> {
+    pub(crate) fn try_acquire(&self) -> Option<CallPermit> {
         self.0.clone().try_acquire_owned().ok()
     }
 
     /// Waits until all permits are released.
-    pub(super) async fn wait_until_idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         _ = self.0.acquire_many(MAX_CALLS).await;
     }
 }

@@ -12,13 +12,14 @@ use serde_json::Value;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::Question;
-use super::elicitation::Elicitor;
-use super::outcome::{Answer, Outcome, failure};
-use super::progress::{Activity, MIN_INTERVAL, RunProgress};
+use crate::arguments::Question;
+use crate::elicitation::Elicitor;
+use crate::outcome::{Answer, Outcome, failure};
+use crate::ports::ApprovalCommand;
+use crate::progress::{Activity, MIN_INTERVAL, RunProgress};
 
 /// Receiver of progress reports of a run. Methods must not block.
-pub(super) trait RunListener: Send + 'static {
+pub(crate) trait RunListener: Send + 'static {
     /// Reports progress, as an increasing number and a status text.
     fn report_progress(&mut self, number: u32, status: String);
     /// Reports a tool call or a tool result.
@@ -27,24 +28,26 @@ pub(super) trait RunListener: Send + 'static {
 
 /// One question and the runs that answer it.
 #[derive(Debug)]
-pub(super) struct QuestionRun<L> {
+pub(crate) struct QuestionRun<L> {
     client: Client,
     /// Asks the client's user, if the client supports it.
     elicitor: Option<Elicitor>,
     /// Cancelled when the caller no longer waits for the answer.
     stop: CancellationToken,
     listener: L,
+    approval_command: ApprovalCommand,
     progress: RunProgress,
     ticks: Interval,
 }
 
 impl<L: RunListener> QuestionRun<L> {
     /// Creates a question run that reports to `listener` until `stop` is cancelled.
-    pub(super) fn new(
+    pub(crate) fn new(
         client: Client,
         listener: L,
         elicitor: Option<Elicitor>,
         stop: CancellationToken,
+        approval_command: ApprovalCommand,
     ) -> Self {
         let mut ticks = interval(MIN_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -53,6 +56,7 @@ impl<L: RunListener> QuestionRun<L> {
             elicitor,
             stop,
             listener,
+            approval_command,
             progress: RunProgress::new(Instant::now()),
             ticks,
         }
@@ -60,7 +64,7 @@ impl<L: RunListener> QuestionRun<L> {
 
     /// Runs the question and returns the tool result; failures become error results. After a
     /// cancellation, the run has ended when this returns.
-    pub(super) async fn ask(mut self, question: Question, thread: ThreadId) -> CallToolResult {
+    pub(crate) async fn ask(mut self, question: Question, thread: ThreadId) -> CallToolResult {
         self.run_to_end(question, &thread)
             .await
             .map_or_else(failure, Answer::into_result)
@@ -85,7 +89,8 @@ impl<L: RunListener> QuestionRun<L> {
                 ));
             }
             let Some(answers) = self.ask_user(&outcome.open, thread).await? else {
-                return Ok(outcome.answer(thread, &conversation.run_id, &options));
+                let command = (self.approval_command)(thread, &options);
+                return Ok(outcome.answer(thread, &conversation.run_id, command));
             };
             started = self.client.resume_with(answers, thread, &options).await;
         }

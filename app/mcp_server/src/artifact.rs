@@ -6,14 +6,14 @@ use harness::sandbox::{ThreadFiles, VirtualPath};
 use harness::tools::builtins::type_of_content;
 use rmcp::model::{CallToolResult, ContentBlock};
 
-use super::outcome::failure;
+use crate::outcome::failure;
 
 /// Maximum size of a returned file, in bytes: it becomes part of the caller's conversation.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Reads a file of the thread. Returns text as text and images as images; for other content, only
 /// an error with the size.
-pub(super) async fn read(files: &ThreadFiles, path: &str) -> CallToolResult {
+pub(crate) async fn read(files: &ThreadFiles, path: &str) -> CallToolResult {
     let path = match VirtualPath::parse(path) {
         Ok(path) => path,
         Err(error) => return failure(format!("`path` cannot be used: {error}")),

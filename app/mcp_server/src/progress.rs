@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 /// Minimum interval between reports, and the interval of checks.
-pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const MIN_INTERVAL: Duration = Duration::from_millis(500);
 /// Maximum interval between reports: clients time out calls without progress.
 const MAX_SILENCE: Duration = Duration::from_secs(15);
 /// Maximum length of reported tool arguments and results, in characters.
@@ -15,16 +15,16 @@ const MAX_EXCERPT_CHARS: usize = 400;
 
 /// Tool call or tool result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     /// `true` if the tool failed.
-    pub(super) is_problem: bool,
+    pub(crate) is_problem: bool,
     /// Payload of the log message.
-    pub(super) data: Value,
+    pub(crate) data: Value,
 }
 
 /// Progress of one run.
 #[derive(Debug)]
-pub(super) struct RunProgress {
+pub(crate) struct RunProgress {
     /// Current status text.
     status: String,
     has_changed: bool,
@@ -35,7 +35,7 @@ pub(super) struct RunProgress {
 
 impl RunProgress {
     /// Progress of a run that has just started.
-    pub(super) fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self {
             status: "the agent is working".to_owned(),
             has_changed: true,
@@ -45,7 +45,7 @@ impl RunProgress {
     }
 
     /// Updates the progress with an event, and returns the tool activity in it.
-    pub(super) fn observe(&mut self, event: &StreamEvent) -> Vec<Activity> {
+    pub(crate) fn observe(&mut self, event: &StreamEvent) -> Vec<Activity> {
         if event.text().is_some() {
             self.set_status("the agent is writing".to_owned());
             return Vec::new();
@@ -64,7 +64,7 @@ impl RunProgress {
     }
 
     /// Returns the report that is due, if any: an increasing number and the status text.
-    pub(super) fn due_report(&mut self, now: Instant) -> Option<(u32, String)> {
+    pub(crate) fn due_report(&mut self, now: Instant) -> Option<(u32, String)> {
         let is_due = match self.reports_sent {
             0 => true,
             _ if self.has_changed => now >= self.last_report + MIN_INTERVAL,
@@ -80,7 +80,7 @@ impl RunProgress {
     }
 
     /// Sets the status of a run that waits for the user.
-    pub(super) fn mark_waiting(&mut self) {
+    pub(crate) fn mark_waiting(&mut self) {
         self.set_status("the agent is waiting for the user's answer".to_owned());
     }
 

@@ -4,20 +4,20 @@ use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
 use serde_json::Value;
 
 /// Maximum length of a line in bytes, without the line feed.
-pub(super) const MAX_LINE_BYTES: usize = 8 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
 /// Error response to an invalid line.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// Error.
-    pub(super) error: ErrorData,
+    pub(crate) error: ErrorData,
     /// Id of the request, if it could be read.
-    pub(super) id: Option<RequestId>,
+    pub(crate) id: Option<RequestId>,
 }
 
 /// Parses a line. Returns `Ok(None)` for empty lines and unknown notifications, which get no
 /// response.
-pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Refusal>> {
+pub(crate) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Refusal>> {
     let line = line
         .strip_prefix("\u{feff}".as_bytes())
         .unwrap_or(line)
@@ -32,7 +32,7 @@ pub(super) fn read(line: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Box<Refu
 }
 
 /// Returns the error response to a line above the length limit.
-pub(super) fn too_long() -> Box<Refusal> {
+pub(crate) fn too_long() -> Box<Refusal> {
     let error = ErrorData::invalid_request(
         format!("a message has {} MiB at most", MAX_LINE_BYTES >> 20),
         None,
