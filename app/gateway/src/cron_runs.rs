@@ -11,7 +11,6 @@ use harness::runtime::runs::store::AdmitError;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::Fields;
 use crate::requests::RunTarget;
 use crate::routes::crons::request_of;
 use crate::routes::runs::spec_for;
@@ -37,13 +36,7 @@ impl CronRuns {
                 RunTarget::Stateless
             }
         };
-        let mut spec = spec_for(
-            &self.0,
-            Dialect::Platform,
-            &target,
-            Fields::new("body", request),
-        )
-        .await?;
+        let mut spec = spec_for(&self.0, Dialect::Platform, &target, request).await?;
         spec.metadata
             .insert("cron_id".to_owned(), cron.cron_id.to_string().into());
         spec.run_id = Some(run);

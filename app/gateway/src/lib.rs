@@ -24,6 +24,7 @@ mod http;
 mod idempotency;
 mod openapi;
 mod routes;
+mod schema;
 mod sweep;
 
 pub use http::router::router;

@@ -9,9 +9,7 @@ use harness::runtime::compute::{Size, heavy_poll};
 use serde_json::Value;
 
 use super::number_range::{may_hold_out_of_range_integer, out_of_range_number};
-use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::openapi::Shape;
 
 /// Maximum size of a body, except uploads.
 pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
@@ -19,20 +17,9 @@ pub const BODY_LIMIT: usize = 20 * 1024 * 1024;
 /// Timeout for receiving a body.
 pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads an empty or a JSON body. On the platform's routes, null is allowed only where the route's
-/// schema allows it.
+/// Reads an empty or a JSON body.
 #[tracing::instrument(name = "extract", skip_all)]
 pub(super) async fn read_json(request: Request) -> Result<Option<Value>, ApiError> {
-    let platform = request
-        .extensions()
-        .get::<Dialect>()
-        .copied()
-        .is_some_and(Dialect::is_platform);
-    let shape = request
-        .extensions()
-        .get::<Shape>()
-        .copied()
-        .filter(|_| platform);
     refuse_declared(&request, BODY_LIMIT as u64)?;
     let bytes = tokio::time::timeout(BODY_TIMEOUT, read_body(request.into_body()))
         .await
@@ -41,13 +28,7 @@ pub(super) async fn read_json(request: Request) -> Result<Option<Value>, ApiErro
         return Ok(None);
     }
     heavy_poll(Size::bytes(bytes.len())).await;
-    let body = parse(&bytes)?;
-    let nulls = shape.map(|shape| shape.nulls(&body)).unwrap_or_default();
-    if nulls.is_empty() {
-        Ok(Some(body))
-    } else {
-        Err(ApiError::Invalid(nulls))
-    }
+    parse(&bytes).map(Some)
 }
 
 /// Rejects a body whose declared length exceeds `limit` bytes before any of it is read.

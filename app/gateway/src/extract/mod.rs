@@ -1,32 +1,33 @@
-//! Extractors of typed parts of a request: dialect, path ids, body fields, query parameters.
+//! Extractors of typed parts of a request: dialect, path ids, bodies, query parameters.
 
-mod fields;
+mod body;
+mod issues;
 mod json;
+mod layout;
 mod number_range;
 mod query;
 
-pub use fields::Fields;
-pub(crate) use fields::number_issue;
+pub(crate) use body::request_body;
+pub use body::{Body, ListBody, OptionalBody, RequestBody};
+pub use issues::Issues;
+pub(crate) use issues::{missing_issue, number_issue};
 pub use json::BODY_LIMIT;
 pub(crate) use json::{BODY_TIMEOUT, refuse_declared};
+pub use layout::Layout;
 pub use query::Query;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use harness::ids::{CheckpointId, RunId, ThreadId};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::state::GatewayState;
-use json::read_json;
-
-/// Maximum number of elements of a list body.
-const BATCH_LIMIT: usize = 1_000;
 
 /// Pattern of thread ids, as DeerFlow's clients see it in errors.
 pub const ID_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
@@ -44,97 +45,6 @@ impl FromRequestParts<Arc<GatewayState>> for Dialect {
             .get::<Self>()
             .copied()
             .ok_or_else(|| ApiError::Internal("the route was mounted without a dialect".to_owned()))
-    }
-}
-
-/// A JSON object as body.
-#[derive(Debug)]
-pub struct Body(pub Fields);
-
-/// A JSON list as body, with at least one element.
-#[derive(Debug)]
-pub struct ListBody(pub Vec<Map<String, Value>>);
-
-/// A JSON object as body, or no body at all.
-#[derive(Debug)]
-pub struct OptionalBody(pub Fields);
-
-fn object(value: Value) -> Result<Map<String, Value>, ApiError> {
-    match value {
-        Value::Object(map) => Ok(map),
-        other => {
-            let message = "Input should be a valid dictionary or object to extract fields from";
-            Err(ApiError::issue(Issue::new(
-                "model_attributes_type",
-                vec!["body".into()],
-                message,
-                &other,
-            )))
-        }
-    }
-}
-
-impl FromRequest<Arc<GatewayState>> for Body {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let platform = request
-            .extensions()
-            .get::<Dialect>()
-            .copied()
-            .is_some_and(Dialect::is_platform);
-        match read_json(request).await? {
-            Some(value) => Ok(Self(Fields::new("body", object(value)?))),
-            None if platform => Err(ApiError::InvalidJson("the body is empty".to_owned())),
-            None => Err(ApiError::issue(Issue::new(
-                "missing",
-                vec!["body".into()],
-                "Field required",
-                &Value::Null,
-            ))),
-        }
-    }
-}
-
-impl FromRequest<Arc<GatewayState>> for ListBody {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let refused = |kind, message: &str, input: &Value| {
-            Err(ApiError::issue(Issue::new(
-                kind,
-                vec!["body".into()],
-                message,
-                input,
-            )))
-        };
-        match read_json(request).await? {
-            Some(Value::Array(items)) if items.is_empty() => {
-                refused("too_short", "[] has less than 1 item", &json!([]))
-            }
-            Some(Value::Array(items)) if items.len() > BATCH_LIMIT => refused(
-                "too_long",
-                &format!("List should have at most {BATCH_LIMIT} items"),
-                &items.len().into(),
-            ),
-            Some(Value::Array(items)) => Ok(Self(
-                items.into_iter().map(object).collect::<Result<_, _>>()?,
-            )),
-            Some(other) => refused("list_type", "Input should be a valid list", &other),
-            None => Err(ApiError::InvalidJson("the body is empty".to_owned())),
-        }
-    }
-}
-
-impl FromRequest<Arc<GatewayState>> for OptionalBody {
-    type Rejection = ApiError;
-
-    async fn from_request(request: Request, _state: &Arc<GatewayState>) -> Result<Self, ApiError> {
-        let value = read_json(request)
-            .await?
-            .filter(|value| !value.is_null())
-            .unwrap_or_else(|| json!({}));
-        Ok(Self(Fields::new("body", object(value)?)))
     }
 }
 

@@ -8,7 +8,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::{Value, json};
 
-use super::fields::{number_issue, range_issue};
+use super::issues::{number_issue, range_issue};
 use crate::error::{ApiError, Issue};
 use crate::state::GatewayState;
 

@@ -1,32 +1,25 @@
 //! The OpenAPI documents of the root and of both dialects. A route and its description are
-//! registered in one call, so they cannot diverge. The schemas of bodies are JSON files next to
-//! this file.
+//! registered in one call, so they cannot diverge. The schemas are derived from the types of bodies
+//! and responses.
 
 mod combined;
+pub(crate) mod groups;
 mod operation;
-mod page;
 mod schema;
-mod shape;
 
 pub(crate) use operation::{Operation, delete, get, patch, post, put};
-pub(crate) use page::docs;
 pub(crate) use schema::{flag, number, signed, text, texts, whole_number, word};
-pub(crate) use shape::Shape;
 
 use std::sync::{Arc, LazyLock};
 
-use axum::Extension;
-use axum::extract::State;
-use axum::http::header;
-use axum::response::IntoResponse;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::error::ApiError;
-use crate::http::router::GROUPS;
-use crate::routes::{App, ResponseResult};
+use crate::responses::documented::DeerFlowError;
+use crate::schema::{TypeSchema, plain};
 use crate::state::GatewayState;
 
 /// Routes with their OpenAPI descriptions.
@@ -61,21 +54,6 @@ pub(crate) const STORE: &str = "Store";
 pub(crate) const SYSTEM: &str = "System";
 pub(crate) const ADMIN: &str = "Administration";
 
-/// Additional schemas of DeerFlow's dialect.
-const DEERFLOW_COMPONENTS: &[&str] = &[include_str!("schemas/deerflow.json")];
-
-/// Schemas of the operations, by name.
-const COMPONENTS: &[&str] = &[
-    include_str!("schemas/admin.json"),
-    include_str!("schemas/assistants.json"),
-    include_str!("schemas/common.json"),
-    include_str!("schemas/crons.json"),
-    include_str!("schemas/runs.json"),
-    include_str!("schemas/state.json"),
-    include_str!("schemas/store.json"),
-    include_str!("schemas/threads.json"),
-];
-
 type Text = LazyLock<Result<Bytes, String>, Box<dyn FnOnce() -> Result<Bytes, String> + Send>>;
 
 /// A document, assembled at its first use. Clones share it.
@@ -93,6 +71,11 @@ impl Document {
         Self::lazy(move || assemble_both(&platform, &deerflow))
     }
 
+    /// Returns the text of the document.
+    pub(crate) fn text(&self) -> Result<Bytes, String> {
+        (**self.0).clone()
+    }
+
     fn lazy(assemble: impl FnOnce() -> Result<Value, serde_json::Error> + Send + 'static) -> Self {
         let text = move || {
             assemble()
@@ -106,26 +89,51 @@ impl Document {
 /// Assembles the root's operations with their schemas.
 fn assemble_platform(described: &OpenApi) -> Result<Value, serde_json::Error> {
     let about = "Agents, their threads and runs, for clients of the LangGraph Platform. `/api/openapi.json` has the routes of both dialects.";
-    document(about, &tags(TAGS, ""), paths_of(described)?, COMPONENTS)
+    document(
+        about,
+        &tags(TAGS, ""),
+        paths_of(described)?,
+        schemas_of([described])?,
+    )
 }
 
 /// Assembles the operations of both routers.
 fn assemble_both(platform: &OpenApi, deerflow: &OpenApi) -> Result<Value, serde_json::Error> {
     let about = "Agents, their threads and runs, in both dialects: at the root that of the LangGraph Platform, under `/api` and its alias \
                  `/api/langgraph` that of DeerFlow. `docs/api.md` describes the differences.";
-    let of_deerflow = [TAGS, GROUPS].concat();
+    let of_deerflow = [TAGS, groups::GROUPS].concat();
     let mut groups = tags(TAGS, "");
     groups.extend(combined::group_ends().flat_map(|end| tags(&of_deerflow, end)));
+    let mut schemas = schemas_of([platform, deerflow])?;
+    let TypeSchema { root, .. } = TypeSchema::of::<DeerFlowError>();
+    schemas.insert(DeerFlowError::name().into_owned(), root);
     document(
         about,
         &groups,
         combined::paths(&paths_of(platform)?, &paths_of(deerflow)?),
-        &[COMPONENTS, DEERFLOW_COMPONENTS].concat(),
+        schemas,
     )
 }
 
 fn tags(groups: &[(&str, &str)], end: &str) -> Vec<Value> {
     groups.iter().map(|(name, description)| json!({ "name": format!("{name}{end}"), "description": description })).collect()
+}
+
+/// Returns the schemas of all types of the operations, by name.
+fn schemas_of<'a>(
+    described: impl IntoIterator<Item = &'a OpenApi>,
+) -> Result<Map<String, Value>, serde_json::Error> {
+    let mut all = Map::new();
+    for document in described {
+        if let Value::Object(schemas) =
+            serde_json::to_value(document.components.as_ref().map(|parts| &parts.schemas))?
+        {
+            all.extend(schemas);
+        }
+    }
+    all.sort_keys();
+    all.values_mut().for_each(plain);
+    Ok(all)
 }
 
 fn paths_of(described: &OpenApi) -> Result<Map<String, Value>, serde_json::Error> {
@@ -139,12 +147,8 @@ fn document(
     about: &str,
     tags: &[Value],
     paths: Map<String, Value>,
-    components: &[&str],
+    schemas: Map<String, Value>,
 ) -> Result<Value, serde_json::Error> {
-    let mut schemas = Map::new();
-    for text in components {
-        schemas.extend(serde_json::from_str::<Map<String, Value>>(text)?);
-    }
     Ok(json!({
         "openapi": "3.1.0",
         "info": { "title": "DeerFlow", "version": env!("CARGO_PKG_VERSION"), "description": about },
@@ -156,18 +160,6 @@ fn document(
         },
         "security": [{}, { "key": [] }],
     }))
-}
-
-/// `GET /openapi.json` and `GET /api/openapi.json`, unless disabled by the configuration.
-pub(crate) async fn openapi(
-    State(state): App,
-    Extension(Document(document)): Extension<Document>,
-) -> ResponseResult {
-    if !state.docs_enabled {
-        return Err(ApiError::RouteNotFound);
-    }
-    let text = (*document).clone().map_err(ApiError::Internal)?;
-    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ fn operations_have_a_unique_id_a_group_and_a_response() {
 
 #[test]
 fn docs_page_is_self_contained() {
-    let page = include_str!("page.html");
+    let page = include_str!("../routes/docs/page.html");
     for elsewhere in [
         "http:",
         "https:",

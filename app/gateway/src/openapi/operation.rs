@@ -2,22 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::handler::Handler;
 use axum::routing::{MethodFilter, MethodRouter};
+use utoipa::ToSchema;
 use utoipa::openapi::path::{OperationBuilder, ParameterIn, Paths};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::{ContentBuilder, HttpMethod, RefOr, Required, ResponseBuilder};
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use super::Shape;
-use super::schema::{parameter, reference, text};
+use super::schema::{parameter, text};
 use crate::idempotency::HEADER;
+use crate::responses::documented::{Error, StreamEvent};
+use crate::schema::{collect, reference};
 use crate::state::GatewayState;
 
-/// Schema of error responses.
-pub(crate) const ERROR_SCHEMA: &str = "Error";
 const JSON: &str = "application/json";
 
 /// An operation for the router and the document.
@@ -28,7 +27,8 @@ pub(crate) struct Operation {
     builder: OperationBuilder,
     /// Error statuses with the standard error body.
     refusals: Vec<u16>,
-    body: Option<Shape>,
+    /// Schemas that the operation refers to, by name.
+    schemas: Vec<(String, RefOr<Schema>)>,
 }
 
 /// Begins a `GET` operation.
@@ -76,7 +76,7 @@ impl Operation {
             filter,
             builder,
             refusals: vec![401, 403, 429],
-            body: None,
+            schemas: Vec::new(),
         }
     }
 
@@ -163,33 +163,38 @@ impl Operation {
         self.fails_with(&[422])
     }
 
-    /// Sets the schema of the required body.
-    pub(crate) fn body(self, component: &'static str) -> Self {
-        self.sent(component, Required::True)
+    /// Returns a reference to the schema of `T`, which it adds.
+    fn refer<T: ToSchema>(&mut self) -> RefOr<Schema> {
+        collect::<T>(&mut self.schemas);
+        reference::<T>()
     }
 
-    /// Sets the schema of the optional body; a missing body equals an empty object.
-    pub(crate) fn optional_body(self, component: &'static str) -> Self {
-        self.sent(component, Required::False)
+    /// Sets the type of the required body.
+    pub(crate) fn body<T: ToSchema>(self) -> Self {
+        self.sent::<T>(Required::True)
     }
 
-    fn sent(mut self, component: &'static str, required: Required) -> Self {
+    /// Sets the type of the optional body; a missing body equals an empty object.
+    pub(crate) fn optional_body<T: ToSchema>(self) -> Self {
+        self.sent::<T>(Required::False)
+    }
+
+    fn sent<T: ToSchema>(mut self, required: Required) -> Self {
         let content = ContentBuilder::new()
-            .schema(Some(reference(component)))
+            .schema(Some(self.refer::<T>()))
             .build();
         let body = RequestBodyBuilder::new()
             .content(JSON, content)
             .required(Some(required))
             .build();
         self.builder = self.builder.request_body(Some(body));
-        self.body = Some(Shape::of(component));
         self.fails_with(&[400, 408, 413, 415, 422])
     }
 
-    /// Sets the schema of a multipart form.
-    pub(crate) fn form(mut self, component: &'static str) -> Self {
+    /// Sets the type of a multipart form.
+    pub(crate) fn form<T: ToSchema>(mut self) -> Self {
         let content = ContentBuilder::new()
-            .schema(Some(reference(component)))
+            .schema(Some(self.refer::<T>()))
             .build();
         let body = RequestBodyBuilder::new()
             .content("multipart/form-data", content)
@@ -199,20 +204,20 @@ impl Operation {
         self.fails_with(&[400, 408, 413, 415, 422])
     }
 
-    /// Adds a 200 response with a JSON schema.
-    pub(crate) fn returns(self, component: &str, description: &str) -> Self {
-        self.returns_as(JSON, reference(component), description)
+    /// Adds a 200 response with JSON of type `T`.
+    pub(crate) fn returns<T: ToSchema>(mut self, description: &str) -> Self {
+        let schema = self.refer::<T>();
+        self.returns_as(JSON, schema, description)
     }
 
-    /// Adds a response with another status and a JSON schema.
-    pub(crate) fn returns_with_status(
+    /// Adds a response with another status and JSON of type `T`.
+    pub(crate) fn returns_with_status<T: ToSchema>(
         mut self,
         status: u16,
-        component: &str,
         description: &str,
     ) -> Self {
         let content = ContentBuilder::new()
-            .schema(Some(reference(component)))
+            .schema(Some(self.refer::<T>()))
             .build();
         let response = ResponseBuilder::new()
             .description(description)
@@ -223,12 +228,9 @@ impl Operation {
     }
 
     /// Adds a 200 response with an event stream.
-    pub(crate) fn streams(self) -> Self {
-        self.returns_as(
-            "text/event-stream",
-            reference("StreamEvent"),
-            "The events as they occur.",
-        )
+    pub(crate) fn streams(mut self) -> Self {
+        let schema = self.refer::<StreamEvent>();
+        self.returns_as("text/event-stream", schema, "The events as they occur.")
     }
 
     /// Adds a 200 response with text of the media type `kind`.
@@ -236,16 +238,16 @@ impl Operation {
         self.returns_as(kind, text().into(), description)
     }
 
-    /// Adds a 200 response with a JSON schema or with text of the media type `kind`.
-    pub(crate) fn returns_either(mut self, component: &str, kind: &str, description: &str) -> Self {
+    /// Adds a 200 response with JSON of type `T` or with text of the media type `kind`.
+    pub(crate) fn returns_either<T: ToSchema>(mut self, kind: &str, description: &str) -> Self {
+        let json = self.refer::<T>();
         let of = |schema: RefOr<Schema>| ContentBuilder::new().schema(Some(schema)).build();
         let response = ResponseBuilder::new()
             .description(description)
             .content(kind, of(text().into()));
-        self.builder = self.builder.response(
-            "200",
-            response.content(JSON, of(reference(component))).build(),
-        );
+        self.builder = self
+            .builder
+            .response("200", response.content(JSON, of(json)).build());
         self
     }
 
@@ -287,10 +289,10 @@ impl Operation {
         self
     }
 
-    /// Declares that errors of status 400 have the schema `component`.
-    pub(crate) fn fails_as(mut self, component: &str) -> Self {
+    /// Declares that errors of status 400 are JSON of type `T`.
+    pub(crate) fn fails_as<T: ToSchema>(mut self) -> Self {
         let own = ContentBuilder::new()
-            .schema(Some(reference(component)))
+            .schema(Some(self.refer::<T>()))
             .build();
         self.builder = self.builder.response(
             "400",
@@ -317,23 +319,17 @@ impl Operation {
                 .response(status.to_string(), error_response(status).build());
         }
         self.builder = self.builder.response("5XX", error_response(500).build());
+        collect::<Error>(&mut self.schemas);
         let mut paths = Paths::new();
         paths.add_path_operation(self.path, vec![self.method], self.builder.build());
         let route = MethodRouter::new().on(self.filter, handler);
-        (
-            Vec::new(),
-            paths,
-            match self.body {
-                Some(shape) => route.layer(Extension(shape)),
-                None => route,
-            },
-        )
+        (self.schemas, paths, route)
     }
 }
 
 fn error_response(status: u16) -> ResponseBuilder {
     let content = ContentBuilder::new()
-        .schema(Some(reference(ERROR_SCHEMA)))
+        .schema(Some(reference::<Error>()))
         .build();
     ResponseBuilder::new()
         .description(error_description(status))

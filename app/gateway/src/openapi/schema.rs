@@ -3,11 +3,7 @@
 use serde_json::Value;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
-use utoipa::openapi::{Ref, RefOr, Required};
-
-pub(super) fn reference(component: &str) -> RefOr<Schema> {
-    RefOr::Ref(Ref::from_schema_name(component))
-}
+use utoipa::openapi::{RefOr, Required};
 
 pub(super) fn parameter(
     place: ParameterIn,

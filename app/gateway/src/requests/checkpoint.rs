@@ -2,22 +2,30 @@
 
 use harness::ids::{CheckpointId, ThreadId};
 use harness::runtime::runs::CheckpointRef;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::Fields;
+use crate::extract::Issues;
 
-/// Reads the checkpoint that a body names by `checkpoint_id` or `checkpoint`; a thread id in it
-/// must be `thread`.
+/// The checkpoint that a body names.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedCheckpoint<'a> {
+    /// `checkpoint`.
+    pub object: Option<&'a Map<String, Value>>,
+    /// `checkpoint_id`, which takes precedence.
+    pub id: Option<&'a str>,
+}
+
+/// Reads the checkpoint that a body names; a thread id in it must be `thread`.
 pub fn checkpoint_of(
-    fields: &mut Fields,
+    named: NamedCheckpoint<'_>,
+    issues: &mut Issues,
     thread: Option<&ThreadId>,
     dialect: Dialect,
 ) -> Result<Option<CheckpointRef>, ApiError> {
-    let object = fields.object("checkpoint");
-    if let Some(object) = &object {
+    if let Some(object) = named.object {
         let foreign = object
             .get("thread_id")
             .and_then(Value::as_str)
@@ -28,15 +36,15 @@ pub fn checkpoint_of(
             ));
         }
     }
-    let inner = object
-        .as_ref()
+    let inner = named
+        .object
         .and_then(|object| object.get("checkpoint_id"))
         .filter(|id| !id.is_null());
-    let id = match (fields.text("checkpoint_id"), inner) {
-        (Some(id), _) => id,
+    let id = match (named.id, inner) {
+        (Some(id), _) => id.to_owned(),
         (None, Some(Value::String(id))) => id.clone(),
         (None, Some(other)) => {
-            return Ok(fields.refuse(
+            return Ok(issues.refuse(
                 "string_type",
                 "checkpoint",
                 "checkpoint_id should be a valid string",
@@ -70,14 +78,18 @@ pub struct NestedRef {
 
 /// Reads the nested agent that a body's `checkpoint` names; `own` is the agent's checkpoint, if the
 /// body names one too.
-pub fn nested_of(fields: &mut Fields, own: Option<&CheckpointRef>) -> Option<NestedRef> {
-    let checkpoint = fields.object("checkpoint")?;
+pub fn nested_of(
+    checkpoint: Option<&Map<String, Value>>,
+    issues: &mut Issues,
+    own: Option<&CheckpointRef>,
+) -> Option<NestedRef> {
+    let checkpoint = checkpoint?;
     let namespace = match checkpoint.get("checkpoint_ns") {
         None | Some(Value::Null) => return None,
         Some(Value::String(namespace)) if namespace.is_empty() => return None,
         Some(Value::String(namespace)) => namespace.clone(),
         Some(other) => {
-            return fields.refuse(
+            return issues.refuse(
                 "string_type",
                 "checkpoint",
                 "checkpoint_ns should be a valid string",

@@ -4,11 +4,10 @@ use harness::runtime::runs::{GotoTarget, RunInput, ThreadCommand};
 use harness::state::StateUpdate;
 use serde_json::{Map, Value};
 
-use super::run_request::unsupported;
 use super::state::read_values;
+use super::unsupported::unsupported;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::Fields;
 
 /// Returns the issue of an invalid command.
 pub(super) fn command_issue(command: &Map<String, Value>, dialect: Dialect) -> Option<Issue> {
@@ -56,7 +55,7 @@ fn is_pair(value: &Value) -> bool {
 /// Returns the input of a run with a valid command. On the platform a command changes the thread's
 /// state directly; DeerFlow's `update` is an ordinary input.
 pub(super) fn read_input(
-    fields: &Fields,
+    input: Option<Map<String, Value>>,
     mut command: Map<String, Value>,
     dialect: Dialect,
 ) -> Result<RunInput, ApiError> {
@@ -70,14 +69,12 @@ pub(super) fn read_input(
             goto,
         }));
     }
-    match (resume, update, fields.value("input")) {
+    match (resume, update, input) {
         (Some(answer), _, _) => Ok(RunInput::Resume(answer)),
         (_, Some(update), _) => {
             read_update(update, "command.update", dialect).map(RunInput::Update)
         }
-        (_, _, Some(Value::Object(input))) => {
-            read_update(input.clone(), "input", dialect).map(RunInput::Update)
-        }
+        (_, _, Some(input)) => read_update(input, "input", dialect).map(RunInput::Update),
         _ => Ok(RunInput::Continue),
     }
 }
@@ -184,7 +181,8 @@ mod tests {
             .cloned()
             .unwrap_or_default();
         assert!(command_issue(&command, Dialect::Platform).is_none());
-        read_input(&Fields::new("body", body), command, Dialect::Platform).unwrap()
+        let input = body.get("input").and_then(Value::as_object).cloned();
+        read_input(input, command, Dialect::Platform).unwrap()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! and nowhere else.
 
 mod assistant;
+pub mod bodies;
 mod checkpoint;
 mod command;
 mod modes;
@@ -10,9 +11,10 @@ mod request_echo;
 mod run_request;
 mod state;
 mod timing;
+mod unsupported;
 
 pub use assistant::{assistant_uuid, resolve_assistant};
-pub use checkpoint::{NestedRef, before_cursor, checkpoint_of, nested_of};
+pub use checkpoint::{NamedCheckpoint, NestedRef, before_cursor, checkpoint_of, nested_of};
 pub(crate) use command::NodeCommand;
 pub use modes::mode_filter;
 pub(crate) use options::is_server_key;

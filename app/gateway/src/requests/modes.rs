@@ -5,15 +5,13 @@ use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::Issue;
-use crate::extract::Fields;
+use crate::extract::Issues;
 
 /// Reads the requested modes: a string or a list of strings; the default is `values`.
-pub(super) fn read_modes(fields: &mut Fields, dialect: Dialect) -> StreamModes {
+pub(super) fn read_modes(value: &Value, issues: &mut Issues, dialect: Dialect) -> StreamModes {
     let default = StreamModes::from_iter([StreamMode::Values]);
-    let Some(value) = fields.value("stream_mode").cloned() else {
-        return default;
-    };
-    let words: Vec<&Value> = match &value {
+    let words: Vec<&Value> = match value {
+        Value::Null => return default,
         Value::Array(words) => words.iter().collect(),
         word => vec![word],
     };
@@ -40,9 +38,9 @@ pub(super) fn read_modes(fields: &mut Fields, dialect: Dialect) -> StreamModes {
             "unsupported_stream_mode",
             loc,
             format!("Unsupported stream mode(s): {refused}"),
-            &value,
+            value,
         );
-        fields.push(issue.ctx(json!({ "modes": refused })));
+        issues.push(issue.ctx(json!({ "modes": refused })));
         return default;
     }
     let modes: StreamModes = words.iter().filter_map(offered).collect();

@@ -3,9 +3,10 @@
 use harness::runtime::runs::RunConfig;
 use serde_json::{Map, Value};
 
+use super::bodies::RunCreate;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Fields, number_issue};
+use crate::extract::{Issues, number_issue};
 
 /// Keys of `context` that DeerFlow's clients may set.
 const CONTEXT_KEYS: &[&str] = &[
@@ -54,13 +55,16 @@ pub(crate) fn is_server_key(key: &str) -> bool {
 }
 
 /// Builds the run's configuration from `config` and `context`.
-pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunConfig, ApiError> {
-    let config = fields.object("config").unwrap_or_default();
-    let context = fields.object("context").unwrap_or_default();
+pub(super) fn read_config(
+    body: &RunCreate,
+    issues: &mut Issues,
+    dialect: Dialect,
+) -> Result<RunConfig, ApiError> {
+    let config = body.config.as_ref();
+    let context = body.context.clone().unwrap_or_default();
     let part = |key: &str| {
         config
-            .get(key)
-            .and_then(Value::as_object)
+            .and_then(|config| config.get(key)?.as_object())
             .cloned()
             .unwrap_or_default()
     };
@@ -82,13 +86,17 @@ pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunCo
                 .filter(|(key, _)| allowed(key) && !is_server_key(key)),
         );
     }
-    let tags = config.get("tags").and_then(Value::as_array).map(|tags| {
+    let tags = config.and_then(|config| config.get("tags")?.as_array());
+    let tags = tags.map(|tags| {
         tags.iter()
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect()
     });
-    let recursion_limit = recursion_limit(fields, config.get("recursion_limit"));
+    let recursion_limit = recursion_limit(
+        config.and_then(|config| config.get("recursion_limit")),
+        issues,
+    );
     Ok(RunConfig {
         recursion_limit,
         options,
@@ -97,11 +105,11 @@ pub(super) fn read_config(fields: &mut Fields, dialect: Dialect) -> Result<RunCo
 }
 
 /// Reads the recursion limit; absent means the planner's default. The planner caps it.
-fn recursion_limit(fields: &mut Fields, value: Option<&Value>) -> Option<u64> {
+fn recursion_limit(value: Option<&Value>, issues: &mut Issues) -> Option<u64> {
     let value = value.filter(|value| !value.is_null())?;
     let limit = value.as_u64().filter(|limit| *limit > 0);
     if limit.is_none() {
-        fields.push(number_issue(
+        issues.push(number_issue(
             vec!["body".into(), "config".into(), "recursion_limit".into()],
             value,
             1..=u64::MAX,

@@ -5,9 +5,9 @@ use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::StreamModes;
 use serde_json::{Map, Value, json};
 
+use super::bodies::{DurabilityName, RunCreate};
 use super::options::is_server_key;
 use crate::dialect::Dialect;
-use crate::extract::Fields;
 
 /// Words that mark a key whose value is secret.
 const SECRET_WORDS: &[&str] = &[
@@ -40,54 +40,50 @@ pub(super) struct EchoContext<'a> {
     pub(super) temporary: bool,
 }
 
-/// Returns the echo of `fields`.
+/// Returns the echo of `body`.
 pub(super) fn echo(
-    fields: &Fields,
+    body: &RunCreate,
     context: &EchoContext<'_>,
     modes: StreamModes,
     dialect: Dialect,
 ) -> Value {
-    let sent = |key: &str| fields.value(key).cloned().unwrap_or(Value::Null);
-    let config = fields
-        .value("config")
-        .cloned()
-        .map(redacted)
-        .unwrap_or(Value::Null);
+    let object =
+        |sent: &Option<Map<String, Value>>| sent.clone().map_or(Value::Null, Value::Object);
+    let config = redacted(object(&body.config));
     if dialect == Dialect::DeerFlow {
-        let mut kwargs = json!({ "input": sent("input"), "config": config });
-        if let (Some(command), Some(map)) = (fields.value("command"), kwargs.as_object_mut()) {
-            map.insert("command".to_owned(), redacted(command.clone()));
+        let mut kwargs = json!({ "input": object(&body.input), "config": config });
+        if let (Some(command), Some(map)) = (&body.command, kwargs.as_object_mut()) {
+            map.insert(
+                "command".to_owned(),
+                redacted(Value::Object(command.clone())),
+            );
         }
         return kwargs;
     }
-    let during = fields.value("checkpoint_during") != Some(&Value::Bool(false));
-    let durability = fields
-        .value("durability")
-        .and_then(Value::as_str)
-        .unwrap_or(if during { "async" } else { "exit" });
+    let during = body.checkpoint_during != Some(false);
+    let durability = body.durability.map_or(
+        if during { "async" } else { "exit" },
+        DurabilityName::as_str,
+    );
     json!({
-        "input": sent("input"),
-        "command": redacted(sent("command")),
-        "config": platform_config(config, context, fields.value("after_seconds")),
-        "context": redacted(fields.value("context").cloned().unwrap_or_else(|| json!({}))),
+        "input": object(&body.input),
+        "command": redacted(object(&body.command)),
+        "config": platform_config(config, context, &body.after_seconds),
+        "context": redacted(Value::Object(body.context.clone().unwrap_or_default())),
         "stream_mode": modes.iter().map(|mode| mode.as_str()).collect::<Vec<_>>(),
-        "interrupt_before": sent("interrupt_before"),
-        "interrupt_after": sent("interrupt_after"),
-        "webhook": sent("webhook"),
-        "feedback_keys": sent("feedback_keys"),
+        "interrupt_before": body.interrupt_before,
+        "interrupt_after": body.interrupt_after,
+        "webhook": body.webhook,
+        "feedback_keys": body.feedback_keys,
         "temporary": context.temporary,
-        "subgraphs": fields.value("stream_subgraphs") == Some(&Value::Bool(true)),
-        "resumable": fields.value("stream_resumable") == Some(&Value::Bool(true)),
+        "subgraphs": body.stream_subgraphs == Some(true),
+        "resumable": body.stream_resumable == Some(true),
         "checkpoint_during": durability != "exit",
         "durability": durability,
     })
 }
 
-fn platform_config(
-    config: Value,
-    context: &EchoContext<'_>,
-    after_seconds: Option<&Value>,
-) -> Value {
+fn platform_config(config: Value, context: &EchoContext<'_>, after_seconds: &Value) -> Value {
     let mut config = match config {
         Value::Object(map) => map,
         _ => Map::new(),
@@ -101,7 +97,11 @@ fn platform_config(
     };
     configurable.insert(
         "__after_seconds__".to_owned(),
-        after_seconds.cloned().unwrap_or_else(|| 0.into()),
+        if after_seconds.is_null() {
+            0.into()
+        } else {
+            after_seconds.clone()
+        },
     );
     configurable.insert("run_id".to_owned(), context.run.as_str().into());
     configurable.extend(

@@ -3,21 +3,23 @@
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::agent::AssistantInfo;
 use harness::runtime::runs::{
-    DisconnectMode, Durability, IfNotExists, NodeSelector, Recovery, RunPresentation, RunRequest,
-    RunScope,
+    Durability, IfNotExists, NodeSelector, Recovery, RunPresentation, RunRequest, RunScope,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::checkpoint::checkpoint_of;
+use super::bodies::RunCreate;
+use super::checkpoint::{NamedCheckpoint, checkpoint_of};
 use super::command::{command_issue, read_input};
 use super::modes::read_modes;
 use super::options::read_config;
 use super::request_echo::{EchoContext, echo, redacted_fields};
 use super::timing::{read_delay, read_multitask};
+use super::unsupported::unsupported;
 use super::{assistant_uuid, resolve_assistant};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Fields, parse_thread_id};
+use crate::extract::{Body, Issues, missing_issue, parse_thread_id};
 
 /// Target of a run, by the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,60 +52,50 @@ pub fn into_request(
     dialect: Dialect,
     defaults: &Defaults<'_>,
 ) -> Result<RunRequest, ApiError> {
-    let mut fields = Fields::new("body", body);
-    refuse_unsupported(&mut fields, dialect);
-    if dialect.is_platform() {
-        check_words(&mut fields);
-    }
-    let assistant = fields.text("assistant_id");
-    let multitask = read_multitask(&mut fields, dialect);
-    let delay = read_delay(&mut fields, dialect);
-    let webhook = fields.text("webhook").filter(|_| dialect.is_platform());
-    let stream_modes = read_modes(&mut fields, dialect);
-    let stream_subgraphs = fields.flag("stream_subgraphs").unwrap_or_default();
-    let on_disconnect = fields
-        .word(
-            "on_disconnect",
-            &[
-                ("cancel", DisconnectMode::Cancel),
-                ("continue", DisconnectMode::Continue),
-            ],
-        )
-        .unwrap_or_else(|| dialect.disconnect_default());
-    let interrupt_before = read_nodes(&mut fields, "interrupt_before");
-    let interrupt_after = read_nodes(&mut fields, "interrupt_after");
-    let sent_metadata = fields.object("metadata").unwrap_or_default();
+    let unsupported = unsupported_options(&body, dialect);
+    let needs_assistant =
+        dialect.is_platform() && body.get("assistant_id").is_none_or(Value::is_null);
+    let missing = needs_assistant.then(|| missing_issue("assistant_id", &body));
+    let (mut body, mut issues) = Body::<RunCreate>::new(body, dialect).parts();
+    let assistant = issues.text("assistant_id", std::mem::take(&mut body.assistant_id));
+    let multitask = read_multitask(&body.multitask_strategy, &mut issues, dialect);
+    let delay = read_delay(&body.after_seconds, &mut issues);
+    let webhook = body.webhook.clone().filter(|_| dialect.is_platform());
+    let stream_modes = read_modes(&body.stream_mode, &mut issues, dialect);
+    let on_disconnect = body
+        .on_disconnect
+        .map_or_else(|| dialect.disconnect_default(), |word| word.0);
+    let interrupt_before = read_nodes(&body.interrupt_before, "interrupt_before", &mut issues);
+    let interrupt_after = read_nodes(&body.interrupt_after, "interrupt_after", &mut issues);
+    let sent_metadata = std::mem::take(&mut body.metadata).unwrap_or_default();
     if let Some(value) = sent_metadata.get("auth_token") {
         // The value is omitted from the response: it is a credential.
-        let _none: Option<()> = fields.refuse(
+        let _none: Option<()> = issues.refuse(
             "value_error",
             "metadata",
             "metadata must not carry auth_token",
             &json!(value.is_string()),
         );
     }
-    let config = read_config(&mut fields, dialect)?;
-    let scope = read_scope(&mut fields, target, dialect, defaults)?;
+    let config = read_config(&body, &mut issues, dialect)?;
+    let scope = read_scope(&body, target, dialect, defaults)?;
     let thread = match &scope {
         RunScope::Stateful { thread_id, .. } => Some(thread_id.clone()),
         RunScope::Stateless { .. } => None,
     };
-    let checkpoint = checkpoint_of(&mut fields, thread.as_ref(), dialect)?;
-    let command = fields.object("command").unwrap_or_default();
+    let named = NamedCheckpoint {
+        object: body.checkpoint.as_ref(),
+        id: body.checkpoint_id.as_deref(),
+    };
+    let checkpoint = checkpoint_of(named, &mut issues, thread.as_ref(), dialect)?;
+    let command = body.command.clone().unwrap_or_default();
     if let Some(issue) = command_issue(&command, dialect) {
-        fields.push(issue);
+        issues.push(issue);
     }
-    let durability = read_durability(&mut fields, dialect);
-    if fields
-        .value("input")
-        .is_some_and(|input| !input.is_object())
-    {
-        let _none = fields.object("input");
+    issues.check_after(unsupported)?;
+    if let Some(missing) = missing {
+        return Err(ApiError::issue(missing));
     }
-    if assistant.is_none() && dialect.is_platform() && fields.value("assistant_id").is_none() {
-        fields.missing("assistant_id");
-    }
-    fields.check()?;
 
     if dialect.is_platform() && *target == RunTarget::Stateless && command.contains_key("resume") {
         return Err(ApiError::BadRequest(
@@ -111,10 +103,9 @@ pub fn into_request(
         ));
     }
     let assistant = resolve_assistant(assistant.as_deref(), defaults.assistants, dialect)?;
-    let input = read_input(&fields, command, dialect)?;
     let temporary = matches!(scope, RunScope::Stateless { temporary: true });
     let metadata = redacted_fields(read_metadata(
-        &fields,
+        &body,
         sent_metadata,
         &assistant,
         defaults.thread_metadata,
@@ -127,7 +118,8 @@ pub fn into_request(
         metadata: &metadata,
         temporary,
     };
-    let request_echo = echo(&fields, &echo_context, stream_modes, dialect);
+    let request_echo = echo(&body, &echo_context, stream_modes, dialect);
+    let input = read_input(body.input.take(), command, dialect)?;
     Ok(RunRequest {
         scope,
         thread_ttl: None,
@@ -137,22 +129,19 @@ pub fn into_request(
         config,
         metadata,
         stream_modes,
-        stream_subgraphs,
+        stream_subgraphs: body.stream_subgraphs.unwrap_or_default(),
         presentation: RunPresentation {
             echo_input: dialect == Dialect::DeerFlow,
             describe_messages: dialect.is_platform(),
             request_echo,
         },
         keep_partial: dialect == Dialect::DeerFlow,
-        durability,
+        durability: read_durability(&body),
         interrupt_before,
         interrupt_after,
         multitask,
         delay,
-        recovery: fields.word(
-            "recovery",
-            &[("resume", Recovery::Resume), ("fail", Recovery::Fail)],
-        ),
+        recovery: Recovery::deserialize(&body.recovery).ok(),
         webhook,
         request: None,
         on_disconnect,
@@ -160,25 +149,15 @@ pub fn into_request(
     })
 }
 
-pub(super) fn unsupported(option: &str, input: &Value) -> Issue {
-    Issue::new(
-        "unsupported_run_option",
-        vec!["body".into(), option.into()],
-        format!("Run option '{option}' is not supported by DeerFlow"),
-        input,
-    )
-    .ctx(json!({ "option": option }))
-}
-
-/// Rejects options that would change the meaning of a run and are not supported.
-fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
+/// Returns the issues of options that would change the meaning of a run and are not supported.
+fn unsupported_options(body: &Map<String, Value>, dialect: Dialect) -> Vec<Issue> {
     let harmless = |option: &str, value: &Value| match (option, dialect) {
         ("stream_resumable", Dialect::DeerFlow) => value == &Value::Bool(false),
         ("if_not_exists", _) => value == "create" || dialect.is_platform(),
         ("multitask_strategy", Dialect::DeerFlow) => value != "enqueue",
         _ => dialect.is_platform(),
     };
-    for option in [
+    [
         "stream_resumable",
         "on_completion",
         "after_seconds",
@@ -186,53 +165,33 @@ fn refuse_unsupported(fields: &mut Fields, dialect: Dialect) {
         "feedback_keys",
         "if_not_exists",
         "multitask_strategy",
-    ] {
-        if let Some(value) = fields
-            .value(option)
-            .filter(|value| !harmless(option, value))
-            .cloned()
-        {
-            fields.push(unsupported(option, &value));
-        }
-    }
-}
-
-/// Validates options that the request does not need, or that other code reads again.
-fn check_words(fields: &mut Fields) {
-    fields.word("if_not_exists", &[("create", ()), ("reject", ())]);
-    fields.word("on_completion", &[("delete", ()), ("keep", ())]);
-    fields.flag("stream_resumable");
-    fields.texts("feedback_keys");
+    ]
+    .into_iter()
+    .filter_map(|option| {
+        let value = body.get(option).filter(|value| !value.is_null())?;
+        (!harmless(option, value)).then(|| unsupported(option, value))
+    })
+    .collect()
 }
 
 /// Reads `durability`, or `checkpoint_during` as its older form; DeerFlow has neither.
-fn read_durability(fields: &mut Fields, dialect: Dialect) -> Durability {
-    if !dialect.is_platform() {
-        return Durability::default();
-    }
-    let older = fields.flag("checkpoint_during").map(|during| {
+fn read_durability(body: &RunCreate) -> Durability {
+    let older = body.checkpoint_during.map(|during| {
         if during {
             Durability::Async
         } else {
             Durability::Exit
         }
     });
-    let words = [
-        ("sync", Durability::Sync),
-        ("async", Durability::Async),
-        ("exit", Durability::Exit),
-    ];
-    fields
-        .word("durability", &words)
-        .or(older)
-        .unwrap_or_default()
+    let named = body.durability.map(|word| word.0);
+    named.or(older).unwrap_or_default()
 }
 
-fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
-    match fields.value(key) {
-        None => NodeSelector::None,
-        Some(Value::String(all)) if all == "*" => NodeSelector::All,
-        Some(_) => match fields.texts(key) {
+fn read_nodes(value: &Value, key: &str, issues: &mut Issues) -> NodeSelector {
+    match value {
+        Value::Null => NodeSelector::None,
+        Value::String(all) if all == "*" => NodeSelector::All,
+        _ => match issues.texts(key, value) {
             Some(names) if !names.is_empty() => NodeSelector::Named(names),
             _ => NodeSelector::None,
         },
@@ -240,18 +199,15 @@ fn read_nodes(fields: &mut Fields, key: &str) -> NodeSelector {
 }
 
 fn read_scope(
-    fields: &mut Fields,
+    body: &RunCreate,
     target: &RunTarget,
     dialect: Dialect,
     defaults: &Defaults<'_>,
 ) -> Result<RunScope, ApiError> {
-    let create = fields
-        .value("if_not_exists")
-        .is_some_and(|word| word == "create");
-    let configured = fields
-        .value("config")
-        .and_then(|config| config.pointer("/configurable/thread_id"))
-        .and_then(Value::as_str);
+    let configured = body
+        .config
+        .as_ref()
+        .and_then(|config| config.get("configurable")?.get("thread_id")?.as_str());
     let stateful = |thread_id| RunScope::Stateful {
         thread_id,
         if_not_exists: IfNotExists::Create,
@@ -268,11 +224,9 @@ fn read_scope(
             }
         }
         (RunTarget::Thread(thread), Dialect::Platform) => {
-            let if_not_exists = if create {
-                IfNotExists::Create
-            } else {
-                IfNotExists::Reject
-            };
+            let if_not_exists = body
+                .if_not_exists
+                .map_or(IfNotExists::Reject, |word| word.0);
             RunScope::Stateful {
                 thread_id: thread.clone(),
                 if_not_exists,
@@ -283,10 +237,7 @@ fn read_scope(
             None => stateful(defaults.fresh_thread.clone()),
         },
         (RunTarget::Stateless, Dialect::Platform) => {
-            if fields
-                .value("on_completion")
-                .is_some_and(|word| word == "keep")
-            {
+            if body.on_completion.is_some_and(|keep| keep.0) {
                 stateful(defaults.fresh_thread.clone())
             } else {
                 RunScope::Stateless { temporary: true }
@@ -298,7 +249,7 @@ fn read_scope(
 /// Merges the metadata of the assistant, the thread, the configuration and the request; later
 /// values win.
 fn read_metadata(
-    fields: &Fields,
+    body: &RunCreate,
     sent: Map<String, Value>,
     assistant: &str,
     of_thread: &Map<String, Value>,
@@ -308,8 +259,9 @@ fn read_metadata(
         return sent;
     }
     let mut metadata = Map::from_iter([("created_by".to_owned(), Value::from("system"))]);
-    let of_config = fields
-        .value("config")
+    let of_config = body
+        .config
+        .as_ref()
         .and_then(|config| config.get("metadata"))
         .and_then(Value::as_object)
         .cloned()

@@ -3,66 +3,54 @@
 use std::time::Duration;
 
 use harness::runtime::runs::MultitaskStrategy;
+use serde_json::Value;
 
+use super::bodies::{MAX_DELAY, MultitaskName};
 use crate::dialect::Dialect;
-use crate::extract::Fields;
-
-/// Maximum delay of a run, in seconds: somewhat more than ten years.
-const MAX_DELAY: f64 = 10.0 * 366.0 * 24.0 * 60.0 * 60.0;
-
-const STRATEGIES: &[(&str, MultitaskStrategy)] = &[
-    ("reject", MultitaskStrategy::Reject),
-    ("rollback", MultitaskStrategy::Rollback),
-    ("interrupt", MultitaskStrategy::Interrupt),
-    ("enqueue", MultitaskStrategy::Enqueue),
-];
+use crate::extract::Issues;
 
 /// Reads `multitask_strategy`. DeerFlow has no queue, which is checked elsewhere.
-pub(super) fn read_multitask(fields: &mut Fields, dialect: Dialect) -> MultitaskStrategy {
-    if dialect == Dialect::DeerFlow
-        && fields
-            .value("multitask_strategy")
-            .is_some_and(|word| word == "enqueue")
-    {
+pub(super) fn read_multitask(
+    value: &Value,
+    issues: &mut Issues,
+    dialect: Dialect,
+) -> MultitaskStrategy {
+    if dialect == Dialect::DeerFlow && value == "enqueue" {
         return MultitaskStrategy::Reject;
     }
     let offered = if dialect.is_platform() {
-        STRATEGIES
+        MultitaskName::WORDS
     } else {
-        &STRATEGIES[..3]
+        &MultitaskName::WORDS[..3]
     };
-    fields
-        .word("multitask_strategy", offered)
+    issues
+        .word("multitask_strategy", value, offered)
         .unwrap_or_else(|| dialect.multitask_default())
 }
 
 /// Reads `after_seconds`: no delay if it is absent, zero or negative.
-pub(super) fn read_delay(fields: &mut Fields, dialect: Dialect) -> Duration {
-    let Some(value) = fields
-        .value("after_seconds")
-        .filter(|_| dialect.is_platform())
-        .cloned()
-    else {
+pub(super) fn read_delay(value: &Value, issues: &mut Issues) -> Duration {
+    if value.is_null() {
         return Duration::ZERO;
-    };
+    }
     match value.as_f64() {
         Some(seconds) if seconds <= MAX_DELAY => {
             Duration::try_from_secs_f64(seconds).unwrap_or_default()
         }
-        Some(_) => fields
+        Some(_) => issues
             .refuse(
                 "less_than_equal",
                 "after_seconds",
                 "Input should be at most ten years",
-                &value,
+                value,
             )
             .unwrap_or_default(),
-        None => fields
+        None => issues
             .refuse(
                 "float_type",
                 "after_seconds",
                 "Input should be a valid number",
-                &value,
+                value,
             )
             .unwrap_or_default(),
     }

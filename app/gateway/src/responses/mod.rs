@@ -2,6 +2,7 @@
 
 mod assistant;
 mod cron;
+pub mod documented;
 mod event;
 mod feedback;
 mod item;

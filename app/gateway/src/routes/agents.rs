@@ -7,14 +7,13 @@ use axum::http::StatusCode;
 use harness::agents::custom::{AgentName, CustomAgent, ModelOverrides, change, change_profile};
 use harness::runtime::actor_context::effective_user_id;
 use harness::user_memory::{MemoryError, MemoryScope};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{App, JsonResult};
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids, Query};
+use crate::extract::{Body, Ids, Issues, Query};
+use crate::requests::bodies::{AgentCreate, AgentUpdate, Effort, UserProfile};
 use crate::state::GatewayState;
-
-const EFFORTS: [(&str, &str); 3] = [("low", "low"), ("medium", "medium"), ("high", "high")];
 
 /// `GET /agents`: the user's agents and the shared ones.
 pub(crate) async fn list(State(state): App) -> JsonResult {
@@ -50,12 +49,22 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
 /// `POST /agents`.
 pub(crate) async fn create(
     State(state): App,
-    Body(mut body): Body,
+    body: Body<AgentCreate>,
 ) -> Result<(StatusCode, Json<Value>), ApiError> {
     require_enabled(&state)?;
-    let name = body.required_text("name");
-    let patch = AgentPatch::read(&mut body);
-    body.finish()?;
+    let (body, mut issues) = body.parts();
+    let patch = AgentPatch {
+        description: body.description,
+        soul: body.soul,
+        model: body.model,
+        tool_groups: body.tool_groups,
+        skills: body.skills,
+        model_settings: overrides(body.model_settings, &mut issues),
+        thinking_enabled: body.thinking_enabled,
+        reasoning_effort: effort(body.reasoning_effort),
+    };
+    issues.finish()?;
+    let name = body.name;
     state.health.require_space()?;
     let name = parse_name(&name)?;
     if name.is_reserved() {
@@ -81,11 +90,21 @@ pub(crate) async fn create(
 }
 
 /// `PUT /agents/{name}`: missing fields stay unchanged.
-pub(crate) async fn update(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn update(State(state): App, ids: Ids, body: Body<AgentUpdate>) -> JsonResult {
     require_enabled(&state)?;
     let name = parse_name(ids.text("name"))?;
-    let patch = AgentPatch::read(&mut body);
-    body.finish()?;
+    let (body, mut issues) = body.parts();
+    let patch = AgentPatch {
+        description: body.description,
+        soul: body.soul,
+        model: body.model,
+        tool_groups: body.tool_groups,
+        skills: body.skills,
+        model_settings: overrides(body.model_settings, &mut issues),
+        thinking_enabled: body.thinking_enabled,
+        reasoning_effort: effort(body.reasoning_effort),
+    };
+    issues.finish()?;
     state.health.require_space()?;
     let agent = change(
         &*state.custom_agents,
@@ -146,10 +165,9 @@ pub(crate) async fn profile(State(state): App) -> JsonResult {
 }
 
 /// `PUT /user-profile`.
-pub(crate) async fn save_profile(State(state): App, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn save_profile(State(state): App, body: Body<UserProfile>) -> JsonResult {
     require_enabled(&state)?;
-    let content = body.text("content").unwrap_or_default();
-    body.finish()?;
+    let content = body.valid()?.content.unwrap_or_default();
     state.health.require_space()?;
     change_profile(&*state.custom_agents, &effective_user_id(), &content).await?;
     Ok(Json(profile_json(&content)))
@@ -221,21 +239,6 @@ struct AgentPatch {
 }
 
 impl AgentPatch {
-    fn read(body: &mut Fields) -> Self {
-        Self {
-            description: body.text("description"),
-            soul: body.text("soul"),
-            model: nullable(body, "model", Fields::text),
-            tool_groups: nullable(body, "tool_groups", Fields::texts),
-            skills: nullable(body, "skills", Fields::texts),
-            model_settings: nullable(body, "model_settings", read_overrides),
-            thinking_enabled: nullable(body, "thinking_enabled", Fields::flag),
-            reasoning_effort: nullable(body, "reasoning_effort", |body, key| {
-                body.word(key, &EFFORTS).map(str::to_owned)
-            }),
-        }
-    }
-
     fn apply_to(&self, current: CustomAgent) -> CustomAgent {
         CustomAgent {
             description: self.description.clone().unwrap_or(current.description),
@@ -278,23 +281,26 @@ impl AgentPatch {
     }
 }
 
-/// Reads a nullable field, if it is present.
-fn nullable<T>(
-    body: &mut Fields,
-    key: &str,
-    read: impl FnOnce(&mut Fields, &str) -> Option<T>,
-) -> Option<Option<T>> {
-    body.map().contains_key(key).then(|| read(body, key))
+fn effort(sent: Option<Option<Effort>>) -> Option<Option<String>> {
+    sent.map(|effort| effort.map(|word| word.0.to_owned()))
 }
 
-fn read_overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
-    let fields = body.object(key)?;
+/// Checks the model settings.
+fn overrides(
+    sent: Option<Option<Map<String, Value>>>,
+    issues: &mut Issues,
+) -> Option<Option<ModelOverrides>> {
+    sent.map(|settings| read_overrides(settings?, issues))
+}
+
+fn read_overrides(fields: Map<String, Value>, issues: &mut Issues) -> Option<ModelOverrides> {
+    let key = "model_settings";
     let input = Value::Object(fields.clone());
     if let Some(unknown) = fields
         .keys()
         .find(|name| !["temperature", "max_tokens"].contains(&name.as_str()))
     {
-        return body.refuse(
+        return issues.refuse(
             "extra_forbidden",
             key,
             format!("Extra inputs are not permitted: {unknown}"),
@@ -311,7 +317,7 @@ fn read_overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
             .filter(|value| (1..=200_000).contains(value)),
     };
     if number("temperature").is_some() != read.temperature.is_some() {
-        return body.refuse(
+        return issues.refuse(
             "float_type",
             key,
             "temperature should be a number from 0 to 2",
@@ -319,7 +325,7 @@ fn read_overrides(body: &mut Fields, key: &str) -> Option<ModelOverrides> {
         );
     }
     if number("max_tokens").is_some() != read.max_tokens.is_some() {
-        return body.refuse(
+        return issues.refuse(
             "int_type",
             key,
             "max_tokens should be a whole number from 1 to 200000",

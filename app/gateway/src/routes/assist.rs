@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::{App, JsonResult};
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids, Issues};
 use crate::queries::threads::require_thread;
+use crate::requests::bodies::{InputPolish, SuggestionsAsk};
 use crate::state::GatewayState;
 
 /// Default number of questions.
@@ -22,12 +23,13 @@ const DEFAULT_SUGGESTIONS: u64 = 3;
 const MAX_NAME_CHARS: usize = 128;
 
 /// `POST /threads/{t}/suggestions`: never fails; on errors the list is empty.
-pub(crate) async fn suggest(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn suggest(State(state): App, ids: Ids, body: Body<SuggestionsAsk>) -> JsonResult {
     let thread = require_thread(&state, &ids.thread()?).await?;
-    let conversation = conversation(&mut body);
-    let count = body.number("n", 1..=5).unwrap_or(DEFAULT_SUGGESTIONS) as usize;
-    let model = name(&mut body, "model_name");
-    body.finish()?;
+    let (body, mut issues) = body.parts();
+    let conversation = conversation(&body.messages, &mut issues);
+    let count = body.n.unwrap_or(DEFAULT_SUGGESTIONS) as usize;
+    let model = name(body.model_name, "model_name", &mut issues);
+    issues.finish()?;
     let suggestions = match state.assist.suggester() {
         Some(suggester) => {
             let usage_recorder = state.usage_recorder();
@@ -46,20 +48,16 @@ pub(crate) async fn suggest(State(state): App, ids: Ids, Body(mut body): Body) -
 }
 
 /// Reads the messages `[{role, content}]` of a body. Other roles are skipped.
-fn conversation(body: &mut Fields) -> Vec<DialogueMessage> {
-    let Some(raw) = body.value("messages").cloned() else {
-        body.missing("messages");
-        return Vec::new();
-    };
-    let Value::Array(messages) = &raw else {
-        return body
-            .refuse(
-                "list_type",
-                "messages",
-                "Input should be a valid list",
-                &raw,
-            )
-            .unwrap_or_default();
+fn conversation(raw: &Value, issues: &mut Issues) -> Vec<DialogueMessage> {
+    let messages = match raw {
+        Value::Null => return Vec::new(),
+        Value::Array(messages) => messages,
+        other => {
+            let message = "Input should be a valid list";
+            return issues
+                .refuse("list_type", "messages", message, other)
+                .unwrap_or_default();
+        }
     };
     let mut conversation = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -69,7 +67,7 @@ fn conversation(body: &mut Fields) -> Vec<DialogueMessage> {
             .and_then(|content| Content::deserialize(content).ok());
         let (Some(role), Some(content)) = (role, content) else {
             let loc = vec!["body".into(), "messages".into(), index.into()];
-            body.push(Issue::new(
+            issues.push(Issue::new(
                 "model_attributes_type",
                 loc,
                 "Input should have a role and a content",
@@ -93,10 +91,10 @@ fn conversation(body: &mut Fields) -> Vec<DialogueMessage> {
 }
 
 /// Reads a short name.
-pub(super) fn name(body: &mut Fields, key: &str) -> Option<String> {
-    let text = body.text(key)?;
+pub(super) fn name(text: Option<String>, key: &str, issues: &mut Issues) -> Option<String> {
+    let text = text?;
     if text.chars().count() > MAX_NAME_CHARS {
-        return body.refuse(
+        return issues.refuse(
             "string_too_long",
             key,
             format!("String should have at most {MAX_NAME_CHARS} characters"),
@@ -118,11 +116,11 @@ async fn own_thread(
 }
 
 /// `POST /input-polish`.
-pub(crate) async fn polish(State(state): App, Body(mut body): Body) -> JsonResult {
-    let draft = body.required_text("text");
-    let locale = name(&mut body, "locale");
-    let thread = body.text("thread_id");
-    body.finish()?;
+pub(crate) async fn polish(State(state): App, body: Body<InputPolish>) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let (draft, thread) = (body.text, body.thread_id);
+    let locale = name(body.locale, "locale", &mut issues);
+    issues.finish()?;
     let polisher = state
         .assist
         .polisher()

@@ -5,30 +5,32 @@ use axum::extract::State;
 use deerflow_domain::feedback::{Feedback, Rating};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::{Owner, effective_user_id};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids, Issues};
 use crate::queries::threads::{require_run, require_thread};
+use crate::requests::bodies::FeedbackWrite;
 use crate::responses::feedback_json;
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
 
 /// Writes the caller's feedback on the whole run.
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
-    let rating = rating(&mut body);
-    let comment = body.text("comment");
-    body.finish()?;
-    write(&state, &ids, rating, comment, None).await
+pub(crate) async fn put(State(state): App, ids: Ids, body: Body<FeedbackWrite>) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let rating = rating(&body.rating, &mut issues);
+    issues.finish()?;
+    write(&state, &ids, rating, body.comment, None).await
 }
 
 /// Writes feedback on the run or on one of its messages.
-pub(crate) async fn post(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
-    let rating = rating(&mut body);
-    let (comment, message_id) = (body.text("comment"), body.text("message_id"));
-    body.finish()?;
-    write(&state, &ids, rating, comment, message_id).await
+pub(crate) async fn post(State(state): App, ids: Ids, body: Body<FeedbackWrite>) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let rating = rating(&body.rating, &mut issues);
+    let message_id = issues.text("message_id", body.message_id);
+    issues.finish()?;
+    write(&state, &ids, rating, body.comment, message_id).await
 }
 
 /// Lists the feedback.
@@ -77,11 +79,10 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
 
 /// Reads the rating; a number other than 1 and -1 has a different error than a value of another
 /// type.
-fn rating(body: &mut Fields) -> Option<i64> {
-    let Some(raw) = body.value("rating").cloned() else {
-        body.missing("rating");
+fn rating(raw: &Value, issues: &mut Issues) -> Option<i64> {
+    if raw.is_null() {
         return None;
-    };
+    }
     let number = raw.as_f64().map(|number| {
         if number.abs() == 1.0 {
             number as i64
@@ -89,14 +90,7 @@ fn rating(body: &mut Fields) -> Option<i64> {
             0
         }
     });
-    number.or_else(|| {
-        body.refuse(
-            "int_type",
-            "rating",
-            "Input should be a valid integer",
-            &raw,
-        )
-    })
+    number.or_else(|| issues.refuse("int_type", "rating", "Input should be a valid integer", raw))
 }
 
 async fn write(

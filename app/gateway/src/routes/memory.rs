@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::{App, JsonResult};
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids, Issues};
+use crate::requests::bodies::{FactAdd, FactPatch, MemoryImport};
 
 /// Returns the whole document; also for the export.
 pub(crate) async fn get(State(state): App) -> JsonResult {
@@ -31,12 +32,10 @@ pub(crate) async fn clear(State(state): App) -> JsonResult {
     document_json(state.user_memories.forget_user(&effective_user_id()).await)
 }
 
-pub(crate) async fn add(State(state): App, Body(mut body): Body) -> JsonResult {
-    if body.value("content").is_none() {
-        body.missing("content");
-    }
-    let fact = change(&mut body);
-    body.finish()?;
+pub(crate) async fn add(State(state): App, body: Body<FactAdd>) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let fact = change(body.content, body.category, &body.confidence, &mut issues);
+    issues.finish()?;
     let (content, category) = (
         fact.content.unwrap_or_default(),
         fact.category.unwrap_or_else(|| "context".to_owned()),
@@ -54,9 +53,10 @@ pub(crate) async fn add(State(state): App, Body(mut body): Body) -> JsonResult {
     )
 }
 
-pub(crate) async fn correct(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
-    let change = change(&mut body);
-    body.finish()?;
+pub(crate) async fn correct(State(state): App, ids: Ids, body: Body<FactPatch>) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let change = change(body.content, body.category, &body.confidence, &mut issues);
+    issues.finish()?;
     document_json(
         state
             .user_memories
@@ -74,11 +74,12 @@ pub(crate) async fn remove(State(state): App, ids: Ids) -> JsonResult {
     )
 }
 
-pub(crate) async fn import(State(state): App, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn import(State(state): App, body: Body<MemoryImport>) -> JsonResult {
     let raw = Value::Object(body.map().clone());
+    let (_, mut issues) = body.parts();
     let document = match MemoryDocument::deserialize(&raw) {
         Ok(document) => document,
-        Err(error) => body
+        Err(error) => issues
             .refuse(
                 "value_error",
                 "facts",
@@ -93,9 +94,9 @@ pub(crate) async fn import(State(state): App, Body(mut body): Body) -> JsonResul
         message,
     } in import_issues(&document)
     {
-        body.refuse::<()>(kind, field, message, &Value::Null);
+        issues.refuse::<()>(kind, field, message, &Value::Null);
     }
-    body.finish()?;
+    issues.finish()?;
     document_json(state.user_memories.replace(&scope(), document).await)
 }
 
@@ -129,32 +130,40 @@ fn document_json(document: Result<MemoryDocument, MemoryError>) -> JsonResult {
 }
 
 /// Reads the fields of a fact.
-fn change(body: &mut Fields) -> FactChange {
+fn change(
+    content: Option<String>,
+    category: Option<String>,
+    raw_confidence: &Value,
+    issues: &mut Issues,
+) -> FactChange {
     FactChange {
-        content: storable_text(body, "content", content_issue),
-        category: storable_text(body, "category", category_issue),
-        confidence: confidence(body),
+        content: storable_text(content, "content", content_issue, issues),
+        category: storable_text(category, "category", category_issue, issues),
+        confidence: confidence(raw_confidence, issues),
     }
 }
 
 /// Reads a text that can be stored.
 fn storable_text(
-    body: &mut Fields,
+    text: Option<String>,
     key: &str,
     issue: impl Fn(&str) -> Option<ImportIssue>,
+    issues: &mut Issues,
 ) -> Option<String> {
-    let text = body.text(key)?;
+    let text = text?;
     match issue(&text) {
-        Some(issue) => body.refuse(issue.kind, key, issue.message, &text.into()),
+        Some(issue) => issues.refuse(issue.kind, key, issue.message, &text.into()),
         None => Some(text),
     }
 }
 
-fn confidence(body: &mut Fields) -> Option<f64> {
-    let raw = body.value("confidence")?.clone();
+fn confidence(raw: &Value, issues: &mut Issues) -> Option<f64> {
+    if raw.is_null() {
+        return None;
+    }
     let number = raw.as_f64();
     match confidence_issue(number) {
-        Some(issue) => body.refuse(issue.kind, "confidence", issue.message, &raw),
+        Some(issue) => issues.refuse(issue.kind, "confidence", issue.message, raw),
         None => number,
     }
 }

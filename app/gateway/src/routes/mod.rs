@@ -8,6 +8,7 @@ pub(crate) mod assistants;
 pub(crate) mod catalog;
 pub(crate) mod console;
 pub(crate) mod crons;
+pub(crate) mod docs;
 pub(crate) mod feedback;
 pub(crate) mod journal;
 pub(crate) mod mcp;

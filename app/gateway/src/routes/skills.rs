@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::{App, JsonResult};
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::guard::auth::require_admin;
+use crate::requests::bodies::{SkillInstall, SkillRollback, SkillSwitch, SkillText};
 
 /// Error for users without permission.
 const ADMINS_ONLY: &str = "Admin privileges required to manage skills.";
@@ -32,13 +33,9 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
 }
 
 /// Enables or disables a skill.
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn put(State(state): App, ids: Ids, body: Body<SkillSwitch>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    if body.value("enabled").is_none() {
-        body.missing("enabled");
-    }
-    let enabled = body.flag("enabled").unwrap_or_default();
-    body.finish()?;
+    let SkillSwitch { enabled } = body.valid()?;
     Ok(Json(json!(SkillView::from(
         &state
             .skills
@@ -48,13 +45,12 @@ pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> Js
 }
 
 /// Installs an archive from a thread's files.
-pub(crate) async fn install(State(state): App, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn install(State(state): App, body: Body<SkillInstall>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    let (thread, path) = (body.required_text("thread_id"), body.required_text("path"));
-    body.finish()?;
+    let SkillInstall { thread_id, path } = body.valid()?;
     state.health.require_space()?;
     let thread =
-        ThreadId::parse(thread).map_err(|error| ApiError::Unprocessable(error.to_string()))?;
+        ThreadId::parse(thread_id).map_err(|error| ApiError::Unprocessable(error.to_string()))?;
     let path = archive_path(&path)?;
     let user = effective_user_id();
     let (archive, _) = state
@@ -105,15 +101,14 @@ pub(crate) async fn get_own(State(state): App, ids: Ids) -> JsonResult {
     )))
 }
 
-pub(crate) async fn put_own(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn put_own(State(state): App, ids: Ids, body: Body<SkillText>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    let text = body.required_text("content");
-    body.finish()?;
+    let SkillText { content } = body.valid()?;
     state.health.require_space()?;
     Ok(Json(with_text(
         state
             .skills
-            .edit(&effective_user_id(), ids.text("name"), text)
+            .edit(&effective_user_id(), ids.text("name"), content)
             .await?,
     )))
 }
@@ -134,31 +129,21 @@ pub(crate) async fn history(State(state): App, ids: Ids) -> JsonResult {
     ))
 }
 
-pub(crate) async fn roll_back(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn roll_back(
+    State(state): App,
+    ids: Ids,
+    body: Body<SkillRollback>,
+) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    let index = index(&mut body);
-    body.finish()?;
+    // The default is the last change.
+    let index = body.valid()?.history_index.unwrap_or(-1);
     state.health.require_space()?;
     Ok(Json(with_text(
         state
             .skills
-            .roll_back(&effective_user_id(), ids.text("name"), index.unwrap_or(-1))
+            .roll_back(&effective_user_id(), ids.text("name"), index)
             .await?,
     )))
-}
-
-/// Reads the change to undo; the default is the last one.
-fn index(body: &mut Fields) -> Option<i64> {
-    let raw = body.value("history_index")?.clone();
-    match raw.as_i64() {
-        Some(index) => Some(index),
-        None => body.refuse(
-            "int_type",
-            "history_index",
-            "Input should be a valid integer",
-            &raw,
-        ),
-    }
 }
 
 fn archive_path(raw: &str) -> Result<VirtualPath, ApiError> {

@@ -14,28 +14,22 @@ use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Query};
+use crate::extract::{Body, Issues, Query};
+use crate::requests::bodies::{ItemDelete, ItemPut, ItemSearch, NamespaceSearch};
 use crate::responses::{hit_json, item_json};
 use crate::routes::{App, JsonResult, ResponseResult};
 
 /// Maximum time to live of an item, in minutes: a century.
 const MAX_TTL_MINUTES: f64 = 60.0 * 24.0 * 366.0 * 100.0;
-const MAX_HITS: u64 = 1_000;
-const MAX_OFFSET: u64 = 100_000;
 
 /// `PUT /store/items`: replaces an item.
-pub(crate) async fn put(State(state): App, Body(mut body): Body) -> ResponseResult {
-    let (labels, key) = (
-        required_labels(&mut body, "namespace"),
-        required_key(&mut body),
-    );
-    let value = body.object("value");
-    if body.value("value").is_none() {
-        body.missing("value");
-    }
-    let (indexing, ttl) = (read_indexing(&mut body), read_ttl(&mut body));
-    body.finish()?;
-    let place = Namespace::new(labels).and_then(|namespace| match namespace.is_empty() {
+pub(crate) async fn put(State(state): App, body: Body<ItemPut>) -> ResponseResult {
+    let (body, mut issues) = body.parts();
+    let indexing = read_indexing(&body.index, &mut issues);
+    let ttl = read_ttl(&body.ttl, &mut issues);
+    issues.finish()?;
+    let key = body.key;
+    let place = Namespace::new(body.namespace).and_then(|namespace| match namespace.is_empty() {
         true => Err(InvalidItemPath::Empty),
         false => Ok((namespace, validate_key(key)?)),
     });
@@ -46,7 +40,7 @@ pub(crate) async fn put(State(state): App, Body(mut body): Body) -> ResponseResu
     let request = PutRequest {
         namespace,
         key,
-        value: value.unwrap_or_default(),
+        value: body.value,
         ttl,
         indexing,
     };
@@ -84,13 +78,9 @@ pub(crate) async fn get(State(state): App, query: Query) -> ResponseResult {
 }
 
 /// `DELETE /store/items`: idempotent.
-pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> ResponseResult {
-    let (labels, key) = (
-        body.texts("namespace").unwrap_or_default(),
-        required_key(&mut body),
-    );
-    body.finish()?;
-    let namespace = match Namespace::new(labels) {
+pub(crate) async fn delete(State(state): App, body: Body<ItemDelete>) -> ResponseResult {
+    let ItemDelete { namespace, key } = body.valid()?;
+    let namespace = match Namespace::new(namespace) {
         Ok(namespace) => namespace,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
     };
@@ -104,16 +94,11 @@ pub(crate) async fn delete(State(state): App, Body(mut body): Body) -> ResponseR
 }
 
 /// `POST /store/items/search`.
-pub(crate) async fn search(State(state): App, Body(mut body): Body) -> ResponseResult {
-    let labels = body.texts("namespace_prefix").unwrap_or_default();
-    let filter = body.object("filter").unwrap_or_default();
-    let query = body.text("query");
-    let limit = body.number("limit", 1..=MAX_HITS).unwrap_or(10) as usize;
-    let offset = body.number("offset", 0..=MAX_OFFSET).unwrap_or_default() as usize;
-    let refresh = body.flag("refresh_ttl");
-    body.finish()?;
-    let filter =
-        Filter::parse(filter).map_err(|unknown| ApiError::Unprocessable(unknown.to_string()))?;
+pub(crate) async fn search(State(state): App, body: Body<ItemSearch>) -> ResponseResult {
+    let body = body.valid()?;
+    let labels = body.namespace_prefix.unwrap_or_default();
+    let filter = Filter::parse(body.filter.unwrap_or_default())
+        .map_err(|unknown| ApiError::Unprocessable(unknown.to_string()))?;
     let prefix = match Namespace::new(labels) {
         Ok(prefix) => prefix,
         Err(invalid) => return Ok(plain_refusal(&invalid)),
@@ -121,27 +106,25 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> ResponseR
     let request = SearchRequest {
         prefix,
         filter,
-        query,
-        limit,
-        offset,
-        refresh,
+        query: body.query,
+        limit: body.limit.unwrap_or(10) as usize,
+        offset: body.offset.unwrap_or_default() as usize,
+        refresh: body.refresh_ttl,
     };
     let hits = state.items.search(&effective_user_id(), request).await?;
     Ok(Json(json!({ "items": hits.iter().map(hit_json).collect::<Vec<_>>() })).into_response())
 }
 
 /// `POST /store/namespaces`.
-pub(crate) async fn namespaces(State(state): App, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn namespaces(State(state): App, body: Body<NamespaceSearch>) -> JsonResult {
+    let body = body.valid()?;
     let query = NamespaceQuery {
-        prefix: body.texts("prefix").unwrap_or_default(),
-        suffix: body.texts("suffix").unwrap_or_default(),
-        max_depth: body
-            .number("max_depth", 1..=1_000)
-            .map(|depth| depth as usize),
-        limit: body.number("limit", 1..=MAX_HITS).unwrap_or(100) as usize,
-        offset: body.number("offset", 0..=MAX_OFFSET).unwrap_or_default() as usize,
+        prefix: body.prefix.unwrap_or_default(),
+        suffix: body.suffix.unwrap_or_default(),
+        max_depth: body.max_depth.map(|depth| depth as usize),
+        limit: body.limit.unwrap_or(100) as usize,
+        offset: body.offset.unwrap_or_default() as usize,
     };
-    body.finish()?;
     // An invalid label matches no namespace and must not reach the query.
     let can_match =
         Namespace::new(query.prefix.iter().chain(&query.suffix).cloned().collect()).is_ok();
@@ -160,47 +143,40 @@ fn plain_refusal(invalid: &InvalidItemPath) -> Response {
     (StatusCode::UNPROCESSABLE_ENTITY, invalid.to_string()).into_response()
 }
 
-fn required_labels(body: &mut Fields, key: &str) -> Vec<String> {
-    if body.value(key).is_none() {
-        body.missing(key);
-    }
-    body.texts(key).unwrap_or_default()
-}
-
-fn required_key(body: &mut Fields) -> String {
-    body.required_text("key")
-}
-
 /// Reads `false`, or a list of field paths.
-fn read_indexing(body: &mut Fields) -> Indexing {
-    match body.value("index").cloned() {
-        None => Indexing::AsConfigured,
-        Some(Value::Bool(false)) => Indexing::Off,
-        Some(Value::Array(_)) => body.texts("index").map_or(Indexing::Off, Indexing::Fields),
-        Some(other) => body
+fn read_indexing(raw: &Value, issues: &mut Issues) -> Indexing {
+    match raw {
+        Value::Null => Indexing::AsConfigured,
+        Value::Bool(false) => Indexing::Off,
+        Value::Array(_) => issues
+            .texts("index", raw)
+            .map_or(Indexing::Off, Indexing::Fields),
+        other => issues
             .refuse(
                 "union_type",
                 "index",
                 "Input should be false or a list of field paths",
-                &other,
+                other,
             )
             .unwrap_or_default(),
     }
 }
 
 /// Reads a time to live in minutes.
-fn read_ttl(body: &mut Fields) -> Option<TimeDelta> {
-    let raw = body.value("ttl").cloned()?;
+fn read_ttl(raw: &Value, issues: &mut Issues) -> Option<TimeDelta> {
+    if raw.is_null() {
+        return None;
+    }
     match raw
         .as_f64()
         .filter(|minutes| *minutes > 0.0 && *minutes <= MAX_TTL_MINUTES)
     {
         Some(minutes) => Some(TimeDelta::microseconds((minutes * 60e6) as i64)),
-        None => body.refuse(
+        None => issues.refuse(
             "number_type",
             "ttl",
             "Input should be a number of minutes above 0",
-            &raw,
+            raw,
         ),
     }
 }

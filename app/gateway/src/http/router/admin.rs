@@ -1,6 +1,7 @@
 //! Routes under `/admin`.
 
 use crate::openapi::{ADMIN as TAG, Routes, flag, get, number, post};
+use crate::responses::documented::WebhookCalls;
 use crate::routes::admin;
 
 /// Routes of both dialects.
@@ -26,10 +27,7 @@ pub(super) fn shared() -> Routes {
                     number(1, admin::MAX_CALLS, admin::DEFAULT_CALLS),
                     "Maximum number of results.",
                 )
-                .returns(
-                    "WebhookCalls",
-                    "Undelivered calls, those of the latest runs first.",
-                )
+                .returns::<WebhookCalls>("Undelivered calls, those of the latest runs first.")
                 .handled_by(admin::webhooks),
         )
         .routes(

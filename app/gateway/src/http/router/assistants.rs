@@ -1,6 +1,12 @@
 //! Routes under `/assistants`.
 
 use crate::openapi::{ASSISTANTS as TAG, Routes, delete, flag, get, patch, post, text};
+use crate::requests::bodies::{
+    AssistantCount, AssistantCreate, AssistantPatch, AssistantSearch, VersionChange, VersionSearch,
+};
+use crate::responses::documented::{
+    Assistant, AssistantVersions, Assistants, Count, Graph, GraphSchemas, Subgraphs,
+};
 use crate::routes::assistants;
 
 const ALL: &str = "/assistants";
@@ -40,31 +46,31 @@ pub(super) fn shared() -> Routes {
     Routes::default()
         .routes(
             search
-                .optional_body("AssistantSearch")
-                .returns("Assistants", "A page of assistants.")
+                .optional_body::<AssistantSearch>()
+                .returns::<Assistants>("A page of assistants.")
                 .fails_with(&[404])
                 .handled_by(assistants::search),
         )
         .routes(
             count
-                .optional_body("AssistantCount")
-                .returns("Count", "Number of matches.")
+                .optional_body::<AssistantCount>()
+                .returns::<Count>("Number of matches.")
                 .fails_with(&[404])
                 .handled_by(assistants::count),
         )
         .routes(
-            read.returns("Assistant", "The assistant.")
+            read.returns::<Assistant>("The assistant.")
                 .handled_by(assistants::get),
         )
         .routes(
             graph
                 .query("xray", text(), "`true`, `false`, or a depth above 0.")
-                .returns("Graph", "The graph.")
+                .returns::<Graph>("The graph.")
                 .handled_by(assistants::graph),
         )
         .routes(
             schemas
-                .returns("GraphSchemas", "JSON schemas.")
+                .returns::<GraphSchemas>("JSON schemas.")
                 .handled_by(assistants::schemas),
         )
 }
@@ -112,15 +118,15 @@ pub(super) fn root() -> Routes {
     Routes::default()
         .routes(
             create
-                .body("AssistantCreate")
-                .returns("Assistant", "The assistant.")
+                .body::<AssistantCreate>()
+                .returns::<Assistant>("The assistant.")
                 .fails_with(&[404, 409])
                 .handled_by(assistants::create),
         )
         .routes(
             change
-                .body("AssistantPatch")
-                .returns("Assistant", "The updated assistant.")
+                .body::<AssistantPatch>()
+                .returns::<Assistant>("The updated assistant.")
                 .handled_by(assistants::patch),
         )
         .routes(
@@ -137,24 +143,24 @@ pub(super) fn root() -> Routes {
             versions
                 .tag(TAG)
                 .ids()
-                .optional_body("VersionSearch")
-                .returns("AssistantVersions", "A page of assistants.")
+                .optional_body::<VersionSearch>()
+                .returns::<AssistantVersions>("A page of assistants.")
                 .handled_by(assistants::versions),
         )
         .routes(
             latest
-                .body("VersionChange")
-                .returns("Assistant", "The updated assistant.")
+                .body::<VersionChange>()
+                .returns::<Assistant>("The updated assistant.")
                 .handled_by(assistants::set_latest),
         )
         .routes(
             recurse(inner)
-                .returns("Subgraphs", "Graphs by node name.")
+                .returns::<Subgraphs>("Graphs by node name.")
                 .handled_by(assistants::subgraphs),
         )
         .routes(
             recurse(deeper.tag(TAG).names())
-                .returns("Subgraphs", "Graphs by node name.")
+                .returns::<Subgraphs>("Graphs by node name.")
                 .handled_by(assistants::subgraphs),
         )
 }

@@ -23,8 +23,6 @@ use crate::http::cors::cors;
 use crate::openapi::{Document, Routes};
 use crate::state::GatewayState;
 
-pub(crate) use deerflow::GROUPS;
-
 /// Builds the router over `state`.
 pub fn router(state: Arc<GatewayState>) -> Router {
     let (root, of_root) = shared().merge(root()).split_for_parts();

@@ -3,6 +3,8 @@
 use crate::openapi::{
     Routes, STATELESS_RUNS, THREAD_RUNS as TAG, delete, flag, get, number, post, texts, word,
 };
+use crate::requests::bodies::{RunBatch, RunCreate, RunsCancel, ThreadRunCreate};
+use crate::responses::documented::{Nothing, Run, RunOutcome, Runs};
 use crate::routes::runs;
 
 const ON_THREAD: &str = "/threads/{thread_id}/runs";
@@ -53,32 +55,29 @@ fn on_threads() -> Routes {
                     "Only results with this status.",
                 )
                 .query("select", texts(), "Fields to return.")
-                .returns("Runs", "A page of runs.")
+                .returns::<Runs>("A page of runs.")
                 .handled_by(runs::list),
         )
         .routes(
             create
                 .idempotent()
-                .body("RunCreate")
-                .returns("Run", "The run.")
+                .body::<ThreadRunCreate>()
+                .returns::<Run>("The run.")
                 .fails_with(ERRORS)
                 .handled_by(runs::create),
         )
         .routes(
             stream
                 .idempotent()
-                .body("RunCreate")
+                .body::<ThreadRunCreate>()
                 .streams()
                 .fails_with(ERRORS)
                 .handled_by(runs::stream),
         )
         .routes(
             wait.idempotent()
-                .body("RunCreate")
-                .returns(
-                    "RunOutcome",
-                    "The last state, or an object with `__error__`.",
-                )
+                .body::<ThreadRunCreate>()
+                .returns::<RunOutcome>("The last state, or an object with `__error__`.")
                 .fails_with(ERRORS)
                 .handled_by(runs::wait),
         )
@@ -113,7 +112,7 @@ fn one() -> Routes {
     let many = post("/runs/cancel", "cancel_runs", "Cancels several runs.").tag(TAG);
     let action = || word(runs::ACTIONS);
     Routes::default()
-        .routes(read.returns("Run", "The run.").handled_by(runs::get))
+        .routes(read.returns::<Run>("The run.").handled_by(runs::get))
         .routes(
             remove
                 .returns_empty(204, "Deleted.")
@@ -128,17 +127,14 @@ fn one() -> Routes {
                     action(),
                     "`interrupt` (the default) keeps the run's changes, `rollback` reverts them.",
                 )
-                .returns("Nothing", "The run has ended.")
+                .returns::<Nothing>("The run has ended.")
                 .returns_empty(202, "Cancellation accepted.")
                 .fails_with(&[409])
                 .handled_by(runs::cancel),
         )
         .routes(
-            join.returns(
-                "RunOutcome",
-                "The last state, or an object with `__error__`.",
-            )
-            .handled_by(runs::join),
+            join.returns::<RunOutcome>("The last state, or an object with `__error__`.")
+                .handled_by(runs::join),
         )
         .routes(
             follow
@@ -162,7 +158,7 @@ fn one() -> Routes {
                 action(),
                 "`interrupt` (the default) keeps the runs' changes, `rollback` reverts them.",
             )
-            .body("RunsCancel")
+            .body::<RunsCancel>()
             .returns_empty(204, "Cancellation of all matching runs accepted.")
             .fails_with(&[404])
             .handled_by(runs::cancel_many),
@@ -188,26 +184,23 @@ fn stateless() -> Routes {
         .routes(
             create
                 .idempotent()
-                .body("StatelessRunCreate")
-                .returns("Run", "The run.")
+                .body::<RunCreate>()
+                .returns::<Run>("The run.")
                 .fails_with(ERRORS)
                 .handled_by(runs::create_stateless),
         )
         .routes(
             stream
                 .idempotent()
-                .body("StatelessRunCreate")
+                .body::<RunCreate>()
                 .streams()
                 .fails_with(ERRORS)
                 .handled_by(runs::stream_stateless),
         )
         .routes(
             wait.idempotent()
-                .body("StatelessRunCreate")
-                .returns(
-                    "RunOutcome",
-                    "The last state, or an object with `__error__`.",
-                )
+                .body::<RunCreate>()
+                .returns::<RunOutcome>("The last state, or an object with `__error__`.")
                 .fails_with(ERRORS)
                 .handled_by(runs::wait_stateless),
         )
@@ -224,8 +217,8 @@ pub(super) fn root() -> Routes {
     Routes::default().routes(
         batch
             .idempotent()
-            .body("RunBatch")
-            .returns("Runs", "The runs, in the order of the request.")
+            .body::<RunBatch>()
+            .returns::<Runs>("The runs, in the order of the request.")
             .fails_with(ERRORS)
             .handled_by(runs::batch),
     )

@@ -1,6 +1,12 @@
 //! Routes of the item store and of crons.
 
 use crate::openapi::{CRONS, Routes, STORE, delete, flag, get, patch, post, put, text};
+use crate::requests::bodies::{
+    CronCount, CronCreate, CronPatch, CronSearch, ItemDelete, ItemPut, ItemSearch, NamespaceSearch,
+};
+use crate::responses::documented::{
+    Count, Cron, Crons, ItemHits, ItemOrNull, Namespaces, StoreError,
+};
 use crate::routes::{crons, store};
 
 const ITEMS: &str = "/store/items";
@@ -21,7 +27,7 @@ pub(super) fn items() -> Routes {
     Routes::default()
         .routes(
             write
-                .body("ItemPut")
+                .body::<ItemPut>()
                 .returns_empty(204, "Written.")
                 .fails_with_text()
                 .handled_by(store::put),
@@ -34,29 +40,29 @@ pub(super) fn items() -> Routes {
                     "Labels of the namespace, joined by dots.",
                 )
                 .query("refresh_ttl", flag(), "Extends the item's time to live.")
-                .returns("ItemOrNull", "The item, or null.")
+                .returns::<ItemOrNull>("The item, or null.")
                 .fails_with_text()
-                .fails_as("StoreError")
+                .fails_as::<StoreError>()
                 .handled_by(store::get),
         )
         .routes(
             remove
-                .body("ItemDelete")
+                .body::<ItemDelete>()
                 .returns_empty(204, "Deleted.")
                 .fails_with_text()
                 .handled_by(store::delete),
         )
         .routes(
             search
-                .body("ItemSearch")
-                .returns("ItemHits", "A page of results.")
+                .body::<ItemSearch>()
+                .returns::<ItemHits>("A page of results.")
                 .fails_with_text()
                 .handled_by(store::search),
         )
         .routes(
             namespaces
-                .body("NamespaceSearch")
-                .returns("Namespaces", "A page of results.")
+                .body::<NamespaceSearch>()
+                .returns::<Namespaces>("A page of results.")
                 .handled_by(store::namespaces),
         )
 }
@@ -89,36 +95,36 @@ pub(super) fn cron_routes() -> Routes {
         .routes(
             on_thread
                 .idempotent()
-                .body("CronCreate")
-                .returns("Cron", "The cron.")
+                .body::<CronCreate>()
+                .returns::<Cron>("The cron.")
                 .fails_with(&[409])
                 .handled_by(crons::create_on_thread),
         )
         .routes(
             create
                 .idempotent()
-                .body("CronCreate")
-                .returns("Cron", "The cron.")
+                .body::<CronCreate>()
+                .returns::<Cron>("The cron.")
                 .fails_with(&[404, 409])
                 .handled_by(crons::create),
         )
         .routes(
             search
-                .body("CronSearch")
-                .returns("Crons", "A page of results.")
+                .body::<CronSearch>()
+                .returns::<Crons>("A page of results.")
                 .handled_by(crons::search),
         )
         .routes(
             count
-                .body("CronCount")
-                .returns("Count", "Number of matches.")
+                .body::<CronCount>()
+                .returns::<Count>("Number of matches.")
                 .handled_by(crons::count),
         )
-        .routes(read.returns("Cron", "The cron.").handled_by(crons::get))
+        .routes(read.returns::<Cron>("The cron.").handled_by(crons::get))
         .routes(
             change
-                .body("CronPatch")
-                .returns("Cron", "The updated cron.")
+                .body::<CronPatch>()
+                .returns::<Cron>("The updated cron.")
                 .fails_with(&[409])
                 .handled_by(crons::patch),
         )

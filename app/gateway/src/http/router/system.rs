@@ -1,7 +1,8 @@
 //! Routes about the server itself.
 
-use crate::openapi::{Routes, SYSTEM as TAG, docs, flag, get, openapi, word};
-use crate::routes::meta;
+use crate::openapi::{Routes, SYSTEM as TAG, flag, get, word};
+use crate::responses::documented::{Deployment, Document, Health, Info, Metrics};
+use crate::routes::{docs, meta};
 
 /// Routes of both dialects.
 pub(super) fn shared() -> Routes {
@@ -9,7 +10,7 @@ pub(super) fn shared() -> Routes {
     Routes::default()
         .routes(
             ok.query("check_db", flag(), "Also checks the database.")
-                .returns("Health", "Alive.")
+                .returns::<Health>("Alive.")
                 .handled_by(meta::ok),
         )
         .routes(
@@ -19,7 +20,7 @@ pub(super) fn shared() -> Routes {
                 "Returns the version and the supported features.",
             )
             .tag(TAG)
-            .returns("Info", "Server information.")
+            .returns::<Info>("Server information.")
             .handled_by(meta::info),
         )
 }
@@ -45,18 +46,18 @@ pub(super) fn root() -> Routes {
     Routes::default()
         .routes(
             ok.query("check_db", flag(), "Also checks the database.")
-                .returns("Health", "Alive.")
+                .returns::<Health>("Alive.")
                 .handled_by(meta::ok),
         )
         .routes(
             health
-                .returns("Deployment", "Alive.")
+                .returns::<Deployment>("Alive.")
                 .handled_by(meta::health),
         )
         .routes(
             ready
-                .returns("Deployment", "Ready.")
-                .returns_with_status(503, "Deployment", "Not ready.")
+                .returns::<Deployment>("Ready.")
+                .returns_with_status::<Deployment>(503, "Not ready.")
                 .handled_by(meta::ready),
         )
         .routes(
@@ -66,8 +67,7 @@ pub(super) fn root() -> Routes {
                     word(meta::METRICS_FORMATS),
                     "`json` for the numbers of queued and active runs in all processes.",
                 )
-                .returns_either(
-                    "Metrics",
+                .returns_either::<Metrics>(
                     "text/plain; version=0.0.4; charset=utf-8",
                     "Metrics in Prometheus' text format, or JSON.",
                 )
@@ -75,13 +75,13 @@ pub(super) fn root() -> Routes {
         )
         .routes(
             document
-                .returns("Document", "An OpenAPI document.")
+                .returns::<Document>("An OpenAPI document.")
                 .fails_with(&[404])
-                .handled_by(openapi),
+                .handled_by(docs::openapi),
         )
         .routes(
             page.returns_text("text/html; charset=utf-8", "An HTML page.")
                 .fails_with(&[404])
-                .handled_by(docs),
+                .handled_by(docs::page),
         )
 }

@@ -1,6 +1,13 @@
 //! Routes under `/threads`, except those of runs.
 
 use crate::openapi::{Routes, THREADS as TAG, delete, flag, get, number, patch, post, text, texts};
+use crate::requests::bodies::{
+    HistorySearch, StateAt, StatePatch, StateUpdate, ThreadCount, ThreadCreate, ThreadPatch,
+    ThreadPrune, ThreadSearch,
+};
+use crate::responses::documented::{
+    Count, StateUpdated, Thread, ThreadPruned, ThreadState, ThreadStates, Threads,
+};
 use crate::routes::{runs, threads};
 
 const ONE: &str = "/threads/{thread_id}";
@@ -48,27 +55,27 @@ fn rows() -> Routes {
         .routes(
             create
                 .idempotent()
-                .body("ThreadCreate")
-                .returns("Thread", "The thread.")
+                .body::<ThreadCreate>()
+                .returns::<Thread>("The thread.")
                 .fails_with(&[400, 404, 409])
                 .handled_by(threads::create),
         )
         .routes(
             search
-                .optional_body("ThreadSearch")
-                .returns("Threads", "A page of threads.")
+                .optional_body::<ThreadSearch>()
+                .returns::<Threads>("A page of threads.")
                 .handled_by(threads::search),
         )
         .routes(
             count
-                .optional_body("ThreadCount")
-                .returns("Count", "Number of matches.")
+                .optional_body::<ThreadCount>()
+                .returns::<Count>("Number of matches.")
                 .handled_by(threads::count),
         )
         .routes(
             prune
-                .body("ThreadPrune")
-                .returns("ThreadPruned", "Number of pruned threads.")
+                .body::<ThreadPrune>()
+                .returns::<ThreadPruned>("Number of pruned threads.")
                 .handled_by(threads::prune),
         )
         .routes(
@@ -77,14 +84,14 @@ fn rows() -> Routes {
                 texts(),
                 "`ttl` includes the thread's time to live.",
             )
-            .returns("Thread", "The thread.")
+            .returns::<Thread>("The thread.")
             .handled_by(threads::get),
         )
         .routes(
             change
                 .header("prefer", "`return=minimal` for a response without a body.")
-                .body("ThreadPatch")
-                .returns("Thread", "The updated thread.")
+                .body::<ThreadPatch>()
+                .returns::<Thread>("The updated thread.")
                 .returns_empty(204, "Changed.")
                 .handled_by(threads::patch),
         )
@@ -95,7 +102,7 @@ fn rows() -> Routes {
                 .handled_by(threads::delete),
         )
         .routes(
-            copy.returns("Thread", "The new thread.")
+            copy.returns::<Thread>("The new thread.")
                 .fails_with(&[409])
                 .handled_by(threads::copy),
         )
@@ -138,13 +145,13 @@ fn states() -> Routes {
         .routes(
             newest
                 .query("subgraphs", flag(), subgraphs)
-                .returns("ThreadState", "The state.")
+                .returns::<ThreadState>("The state.")
                 .handled_by(threads::state),
         )
         .routes(
             update
-                .body("StateUpdate")
-                .returns("StateUpdated", "The new checkpoint.")
+                .body::<StateUpdate>()
+                .returns::<StateUpdated>("The new checkpoint.")
                 .fails_with(&[409])
                 .handled_by(threads::update_state),
         )
@@ -152,28 +159,28 @@ fn states() -> Routes {
             at_body
                 .tag(TAG)
                 .ids()
-                .body("StateAt")
-                .returns("ThreadState", "The state.")
+                .body::<StateAt>()
+                .returns::<ThreadState>("The state.")
                 .handled_by(threads::state_at_body),
         )
         .routes(
             at.tag(TAG)
                 .ids()
                 .query("subgraphs", flag(), subgraphs)
-                .returns("ThreadState", "The state.")
+                .returns::<ThreadState>("The state.")
                 .handled_by(threads::state_at),
         )
         .routes(
             by_query
                 .query("limit", number(1, 1000, 1), "Maximum number of results.")
                 .query("before", text(), "Only states before this checkpoint.")
-                .returns("ThreadStates", "States, newest first.")
+                .returns::<ThreadStates>("States, newest first.")
                 .handled_by(threads::history_by_query),
         )
         .routes(
             by_body
-                .optional_body("HistorySearch")
-                .returns("ThreadStates", "States, newest first.")
+                .optional_body::<HistorySearch>()
+                .returns::<ThreadStates>("States, newest first.")
                 .handled_by(threads::history_by_body),
         )
 }
@@ -198,7 +205,7 @@ pub(super) fn root() -> Routes {
     Routes::default()
         .routes(
             describe
-                .body("StatePatch")
+                .body::<StatePatch>()
                 .returns_empty(204, "Changed.")
                 .fails_with(&[409])
                 .handled_by(threads::patch_state),

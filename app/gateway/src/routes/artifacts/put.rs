@@ -13,6 +13,7 @@ use super::hash::hash;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::queries::threads::require_thread;
+use crate::requests::bodies::ArtifactEdit;
 use crate::routes::{App, JsonResult};
 
 /// Maximum size of an edited text, before and after the edit.
@@ -21,24 +22,21 @@ const MAX_EDITABLE_BYTES: u64 = 2 * 1024 * 1024;
 /// Pattern of a hash.
 const HASH_PATTERN: &str = "^[0-9a-f]{64}$";
 
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn put(State(state): App, ids: Ids, body: Body<ArtifactEdit>) -> JsonResult {
     let thread = ids.thread()?;
-    let content = body.required_text("content");
-    let expected = body.required_text("expected_sha256");
-    if !is_hash(&expected)
-        && body
-            .value("expected_sha256")
-            .is_some_and(|raw| raw.is_string())
-    {
+    let (body, mut issues) = body.parts();
+    let sent = body.expected_sha256.as_deref();
+    if let Some(expected) = sent.filter(|text| !is_hash(text)) {
         let message = format!("String should match pattern '{HASH_PATTERN}'");
-        let _none: Option<()> = body.refuse(
+        let _none: Option<()> = issues.refuse(
             "string_pattern_mismatch",
             "expected_sha256",
             message,
-            &expected.as_str().into(),
+            &expected.into(),
         );
     }
-    body.finish()?;
+    issues.finish()?;
+    let (content, expected) = (body.content, body.expected_sha256.unwrap_or_default());
     state.health.require_space()?;
     let record = require_thread(&state, &thread).await?;
     let path = editable(artifact_path(ids.text("path"))?)?;

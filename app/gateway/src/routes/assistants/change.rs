@@ -16,23 +16,24 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Query};
 use crate::queries::assistants::{AssistantEntry, find, require_graph};
+use crate::requests::bodies;
 use crate::responses::assistant_json;
 use crate::routes::threads::{client_metadata, delete_matching};
 use crate::routes::{App, JsonResult, ResponseResult};
 
-pub(crate) async fn create(State(state): App, dialect: Dialect, mut body: Body) -> JsonResult {
-    let (config, context) = read_setup(&mut body)?;
-    let Body(mut body) = body;
-    let id = body.text("assistant_id");
-    let graph = body.required_text("graph_id");
-    let name = body.text("name").unwrap_or_else(|| "Untitled".to_owned());
-    let description = body.text("description");
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
-    let keep_existing = body
-        .word("if_exists", &[("raise", false), ("do_nothing", true)])
-        .unwrap_or_default();
-    body.finish()?;
-    let id = match id {
+pub(crate) async fn create(
+    State(state): App,
+    dialect: Dialect,
+    body: Body<bodies::AssistantCreate>,
+) -> JsonResult {
+    let (body, issues) = body.parts();
+    let (config, context) = read_setup(body.config, body.context)?;
+    issues.finish()?;
+    let (graph, description) = (body.graph_id, body.description);
+    let name = body.name.unwrap_or_else(|| "Untitled".to_owned());
+    let metadata = client_metadata(body.metadata.unwrap_or_default(), dialect);
+    let keep_existing = body.if_exists.is_some_and(|word| word.0);
+    let id = match body.assistant_id {
         Some(id) => Uuid::parse_str(&id).map_err(|_| {
             ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned())
         })?,
@@ -76,21 +77,21 @@ pub(crate) async fn patch(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    mut body: Body,
+    body: Body<bodies::AssistantPatch>,
 ) -> JsonResult {
     let id = id_of(&ids)?;
-    let (config, context) = read_setup(&mut body)?;
-    let Body(mut body) = body;
-    let graph = body.text("graph_id");
+    let (body, issues) = body.parts();
+    let (config, context) = read_setup(body.config, body.context)?;
+    issues.finish()?;
+    let graph = body.graph_id;
     let patch = AssistantPatch {
-        name: body.text("name"),
-        description: body.text("description"),
-        metadata: client_metadata(body.object("metadata").unwrap_or_default(), dialect),
+        name: body.name,
+        description: body.description,
+        metadata: client_metadata(body.metadata.unwrap_or_default(), dialect),
         graph: graph.clone(),
         config,
         context,
     };
-    body.finish()?;
     if let Some(graph) = graph {
         require_graph(&state, &graph).await?;
     }

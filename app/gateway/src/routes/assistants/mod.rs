@@ -20,8 +20,9 @@ use uuid::Uuid;
 use super::{App, JsonResult};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::queries::assistants::{defaults, find};
+use crate::requests::bodies::Config;
 use crate::requests::is_server_key;
 use crate::responses::assistant_json;
 use crate::state::GatewayState;
@@ -73,17 +74,12 @@ type Sent = Option<Map<String, Value>>;
 
 /// Reads `config` and `context` of an assistant, if present. A context inside `config` becomes the
 /// context.
-fn read_setup(Body(body): &mut Body) -> Result<(Sent, Sent), ApiError> {
-    let config = body.object("config");
-    let context = body.object("context");
+fn read_setup(config: Sent, context: Sent) -> Result<(Sent, Sent), ApiError> {
     let Some(mut config) = config else {
         return Ok((None, context.map(allowed)));
     };
-    let mut inner = Fields::new("body", config.clone());
-    inner.texts("tags");
-    inner.number("recursion_limit", 1..=u64::from(u32::MAX));
-    let configurable = inner.object("configurable").unwrap_or_default();
-    inner.finish()?;
+    let inner = Body::<Config>::new(config.clone(), Dialect::Platform).valid()?;
+    let configurable = inner.configurable.unwrap_or_default();
     if !configurable.is_empty() && context.as_ref().is_some_and(|context| !context.is_empty()) {
         return Err(ApiError::BadRequest(
             "Cannot specify both configurable and context. Prefer setting context alone, which is its replacement.".to_owned(),

@@ -3,66 +3,36 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use deerflow_domain::assistants::{AssistantSearch, AssistantSort};
+use deerflow_domain::assistants::AssistantSearch;
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Fields, OptionalBody};
+use crate::extract::OptionalBody;
 use crate::queries::assistants::{self, defaults, require_graph};
+use crate::requests::bodies;
 use crate::responses::{assistant_json, select};
 use crate::routes::threads::add_headers;
 use crate::routes::{App, JsonResult, ResponseResult, paginate};
 use crate::state::GatewayState;
 
-const SORTS: &[(&str, AssistantSort)] = &[
-    ("assistant_id", AssistantSort::Id),
-    ("created_at", AssistantSort::CreatedAt),
-    ("updated_at", AssistantSort::UpdatedAt),
-    ("name", AssistantSort::Name),
-    ("graph_id", AssistantSort::Graph),
-];
-
-const FIELDS: &[&str] = &[
-    "assistant_id",
-    "graph_id",
-    "name",
-    "description",
-    "config",
-    "context",
-    "created_at",
-    "updated_at",
-    "metadata",
-    "version",
-];
-
 pub(crate) async fn search(
     State(state): App,
     dialect: Dialect,
-    OptionalBody(mut body): OptionalBody,
+    OptionalBody(body): OptionalBody<bodies::AssistantSearch>,
 ) -> ResponseResult {
-    let mut search = read_filter(&mut body);
-    search.limit = body.number("limit", 1..=1000).unwrap_or(10) as usize;
-    search.offset = body.number("offset", 0..=u64::from(u32::MAX)).unwrap_or(0) as usize;
-    search.sort_by = body.word("sort_by", SORTS).unwrap_or_default();
-    search.ascending = body
-        .word(
-            "sort_order",
-            &[
-                ("asc", true),
-                ("desc", false),
-                ("ASC", true),
-                ("DESC", false),
-            ],
-        )
-        .unwrap_or_default();
-    let fields = if dialect.is_platform() {
-        body.names("select", FIELDS)
-    } else {
-        body.texts("select")
-    }
-    .unwrap_or_default();
-    body.finish()?;
+    let body = body.valid()?;
+    let search = AssistantSearch {
+        graph: body.graph_id,
+        name: body.name,
+        metadata: body.metadata.unwrap_or_default(),
+        limit: body.limit.unwrap_or(10) as usize,
+        offset: body.offset.unwrap_or_default() as usize,
+        sort_by: body.sort_by.map(|word| word.0).unwrap_or_default(),
+        ascending: body.sort_order.is_some_and(|word| word.0),
+        ..AssistantSearch::default()
+    };
+    let fields = body.select.unwrap_or_default();
     let one_more = AssistantSearch {
         limit: search.limit + 1,
         ..search.clone()
@@ -94,24 +64,20 @@ pub(crate) async fn search(
 pub(crate) async fn count(
     State(state): App,
     dialect: Dialect,
-    OptionalBody(mut body): OptionalBody,
+    OptionalBody(body): OptionalBody<bodies::AssistantCount>,
 ) -> JsonResult {
-    let search = read_filter(&mut body);
-    body.finish()?;
+    let body = body.valid()?;
+    let search = AssistantSearch {
+        graph: body.graph_id,
+        name: body.name,
+        metadata: body.metadata.unwrap_or_default(),
+        ..AssistantSearch::default()
+    };
     if !dialect.is_platform() {
         return Ok(Json(json!(defaults(&state).await.len())));
     }
     check_graph(&state, &search).await?;
     Ok(Json(json!(assistants::count(&state, &search).await?)))
-}
-
-fn read_filter(body: &mut Fields) -> AssistantSearch {
-    AssistantSearch {
-        graph: body.text("graph_id"),
-        name: body.text("name"),
-        metadata: body.object("metadata").unwrap_or_default(),
-        ..AssistantSearch::default()
-    }
 }
 
 async fn check_graph(state: &GatewayState, search: &AssistantSearch) -> Result<(), ApiError> {

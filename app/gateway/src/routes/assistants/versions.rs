@@ -12,6 +12,7 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, OptionalBody};
 use crate::queries::assistants::AssistantEntry;
+use crate::requests::bodies::{VersionChange, VersionSearch};
 use crate::responses::{assistant_json, version_json};
 use crate::routes::{App, JsonResult};
 
@@ -19,15 +20,15 @@ use crate::routes::{App, JsonResult};
 pub(crate) async fn versions(
     State(state): App,
     ids: Ids,
-    OptionalBody(mut body): OptionalBody,
+    OptionalBody(body): OptionalBody<VersionSearch>,
 ) -> JsonResult {
     let id = id_of(&ids)?;
+    let body = body.valid()?;
     let query = VersionQuery {
-        metadata: body.object("metadata").unwrap_or_default(),
-        limit: body.number("limit", 1..=1000).unwrap_or(10) as usize,
-        offset: body.number("offset", 0..=u64::from(u32::MAX)).unwrap_or(0) as usize,
+        metadata: body.metadata.unwrap_or_default(),
+        limit: body.limit.unwrap_or(10) as usize,
+        offset: body.offset.unwrap_or_default() as usize,
     };
-    body.finish()?;
     let unknown = || ApiError::AssistantNotFound(id.to_string());
     let entry = AssistantEntry::of(&state, id).await.ok_or_else(unknown)?;
     let versions = match (
@@ -62,17 +63,10 @@ pub(crate) async fn set_latest(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    Body(mut body): Body,
+    body: Body<VersionChange>,
 ) -> JsonResult {
     let id = id_of(&ids)?;
-    let version = body.number("version", 1..=u64::from(u32::MAX));
-    if version.is_none() && body.value("version").is_none() {
-        body.missing("version");
-    }
-    body.finish()?;
-    let version = version
-        .and_then(|version| u32::try_from(version).ok())
-        .unwrap_or_default();
+    let VersionChange { version } = body.valid()?;
     let not_found =
         || ApiError::NotFound(format!("Assistant {id} or its version {version} not found"));
     let entry = AssistantEntry::of(&state, id).await.ok_or_else(not_found)?;

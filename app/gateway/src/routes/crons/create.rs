@@ -11,14 +11,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::read::cron_view;
-use super::{
-    AFTER_RUN, MAX_CRONS, payload_of, read_metadata, read_moment, require_size, schedule_of,
-};
+use super::{MAX_CRONS, client_metadata, payload_of, read_moment, require_size, schedule_of};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::idempotency::{IdempotencyKey, idempotent};
 use crate::queries::threads::require_thread;
+use crate::requests::bodies::CronCreate;
 use crate::requests::{RunTarget, assistant_uuid};
 use crate::responses::cron_json;
 use crate::routes::runs::spec_for;
@@ -28,7 +27,7 @@ use crate::state::GatewayState;
 pub(crate) async fn create(
     State(state): App,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<CronCreate>,
 ) -> ResponseResult {
     create_idempotent(&state, None, idempotency_key, body).await
 }
@@ -37,7 +36,7 @@ pub(crate) async fn create_on_thread(
     State(state): App,
     ids: Ids,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<CronCreate>,
 ) -> ResponseResult {
     create_idempotent(&state, Some(ids.thread()?), idempotency_key, body).await
 }
@@ -46,7 +45,7 @@ async fn create_idempotent(
     state: &GatewayState,
     thread: Option<ThreadId>,
     idempotency_key: IdempotencyKey,
-    body: Fields,
+    body: Body<CronCreate>,
 ) -> ResponseResult {
     let key = idempotency_key.with_body(state, [body.map()]);
     let make = async {
@@ -72,20 +71,19 @@ async fn make(
     state: &GatewayState,
     thread_id: Option<ThreadId>,
     request: Option<RequestKey>,
-    mut body: Fields,
+    body: Body<CronCreate>,
 ) -> JsonResult {
-    let schedule = body.required_text("schedule");
-    let (timezone, end_time) = (body.text("timezone"), read_moment(&mut body, "end_time"));
-    let enabled = body.flag("enabled").unwrap_or(true);
+    let request_map = body.map().clone();
+    let (body, mut issues) = body.parts();
+    let end_time = read_moment(body.end_time, "end_time", &mut issues);
+    issues.finish()?;
+    let (schedule, timezone) = (body.schedule, body.timezone);
     let after = body
-        .word("on_run_completed", AFTER_RUN)
-        .unwrap_or(AfterRun::Delete);
-    let metadata = read_metadata(&mut body).unwrap_or_default();
-    let assistant = body.required_text("assistant_id");
-    body.check()?;
+        .on_run_completed
+        .map_or(AfterRun::Delete, |word| word.0);
+    let assistant = body.assistant_id;
     let times = schedule_of(&schedule, timezone.as_deref())?;
-    let body = body.into_map();
-    require_size(&body)?;
+    require_size(&request_map)?;
     let user_id = effective_user_id();
     if state.crons.count(&user_id, &CronSearch::default()).await? >= MAX_CRONS {
         return Err(ApiError::Conflict(format!(
@@ -96,13 +94,7 @@ async fn make(
         .clone()
         .map_or(RunTarget::Stateless, RunTarget::Thread);
     // A request that can never become a run is rejected now, not at every firing.
-    spec_for(
-        state,
-        Dialect::Platform,
-        &target,
-        Fields::new("body", body.clone()),
-    )
-    .await?;
+    spec_for(state, Dialect::Platform, &target, request_map.clone()).await?;
 
     let (cron_id, now) = (state.ids.random(), state.clock.now());
     let assistant_id = Uuid::parse_str(&assistant)
@@ -111,15 +103,15 @@ async fn make(
     let cron = Cron {
         cron_id,
         user_id,
-        payload: payload_of(body, &assistant_id, cron_id),
+        payload: payload_of(request_map, &assistant_id, cron_id),
         assistant_id,
         on_run_completed: thread_id.is_none().then_some(after),
         thread_id,
         schedule,
         timezone,
         end_time,
-        enabled,
-        metadata,
+        enabled: body.enabled.unwrap_or(true),
+        metadata: client_metadata(body.metadata),
         next_run_date: times.next(now, end_time),
         created_at: now,
         updated_at: now,

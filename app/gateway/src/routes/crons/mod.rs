@@ -11,15 +11,12 @@ pub(crate) use read::{delete, get};
 pub(crate) use search::{count, search};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use deerflow_domain::crons::{AfterRun, Schedule, ScheduleError};
+use deerflow_domain::crons::{Schedule, ScheduleError};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::error::ApiError;
-use crate::extract::{Fields, Ids};
-
-/// Wire names of the actions on a firing's thread after its run.
-const AFTER_RUN: &[(&str, AfterRun)] = &[("delete", AfterRun::Delete), ("keep", AfterRun::Keep)];
+use crate::extract::{Ids, Issues};
 
 /// Metadata keys that only the server sets.
 const RESERVED: [&str; 4] = ["thread_id", "assistant_id", "run_id", "cron_id"];
@@ -52,8 +49,8 @@ fn cron_id(ids: &Ids) -> Result<Uuid, ApiError> {
 }
 
 /// Reads a time with an offset, or in UTC.
-fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
-    let text = fields.text(key)?;
+fn read_moment(text: Option<String>, key: &str, issues: &mut Issues) -> Option<DateTime<Utc>> {
+    let text = text?;
     let naive = |text: &str| {
         text.parse::<NaiveDateTime>()
             .ok()
@@ -66,7 +63,7 @@ fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
     // Stores represent times as microseconds since 1970 in 64 bits.
     let moment = moment.filter(|moment| (0..=9_999).contains(&chrono::Datelike::year(moment)));
     moment.or_else(|| {
-        fields.refuse(
+        issues.refuse(
             "datetime_type",
             key,
             "Input should be an ISO 8601 date-time",
@@ -75,15 +72,13 @@ fn read_moment(fields: &mut Fields, key: &str) -> Option<DateTime<Utc>> {
     })
 }
 
-/// Reads metadata without the keys that only the server sets.
-fn read_metadata(fields: &mut Fields) -> Option<Map<String, Value>> {
-    let metadata = fields.object("metadata")?;
-    Some(
-        metadata
-            .into_iter()
-            .filter(|(key, _)| !RESERVED.contains(&key.as_str()))
-            .collect(),
-    )
+/// Returns metadata without the keys that only the server sets.
+fn client_metadata(metadata: Option<Map<String, Value>>) -> Map<String, Value> {
+    metadata
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|(key, _)| !RESERVED.contains(&key.as_str()))
+        .collect()
 }
 
 /// Returns the stored form of a request: it names the assistant by id, and adds the cron's id to

@@ -7,29 +7,27 @@ use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Map, Value};
 
 use super::{
-    AFTER_RUN, cron_id, not_found, read_metadata, read_moment, request_of, require_size,
-    schedule_of,
+    client_metadata, cron_id, not_found, read_moment, request_of, require_size, schedule_of,
 };
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
-use crate::openapi::Shape;
+use crate::extract::{Body, Ids, RequestBody};
 use crate::requests::RunTarget;
+use crate::requests::bodies::CronPatch;
 use crate::responses::cron_json;
 use crate::routes::runs::spec_for;
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
 
-/// Schema of the changes.
-const CHANGE: Shape = Shape::of("CronPatch");
 /// Maximum number of attempts after concurrent changes.
 const MAX_ATTEMPTS: usize = 5;
 
-pub(crate) async fn patch(State(state): App, ids: Ids, Body(body): Body) -> JsonResult {
+pub(crate) async fn patch(State(state): App, ids: Ids, body: Body<CronPatch>) -> JsonResult {
     let (id, user) = (cron_id(&ids)?, effective_user_id());
     let mut sent = body.into_map();
-    let changes: Map<String, Value> = CHANGE
-        .fields()
+    let changes: Map<String, Value> = CronPatch::layout()
+        .names()
+        .iter()
         .filter_map(|field| sent.shift_remove_entry(field))
         .collect();
     if changes.is_empty() {
@@ -57,26 +55,25 @@ async fn changed(
     mut cron: Cron,
     changes: Map<String, Value>,
 ) -> Result<(Cron, bool), ApiError> {
-    let mut fields = Fields::new("body", changes.clone());
+    let (body, mut issues) = Body::<CronPatch>::new(changes.clone(), Dialect::Platform).parts();
     let reschedule = ["schedule", "timezone", "end_time", "enabled"]
         .iter()
         .any(|key| changes.contains_key(*key));
     let is_cleared = changes.get("end_time").is_some_and(Value::is_null);
-    cron.schedule = fields.text("schedule").unwrap_or(cron.schedule);
-    cron.timezone = fields.text("timezone").or(cron.timezone);
-    cron.end_time = read_moment(&mut fields, "end_time").or(cron.end_time.filter(|_| !is_cleared));
-    cron.enabled = fields.flag("enabled").unwrap_or(cron.enabled);
-    let after = fields.word("on_run_completed", AFTER_RUN);
+    cron.schedule = body.schedule.unwrap_or(cron.schedule);
+    cron.timezone = body.timezone.or(cron.timezone);
+    cron.end_time = read_moment(body.end_time, "end_time", &mut issues)
+        .or(cron.end_time.filter(|_| !is_cleared));
+    cron.enabled = body.enabled.unwrap_or(cron.enabled);
+    let after = body.on_run_completed.map(|word| word.0);
     cron.on_run_completed = after
         .filter(|_| cron.thread_id.is_none())
         .or(cron.on_run_completed);
-    cron.metadata
-        .extend(read_metadata(&mut fields).unwrap_or_default());
-    let config = fields.object("config");
-    fields.finish()?;
+    cron.metadata.extend(client_metadata(body.metadata));
+    issues.finish()?;
     let times = schedule_of(&cron.schedule, cron.timezone.as_deref())?;
     cron.payload.extend(changes);
-    if config.is_some() {
+    if body.config.is_some() {
         cron.payload = super::payload_of(
             std::mem::take(&mut cron.payload),
             &cron.assistant_id,
@@ -93,7 +90,7 @@ async fn changed(
         state,
         Dialect::Platform,
         &target,
-        Fields::new("body", request_of(cron.payload.clone())),
+        request_of(cron.payload.clone()),
     )
     .await?;
     // The stored timestamp may be later than this process's clock, and changes are distinguished by

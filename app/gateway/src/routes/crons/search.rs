@@ -3,61 +3,22 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use deerflow_domain::crons::{CronSearch, CronSort};
+use deerflow_domain::crons::CronSearch;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::error::Issue;
-use crate::extract::{Body, Fields};
+use crate::dialect::Dialect;
+use crate::error::ApiError;
+use crate::extract::{Body, Issues};
+use crate::requests::bodies;
 use crate::responses::{cron_json, select};
 use crate::routes::threads::add_headers;
 use crate::routes::{App, JsonResult, ResponseResult, paginate};
 
-const SORTS: &[(&str, CronSort)] = &[
-    ("created_at", CronSort::CreatedAt),
-    ("updated_at", CronSort::UpdatedAt),
-    ("cron_id", CronSort::CronId),
-    ("assistant_id", CronSort::AssistantId),
-    ("thread_id", CronSort::ThreadId),
-    ("next_run_date", CronSort::NextRunDate),
-    ("end_time", CronSort::EndTime),
-];
-
-const FIELDS: &[&str] = &[
-    "cron_id",
-    "assistant_id",
-    "thread_id",
-    "on_run_completed",
-    "end_time",
-    "schedule",
-    "timezone",
-    "created_at",
-    "updated_at",
-    "user_id",
-    "payload",
-    "next_run_date",
-    "metadata",
-    "enabled",
-];
-
-pub(crate) async fn search(State(state): App, Body(mut body): Body) -> ResponseResult {
-    let mut search = read_search(&mut body);
-    let fields = body.texts("select").unwrap_or_default();
-    if let Some(unknown) = fields
-        .iter()
-        .find(|field| !FIELDS.contains(&field.as_str()))
-    {
-        let loc = vec!["body".into(), "select".into()];
-        body.push(Issue::new(
-            "literal_error",
-            loc,
-            format!("Input should be one of {FIELDS:?}"),
-            &unknown.as_str().into(),
-        ));
-    }
-    body.finish()?;
+pub(crate) async fn search(State(state): App, body: Body<bodies::CronSearch>) -> ResponseResult {
+    let (mut search, fields) = read_search(body)?;
     let limit = search.limit;
     search.limit += 1;
     let matches = state.crons.search(&effective_user_id(), &search).await?;
@@ -71,36 +32,37 @@ pub(crate) async fn search(State(state): App, Body(mut body): Body) -> ResponseR
     Ok(response)
 }
 
-pub(crate) async fn count(State(state): App, Body(mut body): Body) -> JsonResult {
-    let search = read_search(&mut body);
-    body.finish()?;
+pub(crate) async fn count(State(state): App, body: Body<bodies::CronCount>) -> JsonResult {
+    // Clients may send the other fields of a search.
+    let (search, _) = read_search(Body::new(body.into_map(), Dialect::Platform))?;
     Ok(Json(json!(
         state.crons.count(&effective_user_id(), &search).await?
     )))
 }
 
-fn read_search(body: &mut Fields) -> CronSearch {
-    let thread = read_uuid(body, "thread_id");
-    CronSearch {
-        assistant_id: read_uuid(body, "assistant_id").map(|id| id.to_string()),
+/// Reads a search, and the fields to return.
+fn read_search(body: Body<bodies::CronSearch>) -> Result<(CronSearch, Vec<String>), ApiError> {
+    let (body, mut issues) = body.parts();
+    let thread = read_uuid(body.thread_id, "thread_id", &mut issues);
+    let search = CronSearch {
+        assistant_id: read_uuid(body.assistant_id, "assistant_id", &mut issues)
+            .map(|id| id.to_string()),
         thread_id: thread.map(ThreadId::from),
-        enabled: body.flag("enabled"),
-        metadata: body.object("metadata").unwrap_or_default(),
-        sort_by: body.word("sort_by", SORTS).unwrap_or_default(),
-        ascending: body
-            .word("sort_order", &[("asc", true), ("desc", false)])
-            .unwrap_or_default(),
-        limit: body.number("limit", 1..=1_000).unwrap_or(10) as usize,
-        offset: body
-            .number("offset", 0..=u64::from(u32::MAX))
-            .unwrap_or_default() as usize,
-    }
+        enabled: body.enabled,
+        metadata: body.metadata.unwrap_or_default(),
+        sort_by: body.sort_by.map(|word| word.0).unwrap_or_default(),
+        ascending: body.sort_order.is_some_and(|word| word.0),
+        limit: body.limit.unwrap_or(10) as usize,
+        offset: body.offset.unwrap_or_default() as usize,
+    };
+    issues.finish()?;
+    Ok((search, body.select.unwrap_or_default()))
 }
 
-fn read_uuid(body: &mut Fields, key: &str) -> Option<Uuid> {
-    let text = body.text(key)?;
+fn read_uuid(text: Option<String>, key: &str, issues: &mut Issues) -> Option<Uuid> {
+    let text = text?;
     Uuid::parse_str(&text).ok().or_else(|| {
-        body.refuse(
+        issues.refuse(
             "uuid_type",
             key,
             "Input should be a valid UUID",

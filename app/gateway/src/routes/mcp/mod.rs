@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::{App, JsonResult};
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, Fields, Ids, Query};
+use crate::extract::{Body, Ids, Issues, Query};
 use crate::guard::auth::require_admin;
 use crate::queries::threads::require_thread;
+use crate::requests::bodies::{McpConfig, McpSwitch};
 
 /// Error for all other users.
 const OWNERS: &str = "Admin privileges required to manage MCP configuration.";
@@ -23,55 +24,49 @@ pub(crate) async fn get(State(state): App) -> JsonResult {
 }
 
 /// `PUT /mcp/config`: replaces the servers. Redacted values may be sent back as they were returned.
-pub(crate) async fn put(State(state): App, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn put(State(state): App, body: Body<McpConfig>) -> JsonResult {
     require_admin(OWNERS)?;
-    let new = servers(&mut body);
-    body.finish()?;
-    Ok(Json(json!(replace_servers(&*state.mcp, new).await?)))
+    let (body, mut issues) = body.parts();
+    check_servers(&body.mcp_servers, &mut issues);
+    issues.finish()?;
+    Ok(Json(json!(
+        replace_servers(&*state.mcp, body.mcp_servers).await?
+    )))
 }
 
-/// Reads the servers of a body.
-fn servers(body: &mut Fields) -> Map<String, Value> {
-    const FIELD: &str = "mcp_servers";
-    if body.value(FIELD).is_none() {
-        body.missing(FIELD);
-    }
-    let servers = body.object(FIELD).unwrap_or_default();
+/// Adds the issues of the servers of a body.
+fn check_servers(servers: &Map<String, Value>, issues: &mut Issues) {
     for ServerIssue {
         kind,
         at,
         message,
         value,
-    } in server_issues(&servers)
+    } in server_issues(servers)
     {
-        let at = ["body".into(), FIELD.into()]
+        let at = ["body".into(), "mcp_servers".into()]
             .into_iter()
             .chain(at)
             .collect();
-        body.push(Issue::new(kind, at, message, &value));
+        issues.push(Issue::new(kind, at, message, &value));
     }
-    servers
 }
 
 /// `PATCH /mcp/config`: enables or disables one server.
-pub(crate) async fn patch(State(state): App, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn patch(State(state): App, body: Body<McpSwitch>) -> JsonResult {
     require_admin(OWNERS)?;
-    let name = body.required_text("server_name");
-    if name.is_empty() && body.value("server_name").is_some_and(Value::is_string) {
-        body.refuse::<()>(
+    let (body, mut issues) = body.parts();
+    if body.server_name.as_deref() == Some("") {
+        issues.refuse::<()>(
             "string_too_short",
             "server_name",
             "String should have at least 1 character",
-            &name.as_str().into(),
+            &"".into(),
         );
     }
-    if body.value("enabled").is_none() {
-        body.missing("enabled");
-    }
-    let enabled = body.flag("enabled").unwrap_or_default();
-    body.finish()?;
+    issues.finish()?;
+    let name = body.server_name.unwrap_or_default();
     Ok(Json(json!(
-        switch_server(&*state.mcp, name, enabled).await?
+        switch_server(&*state.mcp, name, body.enabled).await?
     )))
 }
 

@@ -12,9 +12,10 @@ use serde_json::Value;
 use super::{find_created_run, idempotent_spec};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Fields, ListBody};
+use crate::extract::{Body, ListBody};
 use crate::idempotency::{IdempotencyKey, created_by, find_created, mark_replayed};
 use crate::requests::RunTarget;
+use crate::requests::bodies::RunCreate;
 use crate::responses::run_json;
 use crate::routes::{App, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
@@ -23,9 +24,9 @@ pub(crate) async fn batch(
     State(state): App,
     dialect: Dialect,
     idempotency_key: IdempotencyKey,
-    ListBody(bodies): ListBody,
+    ListBody(bodies): ListBody<RunCreate>,
 ) -> ResponseResult {
-    let key = idempotency_key.with_body(&state, &bodies);
+    let key = idempotency_key.with_body(&state, bodies.iter().map(Body::map));
     // Runs are created in order, each under a part of the key: a retry creates those that are
     // missing.
     let mut created = Vec::with_capacity(bodies.len());
@@ -38,10 +39,9 @@ pub(crate) async fn batch(
             created.push(find_created_run(&state, dialect, before).await?);
             continue;
         }
-        let fields = Fields::new("body", body);
-        specs.push(
-            idempotent_spec(key.as_ref(), &state, dialect, &RunTarget::Stateless, fields).await?,
-        );
+        let target = &RunTarget::Stateless;
+        let spec = idempotent_spec(key.as_ref(), &state, dialect, target, body.into_map());
+        specs.push(spec.await?);
     }
     let is_replay = !created.is_empty();
     let shared = Arc::clone(&state);

@@ -6,13 +6,14 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::store::UnfinishedRun;
-use harness::runtime::runs::{CancelAction, RunError, RunStatus};
-use serde_json::json;
+use harness::runtime::runs::{CancelAction, RunError};
+use serde_json::{Map, Value, json};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids, Query, parse_run_id, parse_thread_id};
+use crate::extract::{Body, Ids, Issues, Query, missing_issue, parse_run_id, parse_thread_id};
 use crate::queries::threads::require_thread;
+use crate::requests::bodies::RunsCancel;
 use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
 
@@ -74,35 +75,35 @@ pub(crate) async fn cancel_many(
     State(state): App,
     dialect: Dialect,
     query: Query,
-    Body(mut body): Body,
+    body: Body<RunsCancel>,
 ) -> ResponseResult {
     let action = query
         .word("action", ACTIONS)?
         .unwrap_or(CancelAction::Interrupt);
-    body.refuse_nulls(&["thread_id", "run_ids", "status"]);
-    let thread = body.text("thread_id");
-    let named = body.texts("run_ids");
-    let status = body.word("status", STATUSES);
+    let sent = body.map().clone();
+    let (body, mut issues) = body.parts();
+    refuse_nulls(&sent, &mut issues);
+    let (thread, named) = (body.thread_id, body.run_ids);
+    let status = body.status.map(|word| word.0);
+    let raw = sent.get("status").cloned().unwrap_or_default();
     if status.is_some() && (thread.is_some() || named.is_some()) {
-        let raw = body.value("status").cloned().unwrap_or_default();
-        let _none: Option<()> = body.refuse(
+        let _none: Option<()> = issues.refuse(
             "value_error",
             "status",
             "status cannot be combined with thread_id and run_ids",
             &raw,
         );
     } else if status.is_some() && !dialect.is_platform() {
-        let raw = body.value("status").cloned().unwrap_or_default();
-        let _none: Option<()> = body.refuse(
+        let _none: Option<()> = issues.refuse(
             "value_error",
             "status",
             "cancelling across threads is not supported",
             &raw,
         );
-    } else if status.is_none() && thread.is_none() && body.value("status").is_none() {
-        body.missing("thread_id");
+    } else if status.is_none() && thread.is_none() && raw.is_null() {
+        issues.push(missing_issue("thread_id", &sent));
     }
-    body.finish()?;
+    issues.finish()?;
     let active = match (status, thread) {
         (Some(requested), _) => {
             let active = state.run_queries().unfinished(None).await?;
@@ -144,12 +145,14 @@ pub(crate) async fn cancel_many(
     }
 }
 
-/// Wire names of the status filter; `all` selects every status.
-const STATUSES: &[(&str, Option<RunStatus>)] = &[
-    ("pending", Some(RunStatus::Pending)),
-    ("running", Some(RunStatus::Running)),
-    ("all", None),
-];
+/// Rejects nulls in both dialects: an absent field selects other runs.
+fn refuse_nulls(sent: &Map<String, Value>, issues: &mut Issues) {
+    for key in ["thread_id", "run_ids", "status"] {
+        if sent.get(key).is_some_and(Value::is_null) {
+            issues.refuse::<()>("type", key, "Input should not be null", &Value::Null);
+        }
+    }
+}
 
 fn ids_of(run: UnfinishedRun) -> (ThreadId, RunId) {
     (run.thread_id, run.run_id)

@@ -7,27 +7,29 @@ use harness::runtime::runs::RunRecord;
 
 use super::{find_created_run, idempotent_spec};
 use crate::dialect::Dialect;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::idempotency::{IdempotencyKey, idempotent};
 use crate::requests::RunTarget;
+use crate::requests::bodies::{RunCreate, ThreadRunCreate};
 use crate::responses::run_json;
 use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
 use crate::state::GatewayState;
+use serde_json::{Map, Value};
 
 pub(crate) async fn create(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<ThreadRunCreate>,
 ) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Thread(ids.thread()?),
         idempotency_key,
-        body,
+        body.into_map(),
     )
     .await
 }
@@ -36,14 +38,14 @@ pub(crate) async fn create_stateless(
     State(state): App,
     dialect: Dialect,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<RunCreate>,
 ) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Stateless,
         idempotency_key,
-        body,
+        body.into_map(),
     )
     .await
 }
@@ -53,9 +55,9 @@ async fn begin(
     dialect: Dialect,
     target: &RunTarget,
     idempotency_key: IdempotencyKey,
-    body: Fields,
+    body: Map<String, Value>,
 ) -> ResponseResult {
-    let key = idempotency_key.with_body(state, [body.map()]);
+    let key = idempotency_key.with_body(state, [&body]);
     let make = async {
         let spec = idempotent_spec(key.as_ref(), state, dialect, target, body).await?;
         Ok(response(

@@ -33,11 +33,10 @@ use harness::runtime::compute::continuing;
 use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunRequest};
 use harness::runtime::tasks::TaskKind;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::Fields;
 use crate::queries::assistant_settings::{apply_assistant, attributed};
 use crate::queries::threads::require_run;
 use crate::requests::{Defaults, RunTarget, into_request};
@@ -51,9 +50,9 @@ async fn idempotent_spec(
     state: &GatewayState,
     dialect: Dialect,
     target: &RunTarget,
-    body: Fields,
+    body: Map<String, Value>,
 ) -> Result<RunRequest, ApiError> {
-    let silent = body.value("on_disconnect").is_none();
+    let silent = body.get("on_disconnect").is_none_or(Value::is_null);
     let mut spec = spec_for(state, dialect, target, body).await?;
     spec.request = key.cloned();
     if silent && key.is_some() {
@@ -77,8 +76,8 @@ async fn find_created_run(
 }
 
 /// `true` if a body requests cancellation on disconnect.
-fn cancels_on_disconnect(body: &Fields) -> bool {
-    body.value("on_disconnect")
+fn cancels_on_disconnect(body: &Map<String, Value>) -> bool {
+    body.get("on_disconnect")
         .is_some_and(|word| word == "cancel")
 }
 
@@ -87,9 +86,9 @@ pub(crate) async fn spec_for(
     state: &GatewayState,
     dialect: Dialect,
     target: &RunTarget,
-    body: Fields,
+    body: Map<String, Value>,
 ) -> Result<RunRequest, ApiError> {
-    let (body, assistant) = apply_assistant(state, dialect, body.into_map()).await?;
+    let (body, assistant) = apply_assistant(state, dialect, body).await?;
     let assistants = state.assistants.list().await;
     // Admission rejects or creates an unknown thread.
     let thread = match target {

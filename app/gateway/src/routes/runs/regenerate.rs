@@ -20,6 +20,7 @@ use crate::extract::{Body, Ids};
 use crate::queries::history::message_of;
 use crate::queries::regenerate::{NotReplayable, Turn, turn_of_answer, turn_of_question};
 use crate::queries::threads::{SnapshotKind, all_runs, require_thread, transcript};
+use crate::requests::bodies::{EditPrepare, RegeneratePrepare};
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
 
@@ -30,10 +31,9 @@ const PAGE: usize = 200;
 pub(crate) async fn prepare_regenerate(
     State(state): App,
     ids: Ids,
-    Body(mut body): Body,
+    body: Body<RegeneratePrepare>,
 ) -> JsonResult {
-    let id = body.required_text("message_id");
-    body.finish()?;
+    let id = body.valid()?.message_id;
     let newest = newest(&state, &ids.thread()?, &id).await?;
     let turn = match turn_of_answer(newest.state.messages(), &id) {
         Ok(turn) => turn,
@@ -51,20 +51,28 @@ pub(crate) async fn prepare_regenerate(
 }
 
 /// Prepares a run with an edited question.
-pub(crate) async fn prepare_edit(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
-    let id = body.required_text("human_message_id");
-    let text = body.required_text("replacement_text");
-    if text.trim().is_empty() && body.value("replacement_text").is_some_and(Value::is_string) {
+pub(crate) async fn prepare_edit(
+    State(state): App,
+    ids: Ids,
+    body: Body<EditPrepare>,
+) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let sent = body.replacement_text.as_deref();
+    if let Some(text) = sent.filter(|text| text.trim().is_empty()) {
         let loc = vec!["body".into(), "replacement_text".into()];
         let issue = Issue::new(
             "string_too_short",
             loc,
             "String should have at least 1 character",
-            &text.as_str().into(),
+            &text.into(),
         );
-        body.push(issue.ctx(json!({ "min_length": 1 })));
+        issues.push(issue.ctx(json!({ "min_length": 1 })));
     }
-    body.finish()?;
+    issues.finish()?;
+    let (id, text) = (
+        body.human_message_id,
+        body.replacement_text.unwrap_or_default(),
+    );
     let thread = ids.thread()?;
     let newest = newest(&state, &thread, &id).await?;
     let turn = match turn_of_question(newest.state.messages(), &id) {

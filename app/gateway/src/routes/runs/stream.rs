@@ -18,12 +18,14 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::idempotency::{IdempotencyKey, idempotent};
 use crate::requests::RunTarget;
+use crate::requests::bodies::{RunCreate, ThreadRunCreate};
 use crate::routes::{App, ResponseResult};
 use crate::sse::{DisconnectGuard, EventStream, Style, event_stream_response, run_location};
 use crate::state::GatewayState;
+use serde_json::{Map, Value};
 
 pub(crate) async fn stream(
     State(state): App,
@@ -31,7 +33,7 @@ pub(crate) async fn stream(
     ids: Ids,
     idempotency_key: IdempotencyKey,
     headers: HeaderMap,
-    Body(body): Body,
+    body: Body<ThreadRunCreate>,
 ) -> ResponseResult {
     // Browsers send the page's origin with every POST.
     let is_page = dialect == Dialect::DeerFlow && headers.contains_key(header::ORIGIN);
@@ -40,7 +42,7 @@ pub(crate) async fn stream(
         dialect,
         &RunTarget::Thread(ids.thread()?),
         idempotency_key,
-        body,
+        body.into_map(),
         is_page,
     )
     .await
@@ -50,14 +52,14 @@ pub(crate) async fn stream_stateless(
     State(state): App,
     dialect: Dialect,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<RunCreate>,
 ) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Stateless,
         idempotency_key,
-        body,
+        body.into_map(),
         false,
     )
     .await
@@ -68,11 +70,11 @@ async fn begin(
     dialect: Dialect,
     target: &RunTarget,
     idempotency_key: IdempotencyKey,
-    body: Fields,
+    body: Map<String, Value>,
     is_page: bool,
 ) -> ResponseResult {
     let (key, cancels) = (
-        idempotency_key.with_body(state, [body.map()]),
+        idempotency_key.with_body(state, [&body]),
         cancels_on_disconnect(&body),
     );
     let heartbeat = dialect.heartbeat();

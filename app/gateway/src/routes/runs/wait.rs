@@ -11,26 +11,28 @@ use super::{
     actor, cancels_on_disconnect, create_for_client, find_created_run, guard, idempotent_spec,
 };
 use crate::dialect::Dialect;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::idempotency::{IdempotencyKey, idempotent};
 use crate::requests::RunTarget;
+use crate::requests::bodies::{RunCreate, ThreadRunCreate};
 use crate::routes::{App, ResponseResult};
 use crate::sse::{run_location, waiting_json};
 use crate::state::GatewayState;
+use serde_json::{Map, Value};
 
 pub(crate) async fn wait(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<ThreadRunCreate>,
 ) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Thread(ids.thread()?),
         idempotency_key,
-        body,
+        body.into_map(),
     )
     .await
 }
@@ -39,14 +41,14 @@ pub(crate) async fn wait_stateless(
     State(state): App,
     dialect: Dialect,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<RunCreate>,
 ) -> ResponseResult {
     begin(
         &state,
         dialect,
         &RunTarget::Stateless,
         idempotency_key,
-        body,
+        body.into_map(),
     )
     .await
 }
@@ -56,10 +58,10 @@ async fn begin(
     dialect: Dialect,
     target: &RunTarget,
     idempotency_key: IdempotencyKey,
-    body: Fields,
+    body: Map<String, Value>,
 ) -> ResponseResult {
     let (key, cancels) = (
-        idempotency_key.with_body(state, [body.map()]),
+        idempotency_key.with_body(state, [&body]),
         cancels_on_disconnect(&body),
     );
     let make = async {

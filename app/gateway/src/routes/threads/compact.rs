@@ -7,23 +7,26 @@ use harness::ids::ThreadId;
 use harness::runtime::runs::ThreadStatus;
 use harness::state::ThreadState;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::update_state::{Update, change_state};
+use super::update::Update;
+use super::update_state::change_state;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids, Issues};
 use crate::queries::threads::require_thread;
+use crate::requests::bodies::ThreadCompact;
 use crate::routes::assist::name;
 use crate::routes::{App, JsonResult};
 
-pub(crate) async fn compact(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn compact(State(state): App, ids: Ids, body: Body<ThreadCompact>) -> JsonResult {
     let thread = ids.thread()?;
-    let force = body.flag("force").unwrap_or(true);
-    let keep = keep(&mut body);
-    let model = name(&mut body, "model_name");
-    name(&mut body, "agent_name");
-    body.finish()?;
+    let (body, mut issues) = body.parts();
+    let force = body.force.unwrap_or(true);
+    let keep = keep(body.keep, &mut issues);
+    let model = name(body.model_name, "model_name", &mut issues);
+    name(body.agent_name, "agent_name", &mut issues);
+    issues.finish()?;
     let record = require_thread(&state, &thread).await?;
     let compactor = state.assist.compactor(model.as_deref());
     let compactor = compactor
@@ -116,8 +119,8 @@ fn nothing_to_do(
 }
 
 /// Reads the amount to retain: `{type, value}`.
-fn keep(body: &mut Fields) -> Option<ContextSize> {
-    let raw = Value::Object(body.object("keep")?);
+fn keep(sent: Option<Map<String, Value>>, issues: &mut Issues) -> Option<ContextSize> {
+    let raw = Value::Object(sent?);
     let most = |size: &ContextSize| {
         if size.unit == ContextUnit::Fraction {
             1.0
@@ -127,7 +130,7 @@ fn keep(body: &mut Fields) -> Option<ContextSize> {
     };
     match ContextSize::deserialize(&raw) {
         Ok(size) if size.value > 0.0 && size.value <= most(&size) => Some(size),
-        _ => body.refuse(
+        _ => issues.refuse(
             "value_error",
             "keep",
             "Input should be {type: tokens, messages or fraction, value: a number above 0}",

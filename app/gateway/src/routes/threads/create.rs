@@ -12,13 +12,15 @@ use serde_json::{Map, Value};
 
 use super::client_metadata;
 use super::options::read_ttl;
-use super::update_state::{Update, change_state, read_update};
+use super::update::Update;
+use super::update_state::change_state;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, Fields, parse_thread_id};
+use crate::extract::{Body, Issues, parse_thread_id};
 use crate::idempotency::{IdempotencyKey, idempotent};
 use crate::queries::threads::{require_thread, thread_facts};
 use crate::requests::NodeCommand;
+use crate::requests::bodies::{StepUpdate, ThreadCreate};
 use crate::responses::{ThreadFacts, thread_json};
 use crate::routes::{App, JsonResult, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
@@ -30,7 +32,7 @@ pub(crate) async fn create(
     State(state): App,
     dialect: Dialect,
     idempotency_key: IdempotencyKey,
-    Body(body): Body,
+    body: Body<ThreadCreate>,
 ) -> ResponseResult {
     let key = idempotency_key.with_body(&state, [body.map()]);
     let replay = |created| async {
@@ -58,31 +60,32 @@ pub(crate) async fn create(
 async fn make(
     state: &Arc<GatewayState>,
     dialect: Dialect,
-    mut body: Fields,
+    body: Body<ThreadCreate>,
     request: Option<RequestKey>,
 ) -> JsonResult {
-    let thread_id = match body.text("thread_id") {
+    let (body, mut issues) = body.parts();
+    let thread_id = match body.thread_id {
         Some(id) => parse_thread_id(&id, dialect, "body")?,
         None => state.ids.thread_id(),
     };
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
-    let assistant = body.text("assistant_id").filter(|_| !dialect.is_platform());
-    let (mut keep_existing, mut ttl, mut seed) = (true, None, Vec::new());
+    let metadata = client_metadata(body.metadata.unwrap_or_default(), dialect);
+    let assistant = issues
+        .text("assistant_id", body.assistant_id)
+        .filter(|_| !dialect.is_platform());
+    let (keep_existing, mut ttl) = (!dialect.is_platform(), None);
+    let keep_existing = body.if_exists.map_or(keep_existing, |word| word.0);
     if dialect.is_platform() {
-        keep_existing = body
-            .word("if_exists", &[("raise", false), ("do_nothing", true)])
-            .unwrap_or_default();
-        ttl = read_ttl(&mut body).or_else(|| state.info.thread_ttl());
-        seed = read_supersteps(&mut body);
+        ttl = read_ttl(&body.ttl, &mut issues).or_else(|| state.info.thread_ttl());
     }
+    let seed = read_supersteps(body.supersteps, &mut issues);
     if assistant
         .as_ref()
         .is_some_and(|assistant| assistant.len() > MAX_ASSISTANT_BYTES)
     {
         let text = format!("assistant_id should have at most {MAX_ASSISTANT_BYTES} bytes");
-        let _none: Option<()> = body.refuse("string_too_long", "assistant_id", text, &Value::Null);
+        issues.refuse::<()>("string_too_long", "assistant_id", text, &Value::Null);
     }
-    body.finish()?;
+    issues.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
     let at = state.clock.now();
     // A seeded thread is complete only after its last step, so its key is stored then.
@@ -140,10 +143,10 @@ async fn existing_thread(
 }
 
 /// Reads the steps of a thread's first state; each step has one or more updates.
-fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
-    let Some(sent) = body.value("supersteps").cloned() else {
+fn read_supersteps(sent: Value, issues: &mut Issues) -> Vec<Vec<Update>> {
+    if sent.is_null() {
         return Vec::new();
-    };
+    }
     let updates_of = |step: &Value| -> Option<Vec<Map<String, Value>>> {
         step.get("updates")?
             .as_array()?
@@ -156,14 +159,14 @@ fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
         .and_then(|steps| steps.iter().map(updates_of).collect());
     let Some(steps) = steps else {
         let msg = "supersteps should be a list of {\"updates\": [{\"values\", \"command\", \"as_node\"}]}";
-        return body
+        return issues
             .refuse("list_type", "supersteps", msg, &sent)
             .unwrap_or_default();
     };
     let mut read = |step: Vec<Map<String, Value>>| {
         let alone = step.len() == 1;
         step.into_iter()
-            .map(|update| read_step(update, alone, body))
+            .map(|update| read_step(update, alone, issues))
             .collect()
     };
     steps
@@ -174,45 +177,36 @@ fn read_supersteps(body: &mut Fields) -> Vec<Vec<Update>> {
 }
 
 /// Reads an update of a step; its issues are issues of the body.
-fn read_step(update: Map<String, Value>, alone: bool, body: &mut Fields) -> Update {
+fn read_step(update: Map<String, Value>, alone: bool, issues: &mut Issues) -> Update {
     let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
-    let mut fields = Fields::new("body", update);
-    fields.required_text("as_node");
-    let mut read = read_update(&mut fields);
-    if let Some(command) = fields
-        .object("command")
-        .filter(|command| !command.is_empty())
-    {
+    let (step, own_issues) = Body::<StepUpdate>::new(update, Dialect::Platform).parts();
+    let (mut values, mut goto) = (step.values.unwrap_or_default(), Vec::new());
+    if let Some(command) = step.command.filter(|command| !command.is_empty()) {
         match NodeCommand::read(command) {
-            Ok(NodeCommand { update, goto }) => {
-                read = Update {
-                    values: update,
-                    goto,
-                    ..read
-                }
-            }
-            Err(issue) => body.push(*issue),
+            Ok(command) => (values, goto) = (command.update, command.goto),
+            Err(issue) => issues.push(*issue),
         }
     }
-    if !alone && matches!(read.as_node.as_deref(), Some("__input__" | "__end__")) {
-        body.push(Issue::new(
+    let mut as_node = step.as_node;
+    if !alone && matches!(as_node.as_str(), "__input__" | "__end__") {
+        issues.push(Issue::new(
             "value_error",
             loc(),
             "updates as __input__ and as __end__ should stand alone in their superstep",
             &Value::Null,
         ));
     }
-    read.as_node = read.as_node.map(|node| {
-        if node == "__input__" {
-            "__start__".to_owned()
-        } else {
-            node
-        }
-    });
-    if let Err(ApiError::Invalid(issues)) = fields.finish() {
-        issues.into_iter().for_each(|issue| body.push(issue));
+    if as_node == "__input__" {
+        "__start__".clone_into(&mut as_node);
     }
-    read
+    if let Err(ApiError::Invalid(own)) = own_issues.finish() {
+        own.into_iter().for_each(|issue| issues.push(issue));
+    }
+    Update {
+        values,
+        as_node: Some(as_node),
+        goto,
+    }
 }
 
 /// Writes a checkpoint for each step and stores the request's key. If any of it fails, neither

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, parse_thread_id};
+use crate::requests::bodies::{PruneStrategy, ThreadPrune};
 use crate::routes::{App, JsonResult, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
 
@@ -40,28 +41,28 @@ pub(crate) async fn delete(State(state): App, dialect: Dialect, ids: Ids) -> Res
 const MAX_PRUNED: usize = 1_000;
 
 /// Removes several threads, or only their history; busy and unknown threads are not counted.
-pub(crate) async fn prune(State(state): App, dialect: Dialect, Body(mut body): Body) -> JsonResult {
-    let threads = body.texts("thread_ids");
-    if threads.is_none() && body.value("thread_ids").is_none() {
-        body.missing("thread_ids");
-    }
+pub(crate) async fn prune(
+    State(state): App,
+    dialect: Dialect,
+    body: Body<ThreadPrune>,
+) -> JsonResult {
+    let (body, mut issues) = body.parts();
+    let threads = body.thread_ids;
     // DeerFlow has only one strategy.
-    let strategies: &[(&str, bool)] = if dialect.is_platform() {
-        &[("delete", false), ("keep_latest", true)]
+    let strategies = if dialect.is_platform() {
+        PruneStrategy::WORDS
     } else {
-        &[("delete", false)]
+        &PruneStrategy::WORDS[..1]
     };
-    let keep_latest = body.word("strategy", strategies).unwrap_or_default();
-    if threads
-        .as_ref()
-        .is_some_and(|threads| threads.len() > MAX_PRUNED)
-    {
+    let keep_latest = issues
+        .word("strategy", &body.strategy, strategies)
+        .unwrap_or_default();
+    if threads.len() > MAX_PRUNED {
         let text = format!("thread_ids should have at most {MAX_PRUNED} entries");
-        let _none: Option<()> = body.refuse("too_long", "thread_ids", text, &json!(null));
+        let _none: Option<()> = issues.refuse("too_long", "thread_ids", text, &json!(null));
     }
-    body.finish()?;
+    issues.finish()?;
     let threads: Vec<ThreadId> = threads
-        .unwrap_or_default()
         .iter()
         .map(|thread| parse_thread_id(thread, dialect, "body"))
         .collect::<Result<_, _>>()?;

@@ -8,10 +8,11 @@ use harness::middlewares::goal::{GoalError, Goals, MAX_CONTINUATIONS, ObjectiveI
 use harness::runtime::actor_context::required_user_id;
 use serde_json::{Value, json};
 
-use super::update_state::refused;
+use super::update::refused;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::queries::thread_index::GatewayThreadIndex;
+use crate::requests::bodies::GoalPut;
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
 
@@ -29,26 +30,25 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
 }
 
 /// `PUT`: also allowed before the first message, when the thread does not exist yet.
-pub(crate) async fn put(State(state): App, ids: Ids, Body(mut body): Body) -> JsonResult {
+pub(crate) async fn put(State(state): App, ids: Ids, body: Body<GoalPut>) -> JsonResult {
     let thread = ids.thread()?;
-    let objective = body.required_text("objective").trim().to_owned();
-    let most = body
-        .number("max_continuations", 0..=MAX_CONTINUATIONS)
-        .unwrap_or(MAX_CONTINUATIONS);
-    body.check()?;
+    let (body, mut issues) = body.parts();
+    issues.check()?;
+    let objective = body.objective.trim().to_owned();
+    let most = body.max_continuations.unwrap_or(MAX_CONTINUATIONS);
     if let Some(issue) = ObjectiveIssue::of(&objective) {
         let kind = match issue {
             ObjectiveIssue::Blank => "string_too_short",
             ObjectiveIssue::TooLong => "string_too_long",
         };
-        let _none: Option<()> = body.refuse(
+        let _none: Option<()> = issues.refuse(
             kind,
             "objective",
             issue.to_string(),
             &Value::from(objective.as_str()),
         );
     }
-    body.finish()?;
+    issues.finish()?;
     let goals_of_user = UserGoals::of(state)?;
     Ok(Json(json!(
         goals_of_user

@@ -15,7 +15,8 @@ use crate::extract::{Ids, OptionalBody, Query};
 use crate::queries::threads::{
     SnapshotKind, messages, nested_state, newest_state, require_thread, successor,
 };
-use crate::requests::{before_cursor, checkpoint_of, nested_of};
+use crate::requests::bodies::HistorySearch;
+use crate::requests::{NamedCheckpoint, before_cursor, checkpoint_of, nested_of};
 use crate::responses::{RawView, StateView, history_entry_json, state_json, values_json};
 use crate::routes::{App, ResponseResult};
 use crate::state::GatewayState;
@@ -48,29 +49,35 @@ pub(crate) async fn by_body(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    OptionalBody(mut body): OptionalBody,
+    OptionalBody(body): OptionalBody<HistorySearch>,
 ) -> ResponseResult {
     let thread = ids.thread()?;
-    let limit = body
-        .number("limit", 1..=dialect.max_history_limit())
+    let (body, mut issues) = body.parts();
+    let limit = issues
+        .number("limit", &body.limit, 1..=dialect.max_history_limit())
         .unwrap_or_else(|| dialect.history_limit());
-    let before = match body.value("before") {
-        Some(value) => Some(cursor(value, "body", dialect)?),
-        None => None,
+    let before = match &body.before {
+        Value::Null => None,
+        value => Some(cursor(value, "body", dialect)?),
     };
     let (metadata, from, nested) = match dialect {
         Dialect::DeerFlow => (Map::new(), None, None),
         Dialect::Platform => {
-            let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
-            let nested = nested_of(&mut body, from.as_ref());
+            let id = issues.text("checkpoint_id", body.checkpoint_id);
+            let named = NamedCheckpoint {
+                object: body.checkpoint.as_ref(),
+                id: id.as_deref(),
+            };
+            let from = checkpoint_of(named, &mut issues, Some(&thread), dialect)?;
+            let nested = nested_of(body.checkpoint.as_ref(), &mut issues, from.as_ref());
             (
-                body.object("metadata").unwrap_or_default(),
+                body.metadata.unwrap_or_default(),
                 from.map(|reference| reference.checkpoint_id),
                 nested,
             )
         }
     };
-    body.finish()?;
+    issues.finish()?;
     if let Some(nested) = nested {
         require_thread(&state, &thread).await?;
         // Only the newest entry of a nested history is stored.

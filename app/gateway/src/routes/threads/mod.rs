@@ -12,6 +12,7 @@ mod patch;
 mod pending_tasks;
 mod search;
 mod state;
+mod update;
 mod update_state;
 
 pub(crate) use compact::compact;

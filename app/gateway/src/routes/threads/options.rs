@@ -5,7 +5,7 @@ use harness::runtime::runs::{Expiry, ThreadTtl};
 use serde_json::{Map, Value};
 
 use crate::error::Issue;
-use crate::extract::Fields;
+use crate::extract::Issues;
 
 /// Maximum time to live, in minutes: a hundred years.
 const MAX_TTL_MINUTES: f64 = 100.0 * 366.0 * 24.0 * 60.0;
@@ -14,9 +14,9 @@ const MAX_EXTRACTED: usize = 10;
 
 /// Reads a thread's time to live after its last change: `{"ttl": <minutes>, "strategy":
 /// "keep_latest"}`, or the minutes alone.
-pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
-    let sent = body.value("ttl")?.clone();
-    let (minutes, then) = match &sent {
+pub(super) fn read_ttl(sent: &Value, issues: &mut Issues) -> Option<ThreadTtl> {
+    let (minutes, then) = match sent {
+        Value::Null => return None,
         Value::Object(ttl) => {
             let then = match ttl.get("strategy") {
                 None => Some(Expiry::default()),
@@ -26,11 +26,11 @@ pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
                     .map(|(_, then)| *then),
             };
             let Some(then) = then else {
-                return body.refuse(
+                return issues.refuse(
                     "literal_error",
                     "ttl",
                     "ttl strategy should be 'delete' or 'keep_latest'",
-                    &sent,
+                    sent,
                 );
             };
             (ttl.get("ttl")?, then)
@@ -45,22 +45,25 @@ pub(super) fn read_ttl(body: &mut Fields) -> Option<ThreadTtl> {
             after: TimeDelta::microseconds((minutes * 60_000_000.0) as i64),
             then,
         }),
-        None => body.refuse(
+        None => issues.refuse(
             "ttl_type",
             "ttl",
             "ttl should be a number of minutes greater than 0",
-            &sent,
+            sent,
         ),
     }
 }
 
 /// Reads the values to extract from each thread, by alias: paths such as `metadata.owner` or
 /// `values.messages[-1].content`.
-pub(super) fn read_extract(body: &mut Fields) -> Vec<(String, Vec<Segment>)> {
-    let sent = body.object("extract").unwrap_or_default();
+pub(super) fn read_extract(
+    sent: Map<String, Value>,
+    issues: &mut Issues,
+) -> Vec<(String, Vec<Segment>)> {
     if sent.len() > MAX_EXTRACTED {
         let text = format!("extract should have at most {MAX_EXTRACTED} entries");
-        let _none: Option<()> = body.refuse("too_long", "extract", text, &Value::from(sent.len()));
+        let _none: Option<()> =
+            issues.refuse("too_long", "extract", text, &Value::from(sent.len()));
         return Vec::new();
     }
     let mut extract = Vec::with_capacity(sent.len());
@@ -69,7 +72,7 @@ pub(super) fn read_extract(body: &mut Fields) -> Vec<(String, Vec<Segment>)> {
             Some(path) => extract.push((alias, path)),
             None => {
                 let loc = vec!["body".into(), "extract".into(), alias.into()];
-                body.push(Issue::new(
+                issues.push(Issue::new(
                     "extract_path",
                     loc,
                     "should be a path such as metadata.owner or values.messages[-1].content",
@@ -149,6 +152,10 @@ pub(super) fn extracted(thread: &Value, extract: &[(String, Vec<Segment>)]) -> M
 mod tests {
     use serde_json::json;
 
+    use crate::dialect::Dialect;
+    use crate::extract::Body;
+    use crate::requests::bodies::ThreadPatch;
+
     use super::*;
 
     #[test]
@@ -186,9 +193,11 @@ mod tests {
     #[test]
     fn ttl_is_validated() {
         let read = |ttl: Value| {
-            let mut body = Fields::new("body", Map::from_iter([("ttl".to_owned(), ttl)]));
-            let ttl = read_ttl(&mut body);
-            body.finish()
+            let body = Map::from_iter([("ttl".to_owned(), ttl)]);
+            let (body, mut issues) = Body::<ThreadPatch>::new(body, Dialect::Platform).parts();
+            let ttl = read_ttl(&body.ttl, &mut issues);
+            issues
+                .finish()
                 .map(|()| ttl.map(|ttl| (ttl.after.num_milliseconds(), ttl.then.as_str())))
                 .map_err(|_| ())
         };

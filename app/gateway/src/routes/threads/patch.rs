@@ -13,6 +13,7 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::queries::threads::thread_facts;
+use crate::requests::bodies;
 use crate::responses::{ThreadFacts, thread_json};
 use crate::routes::{App, ResponseResult};
 
@@ -21,16 +22,13 @@ pub(crate) async fn patch(
     dialect: Dialect,
     ids: Ids,
     headers: HeaderMap,
-    Body(mut body): Body,
+    body: Body<bodies::ThreadPatch>,
 ) -> ResponseResult {
     let thread = ids.thread()?;
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
-    let ttl = if dialect.is_platform() {
-        read_ttl(&mut body)
-    } else {
-        None
-    };
-    body.finish()?;
+    let (body, mut issues) = body.parts();
+    let metadata = client_metadata(body.metadata.unwrap_or_default(), dialect);
+    let ttl = read_ttl(&body.ttl, &mut issues);
+    issues.finish()?;
     // Pinning does not change the thread's update time.
     let touch = ttl.is_some() || metadata.keys().any(|key| key != "deerflow_pinned");
     let patch = ThreadPatch {

@@ -8,7 +8,7 @@ use harness::runtime::runs::GotoTarget;
 use harness::state::ThreadState;
 use serde_json::{Map, Value};
 
-use super::update_state::Update;
+use super::update::Update;
 use crate::error::ApiError;
 use crate::state::GatewayState;
 

@@ -16,8 +16,9 @@ use super::add_headers;
 use super::options::{Segment, extracted, read_extract};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Fields, OptionalBody, parse_thread_id};
+use crate::extract::{Body, Issues, OptionalBody, parse_thread_id};
 use crate::queries::assistants::defaults;
+use crate::requests::bodies;
 use crate::responses::{RawValues, RawView, ThreadFacts, select, thread_json};
 use crate::routes::{App, JsonResult, ResponseResult, paginate};
 use crate::state::GatewayState;
@@ -32,46 +33,21 @@ const STATUSES: &[(&str, ThreadStatus)] = &[
     ("timeout", ThreadStatus::Error),
 ];
 
-const SORTS: &[(&str, ThreadSort)] = &[
-    ("updated_at", ThreadSort::UpdatedAt),
-    ("state_updated_at", ThreadSort::StateUpdatedAt),
-    ("created_at", ThreadSort::CreatedAt),
-    ("thread_id", ThreadSort::ThreadId),
-    ("status", ThreadSort::Status),
-];
-
 /// Maximum number of entries of a filter, including nested ones: each is a condition of the query.
 const MAX_FILTERS: usize = 100;
 /// Maximum number of ids in a search.
 const MAX_IDS: usize = 10_000;
 
-const FIELDS: &[&str] = &[
-    "thread_id",
-    "created_at",
-    "updated_at",
-    "state_updated_at",
-    "metadata",
-    "config",
-    "context",
-    "status",
-    "values",
-    "interrupts",
-    "error",
-];
-
 pub(crate) async fn search(
     State(state): App,
     dialect: Dialect,
-    OptionalBody(mut body): OptionalBody,
+    OptionalBody(body): OptionalBody<bodies::ThreadSearch>,
 ) -> ResponseResult {
-    let search = read_search(&state, &mut body, dialect).await?;
-    let fields = read_select(&mut body, dialect);
-    let extract = if dialect.is_platform() {
-        read_extract(&mut body)
-    } else {
-        Vec::new()
-    };
-    body.finish()?;
+    let (mut body, mut issues) = body.parts();
+    let fields = body.select.take().unwrap_or_default();
+    let extract = read_extract(body.extract.take().unwrap_or_default(), &mut issues);
+    let search = read_search(&state, body, &mut issues, dialect).await?;
+    issues.finish()?;
     let one_more = ThreadSearch {
         limit: search.limit + 1,
         ..search.clone()
@@ -101,10 +77,13 @@ pub(crate) async fn search(
 pub(crate) async fn count(
     State(state): App,
     dialect: Dialect,
-    OptionalBody(mut body): OptionalBody,
+    OptionalBody(body): OptionalBody<bodies::ThreadCount>,
 ) -> JsonResult {
-    let search = read_search(&state, &mut body, dialect).await?;
-    body.finish()?;
+    // Clients may send the other fields of a search.
+    let body = Body::<bodies::ThreadSearch>::new(body.into_map(), dialect);
+    let (body, mut issues) = body.parts();
+    let search = read_search(&state, body, &mut issues, dialect).await?;
+    issues.finish()?;
     Ok(Json(json!(
         state.threads.count(&search, &Owner::Auto).await?
     )))
@@ -112,19 +91,16 @@ pub(crate) async fn count(
 
 async fn read_search(
     state: &GatewayState,
-    body: &mut Fields,
+    body: bodies::ThreadSearch,
+    issues: &mut Issues,
     dialect: Dialect,
 ) -> Result<ThreadSearch, ApiError> {
-    let metadata = body.object("metadata").unwrap_or_default();
-    let limit = body
-        .number("limit", 1..=1000)
-        .unwrap_or_else(|| dialect.search_limit());
-    let offset = body
-        .number("offset", 0..=u64::from(u32::MAX))
-        .unwrap_or_default();
-    let ids = body.texts("ids").unwrap_or_default();
+    let metadata = body.metadata.unwrap_or_default();
+    let limit = body.limit.unwrap_or_else(|| dialect.search_limit());
+    let offset = body.offset.unwrap_or_default();
+    let ids = body.ids.unwrap_or_default();
     if ids.len() > MAX_IDS {
-        let _none: Option<()> = body.refuse(
+        let _none: Option<()> = issues.refuse(
             "too_long",
             "ids",
             format!("ids should have at most {MAX_IDS} items"),
@@ -136,33 +112,23 @@ async fn read_search(
             .iter()
             .map(|id| parse_thread_id(id, dialect, "body"))
             .collect::<Result<_, _>>()?,
-        status: body.word("status", STATUSES),
-        sort_by: body.word("sort_by", SORTS).unwrap_or_default(),
-        ascending: body
-            .word(
-                "sort_order",
-                &[
-                    ("asc", true),
-                    ("desc", false),
-                    ("ASC", true),
-                    ("DESC", false),
-                ],
-            )
-            .unwrap_or_default(),
+        status: issues.word("status", &body.status, STATUSES),
+        sort_by: body.sort_by.map(|word| word.0).unwrap_or_default(),
+        ascending: body.sort_order.is_some_and(|word| word.0),
         limit: limit as usize,
         offset: offset as usize,
         ..ThreadSearch::default()
     };
-    require_at_most(body, "metadata", &metadata);
+    require_at_most(issues, "metadata", &metadata);
     match dialect {
         Dialect::DeerFlow => {
-            check_metadata(body, &metadata);
-            refuse_values(
-                body,
-                body.value("values")
-                    .cloned()
-                    .filter(|values| values.as_object().is_none_or(|values| !values.is_empty())),
-            );
+            check_metadata(issues, &metadata);
+            let is_filter = |values: &Value| match values {
+                Value::Null => false,
+                Value::Object(values) => !values.is_empty(),
+                _ => true,
+            };
+            refuse_values(issues, Some(body.values).filter(is_filter));
             search.metadata = metadata;
             search.pinned_first = true;
             if search.sort_by == ThreadSort::StateUpdatedAt {
@@ -170,9 +136,9 @@ async fn read_search(
             }
         }
         Dialect::Platform => {
-            search.values = body.object("values").unwrap_or_default();
-            refuse_values(body, search.values.get("messages").cloned());
-            require_at_most(body, "values", &search.values);
+            search.values = issues.object("values", body.values).unwrap_or_default();
+            refuse_values(issues, search.values.get("messages").cloned());
+            require_at_most(issues, "values", &search.values);
             read_assistant(state, metadata, &mut search).await;
         }
     }
@@ -180,19 +146,19 @@ async fn read_search(
 }
 
 /// Rejects a filter with too many entries.
-fn require_at_most(body: &mut Fields, key: &str, filter: &Map<String, Value>) {
+fn require_at_most(issues: &mut Issues, key: &str, filter: &Map<String, Value>) {
     let entries = facts(filter, MAX_FILTERS + 1).len();
     if entries > MAX_FILTERS {
         let text = format!("{key} should have at most {MAX_FILTERS} entries in all");
-        let _none: Option<()> = body.refuse("too_long", key, text, &entries.into());
+        let _none: Option<()> = issues.refuse("too_long", key, text, &entries.into());
     }
 }
 
 /// Rejects an unsupported filter: ignoring it would return threads that do not match.
-fn refuse_values(body: &mut Fields, values: Option<Value>) {
+fn refuse_values(issues: &mut Issues, values: Option<Value>) {
     if let Some(values) = values {
         let loc = vec!["body".into(), "values".into()];
-        body.push(Issue::new(
+        issues.push(Issue::new(
             "unsupported_filter",
             loc,
             "threads cannot be searched by these values",
@@ -228,7 +194,7 @@ async fn read_assistant(
 }
 
 /// Rejects keys and values that not every store compares in the same way.
-fn check_metadata(body: &mut Fields, metadata: &Map<String, Value>) {
+fn check_metadata(issues: &mut Issues, metadata: &Map<String, Value>) {
     let plain = |key: &str| {
         !key.is_empty()
             && key
@@ -256,19 +222,11 @@ fn check_metadata(body: &mut Fields, metadata: &Map<String, Value>) {
             wrong.join(", ")
         );
         let loc = vec!["body".into(), "metadata".into()];
-        body.push(
+        issues.push(
             Issue::new("value_error", loc, text, &Value::Object(metadata.clone()))
                 .ctx(json!({ "error": {} })),
         );
     }
-}
-
-/// Reads the selected fields; empty for DeerFlow, whose search always returns whole rows.
-fn read_select(body: &mut Fields, dialect: Dialect) -> Vec<String> {
-    if !dialect.is_platform() {
-        return Vec::new();
-    }
-    body.names("select", FIELDS).unwrap_or_default()
 }
 
 /// Returns whole threads, or their selected fields. Contents are read in one query for the page,

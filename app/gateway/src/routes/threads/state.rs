@@ -8,14 +8,15 @@ use harness::ids::{CheckpointId, ThreadId};
 use serde_json::Value;
 
 use super::client_metadata;
-use super::update_state::refused;
+use super::update::refused;
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids, Query};
+use crate::extract::{Body, Ids, Query, missing_issue};
 use crate::queries::threads::{
     SnapshotKind, messages, nested_state, newest_state, require_thread, successor,
 };
-use crate::requests::{checkpoint_of, nested_of};
+use crate::requests::bodies::{StateAt, StatePatch};
+use crate::requests::{NamedCheckpoint, checkpoint_of, nested_of};
 use crate::responses::{RawView, StateView, empty_state_json, state_json, values_json};
 use crate::routes::{App, JsonResult, ResponseResult};
 use crate::state::GatewayState;
@@ -62,23 +63,31 @@ pub(crate) async fn at_body(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    Body(mut body): Body,
+    body: Body<StateAt>,
 ) -> JsonResult {
     let thread = ids.thread()?;
-    let mut view = StateView::of(dialect);
-    if dialect.is_platform() {
-        if body.value("checkpoint").is_none() {
-            body.missing("checkpoint");
-        }
-        view.subgraphs = body.flag("subgraphs").unwrap_or_default();
-    }
-    let reference = checkpoint_of(&mut body, Some(&thread), dialect)?;
+    let is_missing = body.map().get("checkpoint").is_none_or(Value::is_null);
+    let missing =
+        (dialect.is_platform() && is_missing).then(|| missing_issue("checkpoint", body.map()));
+    let (body, mut issues) = body.parts();
+    missing.into_iter().for_each(|issue| issues.push(issue));
+    let view = StateView {
+        subgraphs: body.subgraphs.unwrap_or_default(),
+        ..StateView::of(dialect)
+    };
+    let object = issues.object("checkpoint", body.checkpoint);
+    let id = issues.text("checkpoint_id", body.checkpoint_id);
+    let named = NamedCheckpoint {
+        object: object.as_ref(),
+        id: id.as_deref(),
+    };
+    let reference = checkpoint_of(named, &mut issues, Some(&thread), dialect)?;
     let nested = if dialect.is_platform() {
-        nested_of(&mut body, reference.as_ref())
+        nested_of(object.as_ref(), &mut issues, reference.as_ref())
     } else {
         None
     };
-    body.finish()?;
+    issues.finish()?;
     let checkpoint = reference.map(|reference| reference.checkpoint_id);
     if let Some(nested) = nested {
         require_thread(&state, &thread).await?;
@@ -97,14 +106,10 @@ pub(crate) async fn patch_state(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    Body(mut body): Body,
+    body: Body<StatePatch>,
 ) -> ResponseResult {
     let thread = ids.thread()?;
-    if body.value("metadata").is_none() {
-        body.missing("metadata");
-    }
-    let metadata = client_metadata(body.object("metadata").unwrap_or_default(), dialect);
-    body.finish()?;
+    let metadata = client_metadata(body.valid()?.metadata, dialect);
     require_thread(&state, &thread).await?;
     if state
         .checkpoints

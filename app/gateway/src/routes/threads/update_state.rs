@@ -13,18 +13,21 @@ use harness::runtime::checkpoint::{
 };
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::{NewRunEvent, category};
-use harness::runtime::runs::{GotoTarget, RunError, ThreadStatus};
+use harness::runtime::runs::{RunError, ThreadStatus};
 use harness::state::{StateError, StateUpdate, ThreadState};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::pending_tasks::{PendingTasks, pending_tasks};
 use super::state::state_of;
+use super::update::{Update, busy, refused};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Fields, Ids};
+use crate::extract::{Body, Ids};
 use crate::queries::history::MESSAGE_REMOVED;
 use crate::queries::threads::{SnapshotKind, all_runs, require_thread, transcript};
-use crate::requests::{StateValues, checkpoint_of, nested_of, read_values};
+use crate::requests::{
+    NamedCheckpoint, StateValues, bodies, checkpoint_of, nested_of, read_values,
+};
 use crate::responses::{StateView, checkpoint_json};
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
@@ -36,17 +39,26 @@ pub(crate) async fn update_state(
     State(state): App,
     dialect: Dialect,
     ids: Ids,
-    Body(mut body): Body,
+    body: Body<bodies::StateUpdate>,
 ) -> JsonResult {
     let thread = ids.thread()?;
-    let update = read_update(&mut body);
-    let from = checkpoint_of(&mut body, Some(&thread), dialect)?;
+    let (body, mut issues) = body.parts();
+    let named = NamedCheckpoint {
+        object: body.checkpoint.as_ref(),
+        id: body.checkpoint_id.as_deref(),
+    };
+    let from = checkpoint_of(named, &mut issues, Some(&thread), dialect)?;
     let nested = if dialect.is_platform() {
-        nested_of(&mut body, from.as_ref())
+        nested_of(body.checkpoint.as_ref(), &mut issues, from.as_ref())
     } else {
         None
     };
-    body.finish()?;
+    issues.finish()?;
+    let update = Update {
+        values: body.values.unwrap_or_default(),
+        as_node: body.as_node,
+        goto: Vec::new(),
+    };
     if nested.is_some() {
         return Err(ApiError::BadRequest(
             "The state of a nested agent cannot be changed.".to_owned(),
@@ -59,23 +71,6 @@ pub(crate) async fn update_state(
     }
     let meta = change_state(&state, &record, &[update], from.as_ref(), dialect).await?;
     response(&state, &thread, &meta, dialect).await
-}
-
-/// Values, the node they are attributed to, and targets in addition to its successors.
-#[derive(Debug, Default)]
-pub(super) struct Update {
-    pub(super) values: Map<String, Value>,
-    pub(super) as_node: Option<String>,
-    pub(super) goto: Vec<GotoTarget>,
-}
-
-/// Reads an update in a body.
-pub(super) fn read_update(body: &mut Fields) -> Update {
-    Update {
-        values: body.object("values").unwrap_or_default(),
-        as_node: body.text("as_node"),
-        goto: Vec::new(),
-    }
 }
 
 /// Writes updates as one checkpoint on top of the newest, or of `from`.
@@ -104,12 +99,6 @@ pub(super) async fn change_state(
     Err(ApiError::Conflict(
         "Thread is being changed by other requests. Update state again later.".to_owned(),
     ))
-}
-
-fn busy() -> ApiError {
-    ApiError::Conflict(
-        "Thread has a run in flight. Update state after the run finishes.".to_owned(),
-    )
 }
 
 /// A requested change of a thread.
@@ -205,16 +194,6 @@ impl StateChange<'_> {
             record_removals(state, record, previous, &after).await?;
         }
         Ok(WriteOutcome::Done(Box::new(meta)))
-    }
-}
-
-/// Converts the error of a rejected write.
-pub(super) fn refused(error: PutError) -> ApiError {
-    match error {
-        PutError::Busy { .. } => busy(),
-        PutError::NoThread(thread) => ApiError::ThreadNotFound(thread.to_string()),
-        PutError::Checkpoint(error) => error.into(),
-        other => ApiError::Internal(other.to_string()),
     }
 }
 

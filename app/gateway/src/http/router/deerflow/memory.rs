@@ -1,7 +1,9 @@
 //! Routes of user memory.
 
-use super::{MEMORY, change, read, remove, send};
+use super::operations::{change, read, remove, send};
 use crate::openapi::Routes;
+use crate::openapi::groups::MEMORY;
+use crate::requests::bodies::{FactAdd, FactPatch, MemoryImport};
 use crate::routes::memory;
 
 pub(super) fn routes() -> Routes {
@@ -56,7 +58,7 @@ pub(super) fn routes() -> Routes {
                 "import_memory",
                 "Imports a memory, which replaces the current one.",
             )
-            .body("MemoryImport")
+            .body::<MemoryImport>()
             .handled_by(memory::import),
         )
         .routes(
@@ -71,13 +73,13 @@ pub(super) fn routes() -> Routes {
         .routes(status.handled_by(memory::status))
         .routes(
             send(MEMORY, "/memory/facts", "add_fact", "Adds a fact.")
-                .body("FactAdd")
+                .body::<FactAdd>()
                 .fails_with(&[409])
                 .handled_by(memory::add),
         )
         .routes(
             change(MEMORY, FACT, "correct_fact", "Updates a fact.")
-                .body("FactPatch")
+                .body::<FactPatch>()
                 .fails_with(&[409])
                 .handled_by(memory::correct),
         )

@@ -1,7 +1,13 @@
 //! Routes of the installation, its skills and agents.
 
-use super::{AGENTS, SETTINGS, SKILLS, change, read, remove, send, write};
+use super::operations::{change, read, remove, send, write};
+use crate::openapi::groups::{AGENTS, SETTINGS, SKILLS};
 use crate::openapi::{Routes, delete, number, post, signed, text, word};
+use crate::requests::bodies::{
+    AgentCreate, AgentUpdate, InputPolish, McpConfig, McpSwitch, SkillInstall, SkillRollback,
+    SkillSwitch, SkillText, UserProfile,
+};
+use crate::responses::documented::DeerFlowAnswer;
 use crate::routes::runs::STATUSES;
 use crate::routes::{agents, assist, catalog, console, mcp, meta, skills};
 
@@ -125,7 +131,7 @@ fn installation() -> Routes {
         )
         .routes(
             polish
-                .body("InputPolish")
+                .body::<InputPolish>()
                 .fails_with(&[400, 404])
                 .handled_by(assist::polish),
         )
@@ -150,7 +156,7 @@ fn mcp_servers() -> Routes {
                 "put_mcp_config",
                 "Replaces the MCP servers.",
             )
-            .body("McpConfig")
+            .body::<McpConfig>()
             .handled_by(mcp::put),
         )
         .routes(
@@ -160,7 +166,7 @@ fn mcp_servers() -> Routes {
                 "patch_mcp_config",
                 "Enables or disables an MCP server.",
             )
-            .body("McpSwitch")
+            .body::<McpSwitch>()
             .fails_with(&[404])
             .handled_by(mcp::patch),
         )
@@ -201,7 +207,7 @@ fn skill_routes() -> Routes {
         )
         .routes(
             install
-                .body("SkillInstall")
+                .body::<SkillInstall>()
                 .fails_with(&[404, 409])
                 .handled_by(skills::install),
         )
@@ -239,7 +245,7 @@ fn skill_routes() -> Routes {
                 "put_own_skill",
                 "Updates the text of a custom skill.",
             )
-            .body("SkillText")
+            .body::<SkillText>()
             .handled_by(skills::put_own),
         )
         .routes(
@@ -257,14 +263,14 @@ fn skill_routes() -> Routes {
         )
         .routes(
             roll_back
-                .body("SkillRollback")
+                .body::<SkillRollback>()
                 .fails_with(&[409])
                 .handled_by(skills::roll_back),
         )
         .routes(
             read(SKILLS, "/skills/{name}", "get_skill", "Returns a skill.").handled_by(skills::get),
         )
-        .routes(switch.body("SkillSwitch").handled_by(skills::put))
+        .routes(switch.body::<SkillSwitch>().handled_by(skills::put))
 }
 
 fn agent_routes() -> Routes {
@@ -292,8 +298,8 @@ fn agent_routes() -> Routes {
         )
         .routes(
             create
-                .body("AgentCreate")
-                .returns_with_status(201, "DeerFlowAnswer", "The agent.")
+                .body::<AgentCreate>()
+                .returns_with_status::<DeerFlowAnswer>(201, "The agent.")
                 .fails_with(&[409])
                 .handled_by(agents::create),
         )
@@ -305,7 +311,7 @@ fn agent_routes() -> Routes {
         .routes(read(AGENTS, ONE, "get_agent", "Returns an agent.").handled_by(agents::get))
         .routes(
             update
-                .body("AgentUpdate")
+                .body::<AgentUpdate>()
                 .fails_with(&[409])
                 .handled_by(agents::update),
         )
@@ -331,7 +337,7 @@ fn agent_routes() -> Routes {
                 "put_user_profile",
                 "Updates the user profile.",
             )
-            .body("UserProfile")
+            .body::<UserProfile>()
             .handled_by(agents::save_profile),
         )
 }

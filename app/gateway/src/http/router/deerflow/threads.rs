@@ -1,7 +1,12 @@
 //! Routes of a thread's files, transcripts, goal and feedback, and of auxiliary model features.
 
-use super::{FEEDBACK, FILES, TRANSCRIPTS, read, remove, send, write};
+use super::operations::{read, remove, send, write};
+use crate::openapi::groups::{FEEDBACK, FILES, TRANSCRIPTS};
 use crate::openapi::{Routes, flag, get, number, text, texts, whole_number, word};
+use crate::requests::bodies::{
+    ArtifactEdit, EditPrepare, FeedbackWrite, GoalPut, RegeneratePrepare, SuggestionsAsk,
+    ThreadCompact, UploadForm,
+};
 use crate::routes::threads::goal;
 use crate::routes::{artifacts, assist, catalog, feedback, journal, mcp, runs, threads, uploads};
 
@@ -41,7 +46,7 @@ fn assist_and_goals() -> Routes {
         "Prepares the regeneration with an edited message.",
     );
     Routes::default()
-        .routes(suggest.body("SuggestionsAsk").handled_by(assist::suggest))
+        .routes(suggest.body::<SuggestionsAsk>().handled_by(assist::suggest))
         .routes(
             read(
                 TRANSCRIPTS,
@@ -51,7 +56,11 @@ fn assist_and_goals() -> Routes {
             )
             .handled_by(goal::get),
         )
-        .routes(set.body("GoalPut").fails_with(&[409]).handled_by(goal::put))
+        .routes(
+            set.body::<GoalPut>()
+                .fails_with(&[409])
+                .handled_by(goal::put),
+        )
         .routes(
             remove(
                 TRANSCRIPTS,
@@ -64,18 +73,18 @@ fn assist_and_goals() -> Routes {
         )
         .routes(
             compact
-                .body("ThreadCompact")
+                .body::<ThreadCompact>()
                 .fails_with(&[409])
                 .handled_by(threads::compact),
         )
         .routes(
             regenerate
-                .body("RegeneratePrepare")
+                .body::<RegeneratePrepare>()
                 .fails_with(&[409])
                 .handled_by(runs::prepare_regenerate),
         )
         .routes(
-            edit.body("EditPrepare")
+            edit.body::<EditPrepare>()
                 .fails_with(&[409])
                 .handled_by(runs::prepare_edit),
         )
@@ -153,7 +162,7 @@ fn files() -> Routes {
         .routes(
             upload
                 .idempotent()
-                .form("UploadForm")
+                .form::<UploadForm>()
                 .handled_by(uploads::post),
         )
         .routes(list.handled_by(uploads::list))
@@ -170,7 +179,7 @@ fn files() -> Routes {
                 .handled_by(artifacts::get),
         )
         .routes(
-            edit.body("ArtifactEdit")
+            edit.body::<ArtifactEdit>()
                 .fails_with(&[409, 412])
                 .handled_by(artifacts::put),
         )
@@ -300,7 +309,7 @@ fn feedback_routes() -> Routes {
                 "put_feedback",
                 "Sets the caller's feedback on a run.",
             )
-            .body("FeedbackWrite")
+            .body::<FeedbackWrite>()
             .handled_by(feedback::put),
         )
         .routes(
@@ -310,7 +319,7 @@ fn feedback_routes() -> Routes {
                 "post_feedback",
                 "Adds feedback on a run or a message.",
             )
-            .body("FeedbackWrite")
+            .body::<FeedbackWrite>()
             .handled_by(feedback::post),
         )
         .routes(

@@ -1,18 +1,33 @@
-//! `GET /docs`: a self-contained page that shows the document and can try its operations.
+//! The OpenAPI document, and `GET /docs`: a self-contained page that shows it and can try its
+//! operations.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{Html, IntoResponse};
 
 use crate::error::ApiError;
+use crate::openapi::Document;
 use crate::routes::{App, ResponseResult};
 
 /// The page; `{nonce}` is replaced by the nonce of its script and style.
 const PAGE: &str = include_str!("page.html");
 
+/// `GET /openapi.json` and `GET /api/openapi.json`, unless disabled by the configuration.
+pub(crate) async fn openapi(
+    State(state): App,
+    Extension(document): Extension<Document>,
+) -> ResponseResult {
+    if !state.docs_enabled {
+        return Err(ApiError::RouteNotFound);
+    }
+    let text = document.text().map_err(ApiError::Internal)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
 /// Returns the page. Its content security policy allows only its own script and calls to this
 /// server.
-pub(crate) async fn docs(State(state): App) -> ResponseResult {
+pub(crate) async fn page(State(state): App) -> ResponseResult {
     if !state.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }

@@ -1,0 +1,22 @@
+//! Types that describe the JSON of responses in the OpenAPI document. The responses themselves are
+//! built by the functions of the parent module.
+
+mod assistants;
+mod crons;
+mod items;
+mod runs;
+mod selection;
+mod states;
+mod system;
+mod threads;
+
+pub use assistants::{Assistant, AssistantVersions, Assistants, Graph, GraphSchemas, Subgraphs};
+pub use crons::{Cron, Crons};
+pub use items::{Item, ItemHits, ItemOrNull, Namespaces, StoreError};
+pub use runs::{Run, RunOutcome, Runs, StreamEvent};
+pub use states::{StateUpdated, Task, ThreadState, ThreadStates};
+pub use system::{
+    Count, DeerFlowAnswer, DeerFlowError, Deployment, Document, Error, Health, Info, Metrics,
+    Nothing, WebhookCall, WebhookCalls,
+};
+pub use threads::{Interrupt, Thread, ThreadPruned, Threads};
