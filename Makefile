@@ -56,6 +56,11 @@ lint: clippy ## Check format, lints, project rules and the dependency tree
 	cargo xtask tidy
 	cargo deny --log-level error check bans licenses sources
 
+.PHONY: semver
+semver: ## Compare the API of the published crates with an earlier commit (needs cargo-semver-checks): make semver BASELINE=v0.1.0
+	cargo semver-checks --baseline-rev $(BASELINE) --all-features -p deerflow-core -p deerflow-runtime -p deerflow-models \
+		-p deerflow-sandbox -p deerflow-harness
+
 .PHONY: bench
 bench: ## Benchmark an optimized build: make bench ARGS="..."
 	cargo xtask bench $(ARGS)
