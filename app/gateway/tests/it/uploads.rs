@@ -355,10 +355,9 @@ async fn markdown_is_removed_with_its_document() {
     let plain = Gateway::new();
     let thread = plain.thread().await;
     let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
-    let files = plain
-        .state
-        .files
-        .thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
+    let services = &plain.state.thread_services;
+    let id = ThreadId::parse(&*thread).expect("an id");
+    let files = services.files.thread(DEFAULT_USER_ID, &id);
     for (there, left) in [
         (harness::documents::mark_of("plan.pdf"), false),
         ("my own".to_owned(), true),
@@ -404,9 +403,9 @@ async fn failed_file_stops_the_whole_upload() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let id = ThreadId::parse(&*thread).expect("an id");
-    let files = gateway.state.files.thread(DEFAULT_USER_ID, &id);
-    let at =
-        |name: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{name}")).expect("a path");
+    let services = &gateway.state.thread_services;
+    let files = services.files.thread(DEFAULT_USER_ID, &id);
+    let at = |to: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{to}")).expect("path");
     let first = files.begin_write(&at("a")).await.expect("begun");
     let second = files.begin_write(&at("b")).await.expect("begun");
     files

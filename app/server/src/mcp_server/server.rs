@@ -58,9 +58,9 @@ impl AgentServer {
         let gateway = &app.gateway;
         Self {
             runs: app.runs.clone(),
-            threads: gateway.threads.clone(),
-            files: gateway.files.clone(),
-            ids: gateway.ids.clone(),
+            threads: gateway.thread_services.threads.clone(),
+            files: gateway.thread_services.files.clone(),
+            ids: gateway.process.ids.clone(),
             tasks: app.tasks.clone(),
             call_limiter: CallLimiter::new(),
             level: Mutex::default(),
