@@ -106,7 +106,7 @@ impl IdempotencyKey {
                 .chain_update(body)
                 .finalize(),
         );
-        let expires_at = state.clock.now() + KEY_TTL;
+        let expires_at = state.process.clock.now() + KEY_TTL;
         let (user_id, route) = (effective_user_id(), self.route);
         self.key.map(|key| RequestKey {
             user_id,
@@ -159,7 +159,11 @@ pub(crate) async fn find_created(
     key: Option<&RequestKey>,
 ) -> Result<Option<CreatedResource>, ApiError> {
     let Some(key) = key else { return Ok(None) };
-    let known = state.requests.known(key, state.clock.now()).await?;
+    let known = state
+        .run_services
+        .requests
+        .known(key, state.process.clock.now())
+        .await?;
     known.map(created_by).transpose()
 }
 

@@ -29,5 +29,8 @@ mod sweep;
 
 pub use http::router::router;
 pub use http::serve::{ServeOptions, serve};
-pub use state::GatewayState;
+pub use state::{
+    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
+    ThreadServices,
+};
 pub use sweep::{sweep_files, sweep_threads};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::extract::FromRef;
 use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
@@ -29,61 +30,103 @@ use crate::metrics::RunGauges;
 use crate::ports::{AssistView, CatalogView, MetricsView, ThreadFilesPort};
 use crate::webhooks::WebhookPolicy;
 
-/// Ports and settings of the gateway.
+/// Ports and settings of the gateway. A handler takes the whole state, or the part that it needs.
 #[derive(Debug)]
 pub struct GatewayState {
     /// Operations on runs.
     pub runs: Arc<RunsFacade>,
-    /// Rows of threads.
-    pub threads: Arc<dyn ThreadStore>,
-    /// Feedback of users on runs.
-    pub feedback: Arc<dyn FeedbackStore>,
-    /// Token totals of users' runs and of auxiliary model calls.
-    pub usage: Arc<dyn UsageStore>,
-    /// Memory of users.
-    pub user_memories: UserMemories,
-    /// Skills of agents.
-    pub skills: Skills,
-    /// Agents created by users.
-    pub custom_agents: Arc<dyn CustomAgents>,
+    /// Data that runs produce, and its delivery.
+    pub run_services: RunServices,
+    /// Threads with their states and files.
+    pub thread_services: ThreadServices,
+    /// Agents and their capabilities.
+    pub agent_services: AgentServices,
     /// Items of the LangGraph store.
     pub items: Arc<ItemService>,
     /// Scheduled runs.
     pub crons: Arc<dyn CronStore>,
-    /// Checkpoints of threads.
-    pub checkpoints: Arc<dyn Checkpointer>,
+    /// The configuration as clients may see it.
+    pub info: Arc<dyn CatalogView>,
+    /// Decisions about who may send requests.
+    pub security: SecurityState,
+    /// State of the server for its operators.
+    pub observability: Observability,
+    /// Clock, ids and tasks of this process.
+    pub process: ProcessServices,
+}
+
+/// Data that runs produce, and its delivery.
+#[derive(Debug, Clone)]
+pub struct RunServices {
     /// Idempotency keys and the resources that they created.
     pub requests: Arc<dyn RequestStore>,
     /// Journal of run events.
     pub events: Arc<dyn RunEventStore>,
-    /// Assistants created by users.
-    pub assistant_store: Arc<dyn AssistantStore>,
-    /// Agents by name.
-    pub assistants: Arc<dyn AgentResolver>,
-    /// The configuration as clients may see it.
-    pub info: Arc<dyn CatalogView>,
-    /// Auxiliary model features.
-    pub assist: Arc<dyn AssistView>,
-    /// MCP servers.
-    pub mcp: Arc<dyn McpPort>,
-    /// Files of threads.
-    pub files: Arc<dyn ThreadFilesPort>,
+    /// Token totals of users' runs and of auxiliary model calls.
+    pub usage: Arc<dyn UsageStore>,
     /// Undelivered webhook calls.
     pub outbox: Arc<dyn WebhookOutbox>,
     /// Addresses that webhooks may call.
     pub webhooks: WebhookPolicy,
+}
+
+/// Threads with their states and files.
+#[derive(Debug, Clone)]
+pub struct ThreadServices {
+    /// Rows of threads.
+    pub threads: Arc<dyn ThreadStore>,
+    /// Checkpoints of threads.
+    pub checkpoints: Arc<dyn Checkpointer>,
+    /// Feedback of users on runs.
+    pub feedback: Arc<dyn FeedbackStore>,
+    /// Files of threads.
+    pub files: Arc<dyn ThreadFilesPort>,
+}
+
+/// Agents and their capabilities.
+#[derive(Debug, Clone)]
+pub struct AgentServices {
+    /// Agents by name.
+    pub assistants: Arc<dyn AgentResolver>,
+    /// Assistants created by users.
+    pub assistant_store: Arc<dyn AssistantStore>,
+    /// Agents created by users.
+    pub custom_agents: Arc<dyn CustomAgents>,
+    /// Skills of agents.
+    pub skills: Skills,
+    /// Memory of users.
+    pub user_memories: UserMemories,
+    /// MCP servers.
+    pub mcp: Arc<dyn McpPort>,
+    /// Auxiliary model features.
+    pub assist: Arc<dyn AssistView>,
+}
+
+/// Decisions about who may send requests.
+#[derive(Debug, Clone)]
+pub struct SecurityState {
+    /// Allowed hosts and origins.
+    pub origin_policy: OriginPolicy,
+    /// Authentication of requests.
+    pub authenticator: Authenticator,
+}
+
+/// State of the server for its operators.
+#[derive(Debug)]
+pub struct Observability {
     /// Readiness checks.
     pub health: Health,
     /// Refresh state of the run gauges.
     pub run_gauges: RunGauges,
     /// Metrics of this process.
     pub metrics: Arc<dyn MetricsView>,
-    /// Allowed hosts and origins.
-    pub origin_policy: OriginPolicy,
-    /// Authentication of requests.
-    pub authenticator: Authenticator,
     /// `true` if the OpenAPI document is served.
     pub docs_enabled: bool,
+}
+
+/// Clock, ids and tasks of this process.
+#[derive(Debug, Clone)]
+pub struct ProcessServices {
     /// Clock.
     pub clock: Arc<dyn Clock>,
     /// Source of new ids.
@@ -95,6 +138,25 @@ pub struct GatewayState {
     /// Cancelled when the server stops; open streams abort.
     pub shutdown: CancellationToken,
 }
+
+/// Lets handlers take the part of the state in the field `$field`.
+macro_rules! part {
+    ($($part:ty: $field:ident),+ $(,)?) => {
+        $(impl FromRef<Arc<GatewayState>> for $part {
+            fn from_ref(state: &Arc<GatewayState>) -> Self {
+                state.$field.clone()
+            }
+        })+
+    };
+}
+
+part!(
+    RunServices: run_services,
+    ThreadServices: thread_services,
+    AgentServices: agent_services,
+    SecurityState: security,
+    ProcessServices: process,
+);
 
 impl GatewayState {
     /// Queries over unfinished runs.
@@ -110,10 +172,10 @@ impl GatewayState {
     /// Recorder of the usage of auxiliary model calls.
     pub(crate) fn usage_recorder(&self) -> UsageRecorder {
         UsageRecorder {
-            events: self.events.clone(),
-            ledger: self.usage.clone(),
-            clock: self.clock.clone(),
-            ids: self.ids.clone(),
+            events: self.run_services.events.clone(),
+            ledger: self.run_services.usage.clone(),
+            clock: self.process.clock.clone(),
+            ids: self.process.ids.clone(),
         }
     }
 }

@@ -12,7 +12,11 @@ const BATCH_SIZE: usize = 50;
 pub async fn sweep_threads(state: &GatewayState) -> Result<usize, StoreError> {
     let mut total = 0;
     loop {
-        let swept = state.threads.sweep(state.clock.now(), BATCH_SIZE).await?;
+        let swept = state
+            .thread_services
+            .threads
+            .sweep(state.process.clock.now(), BATCH_SIZE)
+            .await?;
         let deleted = || {
             swept.deleted.iter().map(|thread| {
                 (
@@ -24,12 +28,22 @@ pub async fn sweep_threads(state: &GatewayState) -> Result<usize, StoreError> {
         // Removing many files takes long. If this process dies meanwhile, the next sweep removes
         // the remaining ones.
         for (owner, thread) in deleted() {
-            if let Err(error) = state.files.note_removal(owner, thread, true).await {
+            if let Err(error) = state
+                .thread_services
+                .files
+                .note_removal(owner, thread, true)
+                .await
+            {
                 tracing::warn!(thread_id = %thread, %error, "failed to record the removal of a thread");
             }
         }
         for (owner, thread) in deleted() {
-            if let Err(error) = state.files.delete_thread(owner, thread).await {
+            if let Err(error) = state
+                .thread_services
+                .files
+                .delete_thread(owner, thread)
+                .await
+            {
                 tracing::error!(thread_id = %thread, %error, "failed to remove files of a deleted thread");
             }
         }
@@ -44,16 +58,27 @@ pub async fn sweep_threads(state: &GatewayState) -> Result<usize, StoreError> {
 /// Finishes interrupted removals. A folder is removed only if its thread was recorded for removal
 /// and has no row.
 pub async fn sweep_files(state: &GatewayState) -> Result<(), StoreError> {
-    let orphaned = state.files.sweep().await.unwrap_or_else(|error| {
-        tracing::error!(%error, "failed to sweep files of deleted threads");
-        Vec::new()
-    });
+    let orphaned = state
+        .thread_services
+        .files
+        .sweep()
+        .await
+        .unwrap_or_else(|error| {
+            tracing::error!(%error, "failed to sweep files of deleted threads");
+            Vec::new()
+        });
     for files in orphaned {
         let thread = files.thread.clone();
-        if state.threads.get(&thread, &Owner::None).await?.is_some() {
+        if state
+            .thread_services
+            .threads
+            .get(&thread, &Owner::None)
+            .await?
+            .is_some()
+        {
             continue;
         }
-        match state.files.delete_orphaned(files).await {
+        match state.thread_services.files.delete_orphaned(files).await {
             Ok(()) => {
                 tracing::info!(thread_id = %thread, "removed the files of a thread whose deletion was interrupted")
             }

@@ -99,7 +99,7 @@ impl<T: RequestBody> Body<T> {
         }
         let mut list = T::layout().check(&mut map, &unchecked, is_platform);
         let value = decode(map).unwrap_or_else(|issue| {
-            list.push(issue);
+            list.push(*issue);
             T::default()
         });
         (value, Issues::new(T::layout().names(), list))
@@ -107,14 +107,15 @@ impl<T: RequestBody> Body<T> {
 }
 
 /// Converts an object to `T`. A field that does not fit is named in the issue.
-fn decode<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Issue> {
+fn decode<T: DeserializeOwned>(map: Map<String, Value>) -> Result<T, Box<Issue>> {
     let current = RefCell::new(String::new());
     let fields = map
         .into_iter()
         .inspect(|(name, _)| current.borrow_mut().clone_from(name));
     T::deserialize(MapDeserializer::new(fields)).map_err(|error: serde_json::Error| {
         let loc = vec!["body".into(), current.borrow().as_str().into()];
-        Issue::new("value_error", loc, error.to_string(), &Value::Null)
+        let reason = error.to_string();
+        Box::new(Issue::new("value_error", loc, reason, &Value::Null))
     })
 }
 

@@ -33,11 +33,12 @@ pub(crate) fn default_of(info: &AssistantInfo, created: DateTime<Utc>) -> Assist
 /// Returns the unchanged assistants of all graphs.
 pub(crate) async fn defaults(state: &GatewayState) -> Vec<Assistant> {
     state
+        .agent_services
         .assistants
         .list()
         .await
         .iter()
-        .map(|info| default_of(info, state.started_at))
+        .map(|info| default_of(info, state.process.started_at))
         .collect()
 }
 
@@ -82,6 +83,7 @@ impl AssistantEntry {
     /// Returns the stored assistant.
     pub(super) async fn stored(&self, state: &GatewayState) -> Result<Option<Assistant>, ApiError> {
         Ok(state
+            .agent_services
             .assistant_store
             .get(self.stored_id, &Owner::Auto)
             .await?
@@ -104,6 +106,7 @@ impl AssistantEntry {
             let user_id =
                 Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
             state
+                .agent_services
                 .assistant_store
                 .create(NewAssistant {
                     id: self.stored_id,
@@ -141,7 +144,7 @@ pub(crate) async fn find(state: &GatewayState, id: Uuid) -> Result<Option<Assist
 
 /// Rejects an unknown graph.
 pub(crate) async fn require_graph(state: &GatewayState, graph: &str) -> Result<(), ApiError> {
-    let known = state.assistants.list().await;
+    let known = state.agent_services.assistants.list().await;
     if known.iter().any(|info| info.name == graph) {
         return Ok(());
     }
@@ -164,14 +167,23 @@ pub(crate) async fn search(
     let (mut own, others) = graph_assistants(state, search).await?;
     own.sort_by(|a, b| search.order(a, b));
     let window = stored_window(&others, own.len());
-    let stored = state.assistant_store.search(&window, &Owner::Auto).await?;
+    let stored = state
+        .agent_services
+        .assistant_store
+        .search(&window, &Owner::Auto)
+        .await?;
     Ok(merged(search, own, stored, window.offset))
 }
 
 /// Returns the number of matches, ignoring limit and offset.
 pub(crate) async fn count(state: &GatewayState, search: &AssistantSearch) -> Result<u64, ApiError> {
     let (own, others) = graph_assistants(state, search).await?;
-    Ok(own.len() as u64 + state.assistant_store.count(&others, &Owner::Auto).await?)
+    Ok(own.len() as u64
+        + state
+            .agent_services
+            .assistant_store
+            .count(&others, &Owner::Auto)
+            .await?)
 }
 
 /// Returns the matching graph assistants with the actor's changes, and the search for all others.

@@ -25,6 +25,7 @@ pub struct GatewayThreadIndex(pub Arc<GatewayState>);
 impl GatewayThreadIndex {
     async fn row(&self, user: &str, thread: &ThreadId) -> Result<Option<ThreadRecord>, StoreError> {
         self.0
+            .thread_services
             .threads
             .get(thread, &Owner::User(user.to_owned()))
             .await
@@ -41,6 +42,7 @@ impl ThreadIndex for GatewayThreadIndex {
         };
         let rows = self
             .0
+            .thread_services
             .threads
             .search(&search, &Owner::User(user.to_owned()))
             .await?;
@@ -91,7 +93,7 @@ impl ThreadIndex for GatewayThreadIndex {
             request: None,
             at,
         };
-        match self.0.threads.create(new).await? {
+        match self.0.thread_services.threads.create(new).await? {
             Created::New(row) | Created::Existing(row) => Ok(row.status),
             Created::Taken => Err(ThreadError::Taken(thread.clone())),
             Created::Known(_) => Err(StoreError::Failed(

@@ -35,7 +35,11 @@ pub(crate) async fn require_thread(
     state: &GatewayState,
     thread: &ThreadId,
 ) -> Result<ThreadRecord, ApiError> {
-    let existing = state.threads.get(thread, &Owner::Auto).await?;
+    let existing = state
+        .thread_services
+        .threads
+        .get(thread, &Owner::Auto)
+        .await?;
     existing.ok_or_else(|| ApiError::ThreadNotFound(thread.to_string()))
 }
 
@@ -109,7 +113,11 @@ pub(crate) async fn all_events(
     query.limit = PAGE;
     loop {
         query.after_seq = rows.last().map(|row| row.seq).or(query.after_seq);
-        let page = state.events.list(thread, &query, &Owner::Auto).await?;
+        let page = state
+            .run_services
+            .events
+            .list(thread, &query, &Owner::Auto)
+            .await?;
         let last = page.len() < PAGE;
         for row in page {
             let is_last = enough(&row);
@@ -174,12 +182,17 @@ pub(crate) async fn successor(
         limit: MAX_SCANNED_CHECKPOINTS,
         ..HistoryQuery::default()
     };
-    let metas = state.checkpoints.list_meta(thread, &query).await?;
+    let metas = state
+        .thread_services
+        .checkpoints
+        .list_meta(thread, &query)
+        .await?;
     match metas
         .iter()
         .rfind(|meta| meta.parent_id.as_ref() == Some(&snapshot.meta.checkpoint_id))
     {
         Some(meta) => Ok(state
+            .thread_services
             .checkpoints
             .get(thread, Some(&meta.checkpoint_id))
             .await?),
@@ -231,7 +244,12 @@ pub(crate) async fn thread_facts(
             .map(end_error_json)
             .unwrap_or_default();
     }
-    if let Some(snapshot) = state.checkpoints.get(&thread.thread_id, None).await? {
+    if let Some(snapshot) = state
+        .thread_services
+        .checkpoints
+        .get(&thread.thread_id, None)
+        .await?
+    {
         facts.interrupts = pending_interrupts(&snapshot.meta.next);
         facts.values = Some(values_json(
             &snapshot,
@@ -247,6 +265,7 @@ pub(crate) async fn platform_content(
     thread: &ThreadId,
 ) -> Result<ThreadContent, ApiError> {
     let content = state
+        .thread_services
         .threads
         .contents(std::slice::from_ref(thread))
         .await?
@@ -291,7 +310,7 @@ pub(crate) async fn nested_state(
     requested: &NestedRef,
     subgraphs: bool,
 ) -> Result<Option<Value>, ApiError> {
-    let checkpoints = &state.checkpoints;
+    let checkpoints = &state.thread_services.checkpoints;
     let find_nested = |outer: &CheckpointMeta| {
         let (snapshot, path) = nested_at(outer, &requested.namespace)?;
         let is_requested = requested

@@ -88,16 +88,17 @@ pub fn into_request(
         id: body.checkpoint_id.as_deref(),
     };
     let checkpoint = checkpoint_of(named, &mut issues, thread.as_ref(), dialect)?;
-    let command = body.command.clone().unwrap_or_default();
-    if let Some(issue) = command_issue(&command, dialect) {
+    let command = body.command.as_ref();
+    if let Some(issue) = command.and_then(|command| command_issue(command, dialect)) {
         issues.push(issue);
     }
+    let resumes = command.is_some_and(|command| command.contains_key("resume"));
     issues.check_after(unsupported)?;
     if let Some(missing) = missing {
         return Err(ApiError::issue(missing));
     }
 
-    if dialect.is_platform() && *target == RunTarget::Stateless && command.contains_key("resume") {
+    if dialect.is_platform() && *target == RunTarget::Stateless && resumes {
         return Err(ApiError::BadRequest(
             "You must provide a thread_id when resuming.".to_owned(),
         ));
@@ -119,6 +120,7 @@ pub fn into_request(
         temporary,
     };
     let request_echo = echo(&body, &echo_context, stream_modes, dialect);
+    let command = body.command.take().unwrap_or_default();
     let input = read_input(body.input.take(), command, dialect)?;
     Ok(RunRequest {
         scope,

@@ -8,6 +8,7 @@ use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::guard::auth::require_admin;
+use crate::state::RunServices;
 use crate::webhooks::dead_letter_json;
 
 /// Error for all other users.
@@ -17,13 +18,13 @@ pub(crate) const MAX_CALLS: u32 = 1_000;
 pub(crate) const DEFAULT_CALLS: u32 = 100;
 
 /// `GET /admin/webhooks`: undelivered calls of all users, or only the dead letters.
-pub(crate) async fn webhooks(State(state): App, query: Query) -> JsonResult {
+pub(crate) async fn webhooks(State(run_services): State<RunServices>, query: Query) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let only_dead = query.flag("dead")?.unwrap_or_default();
     let limit = query
         .number("limit", 1..=MAX_CALLS.into())?
         .unwrap_or(DEFAULT_CALLS.into());
-    let entries = state
+    let entries = run_services
         .outbox
         .letters(only_dead, usize::try_from(limit).unwrap_or(usize::MAX))
         .await?;
@@ -34,7 +35,12 @@ pub(crate) async fn webhooks(State(state): App, query: Query) -> JsonResult {
 pub(crate) async fn resend_webhook(State(state): App, ids: Ids) -> Result<StatusCode, ApiError> {
     require_admin(ADMINS_ONLY)?;
     let run = ids.run()?;
-    if state.outbox.resend(&run, state.clock.now()).await? {
+    if state
+        .run_services
+        .outbox
+        .resend(&run, state.process.clock.now())
+        .await?
+    {
         return Ok(StatusCode::ACCEPTED);
     }
     Err(ApiError::NotFound(format!(

@@ -18,7 +18,11 @@ use crate::state::GatewayState;
 /// `GET /agents`: the user's agents and the shared ones.
 pub(crate) async fn list(State(state): App) -> JsonResult {
     require_enabled(&state)?;
-    let agents = state.custom_agents.list(&effective_user_id()).await?;
+    let agents = state
+        .agent_services
+        .custom_agents
+        .list(&effective_user_id())
+        .await?;
     Ok(Json(
         json!({ "agents": agents.iter().map(|(name, agent)| agent_json(name, agent)).collect::<Vec<_>>() }),
     ))
@@ -28,7 +32,11 @@ pub(crate) async fn list(State(state): App) -> JsonResult {
 pub(crate) async fn check(State(state): App, query: Query) -> JsonResult {
     require_enabled(&state)?;
     let name = parse_name(query.get("name").unwrap_or_default())?;
-    let existing = state.custom_agents.get(&effective_user_id(), &name).await?;
+    let existing = state
+        .agent_services
+        .custom_agents
+        .get(&effective_user_id(), &name)
+        .await?;
     Ok(Json(
         json!({ "available": existing.is_none(), "name": name }),
     ))
@@ -39,6 +47,7 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
     require_enabled(&state)?;
     let name = parse_name(ids.text("name"))?;
     let agent = state
+        .agent_services
         .custom_agents
         .get(&effective_user_id(), &name)
         .await?
@@ -65,7 +74,7 @@ pub(crate) async fn create(
     };
     issues.finish()?;
     let name = body.name;
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     let name = parse_name(&name)?;
     if name.is_reserved() {
         return Err(ApiError::Unprocessable(format!(
@@ -74,7 +83,7 @@ pub(crate) async fn create(
     }
     patch.check_model(&state, None)?;
     let agent = change(
-        &*state.custom_agents,
+        &*state.agent_services.custom_agents,
         &effective_user_id(),
         &name,
         |existing| match existing {
@@ -105,9 +114,9 @@ pub(crate) async fn update(State(state): App, ids: Ids, body: Body<AgentUpdate>)
         reasoning_effort: effort(body.reasoning_effort),
     };
     issues.finish()?;
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     let agent = change(
-        &*state.custom_agents,
+        &*state.agent_services.custom_agents,
         &effective_user_id(),
         &name,
         |existing| {
@@ -125,14 +134,18 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, Ap
     require_enabled(&state)?;
     let name = parse_name(ids.text("name"))?;
     let user = effective_user_id();
-    let removed = change(&*state.custom_agents, &user, &name, |existing| {
-        require_own(&name, existing).map(|_| None)
-    })
+    let removed = change(
+        &*state.agent_services.custom_agents,
+        &user,
+        &name,
+        |existing| require_own(&name, existing).map(|_| None),
+    )
     .await;
     // An earlier request may have removed the agent and then failed to remove its memory.
     let is_absent = matches!(removed, Err(ApiError::NotFound(_)));
     let remembers = is_absent
         && state
+            .agent_services
             .user_memories
             .agents(&user)
             .await?
@@ -145,6 +158,7 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, Ap
             agent: Some(name.to_string()),
         };
         state
+            .agent_services
             .user_memories
             .forget(&memory)
             .await
@@ -160,7 +174,11 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, Ap
 pub(crate) async fn profile(State(state): App) -> JsonResult {
     require_enabled(&state)?;
     Ok(Json(profile_json(
-        &state.custom_agents.profile(&effective_user_id()).await?,
+        &state
+            .agent_services
+            .custom_agents
+            .profile(&effective_user_id())
+            .await?,
     )))
 }
 
@@ -168,8 +186,13 @@ pub(crate) async fn profile(State(state): App) -> JsonResult {
 pub(crate) async fn save_profile(State(state): App, body: Body<UserProfile>) -> JsonResult {
     require_enabled(&state)?;
     let content = body.valid()?.content.unwrap_or_default();
-    state.health.require_space()?;
-    change_profile(&*state.custom_agents, &effective_user_id(), &content).await?;
+    state.observability.health.require_space()?;
+    change_profile(
+        &*state.agent_services.custom_agents,
+        &effective_user_id(),
+        &content,
+    )
+    .await?;
     Ok(Json(profile_json(&content)))
 }
 

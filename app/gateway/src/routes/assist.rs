@@ -30,7 +30,7 @@ pub(crate) async fn suggest(State(state): App, ids: Ids, body: Body<SuggestionsA
     let count = body.n.unwrap_or(DEFAULT_SUGGESTIONS) as usize;
     let model = name(body.model_name, "model_name", &mut issues);
     issues.finish()?;
-    let suggestions = match state.assist.suggester() {
+    let suggestions = match state.agent_services.assist.suggester() {
         Some(suggester) => {
             let usage_recorder = state.usage_recorder();
             let usage_scope = usage_recorder.open();
@@ -110,7 +110,11 @@ async fn own_thread(
     id: Option<&str>,
 ) -> Result<Option<ThreadRecord>, ApiError> {
     match id.and_then(|id| ThreadId::parse(id).ok()) {
-        Some(thread) => Ok(state.threads.get(&thread, &Owner::Auto).await?),
+        Some(thread) => Ok(state
+            .thread_services
+            .threads
+            .get(&thread, &Owner::Auto)
+            .await?),
         None => Ok(None),
     }
 }
@@ -122,6 +126,7 @@ pub(crate) async fn polish(State(state): App, body: Body<InputPolish>) -> JsonRe
     let locale = name(body.locale, "locale", &mut issues);
     issues.finish()?;
     let polisher = state
+        .agent_services
         .assist
         .polisher()
         .ok_or_else(|| ApiError::NotFound("Input polishing is disabled".to_owned()))?;

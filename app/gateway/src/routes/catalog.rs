@@ -52,7 +52,11 @@ pub(crate) async fn suggestions_config(State(state): App) -> Json<Value> {
 
 /// `GET /threads/{t}/uploads/limits`: also for a thread that does not exist yet.
 pub(crate) async fn upload_limits(State(state): App, ids: Ids) -> JsonResult {
-    let _known = state.threads.get(&ids.thread()?, &Owner::Auto).await?;
+    let _known = state
+        .thread_services
+        .threads
+        .get(&ids.thread()?, &Owner::Auto)
+        .await?;
     Ok(Json(json!(state.info.uploads())))
 }
 

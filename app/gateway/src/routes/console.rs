@@ -32,13 +32,19 @@ const MAX_OFFSET: u64 = 1_000_000_000;
 
 /// `GET /console/stats`: all totals.
 pub(crate) async fn stats(State(state): App) -> JsonResult {
-    let runs = state.usage.counts(&Owner::Auto).await?;
+    let runs = state.run_services.usage.counts(&Owner::Auto).await?;
     let threads = state
+        .thread_services
         .threads
         .count(&ThreadSearch::default(), &Owner::Auto)
         .await?;
-    let agents = state.custom_agents.list(&effective_user_id()).await?.len();
-    let model_usage = state.usage.model_usage(&Owner::Auto).await?;
+    let agents = state
+        .agent_services
+        .custom_agents
+        .list(&effective_user_id())
+        .await?
+        .len();
+    let model_usage = state.run_services.usage.model_usage(&Owner::Auto).await?;
     let mut cost_total = cost_total(&state);
     for model in &model_usage {
         cost_total.add(&model.model, &model.usage);
@@ -62,6 +68,7 @@ pub(crate) async fn runs(State(state): App, query: Query) -> JsonResult {
     let offset = query.number("offset", 0..=MAX_OFFSET)?.unwrap_or(0) as usize;
     let status = query.word("status", STATUSES)?;
     let mut matches = state
+        .run_services
         .usage
         .runs(
             &RunListQuery {
@@ -121,7 +128,11 @@ async fn titles(
         limit: runs.len(),
         ..ThreadSearch::default()
     };
-    let threads = state.threads.search(&search, &Owner::Auto).await?;
+    let threads = state
+        .thread_services
+        .threads
+        .search(&search, &Owner::Auto)
+        .await?;
     Ok(threads
         .into_iter()
         .filter_map(|thread| Some((thread.thread_id.to_string(), thread.title?)))
@@ -136,9 +147,9 @@ pub(crate) async fn usage(State(state): App, query: Query) -> JsonResult {
             .signed("tz_offset_minutes", MAX_UTC_OFFSET_MINUTES)?
             .unwrap_or(0),
     );
-    let now = state.clock.now();
+    let now = state.process.clock.now();
     let window = UsageWindow::last_days(days, now, utc_offset);
-    let matches = state.usage.days(&window, &Owner::Auto).await?;
+    let matches = state.run_services.usage.days(&window, &Owner::Auto).await?;
     let mut cost_total = cost_total(&state);
     let mut by_model: IndexMap<&str, (ModelUsage, Option<f64>)> = IndexMap::new();
     let mut by_date: HashMap<NaiveDate, Value> = HashMap::new();

@@ -37,6 +37,7 @@ pub(crate) async fn post(State(state): App, ids: Ids, body: Body<FeedbackWrite>)
 pub(crate) async fn list(State(state): App, ids: Ids) -> JsonResult {
     let (thread, run) = run_of(&state, &ids).await?;
     let rows = state
+        .thread_services
         .feedback
         .list(&thread, Some(&run), &Owner::Auto)
         .await?;
@@ -47,6 +48,7 @@ pub(crate) async fn list(State(state): App, ids: Ids) -> JsonResult {
 pub(crate) async fn stats(State(state): App, ids: Ids) -> JsonResult {
     let (thread, run) = run_of(&state, &ids).await?;
     let rows = state
+        .thread_services
         .feedback
         .list(&thread, Some(&run), &Owner::Auto)
         .await?;
@@ -62,6 +64,7 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
     let (thread, run) = run_of(&state, &ids).await?;
     let id = Some(ids.text("feedback_id")).filter(|id| !id.is_empty());
     if state
+        .thread_services
         .feedback
         .delete(&thread, &run, id, &Owner::Auto)
         .await?
@@ -105,16 +108,17 @@ async fn write(
         .ok_or_else(|| ApiError::BadRequest("rating must be +1 or -1".to_owned()))?;
     let (thread_id, run_id) = run_of(state, ids).await?;
     let feedback = Feedback {
-        feedback_id: state.ids.random().to_string(),
+        feedback_id: state.process.ids.random().to_string(),
         thread_id,
         run_id: run_id.clone(),
         user_id: effective_user_id(),
         message_id,
         rating,
         comment,
-        created_at: state.clock.now(),
+        created_at: state.process.clock.now(),
     };
     let stored = state
+        .thread_services
         .feedback
         .put(feedback)
         .await?

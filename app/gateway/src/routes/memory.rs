@@ -14,25 +14,26 @@ use super::{App, JsonResult};
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, Issues};
 use crate::requests::bodies::{FactAdd, FactPatch, MemoryImport};
+use crate::state::AgentServices;
 
 /// Returns the whole document; also for the export.
-pub(crate) async fn get(State(state): App) -> JsonResult {
+pub(crate) async fn get(State(agents): State<AgentServices>) -> JsonResult {
     Ok(Json(json!(
-        state.user_memories.read(&scope()).await?.document
+        agents.user_memories.read(&scope()).await?.document
     )))
 }
 
 /// Returns the whole document: no copy is cached that could be reloaded.
-pub(crate) async fn reload(state: App) -> JsonResult {
+pub(crate) async fn reload(state: State<AgentServices>) -> JsonResult {
     get(state).await
 }
 
 /// Clears the user's memory, including that of the user's agents.
-pub(crate) async fn clear(State(state): App) -> JsonResult {
-    document_json(state.user_memories.forget_user(&effective_user_id()).await)
+pub(crate) async fn clear(State(agents): State<AgentServices>) -> JsonResult {
+    document_json(agents.user_memories.forget_user(&effective_user_id()).await)
 }
 
-pub(crate) async fn add(State(state): App, body: Body<FactAdd>) -> JsonResult {
+pub(crate) async fn add(State(agents): State<AgentServices>, body: Body<FactAdd>) -> JsonResult {
     let (body, mut issues) = body.parts();
     let fact = change(body.content, body.category, &body.confidence, &mut issues);
     issues.finish()?;
@@ -41,7 +42,7 @@ pub(crate) async fn add(State(state): App, body: Body<FactAdd>) -> JsonResult {
         fact.category.unwrap_or_else(|| "context".to_owned()),
     );
     document_json(
-        state
+        agents
             .user_memories
             .add(
                 &scope(),
@@ -53,28 +54,35 @@ pub(crate) async fn add(State(state): App, body: Body<FactAdd>) -> JsonResult {
     )
 }
 
-pub(crate) async fn correct(State(state): App, ids: Ids, body: Body<FactPatch>) -> JsonResult {
+pub(crate) async fn correct(
+    State(agents): State<AgentServices>,
+    ids: Ids,
+    body: Body<FactPatch>,
+) -> JsonResult {
     let (body, mut issues) = body.parts();
     let change = change(body.content, body.category, &body.confidence, &mut issues);
     issues.finish()?;
     document_json(
-        state
+        agents
             .user_memories
             .correct(&scope(), ids.text("fact_id"), &change)
             .await,
     )
 }
 
-pub(crate) async fn remove(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn remove(State(agents): State<AgentServices>, ids: Ids) -> JsonResult {
     document_json(
-        state
+        agents
             .user_memories
             .remove(&scope(), ids.text("fact_id"))
             .await,
     )
 }
 
-pub(crate) async fn import(State(state): App, body: Body<MemoryImport>) -> JsonResult {
+pub(crate) async fn import(
+    State(agents): State<AgentServices>,
+    body: Body<MemoryImport>,
+) -> JsonResult {
     let raw = Value::Object(body.map().clone());
     let (_, mut issues) = body.parts();
     let document = match MemoryDocument::deserialize(&raw) {
@@ -97,7 +105,7 @@ pub(crate) async fn import(State(state): App, body: Body<MemoryImport>) -> JsonR
         issues.refuse::<()>(kind, field, message, &Value::Null);
     }
     issues.finish()?;
-    document_json(state.user_memories.replace(&scope(), document).await)
+    document_json(agents.user_memories.replace(&scope(), document).await)
 }
 
 pub(crate) async fn config(State(state): App) -> JsonResult {
@@ -107,7 +115,12 @@ pub(crate) async fn config(State(state): App) -> JsonResult {
 pub(crate) async fn status(State(state): App) -> JsonResult {
     Ok(Json(json!(MemoryStatus {
         config: state.info.memory(),
-        data: state.user_memories.read(&scope()).await?.document
+        data: state
+            .agent_services
+            .user_memories
+            .read(&scope())
+            .await?
+            .document
     })))
 }
 

@@ -22,7 +22,10 @@ const SERVICE: &str = "deer-flow-gateway";
 /// `GET /ok`, `GET /`: liveness; with `check_db=1` also checks the store.
 pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
     if query.flag("check_db")?.unwrap_or_default() {
-        let results = results_of(&state.health.check(&state.node()).await, "database");
+        let results = results_of(
+            &state.observability.health.check(&state.node()).await,
+            "database",
+        );
         reason(&results).map_or(Ok(()), |reason| Err(ApiError::Unavailable(reason)))?;
     }
     Ok(Json(json!({ "ok": true })))
@@ -31,7 +34,7 @@ pub(crate) async fn ok(State(state): App, query: Query) -> JsonResult {
 /// `GET /health`: probed by DeerFlow's deployments. The status is 200 as long as the process
 /// responds.
 pub(crate) async fn health(State(state): App) -> Json<Value> {
-    let results = state.health.check(&state.node()).await;
+    let results = state.observability.health.check(&state.node()).await;
     let status = match readiness(&results) {
         Readiness::Ready => "healthy",
         Readiness::Degraded => "degraded",
@@ -42,11 +45,11 @@ pub(crate) async fn health(State(state): App) -> Json<Value> {
 
 /// `GET /ready`: reports whether this process accepts runs.
 pub(crate) async fn ready(State(state): App) -> Response {
-    if state.shutdown.is_cancelled() {
+    if state.process.shutdown.is_cancelled() {
         let body = json!({ "status": "shutting down", "service": SERVICE, "checks": {} });
         return (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response();
     }
-    let results = state.health.check(&state.node()).await;
+    let results = state.observability.health.check(&state.node()).await;
     let (code, status) = match readiness(&results) {
         Readiness::Ready => (StatusCode::OK, "ready"),
         Readiness::Degraded => (StatusCode::OK, "degraded"),
@@ -77,21 +80,26 @@ pub(crate) const METRICS_FORMATS: &[(&str, MetricsFormat)] = &[
 /// in all processes as JSON.
 pub(crate) async fn metrics(State(state): App, query: Query) -> ResponseResult {
     if query.word("format", METRICS_FORMATS)? == Some(MetricsFormat::Json) {
-        let now = state.clock.now();
+        let now = state.process.clock.now();
         return Ok(
             Json(json!({ "queue": queue_json(&state.run_queries().unfinished_of_all_users().await?, now) })).into_response(),
         );
     }
     state
+        .observability
         .run_gauges
-        .refresh(&state.node(), &state.run_queries(), state.clock.now())
+        .refresh(
+            &state.node(),
+            &state.run_queries(),
+            state.process.clock.now(),
+        )
         .await;
     Ok((
         [(
             header::CONTENT_TYPE,
             "text/plain; version=0.0.4; charset=utf-8",
         )],
-        state.metrics.render(),
+        state.observability.metrics.render(),
     )
         .into_response())
 }

@@ -45,7 +45,11 @@ where
     T: Send + 'static,
     F: Future<Output = Result<T, ApiError>> + Send + 'static,
 {
-    let ended = state.tasks.spawn(TaskKind::Finish, name, work).await;
+    let ended = state
+        .process
+        .tasks
+        .spawn(TaskKind::Finish, name, work)
+        .await;
     ended
         .map_err(|error| ApiError::Internal(error.to_string()))?
         .map_err(|panic| ApiError::Internal(panic.to_string()))?

@@ -13,19 +13,20 @@ use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::guard::auth::require_admin;
 use crate::requests::bodies::{SkillInstall, SkillRollback, SkillSwitch, SkillText};
+use crate::state::AgentServices;
 
 /// Error for users without permission.
 const ADMINS_ONLY: &str = "Admin privileges required to manage skills.";
 
 /// Lists the user's skills.
-pub(crate) async fn list(State(state): App) -> JsonResult {
-    let skills = state.skills.list(&effective_user_id()).await?;
+pub(crate) async fn list(State(agents): State<AgentServices>) -> JsonResult {
+    let skills = agents.skills.list(&effective_user_id()).await?;
     Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
-pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn get(State(agents): State<AgentServices>, ids: Ids) -> JsonResult {
     Ok(Json(json!(SkillView::from(
-        &state
+        &agents
             .skills
             .get(&effective_user_id(), ids.text("name"))
             .await?
@@ -33,11 +34,15 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
 }
 
 /// Enables or disables a skill.
-pub(crate) async fn put(State(state): App, ids: Ids, body: Body<SkillSwitch>) -> JsonResult {
+pub(crate) async fn put(
+    State(agents): State<AgentServices>,
+    ids: Ids,
+    body: Body<SkillSwitch>,
+) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let SkillSwitch { enabled } = body.valid()?;
     Ok(Json(json!(SkillView::from(
-        &state
+        &agents
             .skills
             .switch(&effective_user_id(), ids.text("name"), enabled)
             .await?
@@ -48,12 +53,13 @@ pub(crate) async fn put(State(state): App, ids: Ids, body: Body<SkillSwitch>) ->
 pub(crate) async fn install(State(state): App, body: Body<SkillInstall>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let SkillInstall { thread_id, path } = body.valid()?;
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     let thread =
         ThreadId::parse(thread_id).map_err(|error| ApiError::Unprocessable(error.to_string()))?;
     let path = archive_path(&path)?;
     let user = effective_user_id();
     let (archive, _) = state
+        .thread_services
         .files
         .thread(&user, &thread)
         .open_read(&path)
@@ -70,31 +76,31 @@ pub(crate) async fn install(State(state): App, body: Body<SkillInstall>) -> Json
             ) => ApiError::BadRequest(format!("Path is not a file: {path}")),
             _ => error.into(),
         })?;
-    let skill = state.skills.install(&user, archive).await?;
+    let skill = state.agent_services.skills.install(&user, archive).await?;
     Ok(Json(json!(SkillInstalled::from(&skill))))
 }
 
 /// Reloads all skills.
-pub(crate) async fn reload(State(state): App) -> JsonResult {
+pub(crate) async fn reload(State(agents): State<AgentServices>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    state.skills.reload();
+    agents.skills.reload();
     Ok(Json(
         json!({ "success": true, "scope": "process", "message": "Skills will be reloaded at their next use." }),
     ))
 }
 
 /// Lists the user's own skills.
-pub(crate) async fn list_own(State(state): App) -> JsonResult {
+pub(crate) async fn list_own(State(agents): State<AgentServices>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    let mut skills = state.skills.list(&effective_user_id()).await?;
+    let mut skills = agents.skills.list(&effective_user_id()).await?;
     skills.retain(|skill| skill.category == Category::Custom);
     Ok(Json(json!(skills.iter().collect::<SkillList>())))
 }
 
-pub(crate) async fn get_own(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn get_own(State(agents): State<AgentServices>, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     Ok(Json(with_text(
-        state
+        agents
             .skills
             .own(&effective_user_id(), ids.text("name"))
             .await?,
@@ -104,28 +110,29 @@ pub(crate) async fn get_own(State(state): App, ids: Ids) -> JsonResult {
 pub(crate) async fn put_own(State(state): App, ids: Ids, body: Body<SkillText>) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     let SkillText { content } = body.valid()?;
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     Ok(Json(with_text(
         state
+            .agent_services
             .skills
             .edit(&effective_user_id(), ids.text("name"), content)
             .await?,
     )))
 }
 
-pub(crate) async fn delete_own(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn delete_own(State(agents): State<AgentServices>, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    state
+    agents
         .skills
         .remove(&effective_user_id(), ids.text("name"))
         .await?;
     Ok(Json(json!({ "success": true })))
 }
 
-pub(crate) async fn history(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn history(State(agents): State<AgentServices>, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
     Ok(Json(
-        json!({ "history": state.skills.history(&effective_user_id(), ids.text("name")).await? }),
+        json!({ "history": agents.skills.history(&effective_user_id(), ids.text("name")).await? }),
     ))
 }
 
@@ -137,9 +144,10 @@ pub(crate) async fn roll_back(
     require_admin(ADMINS_ONLY)?;
     // The default is the last change.
     let index = body.valid()?.history_index.unwrap_or(-1);
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     Ok(Json(with_text(
         state
+            .agent_services
             .skills
             .roll_back(&effective_user_id(), ids.text("name"), index)
             .await?,

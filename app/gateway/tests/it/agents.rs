@@ -231,7 +231,7 @@ async fn concurrent_agent_updates_are_all_applied() {
 #[tokio::test]
 async fn repeated_agent_deletion_clears_its_memory() {
     let gateway = Gateway::with_agents();
-    let memories = &gateway.state.user_memories;
+    let memories = &gateway.state.agent_services.user_memories;
     let scope = MemoryScope {
         user: "default".to_owned(),
         agent: Some("scout".to_owned()),

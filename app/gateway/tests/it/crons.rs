@@ -295,6 +295,7 @@ async fn cron_without_a_thread_creates_one_per_firing() {
         let run = run_of(cron).await.expect("a run");
         let metadata = gateway
             .state
+            .thread_services
             .checkpoints
             .get(&run.thread_id, None)
             .await

@@ -1,7 +1,7 @@
 //! Rejections before a route sees the request, in both dialects.
 
-use deerflow_gateway::GatewayState;
 use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
+use deerflow_gateway::{GatewayState, SecurityState};
 use serde_json::{Value, json};
 
 use crate::support::{Gateway, HttpResponse, saying, saying_with};
@@ -280,11 +280,12 @@ impl Gateway {
         let Ok(state) = std::sync::Arc::try_unwrap(state) else {
             panic!("the state is shared")
         };
-        let authenticator = Authenticator::new(rule, keys.clone(), state.clock.clone());
-        let state = std::sync::Arc::new(GatewayState {
+        let authenticator = Authenticator::new(rule, keys.clone(), state.process.clock.clone());
+        let security = SecurityState {
             authenticator,
-            ..state
-        });
+            ..state.security
+        };
+        let state = std::sync::Arc::new(GatewayState { security, ..state });
         Self {
             router: deerflow_gateway::router(state.clone()),
             runs,

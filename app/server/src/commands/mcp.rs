@@ -52,9 +52,9 @@ pub async fn run(args: FileArgs, environment: Environment) -> anyhow::Result<Exi
 fn ports(app: &App) -> ServerPorts {
     ServerPorts {
         runs: app.runs.clone(),
-        threads: app.gateway.threads.clone(),
+        threads: app.gateway.thread_services.threads.clone(),
         files: app.files.clone(),
-        ids: app.gateway.ids.clone(),
+        ids: app.gateway.process.ids.clone(),
         tasks: app.tasks.clone(),
         approval_command: |thread, options| approval_command(thread, options),
     }

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use deerflow_domain::items::ItemService;
-use deerflow_gateway::GatewayState;
 use deerflow_gateway::guard::auth::Authenticator;
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
+use deerflow_gateway::{
+    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
+    ThreadServices,
+};
 use harness::runtime::runs::RunsFacade;
 
 use super::context::Context;
@@ -30,43 +33,59 @@ pub(super) fn open(
 ) -> Arc<GatewayState> {
     let (settings, clock) = (context.settings, &stores.clock);
     Arc::new(GatewayState {
-        health: Health::new(stores.probes.clone()),
-        run_gauges: Default::default(),
-        metrics: metrics::start(context),
         runs,
-        threads: stores.of_events.threads.clone(),
-        feedback: stores.feedback.clone(),
-        usage: stores.usage.clone(),
-        assistant_store: stores.assistants.clone(),
-        user_memories: resources.memories.clone(),
-        skills: resources.skills.clone(),
-        custom_agents: resources.custom.clone(),
         items,
         crons: stores.crons.clone(),
-        authenticator: Authenticator::new(settings.key_rule(), stores.keys.clone(), clock.clone()),
-        docs_enabled: settings.docs_enabled,
-        checkpoints: stores.checkpoints.clone(),
-        events: stores.of_events.events.clone(),
-        requests: stores.requests.clone(),
-        assistants: agents.clone(),
-        assist: agents,
         info: Arc::new(ConfigCatalog(
             context.config.clone(),
             resources.documents.clone(),
         )),
-        files: Arc::new(ThreadResources {
-            files: resources.files.clone(),
+        run_services: RunServices {
+            usage: stores.usage.clone(),
+            events: stores.of_events.events.clone(),
+            requests: stores.requests.clone(),
+            outbox: stores.webhooks.clone(),
+            webhooks,
+        },
+        thread_services: ThreadServices {
+            threads: stores.of_events.threads.clone(),
+            feedback: stores.feedback.clone(),
+            checkpoints: stores.checkpoints.clone(),
+            files: Arc::new(ThreadResources {
+                files: resources.files.clone(),
+                mcp: resources.mcp.clone(),
+            }),
+        },
+        agent_services: AgentServices {
+            assistant_store: stores.assistants.clone(),
+            user_memories: resources.memories.clone(),
+            skills: resources.skills.clone(),
+            custom_agents: resources.custom.clone(),
+            assistants: agents.clone(),
+            assist: agents,
             mcp: resources.mcp.clone(),
-        }),
-        mcp: resources.mcp.clone(),
-        outbox: stores.webhooks.clone(),
-        webhooks,
-        origin_policy: origin_policy(settings),
-        started_at: clock.now(),
-        clock: clock.clone(),
-        ids: context.ids.clone(),
-        tasks: context.tasks.clone(),
-        shutdown: context.shutdown.clone(),
+        },
+        security: SecurityState {
+            authenticator: Authenticator::new(
+                settings.key_rule(),
+                stores.keys.clone(),
+                clock.clone(),
+            ),
+            origin_policy: origin_policy(settings),
+        },
+        observability: Observability {
+            health: Health::new(stores.probes.clone()),
+            run_gauges: Default::default(),
+            metrics: metrics::start(context),
+            docs_enabled: settings.docs_enabled,
+        },
+        process: ProcessServices {
+            started_at: clock.now(),
+            clock: clock.clone(),
+            ids: context.ids.clone(),
+            tasks: context.tasks.clone(),
+            shutdown: context.shutdown.clone(),
+        },
     })
 }
 

@@ -36,12 +36,12 @@ pub fn router(state: Arc<GatewayState>) -> Router {
         .layer(DefaultBodyLimit::max(BODY_LIMIT))
         .layer(from_fn_with_state(
             RequestGuard {
-                origin_policy: state.origin_policy.clone(),
-                authenticator: state.authenticator.clone(),
+                origin_policy: state.security.origin_policy.clone(),
+                authenticator: state.security.authenticator.clone(),
             },
             guard_request,
         ))
-        .layer(option_layer(cors(&state.origin_policy)))
+        .layer(option_layer(cors(&state.security.origin_policy)))
         .with_state(state)
 }
 

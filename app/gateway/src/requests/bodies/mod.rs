@@ -44,8 +44,8 @@ pub use threads::{
     TtlStrategy,
 };
 pub use transcripts::{
-    ArtifactEdit, DialogueTurn, EditPrepare, FeedbackWrite, GoalPut, InputPolish, KeptContext,
-    KeptUnit, RegeneratePrepare, SuggestionsAsk, ThreadCompact, UploadForm,
+    ArtifactEdit, DialogueTurn, EditPrepare, FeedbackWrite, GoalPut, InputPolish,
+    RegeneratePrepare, RetainedContext, RetainedUnit, SuggestionsAsk, ThreadCompact, UploadForm,
 };
 
 use serde::{Deserialize, Deserializer};

@@ -191,7 +191,7 @@ pub struct RunCreate {
     #[serde(default)]
     #[schema(value_type = Option<StateValuesBody>)]
     pub input: Option<Map<String, Value>>,
-    /// Action if the process of the run dies: `resume` or `fail`.
+    /// Action if the process of the run ends unexpectedly: `resume` or `fail`.
     #[serde(default)]
     #[schema(ignore)]
     pub recovery: Value,

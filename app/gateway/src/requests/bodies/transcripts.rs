@@ -111,7 +111,7 @@ pub struct ThreadCompact {
     pub force: Option<bool>,
     /// Amount of context to retain.
     #[serde(default)]
-    #[schema(value_type = Option<KeptContext>, inline)]
+    #[schema(value_type = Option<RetainedContext>, inline)]
     pub keep: Option<Map<String, Value>>,
     /// Name of the model.
     #[serde(default)]
@@ -127,10 +127,10 @@ request_body!(ThreadCompact);
 
 /// Amount of context to retain.
 #[derive(Debug, ToSchema)]
-pub struct KeptContext {
+pub struct RetainedContext {
     /// Unit of the amount.
     #[schema(rename = "type", inline)]
-    pub unit: KeptUnit,
+    pub unit: RetainedUnit,
     /// Amount.
     #[schema(exclusive_minimum = 0)]
     pub value: f64,
@@ -139,7 +139,7 @@ pub struct KeptContext {
 /// Unit of an amount of context.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "lowercase")]
-pub enum KeptUnit {
+pub enum RetainedUnit {
     /// Tokens.
     Tokens,
     /// Messages.

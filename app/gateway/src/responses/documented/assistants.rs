@@ -25,9 +25,9 @@ pub struct Assistant {
     /// Metadata.
     #[schema(value_type = Object)]
     pub metadata: Map<String, Value>,
-    /// Name.
+    /// Name of the assistant.
     pub name: String,
-    /// Description.
+    /// Description of the assistant.
     #[schema(required = true)]
     pub description: Option<String>,
     /// Time of creation.
@@ -44,12 +44,12 @@ pub struct Assistant {
 /// A node of a graph.
 #[derive(Debug, ToSchema)]
 pub struct GraphNode {
-    /// Id.
+    /// Id of the node.
     pub id: String,
-    /// Type.
+    /// Type of the node.
     #[schema(nullable = false, rename = "type")]
     pub kind: Option<String>,
-    /// Data.
+    /// Data of the node.
     #[schema(value_type = Object, required = false)]
     pub data: Option<Map<String, Value>>,
     /// Metadata.

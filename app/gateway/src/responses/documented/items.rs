@@ -12,7 +12,7 @@ pub struct Item {
     pub namespace: Vec<String>,
     /// Key of the item.
     pub key: String,
-    /// Value.
+    /// Value of the item.
     #[schema(value_type = Object)]
     pub value: Map<String, Value>,
     /// Time of creation.
@@ -30,7 +30,7 @@ pub struct ItemHit {
     pub namespace: Vec<String>,
     /// Key of the item.
     pub key: String,
-    /// Value.
+    /// Value of the item.
     #[schema(value_type = Object)]
     pub value: Map<String, Value>,
     /// Time of creation.

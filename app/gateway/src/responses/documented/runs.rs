@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::selection::selection;
 
-/// Status.
+/// Status of a run.
 #[derive(Debug, ToSchema)]
 #[schema(as = RunStatus, rename_all = "snake_case")]
 pub enum RunStatusName {
@@ -96,10 +96,10 @@ pub struct StreamEvent {
     /// Name of the event.
     #[schema(nullable = false)]
     pub event: Option<String>,
-    /// Data.
+    /// Data of the event, as JSON text.
     #[schema(nullable = false)]
     pub data: Option<String>,
-    /// Id.
+    /// Id of the event.
     #[schema(nullable = false)]
     pub id: Option<String>,
 }

@@ -9,9 +9,9 @@ use crate::requests::bodies::Checkpoint;
 /// A pending task.
 #[derive(Debug, ToSchema)]
 pub struct Task {
-    /// Id.
+    /// Id of the task.
     pub id: String,
-    /// Name.
+    /// Name of the node.
     pub name: String,
     /// Path of the task.
     pub path: Value,

@@ -80,7 +80,7 @@ pub enum DeploymentStatus {
     ShuttingDown,
 }
 
-/// State.
+/// State of a component.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "snake_case")]
 pub enum ComponentState {
@@ -95,7 +95,7 @@ pub enum ComponentState {
 /// State of a component.
 #[derive(Debug, ToSchema)]
 pub struct ComponentHealth {
-    /// State.
+    /// State of the component.
     #[schema(inline, nullable = false)]
     pub state: Option<ComponentState>,
     /// Duration of the check, in milliseconds.
@@ -125,7 +125,7 @@ pub struct Deployment {
 /// Version and features of the server.
 #[derive(Debug, ToSchema)]
 pub struct Info {
-    /// Number of the version, beginning with 1.
+    /// Version of the server.
     pub version: String,
     /// Supported features.
     pub flags: BTreeMap<String, bool>,

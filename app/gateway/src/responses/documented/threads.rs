@@ -11,10 +11,10 @@ use crate::requests::bodies::ThreadStatusName;
 /// An interrupt of an agent.
 #[derive(Debug, ToSchema)]
 pub struct Interrupt {
-    /// Id.
+    /// Id of the interrupt.
     #[schema(nullable = false)]
     pub id: Option<String>,
-    /// Value.
+    /// Value that the agent raised.
     #[schema(nullable = false)]
     pub value: Option<Value>,
 }

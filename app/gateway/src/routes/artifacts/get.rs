@@ -45,7 +45,10 @@ pub(crate) async fn get(
     let download = query.flag("download")?.unwrap_or_default();
     let path = artifact_path(ids.text("path"))?;
     require_thread(&state, &thread).await?;
-    let files = state.files.thread(&effective_user_id(), &thread);
+    let files = state
+        .thread_services
+        .files
+        .thread(&effective_user_id(), &thread);
     let Artifact { content, facts } = Artifact::open(&files, &path).await?;
     let artifact = match content {
         ArtifactContent::File(file) => ArtifactFile::file(file, facts).await.map_err(read_error)?,
@@ -55,7 +58,7 @@ pub(crate) async fn get(
         .response(path.file_name(), download, &headers)
         .await
         .map_err(read_error)?;
-    if state.origin_policy.has_origins() {
+    if state.security.origin_policy.has_origins() {
         // A page of a configured origin shows images from here, and browsers request them without
         // an `Origin` header.
         response

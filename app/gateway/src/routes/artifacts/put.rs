@@ -37,7 +37,7 @@ pub(crate) async fn put(State(state): App, ids: Ids, body: Body<ArtifactEdit>) -
     }
     issues.finish()?;
     let (content, expected) = (body.content, body.expected_sha256.unwrap_or_default());
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     let record = require_thread(&state, &thread).await?;
     let path = editable(artifact_path(ids.text("path"))?)?;
     if record.status == ThreadStatus::Busy {
@@ -45,7 +45,10 @@ pub(crate) async fn put(State(state): App, ids: Ids, body: Body<ArtifactEdit>) -
             "Thread has a run in flight. Save after the run finishes.".to_owned(),
         ));
     }
-    let files = state.files.thread(&effective_user_id(), &thread);
+    let files = state
+        .thread_services
+        .files
+        .thread(&effective_user_id(), &thread);
     let before = files
         .stat(&path)
         .await

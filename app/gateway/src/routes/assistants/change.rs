@@ -37,7 +37,7 @@ pub(crate) async fn create(
         Some(id) => Uuid::parse_str(&id).map_err(|_| {
             ApiError::Unprocessable("Invalid assistant ID: must be a UUID".to_owned())
         })?,
-        None => state.ids.random(),
+        None => state.process.ids.random(),
     };
     require_graph(&state, &graph).await?;
     let exists = || ApiError::Conflict(format!("Assistant {id} already exists"));
@@ -62,9 +62,9 @@ pub(crate) async fn create(
         id,
         user_id,
         content: content.mirrored(),
-        at: state.clock.now(),
+        at: state.process.clock.now(),
     };
-    match state.assistant_store.create(new).await? {
+    match state.agent_services.assistant_store.create(new).await? {
         CreatedAssistant::New(made) => Ok(Json(assistant_json(&made, dialect))),
         CreatedAssistant::Existing(existing) if keep_existing => {
             Ok(Json(assistant_json(&existing, dialect)))
@@ -99,8 +99,14 @@ pub(crate) async fn patch(
     let entry = AssistantEntry::of(&state, id).await.ok_or_else(not_found)?;
     entry.prepare(&state).await?;
     let patched = state
+        .agent_services
         .assistant_store
-        .patch(entry.stored_id, patch, &Owner::Auto, state.clock.now())
+        .patch(
+            entry.stored_id,
+            patch,
+            &Owner::Auto,
+            state.process.clock.now(),
+        )
         .await?;
     Ok(Json(assistant_json(
         &entry.with_public_id(patched.ok_or_else(not_found)?),
@@ -137,6 +143,7 @@ pub(crate) async fn delete(State(state): App, ids: Ids, query: Query) -> Respons
         .await?;
     }
     if !state
+        .agent_services
         .assistant_store
         .delete(entry.stored_id, &Owner::Auto)
         .await?

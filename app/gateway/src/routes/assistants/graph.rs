@@ -26,6 +26,7 @@ pub(crate) async fn graph(
     }
     let assistant = of_path(&state, &ids, dialect, true).await?;
     let agent = state
+        .agent_services
         .assistants
         .resolve(&assistant.content.graph, &assistant.content.context)
         .await?;

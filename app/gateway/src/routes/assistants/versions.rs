@@ -33,6 +33,7 @@ pub(crate) async fn versions(
     let entry = AssistantEntry::of(&state, id).await.ok_or_else(unknown)?;
     let versions = match (
         state
+            .agent_services
             .assistant_store
             .versions(entry.stored_id, &query, &Owner::Auto)
             .await?,
@@ -71,8 +72,14 @@ pub(crate) async fn set_latest(
         || ApiError::NotFound(format!("Assistant {id} or its version {version} not found"));
     let entry = AssistantEntry::of(&state, id).await.ok_or_else(not_found)?;
     let current = match state
+        .agent_services
         .assistant_store
-        .set_latest(entry.stored_id, version, &Owner::Auto, state.clock.now())
+        .set_latest(
+            entry.stored_id,
+            version,
+            &Owner::Auto,
+            state.process.clock.now(),
+        )
         .await?
     {
         Some(stored) => entry.with_public_id(stored),

@@ -96,7 +96,7 @@ async fn make(
     // A request that can never become a run is rejected now, not at every firing.
     spec_for(state, Dialect::Platform, &target, request_map.clone()).await?;
 
-    let (cron_id, now) = (state.ids.random(), state.clock.now());
+    let (cron_id, now) = (state.process.ids.random(), state.process.clock.now());
     let assistant_id = Uuid::parse_str(&assistant)
         .unwrap_or_else(|_| assistant_uuid(&assistant))
         .to_string();

@@ -96,6 +96,7 @@ async fn changed(
     // The stored timestamp may be later than this process's clock, and changes are distinguished by
     // timestamp.
     let now = state
+        .process
         .clock
         .now()
         .max(cron.updated_at + chrono::TimeDelta::microseconds(1));

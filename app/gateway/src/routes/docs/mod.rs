@@ -18,7 +18,7 @@ pub(crate) async fn openapi(
     State(state): App,
     Extension(document): Extension<Document>,
 ) -> ResponseResult {
-    if !state.docs_enabled {
+    if !state.observability.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }
     let text = document.text().map_err(ApiError::Internal)?;
@@ -28,10 +28,10 @@ pub(crate) async fn openapi(
 /// Returns the page. Its content security policy allows only its own script and calls to this
 /// server.
 pub(crate) async fn page(State(state): App) -> ResponseResult {
-    if !state.docs_enabled {
+    if !state.observability.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }
-    let nonce = state.ids.random().simple().to_string();
+    let nonce = state.process.ids.random().simple().to_string();
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'"

@@ -34,6 +34,7 @@ pub(crate) async fn run_events(
     let rows = match task {
         None => {
             state
+                .run_services
                 .events
                 .list(&thread, &event_query, &Owner::Auto)
                 .await?

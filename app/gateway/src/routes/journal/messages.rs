@@ -57,7 +57,11 @@ pub(super) async fn feedback_by_run(
     state: &GatewayState,
     thread: &ThreadId,
 ) -> Result<FeedbackByRun, ApiError> {
-    let rows = state.feedback.list(thread, None, &Owner::Auto).await?;
+    let rows = state
+        .thread_services
+        .feedback
+        .list(thread, None, &Owner::Auto)
+        .await?;
     Ok(rows
         .iter()
         .map(|row| (row.run_id.clone(), feedback_short_json(row)))
@@ -87,6 +91,7 @@ async fn read(
         ..EventQuery::default()
     };
     let mut rows = state
+        .run_services
         .events
         .list(thread, &event_query, &Owner::Auto)
         .await?;

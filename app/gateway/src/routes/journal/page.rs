@@ -90,7 +90,11 @@ async fn newest_visible(
             order: Order::Newest,
             ..EventQuery::default()
         };
-        let rows = state.events.list(thread, &query, &Owner::Auto).await?;
+        let rows = state
+            .run_services
+            .events
+            .list(thread, &query, &Owner::Auto)
+            .await?;
         let exhausted = rows.len() < SCAN_PAGE;
         before = rows.first().map(|row| row.seq);
         let visible = rows
@@ -143,6 +147,7 @@ async fn last_answers(
                 ..EventQuery::default()
             };
             last = !state
+                .run_services
                 .events
                 .list(thread, &query, &Owner::Auto)
                 .await?

@@ -119,10 +119,11 @@ async fn context(
     thread: &ThreadId,
     newest: Option<&RunRecord>,
 ) -> Result<Value, ApiError> {
-    let Some(snapshot) = state.checkpoints.get(thread, None).await? else {
+    let Some(snapshot) = state.thread_services.checkpoints.get(thread, None).await? else {
         return Ok(Value::Null);
     };
     let ruler = state
+        .agent_services
         .assist
         .ruler(newest.and_then(|run| run.model_name.as_deref()));
     let tokens = ruler.tokens(&snapshot.state);

@@ -31,6 +31,7 @@ pub(crate) async fn workspace_changes(
         ..EventQuery::default()
     };
     let rows = state
+        .run_services
         .events
         .list(&thread, &event_query, &Owner::Auto)
         .await?;

@@ -13,24 +13,25 @@ use crate::extract::{Body, Ids, Issues, Query};
 use crate::guard::auth::require_admin;
 use crate::queries::threads::require_thread;
 use crate::requests::bodies::{McpConfig, McpSwitch};
+use crate::state::AgentServices;
 
 /// Error for all other users.
 const OWNERS: &str = "Admin privileges required to manage MCP configuration.";
 
 /// `GET /mcp/config`.
-pub(crate) async fn get(State(state): App) -> JsonResult {
+pub(crate) async fn get(State(agents): State<AgentServices>) -> JsonResult {
     require_admin(OWNERS)?;
-    Ok(Json(json!(McpServerList::of(&state.mcp.servers().await?))))
+    Ok(Json(json!(McpServerList::of(&agents.mcp.servers().await?))))
 }
 
 /// `PUT /mcp/config`: replaces the servers. Redacted values may be sent back as they were returned.
-pub(crate) async fn put(State(state): App, body: Body<McpConfig>) -> JsonResult {
+pub(crate) async fn put(State(agents): State<AgentServices>, body: Body<McpConfig>) -> JsonResult {
     require_admin(OWNERS)?;
     let (body, mut issues) = body.parts();
     check_servers(&body.mcp_servers, &mut issues);
     issues.finish()?;
     Ok(Json(json!(
-        replace_servers(&*state.mcp, body.mcp_servers).await?
+        replace_servers(&*agents.mcp, body.mcp_servers).await?
     )))
 }
 
@@ -52,7 +53,10 @@ fn check_servers(servers: &Map<String, Value>, issues: &mut Issues) {
 }
 
 /// `PATCH /mcp/config`: enables or disables one server.
-pub(crate) async fn patch(State(state): App, body: Body<McpSwitch>) -> JsonResult {
+pub(crate) async fn patch(
+    State(agents): State<AgentServices>,
+    body: Body<McpSwitch>,
+) -> JsonResult {
     require_admin(OWNERS)?;
     let (body, mut issues) = body.parts();
     if body.server_name.as_deref() == Some("") {
@@ -66,14 +70,14 @@ pub(crate) async fn patch(State(state): App, body: Body<McpSwitch>) -> JsonResul
     issues.finish()?;
     let name = body.server_name.unwrap_or_default();
     Ok(Json(json!(
-        switch_server(&*state.mcp, name, body.enabled).await?
+        switch_server(&*agents.mcp, name, body.enabled).await?
     )))
 }
 
 /// `POST /mcp/cache/reset`: closes all sessions with servers; the next run opens new ones.
-pub(crate) async fn reset(State(state): App) -> JsonResult {
+pub(crate) async fn reset(State(agents): State<AgentServices>) -> JsonResult {
     require_admin(OWNERS)?;
-    state.mcp.reset().await;
+    agents.mcp.reset().await;
     Ok(Json(
         json!({ "success": true, "message": "The tools of MCP servers will be listed again." }),
     ))

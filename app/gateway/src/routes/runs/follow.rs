@@ -72,7 +72,7 @@ pub(crate) async fn follow(
         dialect,
         ids: resumable,
     };
-    let events = EventStream::new(items, style, state.shutdown.clone())
+    let events = EventStream::new(items, style, state.process.shutdown.clone())
         .filtered(EventFilter::only(filter))
         .guarded(guard);
     // DeerFlow's clients interpret `Content-Location` as a run they created, so a join has none.
@@ -119,7 +119,7 @@ fn follow_missing_run(state: &GatewayState, thread: &ThreadId, run: &RunId) -> R
             dialect,
             ids: false,
         },
-        state.shutdown.clone(),
+        state.process.shutdown.clone(),
     );
     event_stream_response(
         dialect,

@@ -56,7 +56,7 @@ pub(crate) async fn follow_thread(
         .await?;
     let mut frames = Frames::new(Style { dialect, ids: true });
     let chunks = items
-        .take_until(state.shutdown.clone().cancelled_owned())
+        .take_until(state.process.shutdown.clone().cancelled_owned())
         .ready_chunks(MAX_ITEMS_PER_CHUNK)
         .map(move |items| {
             for item in items {

@@ -36,7 +36,7 @@ pub(crate) async fn join(
     let run_id = ids.run()?;
     require_thread(&state, &thread).await?;
     let location = run_location(dialect, &thread, &run_id, "join");
-    let shutdown = state.shutdown.clone();
+    let shutdown = state.process.shutdown.clone();
     let run = match require_run(&state, &thread, &run_id, dialect).await {
         // The platform returns 200 for a run that does not exist, and reports the error in the
         // body.

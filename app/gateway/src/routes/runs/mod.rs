@@ -89,25 +89,29 @@ pub(crate) async fn spec_for(
     body: Map<String, Value>,
 ) -> Result<RunRequest, ApiError> {
     let (body, assistant) = apply_assistant(state, dialect, body).await?;
-    let assistants = state.assistants.list().await;
+    let assistants = state.agent_services.assistants.list().await;
     // Admission rejects or creates an unknown thread.
     let thread = match target {
         RunTarget::Thread(thread) if dialect.is_platform() => {
-            state.threads.get(thread, &Owner::Auto).await?
+            state
+                .thread_services
+                .threads
+                .get(thread, &Owner::Auto)
+                .await?
         }
         _ => None,
     };
     let defaults = Defaults {
         assistants: &assistants,
-        fresh_thread: state.ids.thread_id(),
-        fresh_run: state.ids.run_id(),
+        fresh_thread: state.process.ids.thread_id(),
+        fresh_run: state.process.ids.run_id(),
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
     let mut spec = attributed(into_request(body, target, dialect, &defaults)?, assistant);
     // DeerFlow's threads do not expire.
     spec.thread_ttl = state.info.thread_ttl().filter(|_| dialect.is_platform());
     if let Some(url) = &spec.webhook {
-        state.webhooks.check(url).await?;
+        state.run_services.webhooks.check(url).await?;
     }
     Ok(spec)
 }
@@ -133,6 +137,7 @@ where
     let shared = Arc::clone(state);
     let make = continuing(make);
     let created = state
+        .process
         .tasks
         .spawn(TaskKind::Finish, "create a run", async move {
             let (run, output) = make.await?;
@@ -150,8 +155,8 @@ fn guard(state: &GatewayState, run: &RunRecord) -> DisconnectGuard {
     let actor = actor();
     DisconnectGuard::new(
         state.runs.clone(),
-        state.tasks.clone(),
-        state.shutdown.clone(),
+        state.process.tasks.clone(),
+        state.process.shutdown.clone(),
         actor,
         run,
     )

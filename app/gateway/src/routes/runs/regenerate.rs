@@ -88,7 +88,7 @@ pub(crate) async fn prepare_edit(
     let group = source
         .and_then(|run| run.metadata.get("edit_version_group_id").cloned())
         .unwrap_or_else(|| id.as_str().into());
-    let replacement = state.ids.random().to_string();
+    let replacement = state.process.ids.random().to_string();
     let mut metadata = Map::from_iter([("replay_kind".to_owned(), "edit".into())]);
     metadata.extend(origin.metadata());
     metadata.insert("edit_from_message_id".to_owned(), id.into());
@@ -116,6 +116,7 @@ async fn newest(
         ));
     }
     state
+        .thread_services
         .checkpoints
         .get(thread, None)
         .await?
@@ -220,7 +221,11 @@ async fn run_of(
         ..EventQuery::default()
     };
     loop {
-        let rows = state.events.list(thread, &query, &Owner::Auto).await?;
+        let rows = state
+            .run_services
+            .events
+            .list(thread, &query, &Owner::Auto)
+            .await?;
         let is_answer = |row: &&_| {
             message_of(thread, row)
                 .and_then(|message| Some(message.get("id")?.as_str() == turn.answer.id.as_deref()))
@@ -253,7 +258,11 @@ async fn state_before(
     };
     let mut next_id = newest.meta.checkpoint_id.clone();
     loop {
-        let page = state.checkpoints.list_meta(thread, &query).await?;
+        let page = state
+            .thread_services
+            .checkpoints
+            .list_meta(thread, &query)
+            .await?;
         for meta in &page {
             if meta.checkpoint_id != next_id {
                 continue;
@@ -267,6 +276,7 @@ async fn state_before(
                 CheckpointSource::Input | CheckpointSource::Update
             ) {
                 let ancestor = state
+                    .thread_services
                     .checkpoints
                     .get(thread, Some(parent))
                     .await?
@@ -297,6 +307,7 @@ async fn first_checkpoint(
 ) -> Result<CheckpointId, ApiError> {
     let checkpoint_id = CheckpointId::from(Uuid::nil());
     if state
+        .thread_services
         .checkpoints
         .get(thread, Some(&checkpoint_id))
         .await?
@@ -314,9 +325,10 @@ async fn first_checkpoint(
         next: Vec::new(),
         machine: None,
         metadata: Map::new(),
-        created_at: state.clock.now(),
+        created_at: state.process.clock.now(),
     };
     let saved = state
+        .thread_services
         .checkpoints
         .put(CheckpointWrite::plan(
             meta,
@@ -327,6 +339,7 @@ async fn first_checkpoint(
     // A concurrent request may have stored it.
     if let Err(error) = saved {
         state
+            .thread_services
             .checkpoints
             .get(thread, Some(&checkpoint_id))
             .await?

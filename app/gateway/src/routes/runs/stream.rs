@@ -153,7 +153,7 @@ fn respond(
         dialect,
         ids: is_resumable(run, dialect),
     };
-    let events = EventStream::new(items, style, state.shutdown.clone()).guarded(guard);
+    let events = EventStream::new(items, style, state.process.shutdown.clone()).guarded(guard);
     let location = run_location(dialect, &run.thread_id, &run.run_id, "stream");
     event_stream_response(dialect, Some(location), measured(events))
 }

@@ -77,7 +77,7 @@ async fn begin(
             location,
             created.output.map(Ok).boxed(),
             created.guard,
-            state.shutdown.clone(),
+            state.process.shutdown.clone(),
         ))
     };
     let replay = |created| async move {
@@ -94,7 +94,7 @@ async fn begin(
             location,
             outcome,
             guard,
-            state.shutdown.clone(),
+            state.process.shutdown.clone(),
         ))
     };
     idempotent(state, key.as_ref(), make, replay).await

@@ -28,7 +28,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, body: Body<ThreadCompac
     name(body.agent_name, "agent_name", &mut issues);
     issues.finish()?;
     let record = require_thread(&state, &thread).await?;
-    let compactor = state.assist.compactor(model.as_deref());
+    let compactor = state.agent_services.assist.compactor(model.as_deref());
     let compactor = compactor
         .ok_or_else(|| ApiError::Conflict("Context compaction is disabled.".to_owned()))?;
     if record.status == ThreadStatus::Busy {
@@ -36,7 +36,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, body: Body<ThreadCompac
             "Thread has a run in flight. Compact it after the run finishes.".to_owned(),
         ));
     }
-    let Some(snapshot) = state.checkpoints.get(&thread, None).await? else {
+    let Some(snapshot) = state.thread_services.checkpoints.get(&thread, None).await? else {
         return Ok(nothing_to_do(
             &thread,
             "not_enough_messages",
@@ -85,7 +85,7 @@ pub(crate) async fn compact(State(state): App, ids: Ids, body: Body<ThreadCompac
     let new_meta = change_state(&state, &record, &[update], None, Dialect::DeerFlow).await?;
     let mut after = original;
     let total_tokens = after
-        .apply(compaction.update, &*state.ids)
+        .apply(compaction.update, &*state.process.ids)
         .map(|()| compactor.tokens(&after))
         .unwrap_or_default();
     Ok(Json(json!({

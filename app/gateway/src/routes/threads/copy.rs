@@ -30,21 +30,22 @@ pub(crate) async fn copy(State(state): App, dialect: Dialect, ids: Ids) -> JsonR
 
 async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<ThreadRecord, ApiError> {
     let new = NewThread {
-        thread_id: state.ids.thread_id(),
+        thread_id: state.process.ids.thread_id(),
         user_id: source.user_id.clone(),
         assistant: source.assistant.clone(),
         assistant_id: source.assistant_id.clone(),
         metadata: source.metadata.clone(),
         ttl: source.ttl,
         request: None,
-        at: state.clock.now(),
+        at: state.process.clock.now(),
     };
-    let Created::New(copy) = state.threads.create(new).await? else {
+    let Created::New(copy) = state.thread_services.threads.create(new).await? else {
         return Err(ApiError::Internal(
             "a new thread id is already taken".to_owned(),
         ));
     };
     state
+        .thread_services
         .checkpoints
         .copy_thread(&source.thread_id, &copy.thread_id)
         .await?;
@@ -53,6 +54,7 @@ async fn copied(state: Arc<GatewayState>, source: ThreadRecord) -> Result<Thread
         ..ThreadPatch::default()
     };
     let patched = state
+        .thread_services
         .threads
         .patch(&copy.thread_id, patch, &Owner::Auto, copy.created_at)
         .await?;

@@ -66,7 +66,7 @@ async fn make(
     let (body, mut issues) = body.parts();
     let thread_id = match body.thread_id {
         Some(id) => parse_thread_id(&id, dialect, "body")?,
-        None => state.ids.thread_id(),
+        None => state.process.ids.thread_id(),
     };
     let metadata = client_metadata(body.metadata.unwrap_or_default(), dialect);
     let assistant = issues
@@ -87,7 +87,7 @@ async fn make(
     }
     issues.finish()?;
     let user_id = Some(required_user_id().map_err(|error| ApiError::Internal(error.to_string()))?);
-    let at = state.clock.now();
+    let at = state.process.clock.now();
     // A seeded thread is complete only after its last step, so its key is stored then.
     let (with_thread, with_seed) = if seed.is_empty() {
         (request, None)
@@ -104,7 +104,7 @@ async fn make(
         request: with_thread,
         at,
     };
-    match state.threads.create(new).await? {
+    match state.thread_services.threads.create(new).await? {
         Created::New(record) if seed.is_empty() => {
             Ok(Json(thread_json(&record, ThreadFacts::default(), dialect)))
         }
@@ -220,7 +220,11 @@ async fn seeded(
 ) -> Result<ThreadRecord, ApiError> {
     let created = seed(&state, &record, request.as_ref(), &steps, dialect).await;
     if created.is_err()
-        && let Err(error) = state.threads.delete(&record.thread_id, &Owner::Auto).await
+        && let Err(error) = state
+            .thread_services
+            .threads
+            .delete(&record.thread_id, &Owner::Auto)
+            .await
     {
         tracing::error!(thread_id = %record.thread_id, %error, "failed to delete a thread after its seeding failed");
     }
@@ -242,11 +246,12 @@ async fn seed(
         return Ok(seeded);
     };
     match state
+        .run_services
         .requests
         .keep(
             key,
             CreatedResource::Thread(record.thread_id.clone()),
-            state.clock.now(),
+            state.process.clock.now(),
         )
         .await
     {
@@ -255,7 +260,7 @@ async fn seed(
         Ok(Some(known)) => Err(ApiError::KnownRequest(known)),
         Err(error) => {
             // The key may be stored despite the error, and would refer to a removed thread.
-            if let Err(error) = state.requests.forget(key).await {
+            if let Err(error) = state.run_services.requests.forget(key).await {
                 tracing::error!(thread_id = %record.thread_id, %error, "failed to remove the idempotency key of a thread after its seeding failed");
             }
             Err(error.into())

@@ -70,6 +70,7 @@ pub(crate) async fn prune(
     for thread in &threads {
         let outcome = if keep_latest {
             state
+                .thread_services
                 .threads
                 .delete_past_checkpoints(thread, &Owner::Auto)
                 .await?
@@ -93,7 +94,11 @@ pub(crate) async fn delete_matching(
             offset: skipped,
             ..search.clone()
         };
-        let matches = state.threads.search(&page, &Owner::Auto).await?;
+        let matches = state
+            .thread_services
+            .threads
+            .search(&page, &Owner::Auto)
+            .await?;
         for thread in &matches {
             skipped += usize::from(remove(state, &thread.thread_id).await?.row == Deleted::Busy);
         }
@@ -117,12 +122,12 @@ async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Removed,
     run_to_completion(state, "delete a thread", async move {
         let user = effective_user_id();
         let note = async |is_removed| {
-            if let Err(error) = shared.files.note_removal(&user, &thread, is_removed).await {
+            if let Err(error) = shared.thread_services.files.note_removal(&user, &thread, is_removed).await {
                 tracing::warn!(thread_id = %thread, %error, "failed to record the removal of a thread");
             }
         };
         note(true).await;
-        let deleted = shared.threads.delete(&thread, &Owner::Auto).await;
+        let deleted = shared.thread_services.threads.delete(&thread, &Owner::Auto).await;
         if !matches!(deleted, Ok(Deleted::Removed | Deleted::NotFound)) {
             note(false).await;
         }
@@ -130,7 +135,7 @@ async fn remove(state: &Arc<GatewayState>, thread: &ThreadId) -> Result<Removed,
         fail_points::pass("thread.deleted");
         // Files are also removed if the row no longer exists: after a crash or a disk failure they
         // may remain.
-        let files = if row == Deleted::Busy { Ok(()) } else { shared.files.delete_thread(&user, &thread).await };
+        let files = if row == Deleted::Busy { Ok(()) } else { shared.thread_services.files.delete_thread(&user, &thread).await };
         let files_remain = files.is_err();
         if let Err(error) = files {
             tracing::error!(thread_id = %thread, %error, "failed to remove files of a deleted thread");

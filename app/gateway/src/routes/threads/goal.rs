@@ -92,9 +92,9 @@ impl UserGoals {
         Goals {
             user: &self.user,
             threads: &self.index,
-            checkpoints: &*state.checkpoints,
-            clock: &*state.clock,
-            ids: &*state.ids,
+            checkpoints: &*state.thread_services.checkpoints,
+            clock: &*state.process.clock,
+            ids: &*state.process.ids,
         }
     }
 }

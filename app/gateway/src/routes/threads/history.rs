@@ -122,7 +122,13 @@ async fn history(
     from: Option<CheckpointId>,
     dialect: Dialect,
 ) -> ResponseResult {
-    if state.threads.get(thread, &Owner::Auto).await?.is_none() {
+    if state
+        .thread_services
+        .threads
+        .get(thread, &Owner::Auto)
+        .await?
+        .is_none()
+    {
         return match dialect {
             Dialect::DeerFlow => Ok(Json(json!([])).into_response()),
             Dialect::Platform => Err(ApiError::ThreadNotFound(thread.to_string())),
@@ -139,6 +145,7 @@ async fn history(
     }
     let mut snapshots = match &from {
         Some(from) => state
+            .thread_services
             .checkpoints
             .get(thread, Some(from))
             .await?
@@ -152,7 +159,13 @@ async fn history(
         ..query
     };
     if rest.limit > 0 {
-        snapshots.extend(state.checkpoints.list(thread, &rest).await?);
+        snapshots.extend(
+            state
+                .thread_services
+                .checkpoints
+                .list(thread, &rest)
+                .await?,
+        );
     }
     let mut entries = Vec::with_capacity(snapshots.len());
     for (index, snapshot) in snapshots.iter().enumerate() {

@@ -38,8 +38,9 @@ pub(crate) async fn patch(
         ..ThreadPatch::default()
     };
     let patched = state
+        .thread_services
         .threads
-        .patch(&thread, patch, &Owner::Auto, state.clock.now())
+        .patch(&thread, patch, &Owner::Auto, state.process.clock.now())
         .await?;
     let record = patched.ok_or_else(|| ApiError::ThreadNotFound(thread.to_string()))?;
     if headers

@@ -43,6 +43,7 @@ pub(super) async fn pending_tasks(
     let assistant = match &record.assistant {
         Some(assistant) => assistant.clone(),
         None => state
+            .agent_services
             .assistants
             .list()
             .await
@@ -51,7 +52,11 @@ pub(super) async fn pending_tasks(
             .map(|info| info.name)
             .unwrap_or_default(),
     };
-    let agent = state.assistants.resolve(&assistant, &Map::new()).await?;
+    let agent = state
+        .agent_services
+        .assistants
+        .resolve(&assistant, &Map::new())
+        .await?;
     let nodes = agent.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);
     let explicit_targets = || {
@@ -95,7 +100,9 @@ pub(super) async fn pending_tasks(
         .chain(explicit_targets().cloned())
         .filter(is_new)
         .collect();
-    let task = |target: &GotoTarget| PendingTask::new(state.ids.random().to_string(), &target.node);
+    let task = |target: &GotoTarget| {
+        PendingTask::new(state.process.ids.random().to_string(), &target.node)
+    };
     // Each tool call of an answer is a separate task.
     let tasks = |target: &GotoTarget| {
         if target.node == "tools" && target.input.is_none() {
@@ -110,7 +117,7 @@ pub(super) async fn pending_tasks(
         .collect();
     // Without an explicit target, the state implies the position.
     let machine = if explicit_targets().next().is_some() {
-        agent.parked(targets, state.ids.random())
+        agent.parked(targets, state.process.ids.random())
     } else {
         None
     };

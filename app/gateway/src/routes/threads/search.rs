@@ -53,7 +53,11 @@ pub(crate) async fn search(
         ..search.clone()
     };
     let (records, headers) = paginate(
-        state.threads.search(&one_more, &Owner::Auto).await?,
+        state
+            .thread_services
+            .threads
+            .search(&one_more, &Owner::Auto)
+            .await?,
         search.offset,
         search.limit,
     );
@@ -85,7 +89,11 @@ pub(crate) async fn count(
     let search = read_search(&state, body, &mut issues, dialect).await?;
     issues.finish()?;
     Ok(Json(json!(
-        state.threads.count(&search, &Owner::Auto).await?
+        state
+            .thread_services
+            .threads
+            .count(&search, &Owner::Auto)
+            .await?
     )))
 }
 
@@ -245,7 +253,7 @@ async fn platform_page(
             .iter()
             .map(|record| record.thread_id.clone())
             .collect();
-        state.threads.contents(&ids).await?
+        state.thread_services.threads.contents(&ids).await?
     } else {
         HashMap::new()
     };

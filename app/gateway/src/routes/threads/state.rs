@@ -112,6 +112,7 @@ pub(crate) async fn patch_state(
     let metadata = client_metadata(body.valid()?.metadata, dialect);
     require_thread(&state, &thread).await?;
     if state
+        .thread_services
         .checkpoints
         .patch_metadata(&thread, metadata)
         .await
@@ -140,7 +141,12 @@ pub(crate) async fn state_of(
 ) -> Result<Value, ApiError> {
     let dialect = view.dialect;
     require_thread(state, thread).await?;
-    let Some(snapshot) = state.checkpoints.get(thread, checkpoint).await? else {
+    let Some(snapshot) = state
+        .thread_services
+        .checkpoints
+        .get(thread, checkpoint)
+        .await?
+    else {
         return match checkpoint {
             Some(id) if !dialect.is_platform() => Err(ApiError::CheckpointNotFound(id.to_string())),
             requested => Ok(empty_state_json(thread, requested, dialect)),

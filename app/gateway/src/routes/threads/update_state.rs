@@ -125,7 +125,7 @@ impl StateChange<'_> {
             from,
         } = self;
         let thread = &record.thread_id;
-        let base = state.checkpoints.get(thread, from).await?;
+        let base = state.thread_services.checkpoints.get(thread, from).await?;
         match (&base, from) {
             (None, Some(id)) => return Err(ApiError::CheckpointNotFound(id.to_string())),
             (None, None)
@@ -142,7 +142,7 @@ impl StateChange<'_> {
         // The newest state decides which messages were removed, even if the change forks from an
         // older one.
         let newest = if from.is_some() {
-            state.checkpoints.get(thread, None).await?
+            state.thread_services.checkpoints.get(thread, None).await?
         } else {
             base.clone()
         };
@@ -166,7 +166,7 @@ impl StateChange<'_> {
 
         let planned_on = match &newest {
             Some(newest) => newest.log_tail,
-            None => state.checkpoints.log_tail(thread).await?,
+            None => state.thread_services.checkpoints.log_tail(thread).await?,
         };
         let change = ExternalUpdate {
             thread_id: thread,
@@ -182,9 +182,14 @@ impl StateChange<'_> {
             next,
             machine,
         };
-        let change = change.planned(&*state.ids, state.clock.now());
+        let change = change.planned(&*state.process.ids, state.process.clock.now());
         let meta = change.write.meta.clone();
-        match state.checkpoints.put_outside_run(change).await {
+        match state
+            .thread_services
+            .checkpoints
+            .put_outside_run(change)
+            .await
+        {
             Ok(()) => {}
             Err(PutError::Moved(_)) => return Ok(WriteOutcome::Moved),
             Err(error) => return Err(refused(error)),
@@ -239,7 +244,7 @@ fn apply_values(
             channels: values.channels,
         };
         before
-            .apply_within(update, most, state.ids.as_ref())
+            .apply_within(update, most, state.process.ids.as_ref())
             .map_err(refused)?;
         return Ok(before);
     }
@@ -264,7 +269,7 @@ fn apply_values(
         let clear = Message::remove(REMOVE_ALL);
         let update = StateUpdate::messages(std::iter::once(clear).chain(messages));
         after
-            .apply_within(update, most, state.ids.as_ref())
+            .apply_within(update, most, state.process.ids.as_ref())
             .map_err(refused)?;
     }
     Ok(after)
@@ -322,7 +327,7 @@ async fn record_removals(
     if removed.is_empty() {
         return Ok(());
     }
-    let run_id = RunId::parse(format!("state-update-{}", state.ids.random()))
+    let run_id = RunId::parse(format!("state-update-{}", state.process.ids.random()))
         .map_err(|error| ApiError::Internal(error.to_string()))?;
     let event = NewRunEvent {
         thread_id: record.thread_id.clone(),
@@ -332,8 +337,8 @@ async fn record_removals(
         category: category::TRACE.to_owned(),
         content: json!({ "ids": removed }),
         metadata: Map::new(),
-        created_at: state.clock.now(),
+        created_at: state.process.clock.now(),
     };
-    state.events.append(vec![event]).await?;
+    state.run_services.events.append(vec![event]).await?;
     Ok(())
 }

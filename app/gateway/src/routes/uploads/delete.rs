@@ -15,6 +15,13 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
     let path = upload_path(ids.text("filename"))?;
     require_thread(&state, &thread).await?;
     Ok(Json(json!(
-        remove(&state.files.thread(&effective_user_id(), &thread), &path).await?
+        remove(
+            &state
+                .thread_services
+                .files
+                .thread(&effective_user_id(), &thread),
+            &path
+        )
+        .await?
     )))
 }

@@ -7,11 +7,16 @@ use harness::uploads;
 use serde_json::json;
 
 use crate::extract::Ids;
-use crate::routes::{App, JsonResult};
+use crate::routes::JsonResult;
+use crate::state::ThreadServices;
 
-pub(crate) async fn list(State(state): App, ids: Ids) -> JsonResult {
+pub(crate) async fn list(State(services): State<ThreadServices>, ids: Ids) -> JsonResult {
     let thread = ids.thread()?;
     Ok(Json(json!(
-        uploads::list(&state.files.thread(&effective_user_id(), &thread), &thread).await?
+        uploads::list(
+            &services.files.thread(&effective_user_id(), &thread),
+            &thread
+        )
+        .await?
     )))
 }

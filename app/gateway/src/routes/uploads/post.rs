@@ -38,7 +38,7 @@ pub(crate) async fn post(
     mut request: Request,
 ) -> ResponseResult {
     let thread = ids.thread()?;
-    state.health.require_space()?;
+    state.observability.health.require_space()?;
     let limits = state.info.uploads();
     let max_body_size = limits.max_total_size.saturating_add(FORM_OVERHEAD);
     refuse_declared(&request, max_body_size).map_err(|_| UploadError::TooMuch)?;
@@ -49,7 +49,7 @@ pub(crate) async fn post(
         .await
         .map_err(|_| no_files_field())?;
     let user = effective_user_id();
-    let mut batch = UploadBatch::new(state.files.thread(&user, &thread), limits);
+    let mut batch = UploadBatch::new(state.thread_services.files.thread(&user, &thread), limits);
     let digest = receive(form, &meter, &mut batch, idempotency_key.is_present()).await?;
     let key = idempotency_key.with_digest(&state, digest);
     if let Some(before) = find_created(&state, key.as_ref()).await? {
@@ -63,11 +63,12 @@ pub(crate) async fn post(
     // Files are not rows: if the key is lost, a retry writes the same files again.
     if let Some(key) = &key
         && let Some(known) = state
+            .run_services
             .requests
             .keep(
                 key,
                 CreatedResource::Answer(response.clone()),
-                state.clock.now(),
+                state.process.clock.now(),
             )
             .await?
     {

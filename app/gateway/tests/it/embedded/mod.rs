@@ -33,10 +33,10 @@ impl Both {
             config: Some(Arc::new(Arc::new(config()))),
             files: Some(gateway.files.home.clone()),
             documents: Some(reader),
-            skills: Some(gateway.state.skills.clone()),
-            memories: Some(gateway.state.user_memories.clone()),
+            skills: Some(gateway.state.agent_services.skills.clone()),
+            memories: Some(gateway.state.agent_services.user_memories.clone()),
             threads: Some(Arc::new(GatewayThreadIndex(gateway.state.clone()))),
-            mcp: Some(gateway.state.mcp.clone()),
+            mcp: Some(gateway.state.agent_services.mcp.clone()),
         };
         let client = Client::new(gateway.runs.clone()).installation(installation);
         let thread = ThreadId::parse(gateway.thread().await).expect("an id");

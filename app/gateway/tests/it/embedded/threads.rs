@@ -158,7 +158,7 @@ async fn thread_index_satisfies_its_contract() {
     let gateway = Gateway::new();
     thread_index::satisfies_thread_index_contract(
         &GatewayThreadIndex(gateway.state.clone()),
-        &*gateway.state.checkpoints,
+        &*gateway.state.thread_services.checkpoints,
     )
     .await;
 }

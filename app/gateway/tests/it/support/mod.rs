@@ -14,10 +14,13 @@ use deerflow_domain::api_keys::InMemoryApiKeyStore;
 use deerflow_domain::crons::InMemoryCronStore;
 use deerflow_domain::in_memory::InMemoryAssistantStore;
 use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
-use deerflow_gateway::GatewayState;
 use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::webhooks::WebhookPolicy;
+use deerflow_gateway::{
+    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
+    ThreadServices,
+};
 use harness::agents::custom::InMemoryCustomAgents;
 use harness::clock::{Clock, ManualClock, SystemClock};
 use harness::config::{ExtensionsFile, OpenKeys};
@@ -141,20 +144,6 @@ impl Gateway {
         let shutdown = CancellationToken::new();
         let state = GatewayState {
             runs: runs.clone(),
-            threads: Arc::new(Threads {
-                rows: Arc::default(),
-                stores: stores.clone(),
-            }),
-            feedback: Arc::new(crate::feedback::FeedbackRows::default()),
-            assistant_store: Arc::new(InMemoryAssistantStore::default()),
-            custom_agents: Arc::new(InMemoryCustomAgents::default()),
-            usage: ports.clone(),
-            user_memories: UserMemories::new(
-                Arc::new(InMemoryUserMemoryStore::default()),
-                clock.clone(),
-                ids.clone(),
-            ),
-            skills,
             items: Arc::new(ItemService::new(
                 Arc::new(InMemoryItemStore::default()),
                 None,
@@ -162,30 +151,56 @@ impl Gateway {
                 clock.clone(),
             )),
             crons: crons.clone(),
-            authenticator: Authenticator::new(KeyRule::Optional, keys.clone(), clock.clone()),
-            docs_enabled,
-            checkpoints: ports.clone(),
-            requests: ports.clone(),
-            outbox: ports.clone(),
-            events: ports,
-            assistants: Arc::new(OneAgent),
             info: Arc::new(catalog),
-            assist: Arc::new(ScriptedAssist::new()),
-            mcp: Arc::new(crate::mcp::Servers::default()),
-            files: files.clone(),
-            webhooks: WebhookPolicy::default(),
-            health: Default::default(),
-            run_gauges: Default::default(),
-            metrics: Arc::new(NoMetrics),
-            origin_policy: OriginPolicy::new(
-                Hosts::LoopbackAnd(vec![]),
-                vec!["https://ui.test".to_owned()],
-            ),
-            started_at: clock.now(),
-            clock,
-            ids,
-            tasks,
-            shutdown: shutdown.clone(),
+            run_services: RunServices {
+                usage: ports.clone(),
+                requests: ports.clone(),
+                outbox: ports.clone(),
+                events: ports.clone(),
+                webhooks: WebhookPolicy::default(),
+            },
+            thread_services: ThreadServices {
+                threads: Arc::new(Threads {
+                    rows: Arc::default(),
+                    stores: stores.clone(),
+                }),
+                feedback: Arc::new(crate::feedback::FeedbackRows::default()),
+                checkpoints: ports.clone(),
+                files: files.clone(),
+            },
+            agent_services: AgentServices {
+                assistant_store: Arc::new(InMemoryAssistantStore::default()),
+                custom_agents: Arc::new(InMemoryCustomAgents::default()),
+                user_memories: UserMemories::new(
+                    Arc::new(InMemoryUserMemoryStore::default()),
+                    clock.clone(),
+                    ids.clone(),
+                ),
+                skills,
+                assistants: Arc::new(OneAgent),
+                assist: Arc::new(ScriptedAssist::new()),
+                mcp: Arc::new(crate::mcp::Servers::default()),
+            },
+            security: SecurityState {
+                authenticator: Authenticator::new(KeyRule::Optional, keys.clone(), clock.clone()),
+                origin_policy: OriginPolicy::new(
+                    Hosts::LoopbackAnd(vec![]),
+                    vec!["https://ui.test".to_owned()],
+                ),
+            },
+            observability: Observability {
+                docs_enabled,
+                health: Default::default(),
+                run_gauges: Default::default(),
+                metrics: Arc::new(NoMetrics),
+            },
+            process: ProcessServices {
+                started_at: clock.now(),
+                clock,
+                ids,
+                tasks,
+                shutdown: shutdown.clone(),
+            },
         };
         let state = Arc::new(state);
         Self {

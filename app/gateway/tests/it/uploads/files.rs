@@ -245,9 +245,9 @@ async fn failed_file_stops_the_whole_upload() {
     let gateway = Gateway::new();
     let thread = gateway.thread().await;
     let id = ThreadId::parse(&*thread).expect("an id");
-    let files = gateway.state.files.thread(DEFAULT_USER_ID, &id);
-    let at =
-        |name: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{name}")).expect("a path");
+    let services = &gateway.state.thread_services;
+    let files = services.files.thread(DEFAULT_USER_ID, &id);
+    let at = |to: &str| VirtualPath::parse(&format!("/mnt/user-data/uploads/{to}")).expect("path");
     let first = files.begin_write(&at("a")).await.expect("begun");
     let second = files.begin_write(&at("b")).await.expect("begun");
     files

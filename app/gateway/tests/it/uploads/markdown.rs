@@ -47,10 +47,9 @@ async fn markdown_is_removed_with_its_document() {
     let plain = Gateway::new();
     let thread = plain.thread().await;
     let path = VirtualPath::parse("/mnt/user-data/uploads/plan.md").expect("a path");
-    let files = plain
-        .state
-        .files
-        .thread(DEFAULT_USER_ID, &ThreadId::parse(&*thread).expect("an id"));
+    let services = &plain.state.thread_services;
+    let id = ThreadId::parse(&*thread).expect("an id");
+    let files = services.files.thread(DEFAULT_USER_ID, &id);
     for (there, left) in [
         (harness::documents::mark_of("plan.pdf"), false),
         ("my own".to_owned(), true),

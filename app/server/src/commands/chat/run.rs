@@ -71,13 +71,13 @@ async fn run_chat(
 ) -> anyhow::Result<ChatExit> {
     let thread = match (&args.thread, args.r#continue) {
         (Some(thread), _) => thread.clone(),
-        (None, true) => latest_thread(&*app.gateway.threads).await?,
-        (None, false) => app.gateway.ids.thread_id(),
+        (None, true) => latest_thread(&*app.gateway.thread_services.threads).await?,
+        (None, false) => app.gateway.process.ids.thread_id(),
     };
     let mut chat = Chat {
         client: app.client.clone(),
         thread,
-        ids: &*app.gateway.ids,
+        ids: &*app.gateway.process.ids,
         lines: lines(args.message.is_empty()),
         interrupts,
         is_interactive: stdout().is_terminal(),
@@ -85,7 +85,13 @@ async fn run_chat(
     let result = chat.run(args, &mut stdout()).await;
     // Late interrupts must not affect the shutdown.
     while chat.interrupts.try_recv().is_ok() {}
-    if let Err(error) = app.gateway.user_memories.hurry(&chat.thread).await {
+    if let Err(error) = app
+        .gateway
+        .agent_services
+        .user_memories
+        .hurry(&chat.thread)
+        .await
+    {
         tracing::warn!(%error, "memory update is delayed");
     }
     result
