@@ -173,7 +173,7 @@ async fn subagent_sees_only_the_skills_of_its_kind() {
         .map(|m| m.content.text())
         .collect();
     assert!(
-        results[0].contains("is not a file of your skills")
+        results[0].contains("belongs to none of your skills")
             && results[1].contains("# How to be free"),
         "{results:?}"
     );
