@@ -59,7 +59,8 @@ impl CallLog {
         }
     }
 
-    /// Returns once the entry is durable, together with all steps that were emitted before it.
+    /// Writes an entry, and returns once it is durable together with all steps that were emitted
+    /// before it.
     pub async fn write(&self, key: &str, progress: CallProgress) -> Result<(), StoreError> {
         let Some(writer) = &self.0 else { return Ok(()) };
         let (written, answer) = oneshot::channel();

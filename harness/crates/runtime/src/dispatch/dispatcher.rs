@@ -140,8 +140,8 @@ impl Dispatcher {
         }
     }
 
-    /// `true` if no run may be started: this process shuts down, or another process holds the
-    /// store.
+    /// Reports whether no run may be started: this process shuts down, or another process holds the
+    /// store lock.
     fn is_idle(&self) -> bool {
         self.runtime.ports.tasks.token().is_cancelled()
             || self.runtime.registry.node_lease.is_displaced()

@@ -161,7 +161,7 @@ impl ThreadViewer {
         }
     }
 
-    /// Skips the run created at `begun`.
+    /// Skips the remaining events of the run created at `begun`, which has ended.
     fn mark_ended(&mut self, begun: i64) {
         self.after = ThreadEventId::end_of_run(begun);
         self.current = None;

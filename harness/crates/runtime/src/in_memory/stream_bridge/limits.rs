@@ -16,7 +16,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Retains the newest event only.
+    /// Limits under which only the newest event is retained.
     pub(super) const NEWEST: Self = Self {
         events: 1,
         bytes: usize::MAX,
