@@ -61,7 +61,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Returns the class name that clients see, as recorded servers name it.
+    /// Returns the class name that clients see. For errors of LangGraph it is LangGraph's name.
     pub fn name(&self) -> &str {
         match self {
             Self::RecursionLimit(_) => "GraphRecursionError",
@@ -240,8 +240,8 @@ impl fmt::Debug for AgentStream {
     }
 }
 
-/// An agent. The runtime passes it a state, streams its events, stores its checkpoints, and drops
-/// it to cancel it.
+/// An agent. The runtime passes it a state, streams its events and stores its checkpoints. To
+/// cancel the agent, the runtime drops the stream.
 ///
 /// ```
 /// use deerflow_runtime::agent::{
