@@ -1,4 +1,4 @@
-//! Durable record of the tool calls of a run, by which a resumed run knows the calls that it must
+//! Durable record of the tool calls of a run, from which a resumed run reads which calls it must
 //! not repeat.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Ids of events, and the error of a cursor that is not one.
+//! Ids of events, and the error of a malformed cursor.
 
 use std::fmt;
 use std::str::FromStr;

@@ -103,8 +103,8 @@ impl ThreadViewer {
             .query
             .list(&self.thread, &query, &self.owner)
             .await?;
-        // Selects the newest ended run that no unfinished run precedes: a cancelled queued run ends
-        // before its turn.
+        // Selects the newest ended run before the first unfinished one. Ended runs after that one
+        // were queued and cancelled before they started.
         let now = self.runtime.ports.clock.now();
         let begun = runs.iter().rev().filter(|run| run.created_at <= now);
         if let Some(ended_run) = begun.take_while(|run| run.status.is_terminal()).last() {

@@ -36,8 +36,8 @@ impl Limits {
 /// Progress of spilling a run's events.
 #[derive(Debug, Default)]
 pub(super) struct SpillState {
-    /// The durable log has all events up to this one that were not evicted before they were
-    /// written.
+    /// Sequence number up to which the durable log has all events, except those that were evicted
+    /// before they were written.
     pub(super) stored_up_to: u64,
     /// `true` while a task writes to the durable log.
     pub(super) is_writing: bool,

@@ -106,7 +106,7 @@ impl RunLog {
         &self.run_id
     }
 
-    /// Returns the fan-out that the caller notifies of changes, once it holds no lock.
+    /// Returns the fan-out. After a change, the caller notifies it when it holds no lock.
     pub(super) fn viewers(&self) -> FanOut {
         self.viewers.clone()
     }
