@@ -95,7 +95,8 @@ impl Outcome {
         }
     }
 
-    /// Builds the final result; `approval_command` is the shell command that approves pending calls.
+    /// Builds the final result. `approval_command` is the shell command that approves pending
+    /// calls.
     pub(crate) fn answer(self, thread: &ThreadId, run: &RunId, approval_command: String) -> Answer {
         let artifacts = self.state["artifacts"].as_array().into_iter().flatten();
         Answer {

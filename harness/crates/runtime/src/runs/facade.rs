@@ -1,4 +1,4 @@
-//! The nine verbs of a run: creating, following, waiting for, cancelling, reading and deleting runs.
+//! The nine verbs of a run: create, follow, wait for, cancel, read and delete runs.
 
 use std::sync::Arc;
 use std::time::Duration;
