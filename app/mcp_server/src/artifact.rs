@@ -11,8 +11,8 @@ use crate::outcome::failure;
 /// Maximum size of a returned file, in bytes: it becomes part of the caller's conversation.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// Reads a file of the thread. Returns text as text and images as images; for other content, only
-/// an error with the size.
+/// Reads a file of the thread. Returns text as text and images as images. For other content,
+/// returns an error that states the size.
 pub(crate) async fn read(files: &ThreadFiles, path: &str) -> CallToolResult {
     let path = match VirtualPath::parse(path) {
         Ok(path) => path,

@@ -104,8 +104,8 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for ClientTransport<R> {
         }
     }
 
-    /// Cancel-safe: an incomplete line stays buffered, and a complete line is consumed without
-    /// awaiting.
+    /// Receives the next valid message, or `None` at the end. Cancellation safe: an incomplete line
+    /// stays buffered, and a complete line is consumed without awaiting.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let Self {
             lines,

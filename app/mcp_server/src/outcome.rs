@@ -85,7 +85,8 @@ impl Outcome {
                 self.is_cancelled = event.is_cancelled();
                 self.open = event.questions();
             }
-            // A clarification ends its turn: text after it was written after the answer.
+            // A clarification is the last output before the user answers, so text after it means
+            // that the question was answered.
             _ if event.text().is_some() => self.question = None,
             EventKind::MessagesTuple if event.data["artifact"]["human_input"].is_object() => {
                 self.question = event.data["content"].as_str().map(str::to_owned);
@@ -94,7 +95,8 @@ impl Outcome {
         }
     }
 
-    /// Builds the final result; `approval_command` is the shell command that approves pending calls.
+    /// Builds the final result. `approval_command` is the shell command that approves pending
+    /// calls.
     pub(crate) fn answer(self, thread: &ThreadId, run: &RunId, approval_command: String) -> Answer {
         let artifacts = self.state["artifacts"].as_array().into_iter().flatten();
         Answer {

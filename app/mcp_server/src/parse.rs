@@ -1,4 +1,4 @@
-//! Parses a line of a client: a message, nothing to answer, or an invalid request.
+//! Parses a line of a client: a message, a line that gets no response, or an invalid request.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId};
 use serde_json::Value;

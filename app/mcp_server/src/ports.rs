@@ -1,4 +1,4 @@
-//! Parts of an installation that the server uses.
+//! Ports of the MCP server: the parts of an installation that it uses.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use harness::sandbox::FileHome;
 /// thread, with the options of the original question.
 pub type ApprovalCommand = fn(&ThreadId, &ChatOptions) -> String;
 
-/// Parts of an installation that the server uses, all for the installation's default user.
+/// Services and data of an installation that the server uses, all for the installation's default
+/// user.
 #[derive(Debug, Clone)]
 pub struct ServerPorts {
     /// Operations on runs.

@@ -34,7 +34,7 @@ pub(crate) struct RunProgress {
 }
 
 impl RunProgress {
-    /// Progress of a run that has just started.
+    /// Creates the progress of a run that has just started.
     pub(crate) fn new(now: Instant) -> Self {
         Self {
             status: "the agent is working".to_owned(),

@@ -86,7 +86,7 @@ impl RunListener for ProgressSink {
     }
 }
 
-/// Levels are declared in order of severity, lowest first.
+/// Compares severities: the levels are declared in ascending order of severity.
 fn is_at_least(level: LoggingLevel, least: LoggingLevel) -> bool {
     level as u8 >= least as u8
 }

@@ -40,7 +40,7 @@ const INSTRUCTIONS: &str = "DeerFlow is an agent that researches, writes and wor
 pub(crate) struct AgentServer {
     ports: ServerPorts,
     call_limiter: CallLimiter,
-    /// Minimum level of the log messages that the client wants.
+    /// Minimum level of the log messages that the client requested.
     level: Mutex<Option<LoggingLevel>>,
 }
 

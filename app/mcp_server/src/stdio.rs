@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 
-/// Returns standard input and standard output, and replaces both for the rest of the process and
-/// its children: reads find the end of the stream, and output goes to standard error.
+/// Returns standard input and standard output, and replaces both for the process and its children:
+/// reads return the end of the stream, and output goes to standard error.
 ///
 /// # Errors
 /// The process has no free file descriptors.

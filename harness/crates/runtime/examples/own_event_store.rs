@@ -1,5 +1,5 @@
-//! A journal of run events over a map of vectors, and its contract suite: `cargo test -p
-//! deerflow-runtime --features testkit --example own_event_store`
+//! A journal of run events over a map of vectors, and its contract suite. Run it with `cargo test
+//! -p deerflow-runtime --features testkit --example own_event_store`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! A stream bridge over watch channels, and the guarantees of the contract suite that it gives: `cargo
-//! test -p deerflow-runtime --features testkit --example own_stream_bridge`
+//! A stream bridge over watch channels, and the tests of the guarantees that it satisfies. Run them
+//! with `cargo test -p deerflow-runtime --features testkit --example own_stream_bridge`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ impl StreamBridge for WatchBridge {
                 _ => (next, ResumeResult::From(next as u64 + 1)),
             }
         };
-        // The viewer reads the shared items at its own pace, and waits only at their end.
+        // The viewer reads the shared items when it is polled, and waits only at their end.
         let items = stream::unfold((run, next), |(mut run, next)| async move {
             let arrived = run.wait_for(|Run(items, _)| items.len() > next || is_end(items.last()));
             let item = arrived.await.ok()?.0.get(next).cloned()?;

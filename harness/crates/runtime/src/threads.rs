@@ -50,7 +50,7 @@ pub enum ThreadError {
 /// exist.
 ///
 /// To add an implementation: derive rows from stored data, name the type after its data source, and
-/// run `testkit::thread_index` on it.
+/// run `testkit::thread_index` of `deerflow-harness` on it.
 ///
 /// ```
 /// use chrono::DateTime;

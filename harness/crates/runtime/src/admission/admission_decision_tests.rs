@@ -1,4 +1,4 @@
-//! Tests of admission decision.
+//! Tests of the admission decision.
 
 use super::*;
 use crate::definition::RunStatus;

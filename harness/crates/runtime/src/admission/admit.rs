@@ -62,8 +62,8 @@ impl Runtime {
             Ok(admitted) => admitted,
             Err(error) => {
                 self.registry.active.remove(&plan.run_id);
-                // A retry under the same request key returns the run if it exists. No task executes
-                // it, so it is released and started.
+                // With a request key, a retry returns the run if it was admitted. The lease keeper
+                // releases the run, because no task executes it, and the dispatcher starts it.
                 if matches!(error, AdmitError::Store(_))
                     && plan.request().idempotency_key().is_none()
                 {

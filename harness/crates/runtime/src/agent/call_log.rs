@@ -1,4 +1,4 @@
-//! Durable record of the tool calls of a run, by which a resumed run knows the calls that it must
+//! Durable record of the tool calls of a run, from which a resumed run reads which calls it must
 //! not repeat.
 
 use std::sync::Arc;
@@ -59,7 +59,8 @@ impl CallLog {
         }
     }
 
-    /// Returns once the entry is durable, together with all steps that were emitted before it.
+    /// Writes an entry, and returns once it is durable together with all steps that were emitted
+    /// before it.
     pub async fn write(&self, key: &str, progress: CallProgress) -> Result<(), StoreError> {
         let Some(writer) = &self.0 else { return Ok(()) };
         let (written, answer) = oneshot::channel();

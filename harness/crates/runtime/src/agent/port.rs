@@ -61,7 +61,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// Returns the class name that clients see, as recorded servers name it.
+    /// Returns the class name that clients see. For errors of LangGraph it is LangGraph's name.
     pub fn name(&self) -> &str {
         match self {
             Self::RecursionLimit(_) => "GraphRecursionError",
@@ -74,17 +74,17 @@ impl AgentError {
     }
 }
 
-/// Starting mode of a run on the state it loaded.
+/// Starting mode of an agent on the loaded state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentStart {
-    /// With new input, already in the state; pending tasks are dropped.
+    /// Starts with new input, which is already in the state. Pending tasks are discarded.
     Fresh,
-    /// At the interrupt, with answers to its questions.
+    /// Continues at the interrupt, with answers to its questions.
     Resume(Value),
-    /// At the pending tasks of the thread.
+    /// Continues at the pending tasks of the thread.
     Continue,
-    /// At these nodes, one after the other; then the run continues from the last one. Answers to
-    /// open questions are applied first.
+    /// Executes these nodes one after the other, and continues after the last one. Answers to open
+    /// interrupts are applied first.
     Goto {
         /// Answers, if any.
         resume: Option<Value>,
@@ -126,7 +126,7 @@ pub struct RunContext {
     pub run_id: RunId,
     /// Actor that the run acts for.
     pub actor: ActorContext,
-    /// `config.configurable` and `context` merged; `context` wins.
+    /// `config.configurable` and `context` merged; `context` takes precedence.
     pub options: Arc<Map<String, Value>>,
     /// `config.tags`.
     pub tags: Vec<String>,
@@ -145,7 +145,7 @@ pub struct RunContext {
     pub ids: Arc<dyn IdSource>,
     /// Sink of the agent's events.
     pub sink: EventSink,
-    /// Log of calls that must not be repeated blindly.
+    /// Log of calls. After a takeover, the agent reads from it which calls may be repeated.
     pub calls: CallLog,
     /// Cancelled together with the run; nested work uses child tokens.
     pub token: CancellationToken,
@@ -175,7 +175,7 @@ impl EventSink {
         (Self(sender), receiver)
     }
 
-    /// Emits an event. Dropped if the receiver no longer exists, because the run is over then.
+    /// Emits an event. The event is discarded if the run is over and the receiver no longer exists.
     pub fn emit(&self, event: AgentEvent) {
         let _receiver_dropped = self.0.send(event);
     }
@@ -240,8 +240,8 @@ impl fmt::Debug for AgentStream {
     }
 }
 
-/// An agent. The runtime passes it a state, streams its events, stores its checkpoints, and drops
-/// it to cancel it.
+/// An agent. The runtime passes it a state, streams its events and stores its checkpoints. To
+/// cancel the agent, the runtime drops the stream.
 ///
 /// ```
 /// use deerflow_runtime::agent::{
@@ -385,7 +385,7 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
     /// Returns all assistants in a stable order.
     async fn list(&self) -> Vec<AssistantInfo>;
 
-    /// Drops cached agents. Active runs keep theirs.
+    /// Discards cached agents. Active runs are not affected.
     fn forget(&self) {}
 }
 

@@ -15,7 +15,8 @@ pub enum CallProgress {
     Done(Value),
 }
 
-/// Progress of one call, written by the run's owner in a [`RunCommit`](crate::runs::store::RunCommit).
+/// Progress of one call, written by the run's owner in a
+/// [`RunCommit`](crate::runs::store::RunCommit).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallEntry {
     /// Key of the call: unique within the run, and the same when the call is repeated.

@@ -27,9 +27,9 @@ impl RunDelivery {
         }
     }
 
-    /// Builds the receipt of a run that started at `before` and ended at `after`. It lists the
-    /// files that were added to the thread, without files of aborted calls. A file of an earlier
-    /// attempt has no tool, because the calls of that attempt are unknown.
+    /// Builds the receipt of a run that started with the state `before` and ended with the state
+    /// `after`. It lists the files that were added to the thread, without files of aborted calls. A
+    /// file of an earlier attempt has no tool, because the calls of that attempt are unknown.
     pub(crate) fn receipt(&self, before: &ThreadState, after: &ThreadState) -> Value {
         let (previous, current) = (
             paths(before.channel(ARTIFACTS)),

@@ -1,4 +1,4 @@
-//! Tests of delivery.
+//! Tests of the receipt of presented files.
 
 use serde_json::Map;
 

@@ -155,7 +155,7 @@ impl RunEventCallback {
     }
 
     /// Journals the partial answer of a cancelled run, or a text that was added at the end of the
-    /// run. No effect if the answer was completed.
+    /// run. Has no effect if the answer was completed.
     pub(crate) fn partial_answer(&mut self, message: &Message) {
         if message
             .id
@@ -264,7 +264,8 @@ impl RunEventCallback {
             .for_each(|answer| self.write_answer(answer));
     }
 
-    /// An answer that a hook removed is not part of the transcript, but stays in the trace.
+    /// Journals an answer. If a hook removed it from the thread, the answer is journaled as trace
+    /// and is not part of the transcript.
     fn write_answer(
         &mut self,
         PendingAnswer {

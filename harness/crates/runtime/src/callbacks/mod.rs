@@ -75,7 +75,8 @@ impl Callbacks {
         self.subagents.cancelled()
     }
 
-    /// Handles the end of the run, which started at `before` and ended at `after`.
+    /// Handles the end of the run, which started with the state `before` and ended with the state
+    /// `after`.
     pub(crate) fn run_ended(
         &mut self,
         status: &str,

@@ -7,7 +7,7 @@ use deerflow_core::messages::{InvalidToolCall, Message, MessageKind};
 
 /// Maximum length of a row's text, in characters.
 const MAX_TEXT_CHARS: usize = 8_192;
-/// Error text of a subagent whose run was stopped.
+/// Error text of a subagent that was still running when its run ended.
 const STOPPED: &str = "the run ended before the task";
 
 /// Running subagents with the last event of each.

@@ -1,4 +1,4 @@
-//! Tests of subagents.
+//! Tests of the journal rows of subagents.
 
 use super::*;
 use crate::agent::TokenCount;

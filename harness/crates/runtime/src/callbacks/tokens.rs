@@ -80,7 +80,7 @@ impl RunTokenCallback {
     }
 }
 
-/// The addition saturates, because providers may report any number.
+/// Adds `added` to `sum` and saturates, because providers may report any number.
 fn add(sum: &mut u64, added: u64) {
     *sum = sum.saturating_add(added);
 }

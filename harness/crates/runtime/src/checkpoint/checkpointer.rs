@@ -126,9 +126,9 @@ pub trait Checkpointer: Send + Sync + std::fmt::Debug {
     /// Removes the checkpoints that one run wrote; the log remains. Idempotent.
     async fn delete_run(&self, thread: &ThreadId, run: &RunId) -> Result<(), CheckpointError>;
 
-    /// Removes up to `most` checkpoints of the thread, oldest first, that are neither retained by
-    /// `keep` nor followed by a retained one, and returns their number. Removes none while a run of
-    /// the thread is unfinished; the log remains.
+    /// Removes up to `most` checkpoints of the thread, oldest first, and returns their number. It
+    /// removes only checkpoints that `keep` does not select and that are not the parent of a
+    /// selected one. Removes none while a run of the thread is unfinished; the log remains.
     async fn forget_history(
         &self,
         thread: &ThreadId,

@@ -80,7 +80,7 @@ impl CheckpointPath {
     }
 
     /// Returns the ids of the enclosing checkpoints from outermost to innermost, and `id` as the
-    /// last one. `None` for a path that is not nested.
+    /// last one. `None` if the path is not nested or `id` is `None`.
     pub fn map(&self, id: Option<&CheckpointId>) -> Option<Value> {
         let id = id.filter(|_| !self.above.is_empty())?;
         let mut map = self.parents();

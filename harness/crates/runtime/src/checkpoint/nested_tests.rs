@@ -1,4 +1,4 @@
-//! Tests of nested.
+//! Tests of nested states and their paths.
 
 use chrono::DateTime;
 

@@ -70,7 +70,8 @@ pub struct Snapshot {
 /// Number of ranges that a layout may have in addition to one per [`MESSAGES_PER_RANGE`] messages
 /// before the log is compacted.
 const MAX_RANGES: usize = 64;
-/// Ranges grow in proportion to messages until the log is compacted, so compaction writes each message a bounded number of times.
+/// Number of messages for which a layout may have one more range. The limit grows with the
+/// messages, so compaction writes each message a bounded number of times.
 const MESSAGES_PER_RANGE: usize = 8;
 
 impl CheckpointWrite {
@@ -78,7 +79,7 @@ impl CheckpointWrite {
     /// is updated with them.
     ///
     /// A fragmented list, of more than 64 ranges plus one per eight messages, is written to the end
-    /// of the log as a whole. Older checkpoints keep their positions.
+    /// of the log as a whole. The positions in older checkpoints do not change.
     pub fn plan(meta: CheckpointMeta, state: &mut ThreadState, log_tail: &mut u64) -> Self {
         if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE
         {

@@ -70,8 +70,8 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// Request to send a message to an assistant. The thread is created if it does not exist;
-    /// tokens and states are streamed; all other settings have their defaults.
+    /// Creates a request to send a message to an assistant. The thread is created if it does not
+    /// exist; tokens and states are streamed; all other settings have their defaults.
     pub fn ask(assistant: impl Into<String>, thread_id: ThreadId, message: Message) -> Self {
         let scope = RunScope::Stateful {
             thread_id,
@@ -84,8 +84,8 @@ impl RunRequest {
         )
     }
 
-    /// Request to answer the open interrupts of an existing thread; all other settings are as for
-    /// [`RunRequest::ask`].
+    /// Creates a request to answer the open interrupts of an existing thread. All other settings
+    /// are as for [`RunRequest::ask`].
     pub fn answer(assistant: impl Into<String>, thread_id: ThreadId, answers: Value) -> Self {
         let scope = RunScope::Stateful {
             thread_id,
@@ -160,7 +160,8 @@ pub enum RunScope {
 }
 
 impl RunScope {
-    /// Returns the behaviour if the thread does not exist. A thread of the run's own is created.
+    /// Returns the behaviour if the thread does not exist. The thread of a stateless run is always
+    /// created.
     pub fn if_not_exists(&self) -> IfNotExists {
         match self {
             Self::Stateful { if_not_exists, .. } => *if_not_exists,

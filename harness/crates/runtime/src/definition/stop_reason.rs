@@ -7,7 +7,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The process of the run died, and the run was not resumed.
+    /// The process of the run died and the run was not resumed, or a claimed run could not be
+    /// started.
     OrphanRecovered,
     /// The run was cancelled and rolled back.
     RolledBack,

@@ -27,8 +27,8 @@ use deerflow_core::tasks::{TaskKind, panic_text};
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Poll interval while this process registers under a new id.
 const REJOIN_POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Interval at which cancelled queued runs are ended that the cancelling process could not end.
-/// Also the interval of takeovers in an exclusive store.
+/// Interval at which the dispatcher ends cancelled queued runs that the cancelling process could
+/// not end. Also the interval of takeovers in an exclusive store.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
 /// Maximum time to start one run. Runs are started one after the other.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -140,8 +140,8 @@ impl Dispatcher {
         }
     }
 
-    /// `true` if no run may be started: this process shuts down, or another process holds the
-    /// store.
+    /// Reports whether no run may be started: this process shuts down, or another process holds the
+    /// store lock.
     fn is_idle(&self) -> bool {
         self.runtime.ports.tasks.token().is_cancelled()
             || self.runtime.registry.node_lease.is_displaced()
@@ -197,7 +197,8 @@ impl Dispatcher {
     /// ended, so that it does not block the queue.
     async fn start_guarded(&self, claimed: Claimed, node: &NodeId) {
         if !self.runtime.registry.node_lease.holds(node) {
-            // This owner's registration has ended, so the run is taken over again.
+            // The node id that owns the run is no longer registered, so the run is taken over
+            // again.
             return tracing::warn!(
                 run_id = %claimed.run.run_id,
                 "claimed a run under a lease that has expired since"

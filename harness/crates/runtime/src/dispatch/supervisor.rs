@@ -72,8 +72,8 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
     RunHandle { record, active }
 }
 
-/// Ends a run whose execution panicked outside of the agent, in the same way as if its process had
-/// died. Its end is reported after it is durable.
+/// Ends a run whose execution panicked outside of the agent. The stored end is that of a run whose
+/// process died; it is published after it is durable.
 async fn end_panicked(
     departure_event: RunLifecycleEvent,
     panic: &str,

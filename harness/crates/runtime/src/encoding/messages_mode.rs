@@ -18,7 +18,8 @@ pub(super) struct Accumulating {
 }
 
 impl Accumulating {
-    /// A streamed message has no complete frame; its last fragment marks its end.
+    /// Encodes a fragment. A streamed message has no `messages/complete` frame; its last fragment
+    /// marks its end.
     pub(super) fn token(
         &mut self,
         chunk: &MessageChunk,

@@ -1,4 +1,4 @@
-//! JSON encoding of states, messages and events, each serialized once into shared bytes.
+//! JSON encoding of states, messages and events. Each is serialized once, and its bytes are shared.
 
 mod checkpoint_frames;
 mod events_mode;

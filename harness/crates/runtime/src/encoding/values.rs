@@ -130,7 +130,7 @@ mod tests {
             )
             .unwrap();
         assert_eq!(serialized_for(&state), 2);
-        // Messages read from a store come with their JSON.
+        // Messages that are read from a store already contain their JSON.
         let stored: Vec<String> = state
             .messages()
             .iter()

@@ -108,12 +108,12 @@ impl CommitBuffer {
         self.flush_at = Some(Instant::now());
     }
 
-    /// `true` if the store has not confirmed the last commit.
+    /// Reports whether the last commit is not confirmed yet.
     pub(super) fn is_unconfirmed(&self) -> bool {
         self.sent.is_unconfirmed()
     }
 
-    /// `true` if this attempt has recorded calls.
+    /// Reports whether this attempt has recorded calls.
     pub(super) fn has_calls(&self) -> bool {
         self.has_calls
     }

@@ -23,7 +23,7 @@ pub(super) enum CommitFailure {
     Refused(CommitError),
 }
 
-/// Commits, with retries until `deadline` while the store fails.
+/// Sends a commit, and retries until `deadline` while the store fails.
 pub(super) async fn commit_before(
     mut commit: RunCommit,
     deadline: Instant,
@@ -41,8 +41,8 @@ pub(super) async fn commit_before(
     }
 }
 
-/// Commits, with retries until shutdown while the store is unavailable, and until [`END_TIMEOUT`]
-/// while it reports errors.
+/// Sends a commit, and retries: until shutdown while the store is unavailable, and for
+/// [`END_TIMEOUT`] while it reports errors.
 pub(super) async fn commit_end(
     mut commit: RunCommit,
     ports: &RuntimePorts,

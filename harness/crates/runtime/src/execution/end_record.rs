@@ -50,8 +50,8 @@ impl Execution {
         })
     }
 
-    /// `true` if the final state is stored for repeated requests, because the thread is deleted
-    /// with the run.
+    /// Reports whether the final state is stored for repeated requests, because the thread is
+    /// deleted with the run.
     fn stores_values_for_replay(&self) -> bool {
         let request = self.plan.request();
         request.scope.is_temporary() && request.idempotency_key().is_some()

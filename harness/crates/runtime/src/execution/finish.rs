@@ -18,8 +18,9 @@ use deerflow_core::messages::{Message, kwargs};
 
 impl Execution {
     /// Ends the run: first the durable end, then lifecycle events, then the terminal stream event,
-    /// so that subscribers who see the end can read all data. Returns `None` if the run continues
-    /// in another process.
+    /// so that subscribers who see the end can read all data. Returns `None` if this process did
+    /// not end the run: another process continues it or has ended it, or its end could not be
+    /// stored.
     #[tracing::instrument(name = "finish", skip_all)]
     pub(super) async fn finish(&mut self, end: StreamEnd) -> Option<RunOutcome> {
         heavy_poll(Size::messages(self.progress.state.messages())).await;

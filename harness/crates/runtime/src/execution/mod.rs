@@ -87,8 +87,9 @@ struct Progress {
     base_checkpoint: Option<CheckpointMeta>,
 }
 
-/// Executes a run to its end. Returns `None` if the run continues in another process. The run ends
-/// even if the agent panics.
+/// Executes a run to its end. Returns `None` if this process did not end the run: another process
+/// continues it or has ended it, or its end could not be stored. The run ends even if the agent
+/// panics.
 #[tracing::instrument(name = "run", skip_all, fields(run_id = %record.run_id, thread_id = %record.thread_id))]
 pub(crate) async fn run(
     plan: RunPlan,

@@ -16,8 +16,8 @@ const RETRY: Duration = Duration::from_millis(500);
 const READ_TIMEOUT: Duration = Duration::from_secs(45);
 
 impl Execution {
-    /// Reads, with retries while the store fails and the run is not stopped. The caller limits the
-    /// total time.
+    /// Calls `read`, and retries while the store fails and the run is not stopped. [`READ_TIMEOUT`]
+    /// limits an outage; the timeout of the prepare phase limits the total time.
     pub(super) async fn read<T, F>(&self, read: impl Fn() -> F) -> Result<T, StreamEnd>
     where
         F: Future<Output = Result<T, CheckpointError>>,

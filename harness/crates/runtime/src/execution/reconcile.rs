@@ -135,7 +135,7 @@ impl Execution {
     }
 }
 
-/// `true` if the run stops for human input.
+/// Reports whether the run stops for human input.
 pub(super) fn awaits_human(end: &StreamEnd) -> bool {
     matches!(
         end,

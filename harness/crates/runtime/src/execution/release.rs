@@ -106,7 +106,8 @@ impl Execution {
     }
 
     /// Releases the run when the store is available again, without a time limit: no other process
-    /// can take the run while this one is alive.
+    /// takes over the run while this process has a valid lease. Returns early if the store rejects
+    /// the release or this process shuts down.
     async fn release_when_store_returns(&mut self) {
         tracing::error!("the store is unavailable for too long; the run resumes when it is back");
         while let Err(CommitError::Store(error)) = self.release().await {

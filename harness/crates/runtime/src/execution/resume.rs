@@ -58,7 +58,8 @@ impl Execution {
         }
     }
 
-    /// The journal records the memory context of a run only once.
+    /// Restores the flag that the journal has the memory context of the run, which is recorded only
+    /// once.
     async fn restore_memory_flag(&mut self) -> Result<(), StreamEnd> {
         let journaled = || async {
             Ok(is_memory_journaled(self.plan.thread_id(), self.plan.run_id(), &self.ports).await?)

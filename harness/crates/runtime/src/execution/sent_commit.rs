@@ -81,12 +81,12 @@ impl SentCommit {
         }
     }
 
-    /// `true` if the store has not confirmed the last commit.
+    /// Reports whether the last commit is not confirmed yet.
     pub(super) fn is_unconfirmed(&self) -> bool {
         matches!(self, Self::InFlight(_) | Self::Unconfirmed(_))
     }
 
-    /// `true` if the next commit may be sent.
+    /// Reports whether the last commit is durable, so that the next one may be sent.
     pub(super) fn is_confirmed(&self) -> bool {
         matches!(self, Self::Confirmed)
     }

@@ -14,8 +14,8 @@ pub(crate) enum TakeoverDecision {
     End(StopReason, &'static str),
 }
 
-/// Decides by the number of processes that died while they executed the run, and by whether the run
-/// had started to execute (section 3.6 of the reliability contract).
+/// Decides whether a claimed run starts. `losses` is the number of processes that died while they
+/// executed the run. `began` is `true` if the run had started to execute.
 pub(crate) fn decide_takeover(
     run: &RunRecord,
     request: &RunRequest,

@@ -221,7 +221,8 @@ impl Thread {
         matches
     }
 
-    /// Removes checkpoints that are neither retained nor followed by a retained one.
+    /// Removes up to `most` checkpoints that `keep` does not select and that are not the parent of
+    /// a selected one. Returns their number.
     fn prune(&mut self, keep: &HistoryRetention, most: usize) -> usize {
         let mut ids: Vec<_> = self
             .checkpoints

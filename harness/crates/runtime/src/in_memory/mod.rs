@@ -33,8 +33,8 @@ use deerflow_core::clock::SystemClock;
 use deerflow_core::ids::{SystemIds, ThreadId};
 use deerflow_core::tasks::Tasks;
 
-/// Creates a runtime of one process that stores all data in memory, for programs that embed the
-/// harness.
+/// Creates the ports of a runtime that stores all data in the memory of one process, for programs
+/// that embed the harness.
 pub fn runtime_in_memory(agents: Arc<dyn AgentResolver>) -> Result<RuntimePorts, InvalidOption> {
     InMemoryStores::new().runtime(agents)
 }
@@ -54,7 +54,8 @@ impl InMemoryStores {
         })))
     }
 
-    /// Creates a runtime of one process over these stores.
+    /// Creates the ports of a runtime over these stores, with a bridge and a notifier for one
+    /// process.
     ///
     /// # Errors
     /// Never with the default options that it uses.

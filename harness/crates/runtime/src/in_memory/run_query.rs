@@ -127,7 +127,8 @@ impl RunDeleteStore for InMemoryStores {
     }
 }
 
-/// A row without an owner is visible to maintenance only.
+/// Reports whether `owner` may see the run. `None` is maintenance, which alone sees runs without a
+/// user.
 fn owns(owner: &Option<String>, record: &RunRecord) -> bool {
     owner.is_none() || record.user_id == *owner
 }

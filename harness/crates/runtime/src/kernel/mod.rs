@@ -1,4 +1,4 @@
-//! State of the run kernel in one process: ports, handles of active runs, lease and wake-up signals.
+//! State of the run kernel in one process: ports, handles of active runs, lease, wake-up signals.
 
 mod active_run;
 mod dispatch_wake;

@@ -20,8 +20,8 @@ pub(crate) struct NodeLease {
     shared: AtomicBool,
     /// `true` while another process holds the store lock of this one.
     displaced: AtomicBool,
-    /// Number of registrations after the first. Other processes may have caused orphaned runs in
-    /// the meantime.
+    /// Number of registrations after the first. Before each of them, other processes may have used
+    /// the store, and their runs may be orphaned.
     rejoin_count: AtomicU32,
     /// Value of `rejoin_count` at the last complete takeover round.
     searched: AtomicU32,
@@ -38,7 +38,8 @@ pub struct LeaseStatus {
     pub ttl: Duration,
 }
 
-/// Time that a process may work under a lease, from the request of the lease.
+/// Returns the time for which a process may execute runs under a lease of `ttl`, counted from the
+/// request of the lease.
 fn usable(ttl: Duration) -> Duration {
     ttl.mul_f64(1.0 - MARGIN)
 }
@@ -66,8 +67,8 @@ impl NodeLease {
         self.node.read().clone()
     }
 
-    /// Reports whether this process may start runs that were claimed under the id `node`. After a
-    /// pause of the process its lease may have expired unnoticed.
+    /// Reports whether this process may start runs that were claimed under the id `node`: the id is
+    /// current, and its lease has not expired, for example during a pause of the process.
     pub(crate) fn holds(&self, node: &NodeId) -> bool {
         *self.node.read() == *node && self.lease().is_none_or(|lease| lease.holds())
     }
@@ -87,7 +88,8 @@ impl NodeLease {
         self.rejoin_count.load(Ordering::Acquire)
     }
 
-    /// Records that all runs were taken over that were orphaned at this registration.
+    /// Records that all runs that were orphaned at the registration `rejoin_count` have been taken
+    /// over.
     pub(crate) fn mark_searched(&self, rejoin_count: u32) {
         self.searched.store(rejoin_count, Ordering::Release);
     }

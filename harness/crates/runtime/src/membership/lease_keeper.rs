@@ -20,13 +20,14 @@ const RENEW_FRACTION: f64 = 0.3;
 /// delay of cancels that other processes request.
 const SYNC_SHARED: Duration = Duration::from_millis(500);
 const SYNC_EXCLUSIVE: Duration = Duration::from_secs(10);
-/// Interval and timeout of the check that this process still holds its exclusive store lock.
+/// Interval and timeout of the check that this process still holds its store lock.
 const EXCLUSIVE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 const EXCLUSIVE_CHECK_TIMEOUT: Duration = Duration::from_secs(8);
-/// Interval during shutdown.
+/// Pause of the loop during shutdown.
 const SYNC_SHUTDOWN: Duration = Duration::from_millis(20);
 
-/// Step that has to succeed before any other step.
+/// Lease step that is retried until it succeeds. While a registration is pending, the keeper does
+/// nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingLeaseStep {
     None,
@@ -122,14 +123,15 @@ impl LeaseKeeper {
         }
     }
 
-    /// Timeout of a store call. Two calls may time out before the lease expires.
+    /// Returns the timeout of a store call. After a call has timed out, there is time for another
+    /// one before the runs have to stop.
     fn call_timeout(&self) -> Duration {
         self.ttl.mul_f64(RENEW_FRACTION)
     }
 
-    /// Verifies that this process holds its exclusive store lock, and takes the lock again if it
-    /// was lost. Another process may have used the store in the meantime. Returns `true` if this
-    /// process holds the lock.
+    /// Verifies that this process holds its store lock, and takes the lock again if it was lost.
+    /// Another process may have used the store in the meantime. Returns `true` if this process
+    /// holds the lock.
     async fn check_exclusive(&mut self) -> bool {
         self.exclusive_checked_at = Instant::now();
         let limit = if self.runtime.registry.node_lease.is_shared() {

@@ -19,7 +19,8 @@ pub enum Lease {
     Shared(Duration),
 }
 
-/// State of the lock that excludes processes which must not use the store concurrently.
+/// State of this process's lock on the store. An exclusive process excludes all other processes;
+/// processes that share the store exclude only exclusive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreLockStatus {
     /// This process has held the lock without interruption since the last check.
@@ -97,8 +98,7 @@ pub trait NodeStore: Send + Sync + std::fmt::Debug {
     /// Lists the runs that the process owns.
     async fn owned(&self, node: &NodeId) -> Result<Vec<OwnedRun>, StoreError>;
 
-    /// Checks the lock that excludes processes which must not use the store concurrently, and takes
-    /// the lock again if it was lost.
+    /// Checks this process's lock on the store, and takes the lock again if it was lost.
     async fn hold(&self) -> Result<StoreLockStatus, StoreError>;
 
     /// Lists the processes with a valid lease, oldest first.

@@ -32,8 +32,8 @@ pub enum LifecycleKind {
         /// Usage and messages of the run until then.
         completion: RunCompletionData,
     },
-    /// The execution in this process ended without ending the run: the run was released, taken
-    /// over, or deleted, or the execution was aborted.
+    /// This process stopped executing the run without ending it: the run was released, taken over,
+    /// ended by another process or deleted, or its end could not be stored.
     RunLeft,
     /// The status of the thread changed with the run.
     ThreadStatusUpdated(ThreadStatus),

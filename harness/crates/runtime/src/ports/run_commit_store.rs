@@ -134,9 +134,10 @@ pub trait RunCommitStore: Send + Sync + std::fmt::Debug {
     /// deleted with the last end, and with it the content of the run: its `kwargs` become `{}` and
     /// its completion has only numbers.
     ///
-    /// A commit whose batch is not greater than the last one of this attempt was already written,
-    /// although the caller received no confirmation: it has no effect and returns `Ok`, also if it
-    /// ended the run. A checkpoint that refers to log positions that do not exist, in addition to
-    /// its own messages, is rejected with the whole commit: an earlier commit is missing.
+    /// A numbered commit whose batch is not greater than the last one of this attempt was written
+    /// before, although the caller received no confirmation. It has no effect and returns `Ok`,
+    /// also if it ended the run. A checkpoint may refer to log positions that are stored, and to
+    /// those of messages in the same commit. If it refers to any other position, an earlier commit
+    /// is missing, and the whole commit is rejected.
     async fn commit(&self, commit: RunCommit) -> Result<(), CommitError>;
 }

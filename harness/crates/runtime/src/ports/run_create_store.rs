@@ -34,8 +34,8 @@ pub struct NewRun {
 }
 
 impl NewRun {
-    /// Returns the request of the run. Its echo contains the input, so an accepted input is never
-    /// lost.
+    /// Returns the request of the run. Its echo is stored in the run's record. If the process dies
+    /// before the first checkpoint, the input is restored from the echo.
     pub fn request(&self) -> &RunRequest {
         &self.recipe.spec
     }
@@ -128,7 +128,7 @@ pub trait RunCreateStore: Send + Sync + std::fmt::Debug {
         now: DateTime<Utc>,
     ) -> Result<Option<Claimed>, StoreError>;
 
-    /// Returns the earliest start of the delayed runs.
+    /// Returns the earliest start after `now` of the delayed runs; `None` if no run is delayed.
     async fn next_due(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError>;
 
     /// Records a cancel request; the action of a later request is ignored. Returns the updated run,

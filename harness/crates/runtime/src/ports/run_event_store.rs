@@ -20,7 +20,7 @@ pub mod category {
     pub const ERROR: &str = "error";
     /// Activity of subagents.
     pub const SUBAGENT: &str = "subagent";
-    /// Context that models received in addition to the conversation, by its digest.
+    /// Digests of the context that models received in addition to the conversation.
     pub const CONTEXT: &str = "context";
     /// Model usage outside of runs.
     pub const USAGE: &str = "usage";
@@ -58,7 +58,7 @@ pub struct RunEvent {
     pub event: NewRunEvent,
 }
 
-/// Side from which a limited query selects.
+/// Selection of a limited query when more events match than its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// The oldest matches, in ascending order.

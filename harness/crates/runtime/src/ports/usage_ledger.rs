@@ -1,4 +1,4 @@
-//! Usage of auxiliary model requests: those made for a user outside of runs.
+//! Usage of auxiliary model requests, which are made for a user outside of runs.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

@@ -119,7 +119,7 @@ pub trait WebhookOutbox: Send + Sync + std::fmt::Debug {
     /// exist.
     async fn resend(&self, run: &RunId, at: DateTime<Utc>) -> Result<bool, StoreError>;
 
-    /// Deletes up to `most` dead letters, with their content, that died at or before `before`.
-    /// Returns their number.
+    /// Deletes up to `most` calls, with their content, that became dead letters at or before
+    /// `before`. Returns their number.
     async fn sweep(&self, before: DateTime<Utc>, most: usize) -> Result<usize, StoreError>;
 }

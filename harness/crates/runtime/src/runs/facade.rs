@@ -1,4 +1,4 @@
-//! The nine verbs of a run: creating, following, waiting for, cancelling, reading and deleting runs.
+//! The nine verbs of a run: create, follow, wait for, cancel, read and delete runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl RunsFacade {
     }
 
     /// Creates a run and subscribes to it from its first event. `heartbeat` is the maximum interval
-    /// between two items of the stream.
+    /// between two items of the stream; zero disables heartbeats.
     #[tracing::instrument(name = "create_and_stream", skip_all)]
     pub async fn create_and_stream(
         &self,
@@ -75,6 +75,7 @@ impl RunsFacade {
     }
 
     /// Subscribes to an existing run. Without a thread, the run is looked up by its id alone.
+    /// `heartbeat` has the same meaning as in [`RunsFacade::create_and_stream`].
     #[tracing::instrument(name = "join_stream", skip_all)]
     pub async fn join_stream(
         &self,
@@ -100,6 +101,10 @@ impl RunsFacade {
 
     /// Requests a run to stop and, with `wait`, waits until it has ended. May be called again for a
     /// run that is already stopping.
+    ///
+    /// # Errors
+    /// [`RunError::NotFound`], and [`RunError::NotCancellable`] if the run has ended with a status
+    /// other than `interrupted`.
     #[tracing::instrument(name = "cancel", skip_all)]
     pub async fn cancel(
         &self,
@@ -143,6 +148,9 @@ impl RunsFacade {
     }
 
     /// Deletes an ended run with its events and checkpoints.
+    ///
+    /// # Errors
+    /// [`RunError::NotFound`], and [`RunError::StillActive`] if the run has not ended.
     pub async fn delete_run(&self, thread: Option<&ThreadId>, run: &RunId) -> Result<(), RunError> {
         let record = find(thread, run, &self.runtime).await?;
         if !record.status.is_terminal() {

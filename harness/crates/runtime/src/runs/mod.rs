@@ -1,4 +1,4 @@
-//! Public face of the run kernel: the facade, and the definitions, ports and errors that its
+//! Public interface of the run kernel: the facade, and the definitions, ports and errors that its
 //! callers name.
 //!
 //! Path of a run through the folders of this crate: [`RunsFacade`] receives a [`RunRequest`];

@@ -24,7 +24,7 @@ impl NodeLifecycle {
     }
 
     /// Registers this process, resumes orphaned runs and starts the dispatcher of queued runs.
-    /// Called once, before the first request. Returns the number of orphaned runs.
+    /// Called once, before the first request. Returns the number of runs that were taken over.
     pub async fn recover(&self) -> Result<usize, RunError> {
         join::join(&self.runtime, self.limits().lease).await?;
         recovery::register_queued(&self.runtime).await?;
@@ -33,10 +33,11 @@ impl NodeLifecycle {
         Ok(orphaned)
     }
 
-    /// Registers this process as [`NodeLifecycle::recover`] does, for a process that executes only
-    /// the runs it creates. Queued runs are started by other processes. Orphaned runs are taken
-    /// over only in an exclusive store: no other process would resume them, and their threads would
-    /// stay busy.
+    /// Registers this process as [`NodeLifecycle::recover`] does, but does not start the
+    /// dispatcher: other processes start the queued runs. The dispatcher starts when a run that
+    /// this process creates is queued. Orphaned runs are taken over only in an exclusive store,
+    /// because no other process would resume them, and their threads would stay busy. Returns the
+    /// number of runs that were taken over.
     pub async fn join(&self) -> Result<usize, RunError> {
         join::join(&self.runtime, self.limits().lease).await?;
         if self.runtime.registry.node_lease.is_shared() {

@@ -25,9 +25,9 @@ impl RunWaits {
         }
     }
 
-    /// Creates a run as [`RunsFacade::create_and_wait`](super::RunsFacade::create_and_wait) does, but
-    /// returns the record at once, with a future of the outcome. The future also resolves for a run
-    /// whose thread was deleted.
+    /// Creates a run as [`RunsFacade::create_and_wait`](super::RunsFacade::create_and_wait) does,
+    /// but returns the record at once, with a future of the outcome. The future also resolves for a
+    /// run whose thread was deleted.
     #[tracing::instrument(name = "create_for_waiting", skip_all)]
     pub async fn create(
         &self,

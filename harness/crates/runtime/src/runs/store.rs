@@ -1,9 +1,9 @@
 //! Stores that a runtime needs: their traits, records and errors.
 //!
-//! To add a store: implement its traits in a crate of its own, named `{Technology}RunStore` and so
-//! on, and run every function of `testkit::run_store` and `testkit::run_events` against it. All
-//! stores guarantee: a write is committed when the call returns; all later reads see it; rows of
-//! one user are invisible to others.
+//! To add a store: implement its traits in a separate crate, name each type `{Technology}{Port}`,
+//! and run the contract suite of each trait against it; the suites are the modules of `testkit`.
+//! All stores guarantee: a write is committed when the call returns; all later reads see it; rows
+//! of one user are invisible to others.
 
 pub use crate::agent::{CallEntry, CallProgress, ToolLedger};
 pub use crate::definition::{RequestKey, StoreError};

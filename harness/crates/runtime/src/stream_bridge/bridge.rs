@@ -30,8 +30,8 @@ impl fmt::Debug for Subscription {
     }
 }
 
-/// Carries the events of runs to any number of viewers. Guarantees of every implementation (S1 to
-/// S15 of the reliability contract):
+/// Carries the events of runs to any number of viewers. Guarantees of every implementation, each
+/// tested by `testkit::stream_bridge`:
 ///
 /// - Order without holes: sequence numbers increase by exactly one. A viewer that would miss events
 ///   gets a gap as its last item.

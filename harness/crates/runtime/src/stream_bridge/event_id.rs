@@ -1,11 +1,12 @@
-//! Ids of events, and the error of a cursor that is not one.
+//! Ids of events, and the error of a malformed cursor.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Identity of an event within its run, written `{seq}-{attempt}`. Sequence numbers start at 1 and have no holes.
+/// Identity of an event within its run, written `{seq}-{attempt}`. Sequence numbers start at 1 and
+/// have no holes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EventId {
     /// Sequence number: 1, 2, 3, ...

@@ -16,7 +16,7 @@ use deerflow_core::tasks::{TaskKind, Tasks};
 /// hundred microseconds.
 const GROUP: usize = 32;
 
-/// Notifies the viewers of one stream of changes.
+/// Notifies the viewers of one stream about its changes.
 ///
 /// Waking thousands of viewers at once would fill the scheduler's queues, and the producing run
 /// would be scheduled after all of them. Groups are therefore woken one after the other, with a
@@ -140,7 +140,7 @@ impl Listener {
         poll_fn(|cx| self.poll_change(cx)).await;
     }
 
-    /// Ready once after one or more changes.
+    /// Returns `Ready` once after one or more changes.
     pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.change.as_mut().poll(cx));
         self.change.set(self.group.notify.clone().notified_owned());

@@ -35,7 +35,7 @@ impl Heartbeat {
         self.quiet_since = now;
     }
 
-    /// Ready after a period without activity.
+    /// Returns `Ready` after each period without activity.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();

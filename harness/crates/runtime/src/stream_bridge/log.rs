@@ -72,7 +72,8 @@ impl LogOutline {
         }
     }
 
-    /// Returns the contiguous ranges up to event `last`, which is in the newest of them.
+    /// Returns the contiguous ranges that end with the range of event `last`; empty if the log does
+    /// not have this event.
     pub fn up_to(&self, last: u64) -> &[LogRange] {
         let Some(end) = self
             .ranges
@@ -98,9 +99,9 @@ impl LogOutline {
     }
 }
 
-/// Returns the first sequence number that `from` refers to, given contiguous ranges. Events of a
-/// superseded attempt are invalid: a viewer that saw some of them resumes at the beginning of the
-/// newer attempt.
+/// Returns the first sequence number that `from` refers to, given contiguous ranges; `None` if the
+/// event is not available. Events of a superseded attempt are invalid: a viewer that saw some of
+/// them resumes at the beginning of the newer attempt.
 pub fn locate_in(ranges: &[LogRange], from: ResumeFrom) -> Option<u64> {
     let (first, tail) = (ranges.first()?.first, ranges.last()?.last);
     let id = match from {

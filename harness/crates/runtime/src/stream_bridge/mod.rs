@@ -1,9 +1,10 @@
-//! Channel between a run and its viewers: replayable, resumable, with an explicit end. This module
-//! contains the contract; adapters are in `runtime::in_memory` and in app crates.
+//! Port that carries the events of a run to its viewers: replayable, resumable, with an explicit
+//! end. This module contains the contract. The in-memory adapter is in
+//! [`in_memory`](crate::in_memory), other adapters are in crates of their own.
 //!
 //! To add an adapter: implement [`StreamBridge`] in a separate crate, name it
-//! `{Technology}StreamBridge`, run every function of `testkit::stream_bridge` against it, and add
-//! one arm to the factory that reads the configuration.
+//! `{Technology}StreamBridge`, and run every function of `testkit::stream_bridge` against it. The
+//! server chooses its adapter in `app/bridges/src/factory.rs`.
 
 mod bridge;
 mod data;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::event_id::{EventId, MalformedCursor};
 use super::status::TerminalKind;
 
-/// Position at which a subscriber wants to start.
+/// Position that a subscriber requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResumeFrom {
     /// At the first event of the run.

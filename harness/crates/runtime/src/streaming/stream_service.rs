@@ -1,4 +1,5 @@
-//! Subscriptions to runs: to active ones through the bridge, to ended ones from their stored data.
+//! Subscriptions to runs: through the bridge while it has the events, otherwise from the stored end
+//! of the run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,8 +135,8 @@ pub(crate) async fn subscribe(
     })
 }
 
-/// Subscribes to the bridge's stream of a run. In a shared store, another process may be taking the
-/// run; then the lookup is repeated.
+/// Subscribes to the bridge's stream of a run. In a shared store, another process may have claimed
+/// the run without having opened its stream. Then the lookup is repeated.
 async fn subscribe_when_open(
     record: &RunRecord,
     from: ResumeFrom,

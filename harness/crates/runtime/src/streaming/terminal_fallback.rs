@@ -74,8 +74,8 @@ pub(crate) fn with_store_fallback(
     with_store_fallback_after(future::ready(()).boxed(), items, from, poller, bridge)
 }
 
-/// As [`with_store_fallback`], for a run that is executed here: the fallback is used only once
-/// `detached` resolves.
+/// Adds the fallback of [`with_store_fallback`] to a run that is executed here. The fallback is
+/// used only after `detached` has resolved.
 pub(crate) fn with_store_fallback_after(
     detached: BoxFuture<'static, ()>,
     items: BoxStream<'static, StreamItem>,

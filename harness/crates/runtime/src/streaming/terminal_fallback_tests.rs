@@ -1,4 +1,4 @@
-//! Tests of runs of which only the store has the end.
+//! Tests of runs whose end is in the store only.
 
 use std::sync::atomic::Ordering;
 

@@ -103,8 +103,8 @@ impl ThreadViewer {
             .query
             .list(&self.thread, &query, &self.owner)
             .await?;
-        // Selects the newest ended run that no unfinished run precedes: a cancelled queued run ends
-        // before its turn.
+        // Selects the newest ended run before the first unfinished one. Ended runs after that one
+        // were queued and cancelled before they started.
         let now = self.runtime.ports.clock.now();
         let begun = runs.iter().rev().filter(|run| run.created_at <= now);
         if let Some(ended_run) = begun.take_while(|run| run.status.is_terminal()).last() {
@@ -161,7 +161,7 @@ impl ThreadViewer {
         }
     }
 
-    /// Skips the run created at `begun`.
+    /// Skips the remaining events of the run created at `begun`, which has ended.
     fn mark_ended(&mut self, begun: i64) {
         self.after = ThreadEventId::end_of_run(begun);
         self.current = None;

@@ -74,7 +74,8 @@ pub(crate) enum EndedRun {
     Stored(Arc<RunRecord>),
 }
 
-/// Waits until `record`'s run has ended in any process. The run's own time limits bound the wait.
+/// Waits until `record`'s run has ended in any process. The wait has no timeout, because the time
+/// limits of the run apply.
 pub(crate) async fn wait_until_ended(
     record: &RunRecord,
     runtime: &Runtime,

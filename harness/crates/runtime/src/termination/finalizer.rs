@@ -129,7 +129,7 @@ impl RunFinalizer {
         }
     }
 
-    /// `true` if an earlier attempt may have published events.
+    /// Reports whether an earlier attempt may have published events.
     fn had_earlier_attempt(&self) -> bool {
         self.run.attempt > 1
     }

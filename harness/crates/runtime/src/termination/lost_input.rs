@@ -199,7 +199,7 @@ fn accepted_messages(kwargs: &Value) -> Vec<Message> {
     }
 }
 
-/// `true` if the checkpoint is the run's own and contains its input.
+/// Reports whether this run wrote the checkpoint, and whether the checkpoint contains its input.
 fn has_input_of(run: &RunRecord, meta: &CheckpointMeta) -> bool {
     meta.run_id.as_ref() == Some(&run.run_id) && meta.source != CheckpointSource::Input
 }

@@ -1,4 +1,5 @@
-//! Scripted agents that stream two tokens and then act as their assistant name says.
+//! Scripted agents that stream two tokens and then perform the action that their assistant name
+//! selects.
 
 use std::sync::Arc;
 
@@ -95,7 +96,7 @@ impl Agent for TestAgent {
     }
 }
 
-/// Resolver of which the assistant `once` exists only for the first call.
+/// Resolver whose assistant `once` exists for the first call only.
 #[derive(Debug, Default)]
 pub(crate) struct Agents(std::sync::atomic::AtomicBool);
 

@@ -1,9 +1,9 @@
 //! Contract suites: the guarantees of the ports, as functions that every implementation runs.
 //!
 //! To use one, write a function that opens a fresh [`RunStores`], and expand the suite's macro with
-//! it, for example `harness::run_store_suite!([#[tokio::test]] open_my_stores);`. Each guarantee
-//! becomes a test of its name. The opened stores must not share data with other calls; resources
-//! that must stay alive go into [`RunStores::keep`].
+//! it, for example `deerflow_runtime::run_store_suite!([#[tokio::test]] open_my_stores);`. Each
+//! guarantee becomes a test of its name. The opened stores must not share data with other calls;
+//! resources that must stay alive go into [`RunStores::keep`].
 
 pub mod checkpoint_history;
 pub mod checkpointer;

@@ -112,12 +112,12 @@ impl FactSource {
     const MANUAL: &str = "manual";
     const UNKNOWN: &str = "unknown";
 
-    /// Origin of a fact that the user entered.
+    /// Returns the origin of a fact that the user entered.
     pub fn manual() -> Self {
         Self(Self::MANUAL.to_owned())
     }
 
-    /// Origin of a fact that was extracted from this thread.
+    /// Returns the origin of a fact that was extracted from this thread.
     pub fn thread(thread: &ThreadId) -> Self {
         Self(thread.to_string())
     }
@@ -188,7 +188,7 @@ impl MemoryDocument {
         ]
     }
 
-    /// `true` if a fact has this content, ignoring case and whitespace.
+    /// Reports whether a fact has this content, ignoring case and whitespace.
     pub fn contains(&self, content: &str) -> bool {
         let normal_form = normalized(content);
         self.facts
@@ -198,12 +198,12 @@ impl MemoryDocument {
 }
 
 impl Fact {
-    /// `true` if agents may read the fact.
+    /// Reports whether agents may read the fact.
     pub fn is_trusted(&self) -> bool {
         self.status.as_deref() != Some(QUARANTINED)
     }
 
-    /// `true` if the user entered the fact.
+    /// Reports whether the user entered the fact.
     pub fn is_manual(&self) -> bool {
         self.source.0 == FactSource::MANUAL
     }

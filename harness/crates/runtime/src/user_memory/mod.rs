@@ -1,4 +1,4 @@
-//! Port of the memory store: documents about a user, and the threads with pending updates.
+//! Port of the user memory store: documents about a user, and the threads with pending updates.
 
 mod document;
 mod in_memory;

@@ -16,7 +16,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Retains the newest event only.
+    /// Limits under which only the newest event is retained.
     pub(super) const NEWEST: Self = Self {
         events: 1,
         bytes: usize::MAX,
@@ -36,8 +36,8 @@ impl Limits {
 /// Progress of spilling a run's events.
 #[derive(Debug, Default)]
 pub(super) struct SpillState {
-    /// The durable log has all events up to this one that were not evicted before they were
-    /// written.
+    /// Sequence number up to which the durable log has all events, except those that were evicted
+    /// before they were written.
     pub(super) stored_up_to: u64,
     /// `true` while a task writes to the durable log.
     pub(super) is_writing: bool,

@@ -106,7 +106,7 @@ impl RunLog {
         &self.run_id
     }
 
-    /// Returns the fan-out that the caller notifies of changes, once it holds no lock.
+    /// Returns the fan-out. After a change, the caller notifies it when it holds no lock.
     pub(super) fn viewers(&self) -> FanOut {
         self.viewers.clone()
     }
@@ -214,7 +214,8 @@ impl RunLog {
             return ReadResult::Gap(state.gap(&self.run_id, last));
         };
         let mut bytes = 0;
-        // `skip` never exceeds the length, which is a usize: a cursor ahead of the tail is refused by `locate`.
+        // `skip` does not exceed the length, so the conversion succeeds: `locate` rejects a cursor
+        // ahead of the tail.
         let skip = usize::try_from(skip)
             .unwrap_or(usize::MAX)
             .min(state.entries.len());

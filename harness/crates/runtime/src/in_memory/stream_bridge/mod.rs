@@ -169,7 +169,8 @@ impl StreamBridge for InMemoryStreamBridge {
         })
     }
 
-    /// An open run is removed only after its end: until then its producer and its viewers need it.
+    /// Sets the expiry of the log. The log of an active run is removed only after the end of the
+    /// run, because its producer and its viewers use it.
     async fn cleanup(&self, run_id: &RunId, delay: Duration) {
         let now = Instant::now();
         // A delay beyond the range of the clock means never.

@@ -16,11 +16,11 @@ pub struct InMemoryOptions {
     /// Maximum bytes of all ended runs together; beyond it the runs that ended first are evicted
     /// early.
     pub max_ended_bytes: usize,
-    /// A viewer that has unread events and does not poll for this time is disconnected.
+    /// Time without a poll after which a viewer that has unread events is disconnected.
     pub stalled_subscriber_timeout: Duration,
-    /// An open stream without a publish for this long has lost its producer: it is removed and its
-    /// viewers are aborted. Must exceed the longest silence of a healthy run. Suspended while the
-    /// run waits for user input.
+    /// Time without a publish after which an open stream is removed and its viewers are aborted,
+    /// because its producer is presumed dead. Must exceed the longest silence of a healthy run.
+    /// Does not apply while the run waits for user input.
     pub idle_stream_ttl: Duration,
     /// Interval at which memory of expired runs is released. It does not affect what viewers see.
     pub sweep_interval: Duration,

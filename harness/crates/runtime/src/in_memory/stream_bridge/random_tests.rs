@@ -206,7 +206,8 @@ async fn gaps_match_evicted_events_under_small_limits() {
     }
 }
 
-/// Reads a run to its end, disconnecting and reconnecting after every `events_per_connection` events.
+/// Reads a run to its end, disconnecting and reconnecting after every `events_per_connection`
+/// events.
 async fn read_in_connections(
     bridge: Arc<InMemoryStreamBridge>,
     run: RunId,

@@ -32,7 +32,7 @@ pub(super) struct Viewer {
     durable: Option<Arc<dyn StreamLog>>,
     /// Read of events that only the durable log has.
     page: Option<BoxFuture<'static, Result<Vec<StreamEvent>, Gap>>>,
-    /// Taken from the log, not yet returned.
+    /// Events that were taken from the log and not returned yet.
     batch: VecDeque<Entry>,
     /// First sequence number of the next batch.
     next_seq: u64,

@@ -178,7 +178,7 @@ pub async fn hanging_durable_log_slows_no_viewer(factory: &dyn StreamBridgeFacto
         .expect("no publish waits for the log");
 }
 
-/// A durable log of which the calls never return.
+/// A durable log whose calls never return.
 #[derive(Debug)]
 struct Hangs;
 
