@@ -51,7 +51,7 @@ def test_nested_agent_is_found_by_its_namespace(api, asked):
     reference = api.state(tid)["tasks"][0]["checkpoint"]
     assert at(api, tid, reference).json() == visible
     assert at(api, tid, visible["checkpoint"]).json() == visible
-    assert api.post(f"/threads/{tid}/history", {"checkpoint": reference}).json() == [shown]
+    assert api.post(f"/threads/{tid}/history", {"checkpoint": reference}).json() == [visible]
 
 
 def test_unknown_namespaces_are_empty(api, asked):
