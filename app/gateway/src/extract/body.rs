@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::issues::Issues;
 use super::json::read_json;
-use super::layout::Layout;
+use super::layout::{Layout, MAX_NULL_ISSUES};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::state::GatewayState;
@@ -229,6 +229,7 @@ impl<T: RequestBody> FromRequest<Arc<GatewayState>> for ListBody<T> {
             .enumerate()
             .filter(|_| dialect.is_platform())
             .flat_map(|(index, item)| T::layout().nulls(item, vec!["body".into(), index.into()]))
+            .take(MAX_NULL_ISSUES)
             .collect::<Vec<_>>();
         if !nulls.is_empty() {
             return Err(ApiError::Invalid(nulls));

@@ -142,6 +142,15 @@ fn null_is_accepted_only_where_the_schema_allows_it() {
 }
 
 #[test]
+fn reported_nulls_are_limited() {
+    let list = vec![Value::Null; 10_000];
+    assert_eq!(
+        null_locations::<Sample>(&json!({ "list": list })).len(),
+        100
+    );
+}
+
+#[test]
 fn layout_names_the_fields() {
     assert_eq!(VersionChange::layout().names(), ["version"]);
 }

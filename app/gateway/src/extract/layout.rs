@@ -9,6 +9,9 @@ use super::issues::{missing_issue, number_issue, texts_issue, texts_of, word_iss
 use crate::error::Issue;
 use crate::schema::TypeSchema;
 
+/// Maximum number of nulls that one response reports: a large body can contain millions.
+pub(super) const MAX_NULL_ISSUES: usize = 100;
+
 /// Fields of a body with their rules.
 #[derive(Debug)]
 pub struct Layout {
@@ -107,8 +110,8 @@ impl Layout {
         issues
     }
 
-    /// Returns an issue for every null in `value` that the schema does not allow. Alternatives
-    /// (`anyOf`) are not checked.
+    /// Returns an issue for every null in `value` that the schema does not allow, up to
+    /// [`MAX_NULL_ISSUES`]. Alternatives (`anyOf`) are not checked.
     pub(super) fn nulls(&self, value: &Value, mut at: Vec<Value>) -> Vec<Issue> {
         let mut issues = Vec::new();
         self.collect_nulls(&self.root, value, &mut at, &mut issues);
@@ -122,6 +125,9 @@ impl Layout {
         at: &mut Vec<Value>,
         issues: &mut Vec<Issue>,
     ) {
+        if issues.len() >= MAX_NULL_ISSUES {
+            return;
+        }
         let schema = resolved(schema, &self.components);
         let mut enter = |schema: Option<&Value>, value: &Value, part: Value| {
             if let Some(schema) = schema {

@@ -70,7 +70,7 @@ pub struct AgentCreate {
 
 request_body!(AgentCreate);
 
-/// Missing fields stay unchanged.
+/// A change of an agent. Missing fields stay unchanged.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct AgentUpdate {
     /// Description of the agent.

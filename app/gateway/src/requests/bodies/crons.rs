@@ -131,7 +131,8 @@ pub struct CronCreate {
     #[serde(default)]
     #[schema(nullable = false)]
     pub checkpoint_during: Option<bool>,
-    /// Time of writing checkpoints.
+    /// Moment at which checkpoints are stored: `sync` before the next step starts, `async` while it
+    /// runs, `exit` at the end of the run.
     #[serde(default)]
     #[schema(inline, nullable = false)]
     pub durability: Option<DurabilityName>,
@@ -203,7 +204,8 @@ pub struct CronPatch {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub context: Option<Map<String, Value>>,
-    /// Time of writing checkpoints.
+    /// Moment at which checkpoints are stored: `sync` before the next step starts, `async` while it
+    /// runs, `exit` at the end of the run.
     #[serde(default)]
     #[schema(inline, nullable = false)]
     pub durability: Option<DurabilityName>,

@@ -1,5 +1,5 @@
-//! Types of request bodies. Their fields stand in the order in which issues are reported, and their
-//! comments are the descriptions of the OpenAPI document.
+//! Types of request bodies. Their fields are declared in the order in which issues are reported,
+//! and their comments are the descriptions of the OpenAPI document.
 
 mod agents;
 mod assistants;

@@ -43,7 +43,8 @@ words! {
 }
 
 words! {
-    /// Time of writing checkpoints.
+    /// Moment at which checkpoints are stored: `sync` before the next step starts, `async` while it
+    /// runs, `exit` at the end of the run.
     DurabilityName(Durability) {
         "sync" => Durability::Sync,
         "async" => Durability::Async,
@@ -183,7 +184,8 @@ pub struct RunCreate {
     #[serde(default)]
     #[schema(nullable = false)]
     pub checkpoint_during: Option<bool>,
-    /// Time of writing checkpoints.
+    /// Moment at which checkpoints are stored: `sync` before the next step starts, `async` while it
+    /// runs, `exit` at the end of the run.
     #[serde(default)]
     #[schema(inline, nullable = false)]
     pub durability: Option<DurabilityName>,
@@ -292,14 +294,14 @@ words! {
 /// Runs of a thread, or all of the caller's runs with a status.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct RunsCancel {
-    /// Thread of the runs.
-    #[serde(default)]
-    #[schema(nullable = false, format = "uuid")]
-    pub thread_id: Option<String>,
     /// Runs to cancel; all active ones of the thread if absent.
     #[serde(default)]
     #[schema(nullable = false, format = "uuid")]
     pub run_ids: Option<Vec<String>>,
+    /// Thread of the runs.
+    #[serde(default)]
+    #[schema(nullable = false, format = "uuid")]
+    pub thread_id: Option<String>,
     /// Status of the runs.
     #[serde(default)]
     #[schema(inline, nullable = false)]

@@ -93,7 +93,7 @@ pub enum Message {
 /// A message with a type.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct TypedMessage {
-    /// Alternative: `role`.
+    /// Type of the message; a message has either `type` or `role`.
     #[serde(rename = "type")]
     #[schema(inline)]
     pub kind: MessageType,
@@ -207,14 +207,14 @@ request_body!(StatePatch);
 /// A reference to a state.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct StateAt {
-    /// Checkpoint of the state.
-    #[serde(default)]
-    #[schema(value_type = Checkpoint, required = true)]
-    pub checkpoint: Value,
     /// Includes the states of nested agents.
     #[serde(default)]
     #[schema(nullable = false)]
     pub subgraphs: Option<bool>,
+    /// Checkpoint of the state.
+    #[serde(default)]
+    #[schema(value_type = Checkpoint, required = true)]
+    pub checkpoint: Value,
     /// Id of the checkpoint.
     #[serde(default)]
     #[schema(ignore)]

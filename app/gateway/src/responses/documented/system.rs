@@ -22,7 +22,7 @@ pub struct WebhookCall {
     /// Time of the next attempt; null for a dead letter.
     #[schema(format = "date-time", required = true)]
     pub due_at: Option<String>,
-    /// Time at which the attempts ended.
+    /// Time at which the call became a dead letter; null while attempts remain.
     #[schema(format = "date-time", required = true)]
     pub died_at: Option<String>,
     /// Error of the last attempt.
