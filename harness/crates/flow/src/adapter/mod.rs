@@ -1,0 +1,17 @@
+//! The contract of agent adapters: how a flow calls the agent behind a node.
+
+mod contract;
+mod error;
+mod invocation;
+mod result;
+
+pub use contract::{
+    AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, CONTRACT_VERSION, Capability,
+    ConfigFinding, DeltaSink, TurnDelta, TurnEffect, TurnRuntime,
+};
+pub use error::{ErrorCategory, FlowError};
+pub use invocation::{
+    AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
+    SessionId, TurnMessage, TurnMode, TurnRole,
+};
+pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};
