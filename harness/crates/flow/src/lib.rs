@@ -7,4 +7,5 @@
 pub mod adapter;
 pub mod compiled;
 pub mod condition;
+pub mod machine;
 pub mod schema;
