@@ -6,9 +6,13 @@
 //! ([`adapter`]).
 
 pub mod adapter;
+pub mod adapters;
 pub mod binding;
 pub mod compiled;
 pub mod condition;
+pub mod driver;
+pub mod events;
 pub mod finding;
 pub mod machine;
+pub mod prompt;
 pub mod schema;

@@ -3,6 +3,7 @@
 mod contract;
 mod error;
 mod invocation;
+mod registry;
 mod result;
 
 pub use contract::{
@@ -14,4 +15,5 @@ pub use invocation::{
     AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
     SessionId, TurnMessage, TurnMode, TurnRole,
 };
+pub use registry::AdapterRegistry;
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};

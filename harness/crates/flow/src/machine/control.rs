@@ -53,6 +53,19 @@ impl FlowMachine {
     }
 }
 
+impl FlowMachine {
+    /// Answers a human node by its first option, for dry runs.
+    pub fn answer_by_default(&mut self, flow: &CompiledFlow, position: usize) {
+        let Some(visit) = self.active.get_mut(position) else { return };
+        if let (VisitStage::Pending(pending), Driver::Human(node)) =
+            (&mut visit.stage, &flow.nodes[visit.node].driver)
+        {
+            let first = node.options.first().map_or("ok", String::as_str);
+            pending.answer.get_or_insert_with(|| first.into());
+        }
+    }
+}
+
 /// Returns what a prompt node publishes.
 pub fn prompt_completion(text: &str) -> Completion {
     let ports = [("prompt".to_owned(), Value::from(text))].into();

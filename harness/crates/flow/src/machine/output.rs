@@ -12,7 +12,7 @@ use crate::adapter::{TurnMode, Usage};
 #[serde(rename_all = "camelCase")]
 pub struct NodeOutput {
     /// Final text, a JSON string: the value of the ports `out` and `result`.
-    text: Value,
+    pub(super) text: Value,
     /// Structured output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured: Option<Value>,

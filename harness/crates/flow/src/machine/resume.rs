@@ -74,7 +74,7 @@ impl FlowMachine {
                 continue;
             }
             let (nested, answer) = match asking.nested.take() {
-                Some(nested) => (Some(nested), Some(Value::Object(take(&mut asking.answers)))),
+                Some(nested) => (Some(nested), Some(Value::Object(take(&mut asking.answers).into_iter().collect()))),
                 None => (None, take(&mut asking.answers).into_iter().next().map(|(_, one)| one)),
             };
             let asked = asking.asked;

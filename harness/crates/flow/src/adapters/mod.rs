@@ -1,0 +1,3 @@
+//! Built-in adapter kinds.
+
+pub mod fake;
