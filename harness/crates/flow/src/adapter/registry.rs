@@ -20,13 +20,20 @@ impl AdapterRegistry {
     /// `adapter_incompatible`, if the factory implements another major version of the contract.
     pub fn register(&mut self, factory: Arc<dyn AdapterFactory>) -> Result<(), FlowError> {
         let metadata = factory.metadata();
-        let (kind, version) = (metadata.adapter_kind.clone(), metadata.contract_version.as_str());
+        let (kind, version) = (
+            metadata.adapter_kind.clone(),
+            metadata.contract_version.as_str(),
+        );
         if major(version) != major(CONTRACT_VERSION) {
             let message = format!(
                 "adapter {kind:?} implements version {version:?} of the contract; this engine needs \
                  {CONTRACT_VERSION}"
             );
-            return Err(FlowError::new("adapter_incompatible", ErrorCategory::Adapter, message));
+            return Err(FlowError::new(
+                "adapter_incompatible",
+                ErrorCategory::Adapter,
+                message,
+            ));
         }
         self.aliases.retain(|_, target| *target != kind);
         for alias in factory.aliases() {
@@ -41,16 +48,21 @@ impl AdapterRegistry {
     /// # Errors
     /// `adapter_not_found`, with the registered kinds.
     pub fn resolve(&self, kind: &str) -> Result<&Arc<dyn AdapterFactory>, FlowError> {
-        self.factories.get(kind).or_else(|| self.factories.get(self.aliases.get(kind)?)).ok_or_else(
-            || {
+        self.factories
+            .get(kind)
+            .or_else(|| self.factories.get(self.aliases.get(kind)?))
+            .ok_or_else(|| {
                 let known: Vec<&str> = self.factories.keys().map(String::as_str).collect();
                 let message = format!(
                     "no adapter is registered for {kind:?}; registered are: {}",
-                    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+                    if known.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        known.join(", ")
+                    }
                 );
                 FlowError::new("adapter_not_found", ErrorCategory::Adapter, message)
-            },
-        )
+            })
     }
 
     /// Returns the kind that a kind or alias names.
@@ -62,7 +74,10 @@ impl AdapterRegistry {
 
     /// Returns the registered kinds, in alphabetical order.
     pub fn list(&self) -> Vec<AdapterMetadata> {
-        self.factories.values().map(|factory| factory.metadata().clone()).collect()
+        self.factories
+            .values()
+            .map(|factory| factory.metadata().clone())
+            .collect()
     }
 }
 

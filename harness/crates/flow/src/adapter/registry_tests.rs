@@ -38,8 +38,17 @@ fn named(kind: &str, version: &str, aliases: &'static [&'static str]) -> Arc<Nam
 #[test]
 fn aliases_resolve_to_their_kind() {
     let mut registry = AdapterRegistry::default();
-    registry.register(named("pi-mono", "1.0", &["deepseek"])).unwrap();
-    assert_eq!(registry.resolve("deepseek").unwrap().metadata().adapter_kind, "pi-mono");
+    registry
+        .register(named("pi-mono", "1.0", &["deepseek"]))
+        .unwrap();
+    assert_eq!(
+        registry
+            .resolve("deepseek")
+            .unwrap()
+            .metadata()
+            .adapter_kind,
+        "pi-mono"
+    );
     assert_eq!(registry.canonical("deepseek"), Some("pi-mono"));
     assert_eq!(registry.canonical("other"), None);
 }
@@ -61,7 +70,10 @@ fn registering_a_kind_again_replaces_it() {
     registry.register(named("fake", "1.7", &["new"])).unwrap();
     assert_eq!(registry.list().len(), 1);
     assert_eq!(registry.list()[0].contract_version, "1.7");
-    assert_eq!((registry.canonical("old"), registry.canonical("new")), (None, Some("fake")));
+    assert_eq!(
+        (registry.canonical("old"), registry.canonical("new")),
+        (None, Some("fake"))
+    );
 }
 
 #[test]

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapter::{
-    AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, AgentInvocation, AgentTurnResult,
-    CONTRACT_VERSION, Capability, DeltaSink, FlowError, InvocationId, SessionContext, SessionId,
-    TurnDelta, TurnMode, TurnRuntime, TurnStatus, Usage,
+    AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, AgentInvocation,
+    AgentTurnResult, CONTRACT_VERSION, Capability, DeltaSink, FlowError, InvocationId,
+    SessionContext, SessionId, TurnDelta, TurnMode, TurnRuntime, TurnStatus, Usage,
 };
 
 /// Scripted result of a turn.
@@ -103,7 +103,13 @@ impl FakeFactory {
 
     /// Creates a factory for dry runs: every evaluation passes.
     pub fn dry_run(kind: &str) -> Self {
-        Self::new(kind, FakeShared { passes_evaluations: true, ..FakeShared::default() })
+        Self::new(
+            kind,
+            FakeShared {
+                passes_evaluations: true,
+                ..FakeShared::default()
+            },
+        )
     }
 
     /// Creates a factory whose adapters answer `node/mode/visit` and record nothing.
@@ -125,12 +131,27 @@ impl FakeFactory {
             ],
             limitations: vec!["answers from a script".to_owned()],
         };
-        Self { metadata, shared: Arc::new(shared) }
+        Self {
+            metadata,
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Returns a factory of another kind with the same script and record.
+    #[must_use]
+    pub fn under_kind(&self, kind: &str) -> Self {
+        let mut factory = self.clone();
+        kind.clone_into(&mut factory.metadata.adapter_kind);
+        factory
     }
 
     /// Returns the calls so far.
     pub fn calls(&self) -> Vec<FakeCall> {
-        self.shared.calls.as_ref().map(|calls| calls.lock().clone()).unwrap_or_default()
+        self.shared
+            .calls
+            .as_ref()
+            .map(|calls| calls.lock().clone())
+            .unwrap_or_default()
     }
 }
 
@@ -199,7 +220,10 @@ impl AgentAdapter for FakeAdapter {
         }
         let turn = self.scripted(&invocation.node_id);
         for text in &turn.deltas {
-            sink.delta(TurnDelta { text: text.clone(), reasoning: String::new() });
+            sink.delta(TurnDelta {
+                text: text.clone(),
+                reasoning: String::new(),
+            });
         }
         assert!(!turn.panic, "the script demands a panic");
         if turn.hang {
@@ -221,25 +245,37 @@ impl AgentAdapter for FakeAdapter {
 
 impl FakeAdapter {
     fn result(&self, invocation: &AgentInvocation, turn: ScriptedTurn) -> AgentTurnResult {
-        let AgentInvocation { node_id, turn_mode, visit, .. } = invocation;
+        let AgentInvocation {
+            node_id,
+            turn_mode,
+            visit,
+            ..
+        } = invocation;
         let status = turn.status.unwrap_or(TurnStatus::Completed);
         let interrupt = turn.interrupt.filter(|_| invocation.answer.is_none());
         let is_answered = status == TurnStatus::Interrupted && invocation.answer.is_some();
-        let text =
-            turn.text.unwrap_or_else(|| format!("{node_id}/{}/{visit}", turn_mode.as_str()));
+        let text = turn
+            .text
+            .unwrap_or_else(|| format!("{node_id}/{}/{visit}", turn_mode.as_str()));
         let passes = self.shared.passes_evaluations && *turn_mode == TurnMode::Evaluate;
         let pass = || json!({"score": 1, "canComplete": true, "reason": text});
         let error = turn.error.map(|error| FlowError {
             details: error.details,
             ..FlowError::new(
                 error.code,
-                error.category.unwrap_or(crate::adapter::ErrorCategory::Adapter),
+                error
+                    .category
+                    .unwrap_or(crate::adapter::ErrorCategory::Adapter),
                 error.message,
             )
             .retryable(error.retryable)
         });
         AgentTurnResult {
-            status: if is_answered { TurnStatus::Completed } else { status },
+            status: if is_answered {
+                TurnStatus::Completed
+            } else {
+                status
+            },
             structured_output: turn.structured.or_else(|| passes.then(pass)),
             usage: turn.usage.unwrap_or_default(),
             error,

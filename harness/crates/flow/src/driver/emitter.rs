@@ -64,7 +64,12 @@ impl Emitter {
 
     /// Emits an event of a turn.
     pub(super) fn turn(&self, turn: &TurnSink<'_>, body: impl FnOnce() -> EventBody) {
-        self.emit(Some(turn.node), Some(turn.agent), Some(turn.invocation), body);
+        self.emit(
+            Some(turn.node),
+            Some(turn.agent),
+            Some(turn.invocation),
+            body,
+        );
     }
 
     fn emit(
@@ -103,6 +108,8 @@ impl DeltaSink for TurnSink<'_> {
     }
 
     fn event(&self, event: AgentEvent) {
-        self.emitter.hooks.agent_event(&self.emitter.node_id(self.node), event);
+        self.emitter
+            .hooks
+            .agent_event(&self.emitter.node_id(self.node), event);
     }
 }

@@ -24,7 +24,11 @@ pub(super) fn messages_of(
         Some(scopes) => scopes.contains(&scope),
         None => scope == MemoryScope::Run,
     };
-    let is_off = agent.adapter_config.get("history").and_then(|value| value.as_str()) == Some("none");
+    let is_off = agent
+        .adapter_config
+        .get("history")
+        .and_then(|value| value.as_str())
+        == Some("none");
     if is_off || (session.is_empty() && thread.is_empty()) {
         return Arc::from([]);
     }
@@ -52,8 +56,14 @@ pub(super) fn add_turn(
     user: String,
     assistant: String,
 ) {
-    session.push_back(TurnMessage { role: TurnRole::User, content: user });
-    session.push_back(TurnMessage { role: TurnRole::Assistant, content: assistant });
+    session.push_back(TurnMessage {
+        role: TurnRole::User,
+        content: user,
+    });
+    session.push_back(TurnMessage {
+        role: TurnRole::Assistant,
+        content: assistant,
+    });
     let (max_items, _) = bounds(agent);
     while session.len() > max_items.max(2) {
         session.pop_front();
@@ -65,5 +75,8 @@ fn bounds(agent: &EffectiveAgent) -> (usize, usize) {
     let bounded = |value: Option<u64>, default: usize| {
         value.map_or(default, |value| usize::try_from(value).unwrap_or(default))
     };
-    (bounded(policy.max_items, MAX_ITEMS), bounded(policy.max_bytes, MAX_BYTES))
+    (
+        bounded(policy.max_items, MAX_ITEMS),
+        bounded(policy.max_bytes, MAX_BYTES),
+    )
 }

@@ -26,7 +26,16 @@ pub async fn run_flow(
     options: &FlowOptions,
     ports: &FlowPorts,
 ) -> FlowEnd {
-    run_level(flow, start, options, ports, String::new(), 0, ports.ids.random()).await
+    run_level(
+        flow,
+        start,
+        options,
+        ports,
+        String::new(),
+        0,
+        ports.ids.random(),
+    )
+    .await
 }
 
 /// Runs a flow at a depth of sub-flows. `seed` makes the task ids of a fresh start unique.
@@ -48,7 +57,10 @@ pub(super) async fn run_level(
             (machine, RunData::new(flow, input))
         }
         FlowStart::Resumed(machine, data) => {
-            let node = machine.next_nodes().first().map(|node| &*flow.nodes[*node].id);
+            let node = machine
+                .next_nodes()
+                .first()
+                .map(|node| &*flow.nodes[*node].id);
             emitter.run(node, || EventBody::RunResumed);
             (*machine, *data)
         }
@@ -68,11 +80,20 @@ pub(super) async fn run_level(
         let text = panic_text(panic.as_ref());
         tracing::error!(panic = %text, "engine panicked");
         let message = format!("the engine failed unexpectedly (panic): {text}");
-        FlowOutcome::Failed(FlowError::new("engine_panicked", ErrorCategory::Engine, message))
+        FlowOutcome::Failed(FlowError::new(
+            "engine_panicked",
+            ErrorCategory::Engine,
+            message,
+        ))
     });
     let histories = scope.sessions.end(flow, ports, options, &mut machine).await;
     announce_end(&scope, &machine, &outcome);
-    FlowEnd { outcome, machine, data, histories }
+    FlowEnd {
+        outcome,
+        machine,
+        data,
+        histories,
+    }
 }
 
 async fn run_steps(
@@ -98,16 +119,23 @@ async fn run_steps(
         if machine.step_complete() {
             for edge in machine.end_step(scope.flow, data) {
                 let id = |node: usize| scope.emitter.node_id(&scope.flow.nodes[node].id);
-                scope.emitter.node(&scope.flow.nodes[edge.from].id, || EventBody::EdgeTaken {
-                    from: id(edge.from),
-                    to: id(edge.to),
-                    handle: edge.handle.as_deref().map(str::to_owned),
-                });
+                scope
+                    .emitter
+                    .node(&scope.flow.nodes[edge.from].id, || EventBody::EdgeTaken {
+                        from: id(edge.from),
+                        to: id(edge.to),
+                        handle: edge.handle.as_deref().map(str::to_owned),
+                    });
             }
         }
         if !scope.emitter.is_nested() {
             let flow = scope.flow;
-            scope.ports.hooks.superstep(Progress { flow, machine, data, changed: &changed });
+            scope.ports.hooks.superstep(Progress {
+                flow,
+                machine,
+                data,
+                changed: &changed,
+            });
         }
     }
 }
@@ -120,7 +148,9 @@ fn announce_end(scope: &RunScope<'_>, machine: &FlowMachine, outcome: &FlowOutco
             steps: machine.steps_of_run(),
         }),
         FlowOutcome::Failed(error) => {
-            emitter.run(error.node_id.as_deref(), || EventBody::RunFailed(error.clone()));
+            emitter.run(error.node_id.as_deref(), || {
+                EventBody::RunFailed(error.clone())
+            });
         }
         FlowOutcome::Cancelled => emitter.run(None, || EventBody::RunCancelled),
         FlowOutcome::Breakpoint(node) => {

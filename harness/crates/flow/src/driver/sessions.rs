@@ -48,10 +48,17 @@ impl SessionPool {
             slots.entry(agent.to_owned()).or_default().session = Some(session.clone());
         }
         for (agent, history) in histories {
-            slots.entry(agent.clone()).or_default().history.clone_from(history);
+            slots
+                .entry(agent.clone())
+                .or_default()
+                .history
+                .clone_from(history);
         }
         let shared = |(agent, slot)| (agent, Arc::new(AsyncMutex::new(slot)));
-        Self { slots: Mutex::new(slots.into_iter().map(shared).collect()), changes: Mutex::default() }
+        Self {
+            slots: Mutex::new(slots.into_iter().map(shared).collect()),
+            changes: Mutex::default(),
+        }
     }
 
     pub(super) fn slot(&self, agent_id: &str) -> Arc<AsyncMutex<AgentSlot>> {
@@ -99,9 +106,16 @@ impl SessionPool {
             temperature: turn.node.temperature,
         };
         let id = adapter.create_session(context).await?;
-        let record = SessionRecord { id: id.clone(), created_at_ms: turn.now_ms };
-        turn.ports.hooks.session_changed(&agent.agent_id, Some(&record));
-        self.changes.lock().push((agent.agent_id.clone(), record.clone()));
+        let record = SessionRecord {
+            id: id.clone(),
+            created_at_ms: turn.now_ms,
+        };
+        turn.ports
+            .hooks
+            .session_changed(&agent.agent_id, Some(&record));
+        self.changes
+            .lock()
+            .push((agent.agent_id.clone(), record.clone()));
         slot.session = Some(record);
         slot.is_new = true;
         Ok((adapter, id))
@@ -111,7 +125,9 @@ impl SessionPool {
     pub(super) async fn close(&self, slot: &mut AgentSlot, turn: &OpenTurn<'_>) {
         if let (Some(adapter), Some(session)) = (&slot.adapter, slot.session.take()) {
             dispose(&**adapter, &session.id).await;
-            turn.ports.hooks.session_changed(&turn.node.agent.agent_id, None);
+            turn.ports
+                .hooks
+                .session_changed(&turn.node.agent.agent_id, None);
         }
     }
 
@@ -168,7 +184,12 @@ async fn build(
     agent: &Arc<EffectiveAgent>,
 ) -> Result<Arc<dyn AgentAdapter>, FlowError> {
     let factory = turn.ports.registry.resolve(&agent.adapter_kind)?;
-    let flow_config = turn.flow.adapter_config.get(&agent.adapter_kind).cloned().unwrap_or_default();
+    let flow_config = turn
+        .flow
+        .adapter_config
+        .get(&agent.adapter_kind)
+        .cloned()
+        .unwrap_or_default();
     let findings = factory.validate_config(&flow_config, agent);
     if !findings.is_empty() {
         let texts: Vec<String> = findings
@@ -176,7 +197,11 @@ async fn build(
             .map(|finding| format!("{}: {}", finding.code, finding.message))
             .collect();
         let code = "adapter_config_invalid";
-        return Err(FlowError::new(code, ErrorCategory::Validation, texts.join("; ")));
+        return Err(FlowError::new(
+            code,
+            ErrorCategory::Validation,
+            texts.join("; "),
+        ));
     }
     let context = AdapterContext {
         flow_name: turn.flow.document.meta.name.clone(),
@@ -198,7 +223,13 @@ async fn build_for_disposal(
         crate::compiled::Driver::Agent(node) if node.agent.agent_id == agent_id => Some(node),
         _ => None,
     })?;
-    let turn = OpenTurn { flow, ports, options, node, now_ms: 0 };
+    let turn = OpenTurn {
+        flow,
+        ports,
+        options,
+        node,
+        now_ms: 0,
+    };
     build(&turn, &node.agent).await.ok()
 }
 

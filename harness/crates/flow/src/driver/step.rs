@@ -34,29 +34,50 @@ impl<'a, 'r> StepDriver<'a, 'r> {
         data: &'a mut RunData,
     ) -> Self {
         let durations = vec![0; machine.active().len()];
-        Self { scope, machine, data, durations, changed: Vec::new(), failed: false }
+        Self {
+            scope,
+            machine,
+            data,
+            durations,
+            changed: Vec::new(),
+            failed: false,
+        }
     }
 
     /// Runs these visits. An unhandled failure and a cancel stop all of them; what has a result is
     /// committed.
     pub(super) async fn run(&mut self, positions: &[usize]) {
         let scope = self.scope;
-        let limit = scope.flow.limits.max_concurrency.clamp(1, scope.options.max_concurrency.max(1));
+        let limit = scope
+            .flow
+            .limits
+            .max_concurrency
+            .clamp(1, scope.options.max_concurrency.max(1));
         let stop = scope.options.cancel.child_token();
-        let mut queue: VecDeque<Attempt> =
-            positions.iter().map(|position| self.attempt(*position)).collect();
+        let mut queue: VecDeque<Attempt> = positions
+            .iter()
+            .map(|position| self.attempt(*position))
+            .collect();
         let mut running = FuturesUnordered::new();
         loop {
             // Starts one visit at a time and takes what is ready at once, so that the trace of
             // visits that never wait is in activation order whatever the limit is.
             let is_stopping = self.failed || stop.is_cancelled();
-            let next = if is_stopping || running.len() >= limit { None } else { queue.pop_front() };
+            let next = if is_stopping || running.len() >= limit {
+                None
+            } else {
+                queue.pop_front()
+            };
             let starts = next.is_some();
             if let Some(attempt) = next {
                 let attempt = self.prepare(attempt);
                 running.push(run_attempt(scope, attempt, &stop));
             }
-            let ended = if starts { running.next().now_or_never() } else { Some(running.next().await) };
+            let ended = if starts {
+                running.next().now_or_never()
+            } else {
+                Some(running.next().await)
+            };
             match ended {
                 None => {}
                 Some(None) if queue.is_empty() || is_stopping => break,
@@ -84,8 +105,7 @@ impl<'a, 'r> StepDriver<'a, 'r> {
         } else {
             NodeInput::default()
         };
-        let mut attempt =
-            Attempt::of(visit, position, machine.task_id(flow, visit.node), input);
+        let mut attempt = Attempt::of(visit, position, machine.task_id(flow, visit.node), input);
         if let VisitStage::Pending(pending) = &visit.stage {
             attempt.answer.clone_from(&pending.answer);
             attempt.nested.clone_from(&pending.nested);
@@ -111,7 +131,11 @@ impl<'a, 'r> StepDriver<'a, 'r> {
 
     /// Applies the end of an attempt. Returns the attempt that follows.
     fn settle(&mut self, end: AttemptEnd, stop: &CancellationToken) -> Option<Attempt> {
-        let AttemptEnd { attempt, mut outcome, report } = end;
+        let AttemptEnd {
+            attempt,
+            mut outcome,
+            report,
+        } = end;
         let (scope, flow) = (self.scope, self.scope.flow);
         scope.sessions.save_changes(self.machine);
         self.durations[attempt.position] += report.duration_ms;
@@ -124,10 +148,20 @@ impl<'a, 'r> StepDriver<'a, 'r> {
         }
         let jitter = jitter(scope);
         match self.machine.apply(flow, attempt.position, outcome, jitter) {
-            Applied::Retry { attempt: number, delay_ms } => {
+            Applied::Retry {
+                attempt: number,
+                delay_ms,
+            } => {
                 let node = &flow.nodes[attempt.node].id;
-                scope.emitter.node(node, || EventBody::NodeRetry { attempt: number, delay_ms });
-                let attempt = Attempt { number, delay_ms, ..attempt };
+                scope.emitter.node(node, || EventBody::NodeRetry {
+                    attempt: number,
+                    delay_ms,
+                });
+                let attempt = Attempt {
+                    number,
+                    delay_ms,
+                    ..attempt
+                };
                 return Some(self.prepare(attempt));
             }
             Applied::Fatal => {
@@ -148,9 +182,15 @@ impl<'a, 'r> StepDriver<'a, 'r> {
         let flow = self.scope.flow;
         let id = &flow.nodes[node].id;
         if report.is_turn
-            && self.machine.end_turn(flow, node, &report.usage, report.duration_ms)
+            && self
+                .machine
+                .end_turn(flow, node, &report.usage, report.duration_ms)
         {
-            self.warn(id, "cost_not_counted", "the turn states no cost, so the budget ignores it");
+            self.warn(
+                id,
+                "cost_not_counted",
+                "the turn states no cost, so the budget ignores it",
+            );
         }
         if let Some(totals) = &report.nested {
             self.machine.add_nested(node, totals);
@@ -159,8 +199,14 @@ impl<'a, 'r> StepDriver<'a, 'r> {
             && let Some(decision) = self.machine.decide_delegation(flow, node, proposal)
         {
             let emitter = &self.scope.emitter;
-            emitter.node(id, || EventBody::DelegationResolved(decision.to_value(proposal)));
-            self.warn(id, "delegation_not_executed", "a proposal of delegation was not executed");
+            emitter.node(id, || {
+                EventBody::DelegationResolved(decision.to_value(proposal))
+            });
+            self.warn(
+                id,
+                "delegation_not_executed",
+                "a proposal of delegation was not executed",
+            );
         }
     }
 
@@ -194,25 +240,38 @@ impl<'a, 'r> StepDriver<'a, 'r> {
             duration_ms,
         };
         scope.emitter.node(node, || match &commit.end {
-            CommitEnd::Completed(action) => {
-                EventBody::NodeCompleted { visit, action: action.clone(), duration_ms }
-            }
+            CommitEnd::Completed(action) => EventBody::NodeCompleted {
+                visit,
+                action: action.clone(),
+                duration_ms,
+            },
             CommitEnd::Handled(error) => failed(error, true),
             CommitEnd::Failed(error) => failed(error, false),
         });
         if !scope.emitter.is_nested() {
-            let progress = Progress { changed: &[commit.node], ..self.progress() };
+            let progress = Progress {
+                changed: &[commit.node],
+                ..self.progress()
+            };
             scope.ports.hooks.task_ended(progress, commit.node, &[]);
         }
     }
 
     fn task_asked(&self, position: usize) {
-        let Some(visit) = self.machine.active().get(position) else { return };
+        let Some(visit) = self.machine.active().get(position) else {
+            return;
+        };
         if let VisitStage::Asking(asking) = &visit.stage
             && !self.scope.emitter.is_nested()
         {
-            let progress = Progress { changed: &[], ..self.progress() };
-            self.scope.ports.hooks.task_ended(progress, visit.node, &asking.questions);
+            let progress = Progress {
+                changed: &[],
+                ..self.progress()
+            };
+            self.scope
+                .ports
+                .hooks
+                .task_ended(progress, visit.node, &asking.questions);
         }
     }
 

@@ -38,7 +38,11 @@ async fn run(
     let limit = scope.options.max_subflow_depth;
     if scope.depth >= limit {
         let message = format!("sub-flows are nested deeper than {limit}");
-        return Err(FlowError::new("subflow_depth", ErrorCategory::Engine, message));
+        return Err(FlowError::new(
+            "subflow_depth",
+            ErrorCategory::Engine,
+            message,
+        ));
     }
     let flow = match &scope.ports.flows {
         Some(flows) => flows.get(&node.flow_id).await?,
@@ -46,7 +50,11 @@ async fn run(
     };
     let Some(flow) = flow else {
         let message = format!("there is no flow {:?}", node.flow_id);
-        return Err(FlowError::new("subflow_not_found", ErrorCategory::Engine, message));
+        return Err(FlowError::new(
+            "subflow_not_found",
+            ErrorCategory::Engine,
+            message,
+        ));
     };
     let options = FlowOptions {
         bounds: RunBounds {
@@ -63,9 +71,21 @@ async fn run(
             FlowStart::Fresh(scope.input.with_prompt(&prompt))
         }
     };
-    let prefix = format!("{}/", scope.emitter.node_id(&scope.flow.nodes[attempt.node].id));
+    let prefix = format!(
+        "{}/",
+        scope.emitter.node_id(&scope.flow.nodes[attempt.node].id)
+    );
     let seed = attempt.task_id;
-    let end = run_level(&flow, start, &options, scope.ports, prefix, scope.depth + 1, seed).await;
+    let end = run_level(
+        &flow,
+        start,
+        &options,
+        scope.ports,
+        prefix,
+        scope.depth + 1,
+        seed,
+    )
+    .await;
     report.nested = Some(end.machine.ledger().run.clone());
     Ok(match end.outcome {
         FlowOutcome::Finished(result) => AttemptOutcome::Completed(completion(result)),
@@ -82,7 +102,11 @@ async fn run(
         },
         FlowOutcome::Breakpoint(_) => {
             let message = "a sub-flow stopped at a breakpoint";
-            return Err(FlowError::new("state_unreadable", ErrorCategory::Engine, message));
+            return Err(FlowError::new(
+                "state_unreadable",
+                ErrorCategory::Engine,
+                message,
+            ));
         }
     })
 }

@@ -50,15 +50,26 @@ pub(super) async fn run_turn(
             Ok(opened) => opened,
             Err(error) => return AttemptOutcome::Failed(of_agent(error, node)),
         };
-        let turn = Turn { scope, attempt, node, adapter: &*adapter, session };
+        let turn = Turn {
+            scope,
+            attempt,
+            node,
+            adapter: &*adapter,
+            session,
+        };
         let Some(result) = turn.run(&mut slot, cancel, retried).await else {
             return AttemptOutcome::Cancelled;
         };
-        let is_lost =
-            result.error.as_ref().is_some_and(|error| error.code == SESSION_NOT_FOUND);
+        let is_lost = result
+            .error
+            .as_ref()
+            .is_some_and(|error| error.code == SESSION_NOT_FOUND);
         if is_lost && !retried {
             retried = true;
-            scope.sessions.close(&mut slot, &open_turn(scope, node)).await;
+            scope
+                .sessions
+                .close(&mut slot, &open_turn(scope, node))
+                .await;
             continue;
         }
         report.usage = result.usage.clone();
@@ -190,10 +201,14 @@ impl Turn<'_> {
             context: self.scope.options.context.clone(),
             namespace: self.namespace(),
         };
-        let turn = self.adapter.run_turn(invocation, runtime, sink, stop.clone());
+        let turn = self
+            .adapter
+            .run_turn(invocation, runtime, sink, stop.clone());
         let limited = async {
             match self.node.turn_limit_ms {
-                Some(limit) => tokio::time::timeout(Duration::from_millis(limit), turn).await.ok(),
+                Some(limit) => tokio::time::timeout(Duration::from_millis(limit), turn)
+                    .await
+                    .ok(),
                 None => Some(turn.await),
             }
         };
@@ -247,7 +262,12 @@ impl Turn<'_> {
                 }
             } else {
                 let (status, error) = (result.status, error_of(result));
-                EventBody::TurnFailed { status, usage, error, duration_ms }
+                EventBody::TurnFailed {
+                    status,
+                    usage,
+                    error,
+                    duration_ms,
+                }
             }
         });
     }
@@ -257,7 +277,10 @@ impl Turn<'_> {
         if context.is_none() {
             return String::new();
         }
-        let node = self.scope.emitter.node_id(&self.scope.flow.nodes[self.attempt.node].id);
+        let node = self
+            .scope
+            .emitter
+            .node_id(&self.scope.flow.nodes[self.attempt.node].id);
         format!("{node}:{}", self.attempt.task_id)
     }
 

@@ -94,15 +94,26 @@ pub(super) async fn run_attempt(
     let started = tokio::time::Instant::now();
     let mut report = AttemptReport::default();
     let execution = execute(scope, &mut attempt, cancel, &mut report);
-    let outcome = AssertUnwindSafe(execution).catch_unwind().await.unwrap_or_else(|panic| {
-        let node = &scope.flow.nodes[attempt.node].id;
-        let text = panic_text(panic.as_ref());
-        tracing::error!(%node, panic = %text, "node panicked");
-        let message = format!("node {node:?} failed unexpectedly (panic): {text}");
-        AttemptOutcome::Failed(FlowError::new("node_panicked", ErrorCategory::Engine, message))
-    });
+    let outcome = AssertUnwindSafe(execution)
+        .catch_unwind()
+        .await
+        .unwrap_or_else(|panic| {
+            let node = &scope.flow.nodes[attempt.node].id;
+            let text = panic_text(panic.as_ref());
+            tracing::error!(%node, panic = %text, "node panicked");
+            let message = format!("node {node:?} failed unexpectedly (panic): {text}");
+            AttemptOutcome::Failed(FlowError::new(
+                "node_panicked",
+                ErrorCategory::Engine,
+                message,
+            ))
+        });
     report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    AttemptEnd { attempt, outcome, report }
+    AttemptEnd {
+        attempt,
+        outcome,
+        report,
+    }
 }
 
 async fn execute(
@@ -176,7 +187,11 @@ async fn load(
     node: &LoaderNode,
 ) -> Result<Completion, FlowError> {
     let is_input = matches!(node.kind, LoaderKind::Input | LoaderKind::Custom);
-    let loader = scope.ports.loader.as_ref().filter(|_| !is_input && !scope.options.dry_run);
+    let loader = scope
+        .ports
+        .loader
+        .as_ref()
+        .filter(|_| !is_input && !scope.options.dry_run);
     let loaded = match loader {
         Some(loader) => {
             let request = LoadRequest {
@@ -192,8 +207,14 @@ async fn load(
         None => None,
     };
     let data = loaded.or_else(|| scope.input.documents());
-    let ports = data.map(|data| ("data".to_owned(), data)).into_iter().collect();
-    Ok(Completion { ports, ..Completion::default() })
+    let ports = data
+        .map(|data| ("data".to_owned(), data))
+        .into_iter()
+        .collect();
+    Ok(Completion {
+        ports,
+        ..Completion::default()
+    })
 }
 
 async fn read_prompt(scope: &RunScope<'_>, file: Option<&str>) -> Result<Completion, FlowError> {
@@ -203,7 +224,11 @@ async fn read_prompt(scope: &RunScope<'_>, file: Option<&str>) -> Result<Complet
     }
     let Some(loader) = &scope.ports.loader else {
         let message = format!("nothing reads files here; the node needs the text of {path:?}");
-        return Err(FlowError::new("loader_failed", ErrorCategory::Engine, message));
+        return Err(FlowError::new(
+            "loader_failed",
+            ErrorCategory::Engine,
+            message,
+        ));
     };
     let text = loader.read_text(path, &scope.options.actor).await?;
     Ok(prompt_completion(&text))

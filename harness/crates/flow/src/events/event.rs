@@ -213,26 +213,50 @@ impl EventBody {
             Self::RunCompleted { result, steps } => json!({"result": result, "steps": steps}),
             Self::RunFailed(error) => json!({"error": error}),
             Self::RunInterrupted(interrupts) => json!({"interrupts": interrupts}),
-            Self::NodeStarted { kind, visit, inputs } => {
+            Self::NodeStarted {
+                kind,
+                visit,
+                inputs,
+            } => {
                 json!({"kind": kind, "visit": visit, "inputs": inputs})
             }
-            Self::NodeCompleted { visit, action, duration_ms } => {
+            Self::NodeCompleted {
+                visit,
+                action,
+                duration_ms,
+            } => {
                 json!({"visit": visit, "action": action, "durationMs": duration_ms})
             }
-            Self::NodeFailed { visit, error, handled, duration_ms } => json!({
+            Self::NodeFailed {
+                visit,
+                error,
+                handled,
+                duration_ms,
+            } => json!({
                 "visit": visit, "error": error, "handled": handled, "durationMs": duration_ms,
             }),
             Self::NodeRetry { attempt, delay_ms } => {
                 json!({"attempt": attempt, "delayMs": delay_ms})
             }
-            Self::AgentSelected { adapter_kind, turn_mode, session_reused, prompt } => json!({
+            Self::AgentSelected {
+                adapter_kind,
+                turn_mode,
+                session_reused,
+                prompt,
+            } => json!({
                 "adapterKind": adapter_kind,
                 "turnMode": turn_mode,
                 "sessionReused": session_reused,
                 "promptSources": **prompt,
             }),
             Self::Delta(delta) => delta_payload(delta),
-            Self::TurnCompleted { usage, reasoning, tool_calls, artifacts, duration_ms } => json!({
+            Self::TurnCompleted {
+                usage,
+                reasoning,
+                tool_calls,
+                artifacts,
+                duration_ms,
+            } => json!({
                 "status": "completed",
                 "usage": usage,
                 "reasoningText": reasoning,
@@ -240,7 +264,12 @@ impl EventBody {
                 "artifacts": artifacts,
                 "durationMs": duration_ms,
             }),
-            Self::TurnFailed { status, usage, error, duration_ms } => json!({
+            Self::TurnFailed {
+                status,
+                usage,
+                error,
+                duration_ms,
+            } => json!({
                 "status": status, "usage": usage, "error": error, "durationMs": duration_ms,
             }),
             Self::EdgeTaken { from, to, handle } => {
@@ -259,7 +288,10 @@ fn delta_payload(delta: &TurnDelta) -> Value {
         payload.insert("part".to_owned(), "final".into());
     }
     if !delta.reasoning.is_empty() {
-        payload.insert("deltaReasoningText".to_owned(), delta.reasoning.as_str().into());
+        payload.insert(
+            "deltaReasoningText".to_owned(),
+            delta.reasoning.as_str().into(),
+        );
         payload.entry("part").or_insert_with(|| "reasoning".into());
     }
     Value::Object(payload)

@@ -121,9 +121,9 @@ impl NodeStates {
     pub fn apply(&mut self, event: &FlowEvent) {
         match &event.body {
             EventBody::RunInterrupted(interrupts) => self.interrupt(interrupts),
-            EventBody::RunCompleted { .. }
-            | EventBody::RunFailed(_)
-            | EventBody::RunCancelled => self.end(|_| NodeStatus::Cancelled),
+            EventBody::RunCompleted { .. } | EventBody::RunFailed(_) | EventBody::RunCancelled => {
+                self.end(|_| NodeStatus::Cancelled)
+            }
             EventBody::RunStarted(_) | EventBody::RunResumed | EventBody::EdgeTaken { .. } => {}
             _ => {
                 if let Some(node) = &event.node_id {
@@ -135,12 +135,21 @@ impl NodeStates {
 
     fn interrupt(&mut self, interrupts: &[Value]) {
         let asks = |node: &str| {
-            interrupts.iter().filter_map(|interrupt| interrupt["node"].as_str()).any(|asking| {
-                let inner = asking.strip_prefix(node);
-                inner.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
+            interrupts
+                .iter()
+                .filter_map(|interrupt| interrupt["node"].as_str())
+                .any(|asking| {
+                    let inner = asking.strip_prefix(node);
+                    inner.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                })
         };
-        self.end(|node| if asks(node) { NodeStatus::Waiting } else { NodeStatus::Cancelled });
+        self.end(|node| {
+            if asks(node) {
+                NodeStatus::Waiting
+            } else {
+                NodeStatus::Cancelled
+            }
+        });
     }
 
     fn end(&mut self, status: impl Fn(&str) -> NodeStatus) {
@@ -156,26 +165,46 @@ impl NodeState {
     fn apply(&mut self, event: &FlowEvent) {
         event.body.event_type().clone_into(&mut self.last_event);
         match &event.body {
-            EventBody::NodeStarted { kind, visit, inputs } => {
+            EventBody::NodeStarted {
+                kind,
+                visit,
+                inputs,
+            } => {
                 *self = Self {
                     status: NodeStatus::Running,
                     node_kind: kind.clone(),
                     agent_id: self.agent_id.take(),
                     visit: *visit,
                     attempts: 1,
-                    input: NodeTrace { inputs: inputs.clone(), ..NodeTrace::default() },
+                    input: NodeTrace {
+                        inputs: inputs.clone(),
+                        ..NodeTrace::default()
+                    },
                     usage: std::mem::take(&mut self.usage),
-                    times: NodeTimes { started_at: Some(event.timestamp), ..NodeTimes::default() },
+                    times: NodeTimes {
+                        started_at: Some(event.timestamp),
+                        ..NodeTimes::default()
+                    },
                     last_event: std::mem::take(&mut self.last_event),
                     ..Self::default()
                 };
             }
-            EventBody::NodeCompleted { action, duration_ms, .. } => {
+            EventBody::NodeCompleted {
+                action,
+                duration_ms,
+                ..
+            } => {
                 let skipped = action.as_deref() == Some("skipped");
-                let status = if skipped { NodeStatus::Skipped } else { NodeStatus::Completed };
+                let status = if skipped {
+                    NodeStatus::Skipped
+                } else {
+                    NodeStatus::Completed
+                };
                 self.finish(status, event.timestamp, *duration_ms);
             }
-            EventBody::NodeFailed { error, duration_ms, .. } => {
+            EventBody::NodeFailed {
+                error, duration_ms, ..
+            } => {
                 self.error_trace = Some(error.clone());
                 self.finish(NodeStatus::Failed, event.timestamp, *duration_ms);
             }
@@ -191,7 +220,13 @@ impl NodeState {
                 self.turn.text.push_str(&delta.text);
                 self.turn.reasoning_text.push_str(&delta.reasoning);
             }
-            EventBody::TurnCompleted { usage, reasoning, tool_calls, artifacts, .. } => {
+            EventBody::TurnCompleted {
+                usage,
+                reasoning,
+                tool_calls,
+                artifacts,
+                ..
+            } => {
                 add_usage(&mut self.usage, usage);
                 if let Some(reasoning) = reasoning {
                     self.turn.reasoning_text.clone_from(reasoning);
@@ -201,7 +236,10 @@ impl NodeState {
             }
             EventBody::TurnFailed { usage, .. } => add_usage(&mut self.usage, usage),
             EventBody::Warning { code, message } => {
-                self.warnings.push(TurnWarning { code: code.clone(), message: message.clone() });
+                self.warnings.push(TurnWarning {
+                    code: code.clone(),
+                    message: message.clone(),
+                });
             }
             _ => {}
         }

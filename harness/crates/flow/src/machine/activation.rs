@@ -57,7 +57,12 @@ pub struct PendingVisit {
 
 impl Default for PendingVisit {
     fn default() -> Self {
-        Self { attempt: 1, answer: None, asked: 0, nested: None }
+        Self {
+            attempt: 1,
+            answer: None,
+            asked: 0,
+            nested: None,
+        }
     }
 }
 
@@ -130,7 +135,10 @@ impl Default for Completion {
 impl Completion {
     /// Creates a completion that publishes a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { output: Some(NodeOutput::text(text)), ..Self::default() }
+        Self {
+            output: Some(NodeOutput::text(text)),
+            ..Self::default()
+        }
     }
 }
 

@@ -38,7 +38,12 @@ pub fn turn_completion(node: &AgentNode, result: AgentTurnResult) -> Completion 
             message: "the evaluation has no JSON object".to_owned(),
         });
     }
-    Completion { output: Some(output), ports, warnings, ..Completion::default() }
+    Completion {
+        output: Some(output),
+        ports,
+        warnings,
+        ..Completion::default()
+    }
 }
 
 /// Returns what a node publishes for a given value instead of a result: its text and, unless it is
@@ -53,12 +58,20 @@ pub(super) fn published(driver: &Driver, value: &Value) -> Completion {
         Driver::Agent(node) => (Some(node.turn_mode), node.output_kind),
         _ => (None, OutputKind::Text),
     };
-    let output = NodeOutput { structured, turn_mode: mode, ..NodeOutput::text(text) };
+    let output = NodeOutput {
+        structured,
+        turn_mode: mode,
+        ..NodeOutput::text(text)
+    };
     let ports = match driver {
         Driver::Loader(_) => [("data".to_owned(), value.clone())].into(),
         _ => kind_ports(kind, &output),
     };
-    Completion { output: Some(output), ports, ..Completion::default() }
+    Completion {
+        output: Some(output),
+        ports,
+        ..Completion::default()
+    }
 }
 
 /// Returns the port that the kind of the output names.
@@ -91,8 +104,14 @@ pub(super) fn bounded_text(mut text: String) -> (String, bool) {
 /// Returns the evaluation in a structured output: its score from 0 to 1, and whether the work can be
 /// completed, which is true if it does not say.
 pub(super) fn evaluation(value: &Value) -> Option<(f64, bool)> {
-    let score = value.get("score")?.as_f64().filter(|score| (0.0..=1.0).contains(score))?;
-    let can_complete = value.get("canComplete").and_then(Value::as_bool).unwrap_or(true);
+    let score = value
+        .get("score")?
+        .as_f64()
+        .filter(|score| (0.0..=1.0).contains(score))?;
+    let can_complete = value
+        .get("canComplete")
+        .and_then(Value::as_bool)
+        .unwrap_or(true);
     Some((score, can_complete))
 }
 

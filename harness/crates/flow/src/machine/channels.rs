@@ -17,7 +17,9 @@ impl RunData {
     pub fn update(&self, flow: &CompiledFlow, nodes: &[NodeIndex]) -> Map<String, Value> {
         let mut channels: [Map<String, Value>; 4] = Default::default();
         for &node in nodes {
-            let Some(data) = self.nodes.get(node) else { continue };
+            let Some(data) = self.nodes.get(node) else {
+                continue;
+            };
             let or_null = |value: Option<Value>| value.unwrap_or(Value::Null);
             let entries = [
                 or_null((!data.ports.is_empty()).then(|| json!(data.ports))),
@@ -73,17 +75,23 @@ impl RunData {
         for (node, state) in read::<LoopState>(flow, channels, "loops")? {
             data.nodes[node].loop_state = Some(state);
         }
-        data.result = channels.get("result").filter(|result| !result.is_null()).cloned();
+        data.result = channels
+            .get("result")
+            .filter(|result| !result.is_null())
+            .cloned();
         if let Some(errors) = channels.get("errors").filter(|errors| !errors.is_null()) {
             data.errors = parse("errors", errors.clone())?;
         }
         data.bytes = data.nodes.iter().map(super::output::NodeData::bytes).sum();
         let newest = |node: &NodeIndex| {
             let output = data.nodes[*node].output.as_ref();
-            output.filter(|output| output.turn_mode.is_some()).map(|output| output.sequence)
+            output
+                .filter(|output| output.turn_mode.is_some())
+                .map(|output| output.sequence)
         };
-        data.latest_agent =
-            (0..data.nodes.len()).filter(|node| newest(node).is_some()).max_by_key(newest);
+        data.latest_agent = (0..data.nodes.len())
+            .filter(|node| newest(node).is_some())
+            .max_by_key(newest);
         Ok(data)
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::activation::{
-    AskingVisit, AttemptOutcome, Completion, LoopChange, PendingVisit, Question, Route, VisitResult,
-    VisitStage,
+    AskingVisit, AttemptOutcome, Completion, LoopChange, PendingVisit, Question, Route,
+    VisitResult, VisitStage,
 };
 use super::data::RunData;
 use super::machine::FlowMachine;
@@ -71,8 +71,12 @@ impl FlowMachine {
         outcome: AttemptOutcome,
         jitter: f64,
     ) -> Applied {
-        let Some(visit) = self.active.get(position) else { return Applied::Open };
-        let VisitStage::Pending(pending) = &visit.stage else { return Applied::Open };
+        let Some(visit) = self.active.get(position) else {
+            return Applied::Open;
+        };
+        let VisitStage::Pending(pending) = &visit.stage else {
+            return Applied::Open;
+        };
         let (index, attempt, asked) = (visit.node, pending.attempt, pending.asked);
         let node = &flow.nodes[index];
         let (stage, applied) = match outcome {
@@ -81,7 +85,11 @@ impl FlowMachine {
                 let result = VisitResult::Completed(completion);
                 (VisitStage::Finished(Box::new(result)), Applied::Stored)
             }
-            AttemptOutcome::Asked { question, inner, nested } => {
+            AttemptOutcome::Asked {
+                question,
+                inner,
+                nested,
+            } => {
                 let own = question.map(|value| Question {
                     id: self.question_id(flow, index, asked),
                     node: node.id.to_string(),
@@ -91,7 +99,10 @@ impl FlowMachine {
                     node: format!("{}/{}", node.id, question.node),
                     ..question
                 };
-                let questions = own.into_iter().chain(inner.into_iter().map(outer)).collect();
+                let questions = own
+                    .into_iter()
+                    .chain(inner.into_iter().map(outer))
+                    .collect();
                 let asking = AskingVisit {
                     questions,
                     answers: std::collections::BTreeMap::new(),
@@ -100,7 +111,9 @@ impl FlowMachine {
                 };
                 (VisitStage::Asking(Box::new(asking)), Applied::Open)
             }
-            AttemptOutcome::Failed(error) if error.retryable && attempt < node.retry.max_attempts => {
+            AttemptOutcome::Failed(error)
+                if error.retryable && attempt < node.retry.max_attempts =>
+            {
                 let attempt = attempt + 1;
                 let delay_ms = retry_delay_ms(&node.retry, attempt, &error, jitter);
                 let VisitStage::Pending(pending) = &mut self.active[position].stage else {
@@ -110,10 +123,19 @@ impl FlowMachine {
                 return Applied::Retry { attempt, delay_ms };
             }
             AttemptOutcome::Failed(error) => {
-                let error = FlowError { node_id: Some(node.id.to_string()), ..error };
-                let applied =
-                    if node.on_error == OnError::Fail { Applied::Fatal } else { Applied::Stored };
-                (VisitStage::Finished(Box::new(VisitResult::Failed(error))), applied)
+                let error = FlowError {
+                    node_id: Some(node.id.to_string()),
+                    ..error
+                };
+                let applied = if node.on_error == OnError::Fail {
+                    Applied::Fatal
+                } else {
+                    Applied::Stored
+                };
+                (
+                    VisitStage::Finished(Box::new(VisitResult::Failed(error))),
+                    applied,
+                )
             }
         };
         self.active[position].stage = stage;
@@ -122,7 +144,9 @@ impl FlowMachine {
 
     fn question_id(&self, flow: &CompiledFlow, node: NodeIndex, asked: u64) -> String {
         let task = self.task_id(flow, node);
-        Uuid::new_v5(&task, asked.to_string().as_bytes()).simple().to_string()
+        Uuid::new_v5(&task, asked.to_string().as_bytes())
+            .simple()
+            .to_string()
     }
 
     /// Commits the next result in activation order. Results behind a visit that has none wait,
@@ -139,7 +163,9 @@ impl FlowMachine {
         let visit = &mut self.active[position];
         let (node, number) = (visit.node, visit.visit);
         let stage = std::mem::replace(&mut visit.stage, VisitStage::Committed(Route::All));
-        let VisitStage::Finished(result) = stage else { return None };
+        let VisitStage::Finished(result) = stage else {
+            return None;
+        };
         let result = match *result {
             VisitResult::Completed(completion) => self.complete(flow, data, node, completion),
             VisitResult::Failed(error) => Err(error),
@@ -155,7 +181,13 @@ impl FlowMachine {
         };
         data.nodes[node].visits = number;
         self.active[position].stage = stage;
-        Some(Commit { position, node, visit: number, end, warnings })
+        Some(Commit {
+            position,
+            node,
+            visit: number,
+            end,
+            warnings,
+        })
     }
 
     /// Publishes a completion.
@@ -167,9 +199,24 @@ impl FlowMachine {
         completion: Completion,
     ) -> Result<Committed, FlowError> {
         self.sequence += 1;
-        let Completion { output, ports, route, action, loop_change, result, warnings } = completion;
-        let output = output.map(|output| NodeOutput { sequence: self.sequence, ..output });
-        let replacement = NodeData { output, ports, ..NodeData::default() };
+        let Completion {
+            output,
+            ports,
+            route,
+            action,
+            loop_change,
+            result,
+            warnings,
+        } = completion;
+        let output = output.map(|output| NodeOutput {
+            sequence: self.sequence,
+            ..output
+        });
+        let replacement = NodeData {
+            output,
+            ports,
+            ..NodeData::default()
+        };
         let bytes = data.bytes_with(node, &replacement);
         if bytes > MAX_STATE_BYTES {
             let message = format!("outputs and ports of the run exceed {MAX_STATE_BYTES} bytes");
@@ -185,7 +232,11 @@ impl FlowMachine {
         if result.is_some() {
             data.result = result;
         }
-        Ok(Committed { route, action, warnings })
+        Ok(Committed {
+            route,
+            action,
+            warnings,
+        })
     }
 
     /// Handles a failure as the node demands.
@@ -211,10 +262,14 @@ impl FlowMachine {
             },
         };
         match self.complete(flow, data, node, completion) {
-            Ok(committed) => (VisitStage::Committed(committed.route), CommitEnd::Handled(error)),
-            Err(error) => {
-                (VisitStage::Failed(Box::new(error.clone())), CommitEnd::Failed(error))
-            }
+            Ok(committed) => (
+                VisitStage::Committed(committed.route),
+                CommitEnd::Handled(error),
+            ),
+            Err(error) => (
+                VisitStage::Failed(Box::new(error.clone())),
+                CommitEnd::Failed(error),
+            ),
         }
     }
 

@@ -25,7 +25,9 @@ impl FlowMachine {
         position: usize,
     ) -> Option<AttemptOutcome> {
         let visit = self.active.get(position)?;
-        let VisitStage::Pending(pending) = &visit.stage else { return None };
+        let VisitStage::Pending(pending) = &visit.stage else {
+            return None;
+        };
         let last = visit.carried.last().copied();
         let result = match &flow.nodes[visit.node].driver {
             Driver::Agent(_) | Driver::Loader(_) | Driver::Subflow(_) => return None,
@@ -33,18 +35,26 @@ impl FlowMachine {
             Driver::Prompt(prompt) => Ok(prompt_completion(&prompt.text)),
             Driver::PlanLoop(node) => visit_plan_loop(flow, data, visit, node, self.sequence),
             Driver::Loop(node) => visit_counted_loop(flow, data, visit, node, self.sequence),
-            Driver::Router => routing::first_match(flow, data, visit.node, last)
-                .map(|route| Completion { route, ..Completion::default() }),
+            Driver::Router => {
+                routing::first_match(flow, data, visit.node, last).map(|route| Completion {
+                    route,
+                    ..Completion::default()
+                })
+            }
             Driver::Pass => Ok(Completion::default()),
-            Driver::Human(node) => match pending.answer.as_ref().map(|answer| choice(node, answer)) {
+            Driver::Human(node) => match pending.answer.as_ref().map(|answer| choice(node, answer))
+            {
                 Some(Ok(choice)) => answered(flow, data, visit, choice),
-                Some(Err(problem)) => return Some(ask(question(flow, data, visit, node, Some(&problem)))),
+                Some(Err(problem)) => {
+                    return Some(ask(question(flow, data, visit, node, Some(&problem))));
+                }
                 None => return Some(ask(question(flow, data, visit, node, None))),
             },
             Driver::Finish(node) => Ok(finish(flow, data, visit, node)),
-            Driver::Skip => {
-                Ok(Completion { action: Some("skipped".to_owned()), ..Completion::default() })
-            }
+            Driver::Skip => Ok(Completion {
+                action: Some("skipped".to_owned()),
+                ..Completion::default()
+            }),
         };
         Some(match result {
             Ok(completion) => AttemptOutcome::Completed(completion),
@@ -56,7 +66,9 @@ impl FlowMachine {
 impl FlowMachine {
     /// Answers a human node by its first option, for dry runs.
     pub fn answer_by_default(&mut self, flow: &CompiledFlow, position: usize) {
-        let Some(visit) = self.active.get_mut(position) else { return };
+        let Some(visit) = self.active.get_mut(position) else {
+            return;
+        };
         if let (VisitStage::Pending(pending), Driver::Human(node)) =
             (&mut visit.stage, &flow.nodes[visit.node].driver)
         {
@@ -69,11 +81,18 @@ impl FlowMachine {
 /// Returns what a prompt node publishes.
 pub fn prompt_completion(text: &str) -> Completion {
     let ports = [("prompt".to_owned(), Value::from(text))].into();
-    Completion { ports, ..Completion::default() }
+    Completion {
+        ports,
+        ..Completion::default()
+    }
 }
 
 fn ask(question: Value) -> AttemptOutcome {
-    AttemptOutcome::Asked { question: Some(question), inner: Vec::new(), nested: None }
+    AttemptOutcome::Asked {
+        question: Some(question),
+        inner: Vec::new(),
+        nested: None,
+    }
 }
 
 /// Answer of a person to a human node.
@@ -89,10 +108,18 @@ fn choice<'a>(node: &'a HumanNode, answer: &'a Value) -> Result<Choice<'a>, Stri
     let text = answer.as_str();
     let option = text.and_then(|text| node.options.iter().find(|option| *option == text.trim()));
     if let Some(handle) = option {
-        return Ok(Choice { handle, answer, text: None });
+        return Ok(Choice {
+            handle,
+            answer,
+            text: None,
+        });
     }
     if node.options.is_empty() || node.accepts_any {
-        return Ok(Choice { handle: "response", answer, text });
+        return Ok(Choice {
+            handle: "response",
+            answer,
+            text,
+        });
     }
     Err(format!("answer with one of: {}", node.options.join(", ")))
 }
@@ -144,10 +171,22 @@ fn question(
 
 /// Returns the result of the run at a finish node: the value at port `result`, else the text of the
 /// activating nodes, else the text of the latest agent.
-fn finish(flow: &CompiledFlow, data: &RunData, visit: &Activation, node: &FinishNode) -> Completion {
-    let by_edge = flow.data[visit.node].iter().filter(|edge| &*edge.target_port == "result");
+fn finish(
+    flow: &CompiledFlow,
+    data: &RunData,
+    visit: &Activation,
+    node: &FinishNode,
+) -> Completion {
+    let by_edge = flow.data[visit.node]
+        .iter()
+        .filter(|edge| &*edge.target_port == "result");
     let arrived = by_edge
-        .filter_map(|edge| Some((edge.source, data.port(edge.source, &edge.source_port)?.clone())))
+        .filter_map(|edge| {
+            Some((
+                edge.source,
+                data.port(edge.source, &edge.source_port)?.clone(),
+            ))
+        })
         .next_back();
     let sources = || {
         let has_text = |node: &NodeIndex| data.output(*node).is_some();
@@ -156,7 +195,10 @@ fn finish(flow: &CompiledFlow, data: &RunData, visit: &Activation, node: &Finish
         Some((*sources.last()?, Value::from(text)))
     };
     let default = || {
-        let port = flow.nodes[visit.node].inputs.iter().find(|port| port.port_id == "result")?;
+        let port = flow.nodes[visit.node]
+            .inputs
+            .iter()
+            .find(|port| port.port_id == "result")?;
         Some((None, port.default_value.clone()?))
     };
     let latest = || {
@@ -178,7 +220,10 @@ fn finish(flow: &CompiledFlow, data: &RunData, visit: &Activation, node: &Finish
             structured.unwrap_or_else(|| parsed(value))
         }
     };
-    Completion { result: Some(value), ..Completion::default() }
+    Completion {
+        result: Some(value),
+        ..Completion::default()
+    }
 }
 
 fn parsed(value: Value) -> Value {

@@ -100,10 +100,18 @@ impl RunData {
     ) {
         let loop_state = self.nodes[node].loop_state;
         let visits = self.nodes[node].visits;
-        if output.as_ref().is_some_and(|output| output.turn_mode.is_some()) {
+        if output
+            .as_ref()
+            .is_some_and(|output| output.turn_mode.is_some())
+        {
             self.latest_agent = Some(node);
         }
-        let replacement = NodeData { visits, output, ports, loop_state };
+        let replacement = NodeData {
+            visits,
+            output,
+            ports,
+            loop_state,
+        };
         self.bytes = self.bytes_with(node, &replacement);
         self.nodes[node] = replacement;
     }
@@ -128,9 +136,10 @@ impl Scope for DataScope<'_> {
         let last = || self.data.output(self.last?);
         match root {
             Root::Input => Some(Cow::Borrowed(self.data.input.value())),
-            Root::Port { node, port } => {
-                self.data.port(self.flow.find(node)?, port).map(Cow::Borrowed)
-            }
+            Root::Port { node, port } => self
+                .data
+                .port(self.flow.find(node)?, port)
+                .map(Cow::Borrowed),
             Root::LastText => Some(Cow::Borrowed(last()?.text_value())),
             Root::LastStructured => last()?.structured.as_ref().map(Cow::Borrowed),
             Root::Round(node) => {

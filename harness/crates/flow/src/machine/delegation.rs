@@ -50,7 +50,9 @@ impl FlowMachine {
         node: NodeIndex,
         proposal: &Map<String, Value>,
     ) -> Option<DelegationDecision> {
-        let Driver::Agent(agent) = &flow.nodes[node].driver else { return None };
+        let Driver::Agent(agent) = &flow.nodes[node].driver else {
+            return None;
+        };
         let earlier = self.ledger.count_delegation(&agent.agent.agent_id);
         let exists = |id: &str| {
             let inline = &flow.document.agents.agent_defs;
@@ -60,7 +62,12 @@ impl FlowMachine {
             });
             bound || inline.iter().any(|agent| agent.agent_id == id)
         };
-        Some(decide(&agent.agent.subagent_policy, proposal, exists, earlier))
+        Some(decide(
+            &agent.agent.subagent_policy,
+            proposal,
+            exists,
+            earlier,
+        ))
     }
 }
 
@@ -84,15 +91,24 @@ fn decide(
         ("mode_allowed", mode_allowed),
         ("agent_allowed", target_allowed),
         ("agent_exists", target.is_some_and(exists)),
-        ("delegations_left", policy.max_delegations.is_none_or(|limit| earlier < limit)),
+        (
+            "delegations_left",
+            policy.max_delegations.is_none_or(|limit| earlier < limit),
+        ),
     ];
     for (check, passed) in checks {
         trace.push((check, passed));
         if !passed {
-            return DelegationDecision { verdict: Verdict::Rejected, trace };
+            return DelegationDecision {
+                verdict: Verdict::Rejected,
+                trace,
+            };
         }
     }
-    DelegationDecision { verdict: Verdict::Approved, trace }
+    DelegationDecision {
+        verdict: Verdict::Approved,
+        trace,
+    }
 }
 
 #[cfg(test)]
@@ -104,9 +120,18 @@ mod tests {
         value.as_object().cloned().unwrap()
     }
 
-    fn failed_check(policy: &SubagentPolicy, mode: &str, target: &str, earlier: u64) -> Option<&'static str> {
+    fn failed_check(
+        policy: &SubagentPolicy,
+        mode: &str,
+        target: &str,
+        earlier: u64,
+    ) -> Option<&'static str> {
         let decision = decide(policy, &proposal(mode, target), |id| id != "ghost", earlier);
-        decision.trace.iter().find(|(_, passed)| !passed).map(|(check, _)| *check)
+        decision
+            .trace
+            .iter()
+            .find(|(_, passed)| !passed)
+            .map(|(check, _)| *check)
     }
 
     #[test]
@@ -117,11 +142,26 @@ mod tests {
             max_delegations: Some(1),
             ..SubagentPolicy::default()
         };
-        assert_eq!(failed_check(&policy, "policy-resolved", "b", 0), Some("mode_allowed"));
-        assert_eq!(failed_check(&policy, "nonsense", "b", 0), Some("mode_allowed"));
-        assert_eq!(failed_check(&policy, "agent-suggested", "c", 0), Some("agent_allowed"));
-        assert_eq!(failed_check(&policy, "agent-suggested", "ghost", 0), Some("agent_exists"));
-        assert_eq!(failed_check(&policy, "agent-suggested", "b", 1), Some("delegations_left"));
+        assert_eq!(
+            failed_check(&policy, "policy-resolved", "b", 0),
+            Some("mode_allowed")
+        );
+        assert_eq!(
+            failed_check(&policy, "nonsense", "b", 0),
+            Some("mode_allowed")
+        );
+        assert_eq!(
+            failed_check(&policy, "agent-suggested", "c", 0),
+            Some("agent_allowed")
+        );
+        assert_eq!(
+            failed_check(&policy, "agent-suggested", "ghost", 0),
+            Some("agent_exists")
+        );
+        assert_eq!(
+            failed_check(&policy, "agent-suggested", "b", 1),
+            Some("delegations_left")
+        );
         assert_eq!(failed_check(&policy, "flow-forced", "b", 0), None);
     }
 }

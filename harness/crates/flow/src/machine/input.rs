@@ -25,9 +25,8 @@ impl RunInput {
     /// `input_invalid` if the value is no object, if `userPrompt` is no text, or if the input is
     /// larger than 1 MiB.
     pub fn read(value: Value) -> Result<Self, FlowError> {
-        let invalid = |message: &str| {
-            FlowError::new("input_invalid", ErrorCategory::Validation, message)
-        };
+        let invalid =
+            |message: &str| FlowError::new("input_invalid", ErrorCategory::Validation, message);
         let fields = match &value {
             Value::Object(fields) => fields,
             Value::Null => return Ok(Self::default()),
@@ -41,14 +40,20 @@ impl RunInput {
             Some(Value::Null) | None => last_human_text(fields.get("messages")),
             Some(_) => return Err(invalid("input.userPrompt must be text")),
         };
-        Ok(Self { prompt: prompt.into(), value: Arc::new(value) })
+        Ok(Self {
+            prompt: prompt.into(),
+            value: Arc::new(value),
+        })
     }
 
     /// Creates an input that consists of a prompt.
     pub fn prompt(prompt: &str) -> Self {
         let mut fields = Map::new();
         fields.insert("userPrompt".to_owned(), prompt.into());
-        Self { prompt: prompt.into(), value: Arc::new(Value::Object(fields)) }
+        Self {
+            prompt: prompt.into(),
+            value: Arc::new(Value::Object(fields)),
+        }
     }
 
     /// Returns the same input with another prompt.
@@ -56,7 +61,10 @@ impl RunInput {
     pub fn with_prompt(&self, prompt: &str) -> Self {
         let mut fields = self.fields().cloned().unwrap_or_default();
         fields.insert("userPrompt".to_owned(), prompt.into());
-        Self { prompt: prompt.into(), value: Arc::new(Value::Object(fields)) }
+        Self {
+            prompt: prompt.into(),
+            value: Arc::new(Value::Object(fields)),
+        }
     }
 
     /// Returns the prompt; empty if there is none.
@@ -71,7 +79,9 @@ impl RunInput {
 
     /// Returns the names of the fields.
     pub fn keys(&self) -> Vec<String> {
-        self.fields().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+        self.fields()
+            .map(|fields| fields.keys().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// Returns the input without prompt and messages; `None` if nothing is left.
@@ -92,21 +102,33 @@ impl RunInput {
 
 impl Default for RunInput {
     fn default() -> Self {
-        Self { prompt: "".into(), value: Arc::new(Value::Object(Map::new())) }
+        Self {
+            prompt: "".into(),
+            value: Arc::new(Value::Object(Map::new())),
+        }
     }
 }
 
 fn last_human_text(messages: Option<&Value>) -> String {
-    let messages = messages.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let messages = messages
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     let is_human = |message: &&Value| {
         ["role", "type"]
             .iter()
             .any(|key| matches!(message[*key].as_str(), Some("human" | "user")))
     };
-    match messages.iter().rev().find(is_human).map(|message| &message["content"]) {
+    match messages
+        .iter()
+        .rev()
+        .find(is_human)
+        .map(|message| &message["content"])
+    {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(blocks)) => {
-            let texts = blocks.iter().filter_map(|block| block["text"].as_str().or(block.as_str()));
+            let texts = blocks
+                .iter()
+                .filter_map(|block| block["text"].as_str().or(block.as_str()));
             texts.collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),

@@ -23,7 +23,9 @@ pub fn node_input(flow: &CompiledFlow, data: &RunData, visit: &Activation) -> No
     let mut input = NodeInput::default();
     for edge in &flow.data[visit.node] {
         if let Some(value) = data.port(edge.source, &edge.source_port) {
-            input.ports.insert(edge.target_port.to_string(), value.clone());
+            input
+                .ports
+                .insert(edge.target_port.to_string(), value.clone());
             if let (Driver::Prompt(prompt), "prompt") =
                 (&flow.nodes[edge.source].driver, &*edge.target_port)
             {
@@ -44,6 +46,11 @@ pub fn node_input(flow: &CompiledFlow, data: &RunData, visit: &Activation) -> No
 
 /// Returns the texts of nodes that are not blank.
 pub(super) fn previous_texts(data: &RunData, nodes: &[NodeIndex]) -> Vec<String> {
-    let texts = nodes.iter().filter_map(|node| Some(data.output(*node)?.as_text()));
-    texts.filter(|text| !text.trim().is_empty()).map(str::to_owned).collect()
+    let texts = nodes
+        .iter()
+        .filter_map(|node| Some(data.output(*node)?.as_text()));
+    texts
+        .filter(|text| !text.trim().is_empty())
+        .map(str::to_owned)
+        .collect()
 }

@@ -40,7 +40,9 @@ pub fn add_usage(sum: &mut Usage, more: &Usage) {
 }
 
 fn total_tokens(usage: &Usage) -> u64 {
-    usage.total_tokens.max(usage.input_tokens.saturating_add(usage.output_tokens))
+    usage
+        .total_tokens
+        .max(usage.input_tokens.saturating_add(usage.output_tokens))
 }
 
 /// Totals of a run, by run, agent and node.
@@ -130,23 +132,34 @@ fn check(
 ) -> Result<(), FlowError> {
     let exceeded = |name: &str, text: String| {
         let message = format!("the {scope}'s budget {name} of {text} is used up");
-        Err(FlowError::new("budget_exceeded", ErrorCategory::Budget, message)
-            .with_detail("scope", scope)
-            .with_detail("budget", name))
+        Err(
+            FlowError::new("budget_exceeded", ErrorCategory::Budget, message)
+                .with_detail("scope", scope)
+                .with_detail("budget", name),
+        )
     };
     let turns = used.map_or(0, |used| used.turns);
     if let Some(limit) = budget.max_steps.filter(|limit| turns >= *limit) {
         return exceeded("maxSteps", limit.to_string());
     }
-    if let Some(limit) = budget.max_wall_clock_ms.filter(|limit| wall_clock_ms >= *limit) {
+    if let Some(limit) = budget
+        .max_wall_clock_ms
+        .filter(|limit| wall_clock_ms >= *limit)
+    {
         return exceeded("maxWallClockMs", limit.to_string());
     }
     let Some(used) = used else { return Ok(()) };
-    if let Some(limit) = budget.max_tokens.filter(|limit| used.usage.total_tokens >= *limit) {
+    if let Some(limit) = budget
+        .max_tokens
+        .filter(|limit| used.usage.total_tokens >= *limit)
+    {
         return exceeded("maxTokens", limit.to_string());
     }
     let cost = used.usage.cost_usd.unwrap_or(0.0);
-    if let Some(limit) = budget.max_cost_usd.filter(|limit| cost >= *limit && cost > 0.0) {
+    if let Some(limit) = budget
+        .max_cost_usd
+        .filter(|limit| cost >= *limit && cost > 0.0)
+    {
         return exceeded("maxCostUsd", limit.to_string());
     }
     Ok(())

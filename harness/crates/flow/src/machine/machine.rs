@@ -38,9 +38,10 @@ impl Default for RunBounds {
     }
 }
 
-/// Progress of the current run; not part of the saved machine.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Progress of the current run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct RunProgress {
+    #[serde(skip)]
     pub(super) bounds: RunBounds,
     /// Supersteps of this run.
     pub(super) steps: u64,
@@ -63,7 +64,6 @@ pub struct FlowMachine {
     pub(super) waiting: BTreeMap<NodeIndex, Activation>,
     pub(super) ledger: Ledger,
     pub(super) sessions: BTreeMap<String, SessionRecord>,
-    #[serde(skip)]
     pub(super) run: RunProgress,
 }
 
@@ -93,9 +93,15 @@ impl FlowMachine {
             sequence: 0,
             active: Vec::new(),
             waiting: BTreeMap::new(),
-            ledger: Ledger { started_at_ms: now_ms, ..Ledger::default() },
+            ledger: Ledger {
+                started_at_ms: now_ms,
+                ..Ledger::default()
+            },
             sessions: BTreeMap::new(),
-            run: RunProgress { bounds, ..RunProgress::default() },
+            run: RunProgress {
+                bounds,
+                ..RunProgress::default()
+            },
         };
         machine.active.push(Activation {
             node: flow.start,
@@ -107,7 +113,7 @@ impl FlowMachine {
         machine
     }
 
-    /// Restores a saved machine in another process, within the same run.
+    /// Restores a saved machine. It continues the same run, unless [`Self::begin_run`] is called.
     ///
     /// # Errors
     /// `state_unreadable`, if the machine is of another version or of another content of the flow,
@@ -117,9 +123,8 @@ impl FlowMachine {
         bounds: RunBounds,
         saved: serde_json::Value,
     ) -> Result<Self, FlowError> {
-        let unreadable = |message: String| {
-            FlowError::new("state_unreadable", ErrorCategory::Engine, message)
-        };
+        let unreadable =
+            |message: String| FlowError::new("state_unreadable", ErrorCategory::Engine, message);
         let mut machine: Self = serde_json::from_value(saved)
             .map_err(|error| unreadable(format!("the saved flow is unreadable: {error}")))?;
         if machine.version != VERSION {
@@ -129,7 +134,9 @@ impl FlowMachine {
             )));
         }
         if machine.content_hash != flow.content_hash {
-            return Err(unreadable("the saved run belongs to another content of the flow".into()));
+            return Err(unreadable(
+                "the saved run belongs to another content of the flow".into(),
+            ));
         }
         let activations = machine.active.iter().chain(machine.waiting.values());
         let mut nodes = activations.flat_map(|activation| {
@@ -137,9 +144,11 @@ impl FlowMachine {
             related.copied().chain([activation.node])
         });
         if nodes.any(|node| node >= flow.nodes.len()) {
-            return Err(unreadable("the saved flow names a node that does not exist".into()));
+            return Err(unreadable(
+                "the saved flow names a node that does not exist".into(),
+            ));
         }
-        machine.run = RunProgress { bounds, released: true, ..RunProgress::default() };
+        machine.run.bounds = bounds;
         Ok(machine)
     }
 
@@ -184,7 +193,9 @@ impl FlowMachine {
             return None;
         }
         let nodes = pending.iter().map(|position| self.active[*position].node);
-        nodes.into_iter().find(|node| run.bounds.interrupt_before.selects(&flow.nodes[*node].id))
+        nodes
+            .into_iter()
+            .find(|node| run.bounds.interrupt_before.selects(&flow.nodes[*node].id))
     }
 
     /// Returns the open questions, in activation order.
@@ -214,7 +225,11 @@ impl FlowMachine {
     /// Returns the nodes that run next: those of the current superstep without a committed result.
     pub fn next_nodes(&self) -> Vec<NodeIndex> {
         let open = |visit: &&Activation| !matches!(visit.stage, VisitStage::Committed(_));
-        self.active.iter().filter(open).map(|visit| visit.node).collect()
+        self.active
+            .iter()
+            .filter(open)
+            .map(|visit| visit.node)
+            .collect()
     }
 
     /// Returns the number of the current superstep, from 1.
@@ -254,7 +269,9 @@ impl FlowMachine {
 
     /// Returns the sessions by agent id.
     pub fn sessions(&self) -> impl Iterator<Item = (&str, &SessionRecord)> {
-        self.sessions.iter().map(|(agent, session)| (agent.as_str(), session))
+        self.sessions
+            .iter()
+            .map(|(agent, session)| (agent.as_str(), session))
     }
 
     /// Creates a visit of a node that becomes active.

@@ -15,7 +15,10 @@ mod delegation;
 mod input;
 mod inputs;
 mod ledger;
-#[expect(clippy::module_inception, reason = "the folder holds the parts of the machine")]
+#[expect(
+    clippy::module_inception,
+    reason = "the folder holds the parts of the machine"
+)]
 mod machine;
 mod output;
 mod plan_loop;

@@ -103,7 +103,10 @@ impl NodeData {
 }
 
 fn size_of_ports(ports: &BTreeMap<String, Value>) -> usize {
-    ports.iter().map(|(port, value)| port.len() + size_of_value(value)).sum()
+    ports
+        .iter()
+        .map(|(port, value)| port.len() + size_of_value(value))
+        .sum()
 }
 
 /// Estimates the size of a value as JSON text, in bytes, without recursion.

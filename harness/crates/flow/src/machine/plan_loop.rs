@@ -14,9 +14,17 @@ use crate::schema::DataType;
 /// What a plan loop does next.
 enum PlanStep<'a> {
     Plan,
-    Execute { round: u64, score: Option<&'a Value> },
-    Evaluate { round: u64 },
-    Done { action: &'static str, score: Option<&'a Value> },
+    Execute {
+        round: u64,
+        score: Option<&'a Value>,
+    },
+    Evaluate {
+        round: u64,
+    },
+    Done {
+        action: &'static str,
+        score: Option<&'a Value>,
+    },
 }
 
 /// Returns the result of a visit of a plan loop. `sequence` is the number of the last commit.
@@ -48,10 +56,17 @@ pub(super) fn visit_plan_loop(
     let score = score.or_else(former).cloned();
     Ok(Completion {
         route: routing::handle(flow, data, visit.node, last, handle, None)?,
-        ports: score.map(|score| ("score".to_owned(), score)).into_iter().collect(),
+        ports: score
+            .map(|score| ("score".to_owned(), score))
+            .into_iter()
+            .collect(),
         action: Some(action.to_owned()),
         loop_change: stage.map_or(LoopChange::Clear, |stage| {
-            LoopChange::Set(LoopState { stage, round, since })
+            LoopChange::Set(LoopState {
+                stage,
+                round,
+                since,
+            })
         }),
         ..Completion::default()
     })
@@ -68,25 +83,40 @@ fn plan_step<'a>(
         return if node.has_plan {
             PlanStep::Plan
         } else {
-            PlanStep::Execute { round: 1, score: None }
+            PlanStep::Execute {
+                round: 1,
+                score: None,
+            }
         };
     };
     if state.stage == LoopStage::Plan {
-        return PlanStep::Execute { round: 1, score: None };
+        return PlanStep::Execute {
+            round: 1,
+            score: None,
+        };
     }
     let found = newest_evaluation(flow, data, visit, node, state.since);
     if state.stage == LoopStage::Execute && found.is_none() && node.has_evaluate {
         return PlanStep::Evaluate { round: state.round };
     }
-    let is_complete = found.and_then(evaluation).is_some_and(|(score, can_complete)| {
-        can_complete && score >= node.completion_threshold
-    });
+    let is_complete = found
+        .and_then(evaluation)
+        .is_some_and(|(score, can_complete)| can_complete && score >= node.completion_threshold);
     if is_complete {
-        PlanStep::Done { action: "done", score: found }
+        PlanStep::Done {
+            action: "done",
+            score: found,
+        }
     } else if state.round >= node.max_iterations {
-        PlanStep::Done { action: "done_max_iterations", score: found }
+        PlanStep::Done {
+            action: "done_max_iterations",
+            score: found,
+        }
     } else {
-        PlanStep::Execute { round: state.round + 1, score: found }
+        PlanStep::Execute {
+            round: state.round + 1,
+            score: found,
+        }
     }
 }
 
@@ -107,7 +137,9 @@ fn newest_evaluation<'a>(
     let usable = |value: &&Value| evaluation(value).is_some();
     let inputs = &flow.nodes[visit.node].inputs;
     let is_score = |port: &str| {
-        inputs.iter().any(|input| input.port_id == port && input.data_type == DataType::Score)
+        inputs
+            .iter()
+            .any(|input| input.port_id == port && input.data_type == DataType::Score)
     };
     let by_edge = || {
         flow.data[visit.node]
@@ -116,7 +148,14 @@ fn newest_evaluation<'a>(
             .filter_map(|edge| data.port(edge.source, &edge.source_port))
             .find(usable)
     };
-    let by_source = || visit.sources.iter().rev().filter_map(|node| structured(*node)).find(usable);
+    let by_source = || {
+        visit
+            .sources
+            .iter()
+            .rev()
+            .filter_map(|node| structured(*node))
+            .find(usable)
+    };
     let by_loop = || {
         let mut evaluators: Vec<NodeIndex> = node.evaluators.clone();
         evaluators.sort_by_key(|node| std::cmp::Reverse(sequence(*node)));
@@ -140,10 +179,20 @@ pub(super) fn visit_counted_loop(
     let scope = DataScope { flow, data, last };
     let round = data.loop_state(visit.node).map_or(0, |state| state.round);
     let goes_on = round < node.max_iterations
-        && node.condition.as_ref().is_none_or(|condition| condition.is_true(&scope));
+        && node
+            .condition
+            .as_ref()
+            .is_none_or(|condition| condition.is_true(&scope));
     let (handle, loop_change) = if goes_on {
         let (stage, since) = (LoopStage::Execute, sequence + 1);
-        ("loop", LoopChange::Set(LoopState { stage, round: round + 1, since }))
+        (
+            "loop",
+            LoopChange::Set(LoopState {
+                stage,
+                round: round + 1,
+                since,
+            }),
+        )
     } else {
         ("done", LoopChange::Clear)
     };

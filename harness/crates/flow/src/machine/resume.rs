@@ -25,7 +25,10 @@ impl FlowMachine {
         self.run.steps = 0;
         self.run.released = true;
         self.run.halted = None;
-        self.ledger = Ledger { started_at_ms: now_ms, ..Ledger::default() };
+        self.ledger = Ledger {
+            started_at_ms: now_ms,
+            ..Ledger::default()
+        };
         self.sessions.clear();
     }
 
@@ -44,7 +47,9 @@ impl FlowMachine {
                     Some((question.id.clone(), value.clone()))
                 };
                 let known = |key: &String| {
-                    questions.iter().any(|question| question.id == *key || question.node == *key)
+                    questions
+                        .iter()
+                        .any(|question| question.id == *key || question.node == *key)
                 };
                 if let Some(key) = map.keys().find(|key| !known(key)) {
                     return Err(refused(format!("{key:?} is no open question of the flow")));
@@ -62,7 +67,9 @@ impl FlowMachine {
             }
         };
         for visit in &mut self.active {
-            let VisitStage::Asking(asking) = &mut visit.stage else { continue };
+            let VisitStage::Asking(asking) = &mut visit.stage else {
+                continue;
+            };
             for question in &asking.questions {
                 if let Some(answer) = matched.get(&question.id) {
                     asking.answers.insert(question.id.clone(), answer.clone());
@@ -74,11 +81,27 @@ impl FlowMachine {
                 continue;
             }
             let (nested, answer) = match asking.nested.take() {
-                Some(nested) => (Some(nested), Some(Value::Object(take(&mut asking.answers).into_iter().collect()))),
-                None => (None, take(&mut asking.answers).into_iter().next().map(|(_, one)| one)),
+                Some(nested) => (
+                    Some(nested),
+                    Some(Value::Object(
+                        take(&mut asking.answers).into_iter().collect(),
+                    )),
+                ),
+                None => (
+                    None,
+                    take(&mut asking.answers)
+                        .into_iter()
+                        .next()
+                        .map(|(_, one)| one),
+                ),
             };
             let asked = asking.asked;
-            let pending = PendingVisit { attempt: 1, answer, asked, nested };
+            let pending = PendingVisit {
+                attempt: 1,
+                answer,
+                asked,
+                nested,
+            };
             visit.stage = VisitStage::Pending(pending);
         }
         Ok(())
@@ -98,11 +121,15 @@ impl FlowMachine {
         let found: Result<Vec<NodeIndex>, FlowError> = nodes
             .iter()
             .map(|node| {
-                flow.find(node).ok_or_else(|| refused(format!("the flow has no node {node:?}")))
+                flow.find(node)
+                    .ok_or_else(|| refused(format!("the flow has no node {node:?}")))
             })
             .collect();
         self.waiting.clear();
-        self.active = found?.into_iter().map(|node| Self::activation(data, node)).collect();
+        self.active = found?
+            .into_iter()
+            .map(|node| Self::activation(data, node))
+            .collect();
         Ok(())
     }
 
@@ -118,15 +145,21 @@ impl FlowMachine {
         node: &str,
         mut ports: Map<String, Value>,
     ) -> Result<(), FlowError> {
-        let index =
-            flow.find(node).ok_or_else(|| refused(format!("the flow has no node {node:?}")))?;
+        let index = flow
+            .find(node)
+            .ok_or_else(|| refused(format!("the flow has no node {node:?}")))?;
         let compiled = &flow.nodes[index];
         let declared = |port: &String| {
             matches!(port.as_str(), "out" | "result" | "error")
-                || compiled.outputs.iter().any(|output| output.port_id == *port)
+                || compiled
+                    .outputs
+                    .iter()
+                    .any(|output| output.port_id == *port)
         };
         if let Some(port) = ports.keys().find(|port| !declared(port)) {
-            return Err(refused(format!("node {node:?} has no output port {port:?}")));
+            return Err(refused(format!(
+                "node {node:?} has no output port {port:?}"
+            )));
         }
         self.sequence += 1;
         let texts = ["out", "result"].map(|port| ports.remove(port));
@@ -153,14 +186,11 @@ impl FlowMachine {
     }
 }
 
-fn names_question(
-    questions: &[Question],
-    map: &Map<String, Value>,
-) -> bool {
+fn names_question(questions: &[Question], map: &Map<String, Value>) -> bool {
     questions.len() > 1
-        || questions.iter().any(|question| {
-            map.contains_key(&question.id) || map.contains_key(&question.node)
-        })
+        || questions
+            .iter()
+            .any(|question| map.contains_key(&question.id) || map.contains_key(&question.node))
 }
 
 fn take<T: Default>(value: &mut T) -> T {

@@ -18,8 +18,15 @@ pub(super) fn retry_delay_ms(
     let exponent = i32::try_from(attempt.saturating_sub(2)).unwrap_or(i32::MAX);
     let grown = as_float(policy.initial_interval_ms) * policy.backoff_factor.powi(exponent);
     let bounded = grown.clamp(0.0, as_float(policy.max_interval_ms));
-    let factor = if policy.jitter { 0.5 + jitter.clamp(0.0, 1.0) / 2.0 } else { 1.0 };
-    let demanded = error.details.get("retryAfterMs").and_then(serde_json::Value::as_u64);
+    let factor = if policy.jitter {
+        0.5 + jitter.clamp(0.0, 1.0) / 2.0
+    } else {
+        1.0
+    };
+    let demanded = error
+        .details
+        .get("retryAfterMs")
+        .and_then(serde_json::Value::as_u64);
     as_millis(bounded * factor).max(demanded.unwrap_or(0).min(MAX_RETRY_AFTER_MS))
 }
 
@@ -48,7 +55,11 @@ mod tests {
 
     #[test]
     fn delay_grows_to_the_maximum() {
-        let policy = RetryPolicy { jitter: false, max_interval_ms: 1_500, ..Default::default() };
+        let policy = RetryPolicy {
+            jitter: false,
+            max_interval_ms: 1_500,
+            ..Default::default()
+        };
         let delays = [2, 3, 4, 5].map(|attempt| retry_delay_ms(&policy, attempt, &error(), 0.7));
         assert_eq!(delays, [500, 1_000, 1_500, 1_500]);
     }
@@ -62,17 +73,26 @@ mod tests {
 
     #[test]
     fn retry_after_is_a_bounded_minimum() {
-        let policy = RetryPolicy { jitter: false, ..Default::default() };
+        let policy = RetryPolicy {
+            jitter: false,
+            ..Default::default()
+        };
         let demanding = |ms: u64| error().with_detail("retryAfterMs", ms);
         assert_eq!(retry_delay_ms(&policy, 2, &demanding(3_000), 0.0), 3_000);
         assert_eq!(retry_delay_ms(&policy, 2, &demanding(100), 0.0), 500);
-        assert_eq!(retry_delay_ms(&policy, 2, &demanding(9_000_000), 0.0), 60_000);
+        assert_eq!(
+            retry_delay_ms(&policy, 2, &demanding(9_000_000), 0.0),
+            60_000
+        );
     }
 
     #[test]
     fn hostile_factors_do_not_overflow() {
         for factor in [f64::NAN, f64::INFINITY, -3.0, 1e300] {
-            let policy = RetryPolicy { backoff_factor: factor, ..Default::default() };
+            let policy = RetryPolicy {
+                backoff_factor: factor,
+                ..Default::default()
+            };
             assert!(retry_delay_ms(&policy, u32::MAX, &error(), 1.0) <= policy.max_interval_ms);
         }
     }

@@ -6,7 +6,9 @@ use crate::adapter::{ErrorCategory, FlowError};
 use crate::compiled::{CompiledFlow, ControlEdge, NodeIndex};
 
 fn is_open(edge: &ControlEdge, scope: &DataScope<'_>) -> bool {
-    edge.condition.as_ref().is_none_or(|condition| condition.is_true(scope))
+    edge.condition
+        .as_ref()
+        .is_none_or(|condition| condition.is_true(scope))
 }
 
 fn no_route(flow: &CompiledFlow, node: NodeIndex, what: &str) -> FlowError {
@@ -28,7 +30,9 @@ pub(super) fn first_match(
     let scope = DataScope { flow, data, last };
     let edges = &flow.control[node];
     let matches = |edge: &ControlEdge| {
-        edge.condition.as_ref().is_some_and(|condition| condition.is_true(&scope))
+        edge.condition
+            .as_ref()
+            .is_some_and(|condition| condition.is_true(&scope))
     };
     let chosen = edges
         .iter()
@@ -78,12 +82,14 @@ pub(super) fn edges<'a>(
     route: &Route,
 ) -> Vec<&'a ControlEdge> {
     let scope = DataScope { flow, data, last };
-    let open = |edges: &'a [ControlEdge]| edges.iter().filter(|edge| is_open(edge, &scope)).collect();
+    let open =
+        |edges: &'a [ControlEdge]| edges.iter().filter(|edge| is_open(edge, &scope)).collect();
     match route {
         Route::All => open(&flow.control[node]),
         Route::Error => open(&flow.error_edges[node]),
-        Route::Edges(chosen) => {
-            chosen.iter().filter_map(|edge| flow.control[node].get(*edge)).collect()
-        }
+        Route::Edges(chosen) => chosen
+            .iter()
+            .filter_map(|edge| flow.control[node].get(*edge))
+            .collect(),
     }
 }

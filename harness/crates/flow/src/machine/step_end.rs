@@ -45,13 +45,28 @@ impl FlowMachine {
         let mut taken = Vec::new();
         let mut next = NextStep::default();
         for visit in done {
-            let VisitStage::Committed(route) = &visit.stage else { continue };
+            let VisitStage::Committed(route) = &visit.stage else {
+                continue;
+            };
             let carried = carried_by(flow, data, &visit);
             let last = carried.last().copied();
             for edge in routing::edges(flow, data, visit.node, last, route) {
                 let (from, to) = (visit.node, edge.target);
-                taken.push(TakenEdge { from, to, handle: edge.handle.clone() });
-                self.arrive(flow, data, &mut next, Arrival { from, to, carried: &carried });
+                taken.push(TakenEdge {
+                    from,
+                    to,
+                    handle: edge.handle.clone(),
+                });
+                self.arrive(
+                    flow,
+                    data,
+                    &mut next,
+                    Arrival {
+                        from,
+                        to,
+                        carried: &carried,
+                    },
+                );
             }
         }
         self.active = next.active;
@@ -64,7 +79,11 @@ impl FlowMachine {
         let carried = [node];
         let mut next = NextStep::default();
         for edge in routing::edges(flow, data, node, Some(node), &Route::All) {
-            let arrival = Arrival { from: node, to: edge.target, carried: &carried };
+            let arrival = Arrival {
+                from: node,
+                to: edge.target,
+                carried: &carried,
+            };
             self.arrive(flow, data, &mut next, arrival);
         }
         self.active = next.active;
@@ -88,10 +107,15 @@ impl FlowMachine {
             arrival.join(&mut visit);
             return next.push(visit);
         }
-        let waiter = self.waiting.entry(to).or_insert_with(|| Self::activation(data, to));
+        let waiter = self
+            .waiting
+            .entry(to)
+            .or_insert_with(|| Self::activation(data, to));
         arrival.join(waiter);
         let complete = |visit: &Activation| {
-            flow.predecessors[to].iter().all(|node| visit.sources.contains(node))
+            flow.predecessors[to]
+                .iter()
+                .all(|node| visit.sources.contains(node))
         };
         if join == Join::All
             && complete(waiter)
@@ -108,13 +132,17 @@ impl FlowMachine {
             return;
         }
         let waiting = std::mem::take(&mut self.waiting);
-        let (released, deferred): (Vec<_>, Vec<_>) =
-            waiting.into_values().partition(|visit| flow.nodes[visit.node].join != Join::Defer);
+        let (released, deferred): (Vec<_>, Vec<_>) = waiting
+            .into_values()
+            .partition(|visit| flow.nodes[visit.node].join != Join::Defer);
         if released.is_empty() {
             self.active = deferred;
         } else {
             self.active = released;
-            self.waiting = deferred.into_iter().map(|visit| (visit.node, visit)).collect();
+            self.waiting = deferred
+                .into_iter()
+                .map(|visit| (visit.node, visit))
+                .collect();
         }
     }
 }

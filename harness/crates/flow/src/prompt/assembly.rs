@@ -34,7 +34,11 @@ pub fn assemble(node: &AgentNode, run_prompt: &str, input: &NodeInput) -> Prompt
     }
     let text = joined(&user);
     segments.append(&mut user);
-    Prompt { system, user: text, segments }
+    Prompt {
+        system,
+        user: text,
+        segments,
+    }
 }
 
 /// Returns the user part that an input makes without an agent, for the prompt of a sub-flow.
@@ -45,7 +49,10 @@ pub fn input_text(run_prompt: &str, input: &NodeInput) -> String {
 }
 
 fn joined(segments: &[PromptSegment]) -> String {
-    let length = segments.iter().map(|segment| segment.content.len() + 2).sum();
+    let length = segments
+        .iter()
+        .map(|segment| segment.content.len() + 2)
+        .sum();
     let mut text = String::with_capacity(length);
     for segment in segments {
         if !text.is_empty() {
@@ -82,22 +89,49 @@ fn system_segments(node: &AgentNode) -> Vec<PromptSegment> {
     let own = node.system_prompt.as_deref().unwrap_or_default();
     let Some(asset) = &node.agent.asset else {
         if own.trim().is_empty() {
-            let text = node.agent.model_profile.system_prompt.as_deref().unwrap_or_default();
-            push(&mut segments, SegmentScope::AgentBody, &node.agent.agent_id, text);
+            let text = node
+                .agent
+                .model_profile
+                .system_prompt
+                .as_deref()
+                .unwrap_or_default();
+            push(
+                &mut segments,
+                SegmentScope::AgentBody,
+                &node.agent.agent_id,
+                text,
+            );
         } else {
             push(&mut segments, SegmentScope::NodeConfig, "systemPrompt", own);
         }
         return segments;
     };
     let mut add = |scope, file: &AssetText| {
-        let is_new = segments.iter().all(|segment: &PromptSegment| *segment.content != *file.text);
+        let is_new = segments
+            .iter()
+            .all(|segment: &PromptSegment| *segment.content != *file.text);
         if is_new {
-            push_file(&mut segments, scope, &file.label, file.source_path.as_ref(), &file.text);
+            push_file(
+                &mut segments,
+                scope,
+                &file.label,
+                file.source_path.as_ref(),
+                &file.text,
+            );
         }
     };
-    asset.global.iter().for_each(|file| add(SegmentScope::GlobalSystemPrompt, file));
-    asset.instructions.iter().for_each(|file| add(SegmentScope::Instruction, file));
-    asset.skills.iter().for_each(|file| add(SegmentScope::Skill, file));
+    asset
+        .global
+        .iter()
+        .for_each(|file| add(SegmentScope::GlobalSystemPrompt, file));
+    asset
+        .instructions
+        .iter()
+        .for_each(|file| add(SegmentScope::Instruction, file));
+    asset
+        .skills
+        .iter()
+        .for_each(|file| add(SegmentScope::Skill, file));
     add(SegmentScope::AgentBody, &asset.body);
     push(&mut segments, SegmentScope::NodeConfig, "systemPrompt", own);
     segments
@@ -107,12 +141,22 @@ fn directives(node: &AgentNode) -> Vec<PromptSegment> {
     let mut segments = Vec::new();
     let is_filled = |text: &&str| !text.trim().is_empty();
     let directive = node.user_prompt.as_deref().unwrap_or_default();
-    push(&mut segments, SegmentScope::NodeConfig, "userPrompt", directive);
+    push(
+        &mut segments,
+        SegmentScope::NodeConfig,
+        "userPrompt",
+        directive,
+    );
     if node.turn_mode == TurnMode::Evaluate {
         let own = node.evaluate_prompt.as_deref().filter(is_filled);
         let of_loop = || node.loop_evaluate_prompt.as_deref().filter(is_filled);
         let rubric = own.or_else(of_loop).unwrap_or(DEFAULT_RUBRIC);
-        push(&mut segments, SegmentScope::NodeConfig, "evaluatePrompt", rubric);
+        push(
+            &mut segments,
+            SegmentScope::NodeConfig,
+            "evaluatePrompt",
+            rubric,
+        );
     }
     segments
 }
@@ -143,7 +187,10 @@ fn add_input(segments: &mut Vec<PromptSegment>, run_prompt: &str, input: &NodeIn
     }
     for previous in &input.previous {
         let text = previous.trim();
-        if !segments.iter().any(|segment| segment.content.contains(text)) {
+        if !segments
+            .iter()
+            .any(|segment| segment.content.contains(text))
+        {
             push(segments, scope, "previousResult", text);
         }
     }
