@@ -10,4 +10,5 @@ pub mod binding;
 pub mod compiled;
 pub mod condition;
 pub mod finding;
+pub mod kinds;
 pub mod schema;
