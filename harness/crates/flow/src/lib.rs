@@ -6,6 +6,7 @@
 //! ([`adapter`]).
 
 pub mod adapter;
+pub mod assets;
 pub mod binding;
 pub mod compiled;
 pub mod condition;
