@@ -1,0 +1,5 @@
+//! Built-in adapter kinds.
+
+pub mod model;
+#[cfg(feature = "http")]
+pub mod pi_mono;

@@ -1,0 +1,1 @@
+//! Adapter kind `model`.
