@@ -10,7 +10,7 @@ use super::redaction::redacted;
 use super::transport::TurnRequest;
 use super::usage::{COMPLETION_NAMES, read_usage};
 use crate::adapter::{
-    AgentTurnResult, FlowError, TurnDelta, TurnMode, TurnRole, TurnStatus, TurnWarning, Usage,
+    AgentTurnResult, FlowError, TurnDelta, TurnMode, TurnStatus, TurnWarning, Usage,
 };
 use crate::structured_output::{final_text, structured_output};
 use secrecy::SecretString;
@@ -23,11 +23,7 @@ pub(super) fn request_body(request: &TurnRequest<'_>, model: &str) -> Value {
         messages.push(json!({"role": "system", "content": turn.system_prompt}));
     }
     messages.extend(turn.messages.iter().map(|message| json!(message)));
-    // A history may already end with the question of this turn.
-    let repeats = turn.messages.last().is_some_and(|last| {
-        last.role == TurnRole::User && last.content.trim() == turn.user_prompt.trim()
-    });
-    if !repeats {
+    if !turn.history_has_prompt() {
         messages.push(json!({"role": "user", "content": turn.user_prompt}));
     }
     let mut body = json!({
