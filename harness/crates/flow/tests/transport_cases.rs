@@ -1,10 +1,11 @@
-//! Runs the cases of configurations and transports of the kind `pi-mono`.
+//! Kind `pi-mono`: the cases of configurations and transports, and tests against hostile servers.
 #![cfg(feature = "http")]
 
 #[path = "flow_cases/config.rs"]
 mod config;
 #[path = "flow_cases/http_server.rs"]
 mod http_server;
+mod pi_mono;
 #[path = "flow_cases/pi_mono_kit.rs"]
 mod pi_mono_kit;
 #[path = "flow_cases/transport.rs"]

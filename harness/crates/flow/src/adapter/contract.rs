@@ -170,11 +170,6 @@ pub trait AdapterFactory: Send + Sync + fmt::Debug {
         &[]
     }
 
-    /// Returns the settings that an alias implies, below those of the agent and the flow.
-    fn alias_config(&self, _alias: &str) -> Map<String, Value> {
-        Map::new()
-    }
-
     /// Returns the problems of the configuration of an agent.
     fn validate_config(
         &self,

@@ -76,7 +76,9 @@ pub(crate) struct HttpServer {
 
 impl HttpServer {
     /// Starts the server. `answer` gets each request and the number of requests before it.
-    pub(crate) async fn start(answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&Recorded, usize) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (requests, tasks) = (Arc::<Mutex<Vec<Recorded>>>::default(), Tasks::new());

@@ -109,8 +109,11 @@ impl PiMonoFactory {
         agent: &EffectiveAgent,
     ) -> PiMonoSettings {
         let mut flow_config = flow_config.clone();
-        for (key, value) in self.alias_config(&agent.adapter_kind) {
-            flow_config.entry(key).or_insert(value);
+        if agent.adapter_kind == DEEPSEEK_ALIAS {
+            let transport = json!(TransportKind::DeepSeek.as_str());
+            flow_config
+                .entry("transport".to_owned())
+                .or_insert(transport);
         }
         PiMonoSettings::resolve(&SettingsInput {
             agent_config: &agent.adapter_config,
@@ -130,17 +133,6 @@ impl AdapterFactory for PiMonoFactory {
 
     fn aliases(&self) -> &[&str] {
         &[DEEPSEEK_ALIAS]
-    }
-
-    fn alias_config(&self, alias: &str) -> Map<String, Value> {
-        let mut config = Map::new();
-        if alias == DEEPSEEK_ALIAS {
-            config.insert(
-                "transport".to_owned(),
-                json!(TransportKind::DeepSeek.as_str()),
-            );
-        }
-        config
     }
 
     fn validate_config(
