@@ -1,5 +1,6 @@
 //! Kind `pi-mono`: the cases of configurations and transports, and tests against hostile servers.
 #![cfg(feature = "http")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "flow_cases/config.rs"]
 mod config;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use deerflow_flow::adapter::{
-    AdapterFactory, AgentTurnResult, TurnDelta, TurnMode, TurnRuntime, TurnStatus,
+    AdapterFactory, AgentTurnResult, SessionId, TurnDelta, TurnMode, TurnRuntime, TurnStatus,
 };
 use deerflow_flow::adapters::pi_mono::PiMonoOptions;
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ async fn perform(case: &Value) -> Result<Outcome, String> {
         "baseUrl": base,
         "apiKey": turn["apiKey"].as_str().unwrap_or("k-canary"),
         "transport": if is_http { "http" } else { "deepseek" },
-        "model": turn["model"].as_str().unwrap_or("m"),
+        "model": turn.get("model").unwrap_or(&json!("m")),
         "clientSecret": "hidden",
     }));
     config.extend(object(case["given"]["adapterConfig"].clone()));
@@ -73,10 +73,19 @@ async fn perform(case: &Value) -> Result<Outcome, String> {
         .create(adapter_context(&agent))
         .await
         .map_err(failed)?;
-    let session = adapter
-        .create_session(session_context(&agent))
-        .await
-        .map_err(failed)?;
+    // A turn without a model reports that itself; other failures of a session end the case.
+    let session = match adapter.create_session(session_context(&agent)).await {
+        Ok(session) => session,
+        Err(error) if error.code == "adapter_config_invalid" => SessionId("S1".to_owned()),
+        Err(error) => {
+            return Ok(Outcome {
+                result: AgentTurnResult::ended(TurnStatus::Failed, error),
+                deltas: Vec::new(),
+                requests: server.requests(),
+                debug: format!("{adapter:?}"),
+            });
+        }
+    };
     let mode = match case["turnMode"].as_str() {
         Some("plan") => TurnMode::Plan,
         Some("evaluate") => TurnMode::Evaluate,
@@ -134,7 +143,8 @@ fn reply(case: &Value, request: &Recorded) -> Reply {
     if request.path.ends_with("/sessions") {
         let default = json!({"sessionId": "S1"});
         let answer = case.get("sessionResponse").unwrap_or(&default);
-        return Reply::json(200, answer);
+        let status = answer["status"].as_u64().unwrap_or(200);
+        return Reply::json(u16::try_from(status).unwrap_or(200), answer);
     }
     if request.path.ends_with("/turns") || request.path.ends_with("/chat/completions") {
         return turn_reply(&case["response"]);

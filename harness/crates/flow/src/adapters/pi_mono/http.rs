@@ -9,7 +9,7 @@ use reqwest::{Method, Response};
 use serde_json::Value;
 
 use super::call::{CallFailure, Caller, TurnLimits};
-use super::failure::{REQUEST_FAILED, error_of, result_of};
+use super::failure::{BAD_RESPONSE, REQUEST_FAILED, adapter_error, error_of, result_of};
 use super::stream::{StreamSize, emit, is_event_stream};
 use super::transport::{SessionRequest, TurnRequest, TurnTransport};
 use super::turn_stream::TurnStream;
@@ -59,7 +59,12 @@ impl HttpTransport {
             .await
             .map_err(failed)?;
         let answer = self.caller.whole_body(&mut response, limits).await;
-        read_session(&answer.map_err(failed)?)
+        read_session(&answer.map_err(failed)?).ok_or_else(|| {
+            adapter_error(
+                BAD_RESPONSE,
+                "the answer to the session has no usable `sessionId`",
+            )
+        })
     }
 
     /// Sends a turn. If the server does not know the session, creates a new one once: the server

@@ -20,6 +20,8 @@ const SECRET_PARTS: &[&str] = &[
     "cookie",
 ];
 const REPLACEMENT: &str = "[redacted]";
+/// Minimum length of a key that is replaced, in bytes. A shorter one occurs in words by chance.
+const MIN_KEY_BYTES: usize = 4;
 
 /// Returns a configuration without the keys that look like secrets, at every depth.
 pub(super) fn without_secrets(config: &Map<String, Value>) -> Map<String, Value> {
@@ -60,7 +62,7 @@ fn is_internal(key: &str) -> bool {
 /// Replaces the key in a text.
 pub(super) fn redacted(text: &str, key: Option<&SecretString>) -> String {
     match key.map(ExposeSecret::expose_secret) {
-        Some(key) if !key.is_empty() => text.replace(key, REPLACEMENT),
+        Some(key) if key.len() >= MIN_KEY_BYTES => text.replace(key, REPLACEMENT),
         _ => text.to_owned(),
     }
 }

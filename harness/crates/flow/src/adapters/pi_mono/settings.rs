@@ -318,3 +318,7 @@ fn transport(
         None => Ok(TransportKind::Http),
     }
 }
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

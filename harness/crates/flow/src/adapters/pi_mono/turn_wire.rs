@@ -103,20 +103,15 @@ fn metadata(agent_id: &str, model: Option<&str>) -> Value {
     }
 }
 
-/// Reads the answer to the creation of a session.
-pub(super) fn read_session(body: &[u8]) -> Result<SessionId, FlowError> {
-    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-    let id = answer.get("sessionId").and_then(Value::as_str);
+/// Reads the id in the answer to the creation of a session, or returns `None` if it has no usable
+/// one.
+pub(super) fn read_session(body: &[u8]) -> Option<SessionId> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    let id = answer.get("sessionId")?.as_str()?;
     // Dots alone would change the path of the session.
-    let is_usable = |id: &&str| {
-        !id.trim().is_empty() && !matches!(*id, "." | "..") && id.chars().count() <= MAX_NAME_CHARS
-    };
-    match id.filter(is_usable) {
-        Some(id) => Ok(SessionId(id.to_owned())),
-        None => Err(bad_response(
-            "the answer to the session has no usable `sessionId`",
-        )),
-    }
+    let is_usable =
+        !id.trim().is_empty() && !matches!(id, "." | "..") && id.chars().count() <= MAX_NAME_CHARS;
+    is_usable.then(|| SessionId(id.to_owned()))
 }
 
 /// Reads the answer to a turn.
@@ -135,11 +130,7 @@ pub(super) fn read_turn(
 
 /// Returns a failed turn whose answer is not valid.
 pub(super) fn bad_turn(message: &str) -> AgentTurnResult {
-    AgentTurnResult::ended(TurnStatus::Failed, bad_response(message))
-}
-
-fn bad_response(message: &str) -> FlowError {
-    adapter_error(BAD_RESPONSE, message)
+    AgentTurnResult::ended(TurnStatus::Failed, adapter_error(BAD_RESPONSE, message))
 }
 
 /// Reads the fields of an answer. A field of another type counts as absent.
