@@ -259,3 +259,32 @@ fn error_text(body: &[u8]) -> String {
         None => String::from_utf8_lossy(body).trim().to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_received_piece_restarts_the_idle_timeout() {
+        let limits = TurnLimits {
+            deadline: Some(Instant::now() + Duration::from_secs(400)),
+            cancel: CancellationToken::new(),
+            idle: Duration::from_secs(120),
+        };
+        for _ in 0..3 {
+            let piece = tokio::time::sleep(Duration::from_secs(100));
+            assert_eq!(limits.within(piece).await, Ok(()));
+        }
+        let text = |outcome: Result<(), CallFailure>| outcome.unwrap_err().to_string();
+        let silence = std::future::pending::<()>();
+        let idle = TurnLimits {
+            deadline: None,
+            ..limits.clone()
+        };
+        let expected = "no data was received for 120 seconds";
+        assert_eq!(text(idle.within(silence).await), expected);
+        let silence = std::future::pending::<()>();
+        let expected = "the time limit of the turn passed";
+        assert_eq!(text(limits.within(silence).await), expected);
+    }
+}

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use deerflow_core::clock::Clock;
 use deerflow_core::config::Variables;
 use deerflow_core::ids::IdSource;
-use deerflow_core::net::{Egress, GuardedClient, Lookup};
+use deerflow_core::net::{Egress, GuardedClient, Lookup, Ports};
 use serde_json::{Map, Value, json};
 
 use super::agent::PiMonoAdapter;
@@ -73,6 +73,11 @@ impl PiMonoFactory {
         let client = |allow_private: bool| {
             let egress = Egress {
                 allow_private,
+                ports: if allow_private {
+                    Ports::Any
+                } else {
+                    Ports::Web
+                },
                 ..Egress::default()
             };
             GuardedClient::new(egress, ports.lookup.clone(), |client| {
