@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::FlowError;
-use super::invocation::SessionId;
 
 /// Status of a finished turn. Only `Completed` is a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,8 +61,6 @@ pub struct AgentTurnResult {
     pub delegation_proposal: Option<Map<String, Value>>,
     /// Id of the streamed message that contains the final text, if one was streamed.
     pub message_id: Option<String>,
-    /// Session that replaced the one of the invocation, because the other side no longer knew it.
-    pub new_session: Option<SessionId>,
 }
 
 impl AgentTurnResult {
@@ -82,7 +79,6 @@ impl AgentTurnResult {
             interrupt: None,
             delegation_proposal: None,
             message_id: None,
-            new_session: None,
         }
     }
 

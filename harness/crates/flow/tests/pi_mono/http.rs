@@ -1,11 +1,13 @@
 //! Transport of sessions and turns over HTTP.
 
-use deerflow_flow::adapter::{AdapterFactory, SessionId, TurnEffect, TurnMode};
+use deerflow_flow::adapter::{
+    AdapterFactory, InvocationId, SESSION_NOT_FOUND, SessionId, TurnEffect, TurnMode,
+};
 use deerflow_flow::adapters::pi_mono::PiMonoOptions;
 use serde_json::{Value, json};
 
 use super::kit::{CANARY, open, turn, turn_with};
-use crate::http_server::{HttpServer, Recorded, Reply};
+use crate::http_server::{HttpServer, Reply};
 use crate::pi_mono_kit::{adapter_context, agent, factory};
 
 #[tokio::test]
@@ -102,28 +104,39 @@ async fn evaluation_without_structured_output_is_searched() {
 }
 
 #[tokio::test]
-async fn forgotten_session_is_replaced_once() {
-    let answer = |request: &Recorded, _| match request.path.as_str() {
-        "/sessions" => Reply::json(200, &json!({"sessionId": "S/2"})),
-        _ if request.body.contains("S/2") => Reply::json(200, &json!({"finalText": "ok"})),
-        _ => Reply::text(404, "no session"),
-    };
-    let turn = turn_with("http", TurnMode::Normal, answer, |_| ()).await;
-    assert_eq!(turn.json["finalText"], "ok");
-    assert_eq!(turn.result.new_session, Some(SessionId("S/2".to_owned())));
-    let gone = turn_with_gone_sessions().await;
-    let paths: Vec<_> = gone.iter().map(|request| request.path.as_str()).collect();
-    assert_eq!(paths, ["/turns", "/sessions", "/turns"]);
+async fn unknown_session_has_its_own_code() {
+    let turn = turn("http", Reply::text(404, "no session")).await;
+    turn.assert_failed(SESSION_NOT_FOUND, false);
+    assert_eq!(turn.json["error"]["details"]["httpStatus"], 404);
+    let paths = turn.server.requests();
+    assert_eq!(paths.len(), 1);
 }
 
-async fn turn_with_gone_sessions() -> Vec<Recorded> {
-    let answer = |request: &Recorded, _| match request.path.as_str() {
-        "/sessions" => Reply::json(200, &json!({"sessionId": "S2"})),
-        _ => Reply::text(404, "no session"),
+#[tokio::test]
+async fn ids_are_encoded_in_paths_and_gone_sessions_are_disposed() {
+    let server = HttpServer::start(|_, _| Reply::text(404, "")).await;
+    let options = PiMonoOptions {
+        base_url: Some(format!("http://server.test:{}", server.port)),
+        ..PiMonoOptions::default()
     };
-    let turn = turn_with("http", TurnMode::Normal, answer, |_| ()).await;
-    turn.assert_failed("PI_MONO_REQUEST_FAILED", false);
-    turn.server.requests()
+    let agent = agent(json!({}));
+    let factory = factory(options);
+    let adapter = factory.create(adapter_context(&agent)).await.unwrap();
+    adapter
+        .dispose(&SessionId("a/../b?c".to_owned()))
+        .await
+        .unwrap();
+    let aborted = adapter.abort(&InvocationId("ü 1".to_owned())).await;
+    assert_eq!(aborted.unwrap_err().details["httpStatus"], 404);
+    let requests = server.requests();
+    let paths: Vec<_> = requests
+        .iter()
+        .map(|request| request.path.as_str())
+        .collect();
+    assert_eq!(
+        paths,
+        ["/sessions/a%2F..%2Fb%3Fc", "/turns/%C3%BC%201/abort"]
+    );
 }
 
 #[tokio::test]

@@ -185,7 +185,7 @@ impl AdapterFactory for PiMonoFactory {
             }),
             TransportKind::Http => {
                 let effect = settings.effect.unwrap_or(TurnEffect::Unsafe);
-                Box::new(HttpTransport::new(caller, effect))
+                Box::new(HttpTransport { caller, effect })
             }
         };
         Ok(Arc::new(PiMonoAdapter {

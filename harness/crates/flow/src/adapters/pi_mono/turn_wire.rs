@@ -35,7 +35,7 @@ pub(super) fn session_body(request: &SessionRequest<'_>) -> Value {
 }
 
 /// Returns the body of a turn.
-pub(super) fn turn_body(request: &TurnRequest<'_>, session: &SessionId) -> Value {
+pub(super) fn turn_body(request: &TurnRequest<'_>) -> Value {
     let turn = request.invocation;
     let system = turn.system_prompt.trim();
     let prompt = if system.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn turn_body(request: &TurnRequest<'_>, session: &SessionId) -> Value
     };
     let mut body = Map::new();
     let mut add = |key: &str, value: Value| body.insert(key.to_owned(), value);
-    add("sessionId", json!(session));
+    add("sessionId", json!(turn.session_id));
     add("invocationId", json!(turn.invocation_id));
     add("runId", json!(turn.run_id));
     add("nodeId", json!(turn.node_id));
