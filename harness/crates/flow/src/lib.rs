@@ -24,3 +24,4 @@ pub mod kinds;
 pub mod machine;
 pub mod prompt;
 pub mod schema;
+pub mod structured_output;

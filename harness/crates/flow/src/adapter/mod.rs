@@ -10,7 +10,7 @@ pub use contract::{
     AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, CONTRACT_VERSION, Capability,
     ConfigFinding, DeltaSink, TurnDelta, TurnEffect, TurnRuntime,
 };
-pub use error::{ErrorCategory, FlowError};
+pub use error::{ErrorCategory, FlowError, SESSION_NOT_FOUND};
 pub use invocation::{
     AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
     SessionId, TurnMessage, TurnMode, TurnRole,

@@ -123,7 +123,7 @@ impl<'a, 'r> StepDriver<'a, 'r> {
         if attempt.decided.is_none() {
             let now_ms = self.scope.emitter.now_ms();
             if let Err(error) = self.machine.begin_turn(flow, attempt.node, now_ms) {
-                attempt.decided = Some(AttemptOutcome::Failed(error));
+                attempt.decided = Some(Err(error).into());
             }
         }
         attempt

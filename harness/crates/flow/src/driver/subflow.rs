@@ -23,7 +23,7 @@ pub(super) fn run_subflow<'a>(
     Box::pin(async move {
         match run(scope, attempt, node, cancel, report).await {
             Ok(outcome) => outcome,
-            Err(error) => AttemptOutcome::Failed(error),
+            Err(error) => Err(error).into(),
         }
     })
 }
@@ -88,8 +88,8 @@ async fn run(
     .await;
     report.nested = Some(end.machine.ledger().run.clone());
     Ok(match end.outcome {
-        FlowOutcome::Finished(result) => AttemptOutcome::Completed(completion(result)),
-        FlowOutcome::Failed(error) => AttemptOutcome::Failed(error),
+        FlowOutcome::Finished(result) => Ok(completion(result)).into(),
+        FlowOutcome::Failed(error) => Err(error).into(),
         FlowOutcome::Cancelled => AttemptOutcome::Cancelled,
         FlowOutcome::Interrupted(inner) => AttemptOutcome::Asked {
             question: None,

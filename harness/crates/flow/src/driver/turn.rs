@@ -12,16 +12,12 @@ use super::sessions::{AgentSlot, GRACE, OpenTurn};
 use super::visit::{Attempt, AttemptReport, RunScope};
 use crate::adapter::{
     AgentAdapter, AgentInvocation, AgentTurnResult, ErrorCategory, FlowError, InvocationId,
-    SessionId, TurnEffect, TurnRuntime, TurnStatus,
+    SESSION_NOT_FOUND, SessionId, TurnEffect, TurnRuntime, TurnStatus,
 };
 use crate::compiled::AgentNode;
 use crate::events::EventBody;
 use crate::machine::{AttemptOutcome, turn_completion};
 use crate::prompt::{assemble, expected_output};
-
-/// Code of a turn whose session the other side does not know. The engine creates another session
-/// and repeats the turn, once.
-const SESSION_NOT_FOUND: &str = "session_not_found";
 
 /// Runs a turn of an agent node. Turns of one session wait for each other.
 pub(super) async fn run_turn(
@@ -48,7 +44,7 @@ pub(super) async fn run_turn(
         };
         let (adapter, session) = match opened {
             Ok(opened) => opened,
-            Err(error) => return AttemptOutcome::Failed(of_agent(error, node)),
+            Err(error) => return Err(of_agent(error, node)).into(),
         };
         let turn = Turn {
             scope,
@@ -98,13 +94,13 @@ async fn open_session(
 
 fn outcome(node: &AgentNode, result: AgentTurnResult) -> AttemptOutcome {
     match (result.status, &result.interrupt) {
-        (TurnStatus::Completed, _) => AttemptOutcome::Completed(turn_completion(node, result)),
+        (TurnStatus::Completed, _) => Ok(turn_completion(node, result)).into(),
         (TurnStatus::Interrupted, Some(question)) => AttemptOutcome::Asked {
             question: Some(question.clone()),
             inner: Vec::new(),
             nested: None,
         },
-        _ => AttemptOutcome::Failed(of_agent(error_of(&result), node)),
+        _ => Err(of_agent(error_of(&result), node)).into(),
     }
 }
 
@@ -197,18 +193,18 @@ impl Turn<'_> {
             return Some(AgentTurnResult::ended(TurnStatus::Failed, error));
         }
         let stop = cancel.child_token();
+        let limit = self.node.turn_limit_ms.map(Duration::from_millis);
         let runtime = TurnRuntime {
             context: self.scope.options.context.clone(),
             namespace: self.namespace(),
+            deadline: limit.map(|limit| tokio::time::Instant::now() + limit),
         };
         let turn = self
             .adapter
             .run_turn(invocation, runtime, sink, stop.clone());
         let limited = async {
-            match self.node.turn_limit_ms {
-                Some(limit) => tokio::time::timeout(Duration::from_millis(limit), turn)
-                    .await
-                    .ok(),
+            match limit {
+                Some(limit) => tokio::time::timeout(limit, turn).await.ok(),
                 None => Some(turn.await),
             }
         };

@@ -102,11 +102,8 @@ pub(super) async fn run_attempt(
             let text = panic_text(panic.as_ref());
             tracing::error!(%node, panic = %text, "node panicked");
             let message = format!("node {node:?} failed unexpectedly (panic): {text}");
-            AttemptOutcome::Failed(FlowError::new(
-                "node_panicked",
-                ErrorCategory::Engine,
-                message,
-            ))
+            let code = "node_panicked";
+            Err(FlowError::new(code, ErrorCategory::Engine, message)).into()
         });
     report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     AttemptEnd {
@@ -160,7 +157,7 @@ async fn execute(
         }
         _ => Ok(Completion::default()),
     };
-    result.map_or_else(AttemptOutcome::Failed, AttemptOutcome::Completed)
+    result.into()
 }
 
 fn announce(scope: &RunScope<'_>, attempt: &Attempt) {

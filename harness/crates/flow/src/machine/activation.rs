@@ -30,7 +30,7 @@ pub enum VisitStage {
     /// Has no result; also while an attempt runs.
     Pending(PendingVisit),
     /// Has a result that earlier visits of the step hold back.
-    Finished(Box<VisitResult>),
+    Finished(VisitResult),
     /// Its result is committed; these edges are next.
     Committed(Route),
     /// Waits for answers.
@@ -94,9 +94,9 @@ pub struct Question {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum VisitResult {
     /// Completed.
-    Completed(Completion),
+    Completed(Box<Completion>),
     /// Failed after the last attempt.
-    Failed(FlowError),
+    Failed(Box<FlowError>),
 }
 
 /// What a completed visit publishes.
@@ -168,9 +168,9 @@ pub enum LoopChange {
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttemptOutcome {
     /// Completed.
-    Completed(Completion),
+    Completed(Box<Completion>),
     /// Failed.
-    Failed(FlowError),
+    Failed(Box<FlowError>),
     /// Stopped at questions. `nested` is the saved run of a sub-flow.
     Asked {
         /// Question of the node itself.
@@ -182,4 +182,13 @@ pub enum AttemptOutcome {
     },
     /// Stopped because the run or the step ends; the visit stays pending.
     Cancelled,
+}
+
+impl From<Result<Completion, FlowError>> for AttemptOutcome {
+    fn from(result: Result<Completion, FlowError>) -> Self {
+        match result {
+            Ok(completion) => Self::Completed(Box::new(completion)),
+            Err(error) => Self::Failed(Box::new(error)),
+        }
+    }
 }

@@ -83,7 +83,7 @@ impl FlowMachine {
             AttemptOutcome::Cancelled => return Applied::Open,
             AttemptOutcome::Completed(completion) => {
                 let result = VisitResult::Completed(completion);
-                (VisitStage::Finished(Box::new(result)), Applied::Stored)
+                (VisitStage::Finished(result), Applied::Stored)
             }
             AttemptOutcome::Asked {
                 question,
@@ -125,7 +125,7 @@ impl FlowMachine {
             AttemptOutcome::Failed(error) => {
                 let error = FlowError {
                     node_id: Some(node.id.to_string()),
-                    ..error
+                    ..*error
                 };
                 let applied = if node.on_error == OnError::Fail {
                     Applied::Fatal
@@ -133,7 +133,7 @@ impl FlowMachine {
                     Applied::Stored
                 };
                 (
-                    VisitStage::Finished(Box::new(VisitResult::Failed(error))),
+                    VisitStage::Finished(VisitResult::Failed(Box::new(error))),
                     applied,
                 )
             }
@@ -166,9 +166,9 @@ impl FlowMachine {
         let VisitStage::Finished(result) = stage else {
             return None;
         };
-        let result = match *result {
-            VisitResult::Completed(completion) => self.complete(flow, data, node, completion),
-            VisitResult::Failed(error) => Err(error),
+        let result = match result {
+            VisitResult::Completed(completion) => self.complete(flow, data, node, *completion),
+            VisitResult::Failed(error) => Err(*error),
         };
         let mut warnings = Vec::new();
         let (stage, end) = match result {

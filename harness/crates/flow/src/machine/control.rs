@@ -56,10 +56,7 @@ impl FlowMachine {
                 ..Completion::default()
             }),
         };
-        Some(match result {
-            Ok(completion) => AttemptOutcome::Completed(completion),
-            Err(error) => AttemptOutcome::Failed(error),
-        })
+        Some(result.into())
     }
 }
 
