@@ -96,8 +96,8 @@ pub async fn run_nested_within(
     listener: &mut impl NestedListener,
 ) -> Result<NestedEnd, AgentError> {
     let (input, consumed_answers) = match ctx.nested.as_deref() {
-        None => (fresh(initial, ctx)?, 0),
-        Some(nested_state) => match resume(nested_state, &ctx.answers)? {
+        None => (fresh(agent, initial, ctx)?, 0),
+        Some(nested_state) => match resume(agent, nested_state, &ctx.answers)? {
             Start::Run(input, consumed_answers) => (*input, consumed_answers),
             Start::Finished(end) => return Ok(end),
         },
@@ -165,8 +165,12 @@ enum Start {
     Finished(NestedEnd),
 }
 
-fn fresh(initial: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, AgentError> {
-    let mut state = ThreadState::default();
+fn fresh(
+    agent: &dyn Agent,
+    initial: StateUpdate,
+    ctx: &ToolContext,
+) -> Result<AgentInput, AgentError> {
+    let mut state = ThreadState::default().defined_by(agent.channels());
     state.apply(initial, &*ctx.run.ids)?;
     Ok(AgentInput {
         state,
@@ -179,7 +183,11 @@ fn fresh(initial: StateUpdate, ctx: &ToolContext) -> Result<AgentInput, AgentErr
 
 /// Builds the start of a saved agent. Open questions are answered one at a time: the first open
 /// question gets the first answer that is not consumed yet.
-fn resume(nested_state: &NestedState, answers: &[Value]) -> Result<Start, AgentError> {
+fn resume(
+    agent: &dyn Agent,
+    nested_state: &NestedState,
+    answers: &[Value],
+) -> Result<Start, AgentError> {
     let Some(machine) = nested_state
         .machine
         .clone()
@@ -217,7 +225,7 @@ fn resume(nested_state: &NestedState, answers: &[Value]) -> Result<Start, AgentE
     };
     let nested = PendingTask::nested_states(&nested_state.next);
     let input = AgentInput {
-        state: ThreadState::clone(&nested_state.state),
+        state: ThreadState::clone(&nested_state.state).defined_by(agent.channels()),
         start,
         machine: Some(machine),
         step: nested_state.step,

@@ -9,6 +9,7 @@ pub use issue::Issue;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use harness::ids::RunId;
+use harness::runtime::agent::InputError;
 use harness::runtime::runs::store::KeyState;
 use serde_json::{Value, json};
 
@@ -136,6 +137,23 @@ impl ApiError {
     /// A validation error with a single issue.
     pub fn issue(issue: Issue) -> Self {
         Self::Invalid(vec![issue])
+    }
+
+    /// A value at `location` in the body that the agent does not accept.
+    pub(crate) fn of_input(error: InputError, location: &str) -> Self {
+        match error {
+            InputError::Invalid {
+                path,
+                reason,
+                value,
+            } => {
+                let parts = location.split('.').map(str::to_owned).chain(path);
+                let loc = std::iter::once("body".to_owned()).chain(parts);
+                let loc = loc.map(Value::String).collect();
+                Self::issue(Issue::new("value_error", loc, reason, &value))
+            }
+            other => Self::Unprocessable(capitalized(&other.to_string())),
+        }
     }
 
     /// Returns the HTTP status.

@@ -18,5 +18,5 @@ pub use checkpoint::{NamedCheckpoint, NestedRef, before_cursor, checkpoint_of, n
 pub(crate) use command::NodeCommand;
 pub use modes::mode_filter;
 pub(crate) use options::is_server_key;
-pub use run_request::{Defaults, RunTarget, into_request};
+pub use run_request::{Defaults, RunTarget, UnreadRequest, into_request};
 pub use state::{StateValues, coerce_messages, read_values};

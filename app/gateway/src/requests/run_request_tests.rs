@@ -48,7 +48,8 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunReque
         target,
         dialect,
         &defaults,
-    )
+    )?
+    .read(None)
 }
 
 fn read(dialect: Dialect, body: Value) -> Result<RunRequest, ApiError> {

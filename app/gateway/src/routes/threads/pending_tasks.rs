@@ -1,8 +1,10 @@
 //! Pending tasks after an external change of a thread's state.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use deerflow_domain::threads::ThreadRecord;
+use harness::runtime::agent::{Agent, UnknownAssistant};
 use harness::runtime::checkpoint::{PendingTask, Snapshot};
 use harness::runtime::runs::GotoTarget;
 use harness::state::ThreadState;
@@ -19,11 +21,27 @@ pub(super) struct PendingTasks {
     pub(super) machine: Option<Value>,
 }
 
-/// Returns the pending tasks after a change: unchanged, or the successors and targets of the nodes
-/// named by `as_node`.
-pub(super) async fn pending_tasks(
+/// Returns the agent of a thread's last run, or of the first assistant.
+pub(super) async fn thread_agent(
     state: &GatewayState,
     record: &ThreadRecord,
+) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    let assistants = &state.agent_services.assistants;
+    let assistant = match &record.assistant {
+        Some(assistant) => assistant.clone(),
+        None => {
+            let first = assistants.list().await.into_iter().next();
+            first.map(|info| info.name).unwrap_or_default()
+        }
+    };
+    assistants.resolve(&assistant, &Map::new()).await
+}
+
+/// Returns the pending tasks after a change: unchanged, or the successors and targets of the nodes
+/// named by `as_node`. Only the latter need the agent.
+pub(super) fn pending_tasks(
+    state: &GatewayState,
+    agent: &Result<Arc<dyn Agent>, UnknownAssistant>,
     updates: &[Update],
     base: Option<&Snapshot>,
     after: &ThreadState,
@@ -40,23 +58,7 @@ pub(super) async fn pending_tasks(
             })
             .unwrap_or_default());
     }
-    let assistant = match &record.assistant {
-        Some(assistant) => assistant.clone(),
-        None => state
-            .agent_services
-            .assistants
-            .list()
-            .await
-            .into_iter()
-            .next()
-            .map(|info| info.name)
-            .unwrap_or_default(),
-    };
-    let agent = state
-        .agent_services
-        .assistants
-        .resolve(&assistant, &Map::new())
-        .await?;
+    let agent = agent.as_ref().map_err(UnknownAssistant::clone)?;
     let nodes = agent.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);
     let explicit_targets = || {

@@ -4,9 +4,11 @@
 mod call_log;
 mod event;
 mod graph;
+mod input;
 mod live_output;
 mod middleware_action;
 mod port;
+mod resolver;
 mod subagent;
 mod task;
 mod tool_ledger;
@@ -18,12 +20,13 @@ pub use event::{
     AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord,
 };
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
+pub use input::{InputError, known_channels};
 pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
 pub use port::{
-    Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo,
-    EventSink, InputFacts, RunContext, UnknownAssistant,
+    Agent, AgentError, AgentInput, AgentStart, AgentStream, EventSink, InputFacts, RunContext,
 };
+pub use resolver::{AgentResolver, AssistantInfo, UnknownAssistant};
 pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};
 pub use tool_ledger::{CallEntry, CallProgress, ToolLedger};

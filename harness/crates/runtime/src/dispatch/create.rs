@@ -33,7 +33,7 @@ pub(crate) async fn create(
         .resolve(&request.assistant, &request.config.options)
         .await?;
     let limits = *runtime.registry.limits.read();
-    message_limits::check(&request, &limits, &runtime.ports).await?;
+    message_limits::check(&request, agent.channels(), &limits, &runtime.ports).await?;
     let plan = plan(request, agent, actor, &limits, &*runtime.ports.ids);
     if let Some(requested) = &plan.request().checkpoint
         && runtime
