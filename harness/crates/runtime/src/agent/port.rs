@@ -302,6 +302,22 @@ pub trait Agent: Send + Sync + fmt::Debug {
         StateUpdate::messages(partial)
     }
 
+    /// Returns the update that is written when a run is interrupted, from all partial messages: the
+    /// streamed ones that no state of the run has, at most one per task, in the order of their
+    /// newest fragments. By default [`settle`](Self::settle) decides, with the newest of
+    /// [`partial_answers`](Self::partial_answers).
+    fn settle_all(&self, state: &ThreadState, partial: Vec<Message>) -> StateUpdate {
+        let newest = self.partial_answers(&partial).last().cloned();
+        self.settle(state, newest)
+    }
+
+    /// Selects the partial messages that the transcript of an interrupted run has as incomplete
+    /// answers; by default the newest. An agent whose messages are no part of the conversation
+    /// selects none.
+    fn partial_answers<'a>(&self, partial: &'a [Message]) -> &'a [Message] {
+        &partial[partial.len().saturating_sub(1)..]
+    }
+
     /// Returns the user's message with additions of the agent, or `None` if there are none. Called
     /// before the first checkpoint, so that the thread's log contains the message once.
     fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
