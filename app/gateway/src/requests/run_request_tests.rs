@@ -36,11 +36,10 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunReque
         .as_object()
         .cloned()
         .expect("an object");
-    let fresh_run = RunId::parse(RUN).expect("a run id");
     let defaults = Defaults {
         assistants: &assistants,
         fresh_thread: thread(FRESH),
-        fresh_run,
+        fresh_run: RunId::parse(RUN).expect("a run id"),
         thread_metadata: &metadata,
     };
     into_request(

@@ -161,6 +161,7 @@ async fn run(sent: Map<String, Value>) -> Result<Value, ExampleError> {
 }
 
 #[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "an example shows its result")]
 async fn main() -> Result<(), ExampleError> {
     let sent = Map::from_iter([("words".to_owned(), json!(["state", "channel"]))]);
     println!("{}", run(sent).await?);
