@@ -11,8 +11,10 @@ async fn run_released_at_admission_wakes_other_processes() {
     as_user(async {
         let process = facade();
         let runtime = process.runtime();
+        let lease = &runtime.registry.node_lease;
+        lease.set_shared(true);
         let expired = Duration::ZERO;
-        runtime.registry.node_lease.confirm(Instant::now(), expired);
+        lease.confirm(Instant::now(), expired);
         let mut signals = runtime.ports().bell.listen();
         let run = process.create_background(spec("finish")).await.unwrap();
         assert_eq!((run.status, run.attempt), (RunStatus::Pending, 2));
