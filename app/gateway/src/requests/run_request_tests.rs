@@ -333,7 +333,6 @@ fn a_recursion_limit_is_a_whole_number_above_zero() {
             json!("9"),
             json!(1.5),
             json!(1e300),
-            json!(1_u64 << 32),
             json!([1]),
         ] {
             let body =

@@ -16,12 +16,12 @@ use super::update::Update;
 use super::update_state::change_state;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, Issues, parse_thread_id};
-use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::extract::{Body, IdempotencyKey, Issues, parse_thread_id};
 use crate::queries::threads::{require_thread, thread_facts};
 use crate::requests::NodeCommand;
 use crate::requests::bodies::{StepUpdate, ThreadCreate};
 use crate::responses::{ThreadFacts, thread_json};
+use crate::routes::idempotency::idempotent;
 use crate::routes::{App, JsonResult, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
 
