@@ -5,6 +5,7 @@ mod issue;
 
 pub(crate) use conversions::capitalized;
 pub use issue::Issue;
+pub(crate) use issue::truncated;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

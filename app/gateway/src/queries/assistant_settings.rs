@@ -17,7 +17,11 @@ pub(crate) fn apply_settings(content: &AssistantContent, body: &mut Map<String, 
         body.get(*part)
             .is_some_and(|value| !value.is_null() && !value.is_object())
     };
-    if ["config", "context", "metadata"].iter().any(unreadable) {
+    let in_config = |part: &str| body.get("config").and_then(|config| config.get(part));
+    let has_unreadable_config = in_config("tags")
+        .is_some_and(|tags| !tags.is_null() && !tags.is_array())
+        || in_config("configurable").is_some_and(|value| !value.is_null() && !value.is_object());
+    if has_unreadable_config || ["config", "context", "metadata"].iter().any(unreadable) {
         // The parser of the body reports the error.
         return;
     }

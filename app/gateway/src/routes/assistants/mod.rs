@@ -19,11 +19,10 @@ use uuid::Uuid;
 
 use super::{App, JsonResult};
 use crate::dialect::Dialect;
-use crate::error::ApiError;
-use crate::extract::{Body, Ids};
+use crate::error::{ApiError, truncated};
+use crate::extract::{Ids, Issues};
 use crate::queries::assistants::{defaults, find};
-use crate::requests::bodies::Config;
-use crate::requests::is_server_key;
+use crate::requests::{check_config, is_server_key};
 use crate::responses::assistant_json;
 use crate::state::GatewayState;
 
@@ -61,7 +60,7 @@ async fn of_path(
             return Ok(found);
         }
     }
-    let unknown = || ApiError::AssistantNotFound(sent.chars().take(80).collect());
+    let unknown = || ApiError::AssistantNotFound(truncated(sent));
     let id = match id_of(ids) {
         Err(error) if dialect.is_platform() && !by_name => return Err(error),
         Err(_) => return Err(unknown()),
@@ -74,11 +73,11 @@ type Sent = Option<Map<String, Value>>;
 
 /// Reads `config` and `context` of an assistant, if present. A context inside `config` becomes the
 /// context.
-fn read_setup(config: Sent, context: Sent) -> Result<(Sent, Sent), ApiError> {
+fn read_setup(config: Sent, context: Sent, issues: &mut Issues) -> Result<(Sent, Sent), ApiError> {
     let Some(mut config) = config else {
         return Ok((None, context.map(allowed)));
     };
-    let inner = Body::<Config>::new(config.clone(), Dialect::Platform).valid()?;
+    let inner = check_config(config.clone(), issues, Dialect::Platform);
     let configurable = inner.configurable.unwrap_or_default();
     if !configurable.is_empty() && context.as_ref().is_some_and(|context| !context.is_empty()) {
         return Err(ApiError::BadRequest(

@@ -107,14 +107,7 @@ async fn read_search(
     let limit = body.limit.unwrap_or_else(|| dialect.search_limit());
     let offset = body.offset.unwrap_or_default();
     let ids = body.ids.unwrap_or_default();
-    if ids.len() > MAX_IDS {
-        let _none: Option<()> = issues.refuse(
-            "too_long",
-            "ids",
-            format!("ids should have at most {MAX_IDS} items"),
-            &ids.len().into(),
-        );
-    }
+    issues.limit_items("ids", ids.len(), MAX_IDS);
     let mut search = ThreadSearch {
         ids: ids
             .iter()
