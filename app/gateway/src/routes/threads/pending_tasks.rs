@@ -45,10 +45,8 @@ pub(super) async fn pending_tasks(
         None => state
             .agent_services
             .assistants
-            .list()
+            .default_assistant()
             .await
-            .into_iter()
-            .next()
             .map(|info| info.name)
             .unwrap_or_default(),
     };

@@ -189,3 +189,20 @@ async fn graph_and_schemas_are_returned() {
         );
     }
 }
+
+#[tokio::test]
+async fn run_of_one_assistant_reads_no_other() {
+    let gateway = Gateway::new();
+    let id = default_id(&gateway).await;
+    let before = gateway.agents.list_reads();
+    for prefix in ["", "/api"] {
+        for assistant in ["lead_agent", id.as_str()] {
+            let body = saying_with("say a", json!({ "assistant_id": assistant }));
+            let ended = gateway.post(&format!("{prefix}/runs/wait"), body).await;
+            assert_eq!(ended.code(), 200, "{prefix} {assistant}: {}", ended.text());
+        }
+    }
+    let read = gateway.get(&format!("/assistants/{id}")).await;
+    assert_eq!(read.code(), 200);
+    assert_eq!(gateway.agents.list_reads(), before);
+}
