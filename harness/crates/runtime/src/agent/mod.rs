@@ -7,6 +7,7 @@ mod event;
 mod graph;
 mod live_output;
 mod middleware_action;
+mod nested;
 mod port;
 mod resolver;
 mod subagent;
@@ -23,6 +24,7 @@ pub use event::{
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
+pub use nested::{NestedCall, NestedListener, NestedOutcome, NestedQuestion, run_nested};
 pub use port::{
     Agent, AgentError, AgentInput, AgentStart, AgentStream, EventSink, InputFacts, RunContext,
 };
