@@ -206,3 +206,19 @@ async fn run_of_one_assistant_reads_no_other() {
     assert_eq!(read.code(), 200);
     assert_eq!(gateway.agents.list_reads(), before);
 }
+
+#[tokio::test]
+async fn invalid_assistant_is_refused_with_all_findings() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    for prefix in ["", "/api"] {
+        let body = saying_with("a", json!({ "context": { "model_name": "invalid" } }));
+        let runs = format!("{prefix}/threads/{thread}/runs");
+        let refused = gateway.post(&runs, body).await;
+        assert_eq!(
+            (refused.code(), refused.json()),
+            (422, json!({ "detail": [{ "code": "a" }, { "code": "b" }] }))
+        );
+        assert_eq!(gateway.get(&runs).await.json(), json!([]));
+    }
+}

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use harness::messages::Message;
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
-    AgentStream, AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
+    AgentStream, AssistantInfo, AssistantPin, ModelCallRecord, RunContext, StepEvent, StopKind,
+    UnknownAssistant,
 };
 use harness::state::StateUpdate;
 use serde_json::{Map, Value, json};
@@ -111,6 +112,20 @@ impl AgentResolver for OneAgent {
             ("lead_agent", None | Some("fake")) => Ok(Arc::new(Echo)),
             ("lead_agent", Some(model)) => Err(UnknownAssistant::UnknownModel(model.to_owned())),
             (other, _) => Err(UnknownAssistant::NotFound(other.to_owned())),
+        }
+    }
+
+    async fn pin(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Option<AssistantPin>, UnknownAssistant> {
+        match options.get("model_name").and_then(Value::as_str) {
+            Some("invalid") => Err(UnknownAssistant::Invalid {
+                name: assistant.to_owned(),
+                findings: vec![json!({ "code": "a" }), json!({ "code": "b" })],
+            }),
+            _ => Ok(None),
         }
     }
 

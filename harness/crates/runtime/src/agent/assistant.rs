@@ -24,6 +24,14 @@ pub enum UnknownAssistant {
         /// Problem to fix.
         reason: String,
     },
+    /// The content of the assistant is invalid.
+    #[error("assistant {name:?} is invalid ({} findings)", findings.len())]
+    Invalid {
+        /// Name of the assistant.
+        name: String,
+        /// All problems of the content, for clients.
+        findings: Vec<Value>,
+    },
 }
 
 /// Description of an assistant for clients.

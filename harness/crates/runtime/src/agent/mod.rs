@@ -8,6 +8,7 @@ mod graph;
 mod live_output;
 mod middleware_action;
 mod nested;
+mod pin;
 mod port;
 mod resolver;
 mod subagent;
@@ -25,6 +26,7 @@ pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
 pub use nested::{NestedCall, NestedListener, NestedOutcome, NestedQuestion, run_nested};
+pub use pin::AssistantPin;
 pub use port::{
     Agent, AgentError, AgentInput, AgentStart, AgentStream, EventSink, InputFacts, RunContext,
 };

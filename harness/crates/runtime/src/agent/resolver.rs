@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::assistant::{AssistantDetails, AssistantInfo, UnknownAssistant};
+use super::pin::AssistantPin;
 use super::port::Agent;
 
 /// Resolves an assistant's name and a run's options to an agent, built once and shared.
@@ -48,6 +49,29 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
         assistant: &str,
         options: &Map<String, Value>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant>;
+
+    /// Returns the current version of an assistant with versions, and `None` for an assistant
+    /// without versions. Called for the bound actor before a run becomes durable; an error refuses
+    /// the run.
+    async fn pin(
+        &self,
+        _assistant: &str,
+        _options: &Map<String, Value>,
+    ) -> Result<Option<AssistantPin>, UnknownAssistant> {
+        Ok(None)
+    }
+
+    /// Returns the agent of the pinned version, or of the current one without a pin. A pinned
+    /// version may belong to an assistant that has been changed or deleted since. The default
+    /// ignores the pin and calls [`resolve`](Self::resolve).
+    async fn resolve_pinned(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+        _pin: Option<&AssistantPin>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        self.resolve(assistant, options).await
+    }
 
     /// Returns all assistants of the bound actor in a stable order, for display.
     async fn list(&self) -> Vec<AssistantInfo>;
