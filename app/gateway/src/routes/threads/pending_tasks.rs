@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use deerflow_domain::threads::ThreadRecord;
-use harness::runtime::agent::{Agent, UnknownAssistant};
+use harness::runtime::agent::{Agent, AssistantPin, UnknownAssistant};
 use harness::runtime::checkpoint::{PendingTask, Snapshot};
 use harness::runtime::runs::GotoTarget;
 use harness::state::ThreadState;
@@ -21,20 +21,25 @@ pub(super) struct PendingTasks {
     pub(super) machine: Option<Value>,
 }
 
-/// Returns the agent of a thread's last run, or of the first assistant.
+/// Returns the agent of a thread's last run, or of the default assistant: of the version that the
+/// thread continues with from `base`.
 pub(super) async fn thread_agent(
     state: &GatewayState,
     record: &ThreadRecord,
+    base: Option<&Snapshot>,
 ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
     let assistants = &state.agent_services.assistants;
     let assistant = match &record.assistant {
         Some(assistant) => assistant.clone(),
         None => {
-            let first = assistants.list().await.into_iter().next();
-            first.map(|info| info.name).unwrap_or_default()
+            let default = assistants.default_assistant().await;
+            default.map(|info| info.name).unwrap_or_default()
         }
     };
-    assistants.resolve(&assistant, &Map::new()).await
+    let pin = base.and_then(|base| AssistantPin::in_metadata(&base.meta.metadata, &assistant));
+    assistants
+        .resolve_pinned(&assistant, &Map::new(), pin.as_ref())
+        .await
 }
 
 /// Returns the pending tasks after a change: unchanged, or the successors and targets of the nodes

@@ -147,7 +147,7 @@ impl StateChange<'_> {
             base.clone()
         };
         let (mut names_channels, mut replaces) = (false, false);
-        let agent = thread_agent(state, record).await;
+        let agent = thread_agent(state, record, base.as_ref()).await;
         // A thread whose agent cannot run still accepts updates of the common channels.
         let channels = agent
             .as_ref()

@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::agent::OneAgent;
+pub(crate) use self::agent::OneAgent;
 pub(crate) use self::ports::config;
 use self::ports::{Catalog, Files, NoMetrics, ScriptedAssist};
 pub(crate) use self::response::HttpResponse;
@@ -72,7 +72,7 @@ impl Gateway {
             docs_enabled,
             Catalog::default(),
             Arc::new(SystemClock),
-            Arc::new(OneAgent),
+            Arc::new(OneAgent::default()),
         )
     }
 
@@ -83,7 +83,7 @@ impl Gateway {
             true,
             Catalog::default(),
             Arc::new(ManualClock::starting_at(noon)),
-            Arc::new(OneAgent),
+            Arc::new(OneAgent::default()),
         )
     }
 
@@ -101,7 +101,7 @@ impl Gateway {
                 ..Catalog::default()
             },
             Arc::new(SystemClock),
-            Arc::new(OneAgent),
+            Arc::new(OneAgent::default()),
         )
     }
 
@@ -114,7 +114,7 @@ impl Gateway {
                 ..Catalog::default()
             },
             Arc::new(SystemClock),
-            Arc::new(OneAgent),
+            Arc::new(OneAgent::default()),
         )
     }
 

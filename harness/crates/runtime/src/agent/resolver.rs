@@ -1,4 +1,4 @@
-//! Resolution of assistant names to agents.
+//! Port that resolves assistant names to agents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,39 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use super::assistant::{AssistantDetails, AssistantInfo, UnknownAssistant};
+use super::pin::AssistantPin;
 use super::port::Agent;
-
-/// Error of resolving an assistant.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UnknownAssistant {
-    /// No assistant has this name or id.
-    #[error("assistant {0:?} not found")]
-    NotFound(String),
-    /// The text is not a valid assistant name.
-    #[error("assistant name {0:?} must match [A-Za-z0-9_-]{{1,64}}")]
-    InvalidName(String),
-    /// The run requests a model that is not configured.
-    #[error("model {0:?} is not in the configured model allowlist")]
-    UnknownModel(String),
-    /// The assistant exists but cannot run as configured.
-    #[error("assistant {name:?} cannot start: {reason}")]
-    Unusable {
-        /// Name of the assistant.
-        name: String,
-        /// Problem to fix.
-        reason: String,
-    },
-}
-
-/// Description of an assistant for clients.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AssistantInfo {
-    /// Name of the assistant, also the id of its graph.
-    pub name: String,
-    /// One line of description.
-    pub description: Option<String>,
-}
 
 /// Resolves an assistant's name and a run's options to an agent, built once and shared.
 ///
@@ -80,9 +50,61 @@ pub trait AgentResolver: Send + Sync + fmt::Debug {
         options: &Map<String, Value>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant>;
 
-    /// Returns all assistants in a stable order.
+    /// Returns the current version of an assistant with versions, and `None` for an assistant
+    /// without versions. Called for the bound actor before a run becomes durable; an error refuses
+    /// the run.
+    async fn pin(
+        &self,
+        _assistant: &str,
+        _options: &Map<String, Value>,
+    ) -> Result<Option<AssistantPin>, UnknownAssistant> {
+        Ok(None)
+    }
+
+    /// Returns the agent of the pinned version, or of the current one without a pin. A pinned
+    /// version may belong to an assistant that has been changed or deleted since. The default
+    /// ignores the pin and calls [`resolve`](Self::resolve).
+    async fn resolve_pinned(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+        _pin: Option<&AssistantPin>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        self.resolve(assistant, options).await
+    }
+
+    /// Returns all assistants of the bound actor in a stable order, for display.
     async fn list(&self) -> Vec<AssistantInfo>;
+
+    /// Returns the assistant of this name that the bound actor may use. Runs call it, so an
+    /// implementation should not read other assistants. The default searches
+    /// [`list`](Self::list).
+    async fn find(&self, name: &str) -> Option<AssistantInfo> {
+        let mut all = self.list().await.into_iter();
+        all.find(|info| info.name == name)
+    }
+
+    /// Returns the assistant of requests that name none: the first of [`list`](Self::list). An
+    /// implementation should not read other assistants.
+    async fn default_assistant(&self) -> Option<AssistantInfo> {
+        self.list().await.into_iter().next()
+    }
+
+    /// Returns the details of the assistant that [`find`](Self::find) returns.
+    async fn details(&self, name: &str) -> Option<AssistantDetails> {
+        self.find(name).await.map(AssistantDetails::from)
+    }
+
+    /// Returns the details of all assistants, in the order of [`list`](Self::list).
+    async fn list_details(&self) -> Vec<AssistantDetails> {
+        let all = self.list().await.into_iter();
+        all.map(AssistantDetails::from).collect()
+    }
 
     /// Discards cached agents. Active runs are not affected.
     fn forget(&self) {}
 }
+
+#[cfg(test)]
+#[path = "resolver_tests.rs"]
+mod tests;
