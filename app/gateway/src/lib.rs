@@ -5,13 +5,12 @@
 //! under [`routes`] calls one method; [`responses`] or [`sse`] format the result. Failures become
 //! [`error::ApiError`], and the outermost layer renders them once.
 
-pub mod cron_runs;
+pub mod background;
 pub mod dialect;
 pub mod error;
 pub mod extract;
 pub mod guard;
-pub mod health;
-pub mod metrics;
+pub mod observability;
 pub mod ports;
 pub mod queries;
 pub mod requests;
@@ -21,11 +20,9 @@ pub mod state;
 pub mod webhooks;
 
 mod http;
-mod idempotency;
 mod openapi;
 mod routes;
 mod schema;
-mod sweep;
 
 pub use http::router::router;
 pub use http::serve::{ServeOptions, serve};
@@ -33,4 +30,3 @@ pub use state::{
     AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
     ThreadServices,
 };
-pub use sweep::{sweep_files, sweep_threads};

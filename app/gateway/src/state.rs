@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::guard::auth::Authenticator;
 use crate::guard::origin_policy::OriginPolicy;
-use crate::health::Health;
-use crate::metrics::RunGauges;
+use crate::observability::health::Health;
+use crate::observability::metrics::RunGauges;
 use crate::ports::{AssistView, CatalogView, MetricsView, ThreadFilesPort};
 use crate::webhooks::WebhookPolicy;
 
@@ -112,12 +112,12 @@ pub struct SecurityState {
 }
 
 /// State of the server for its operators.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Observability {
     /// Readiness checks.
-    pub health: Health,
+    pub health: Arc<Health>,
     /// Refresh state of the run gauges.
-    pub run_gauges: RunGauges,
+    pub run_gauges: Arc<RunGauges>,
     /// Metrics of this process.
     pub metrics: Arc<dyn MetricsView>,
     /// `true` if the OpenAPI document is served.
@@ -155,6 +155,7 @@ part!(
     ThreadServices: thread_services,
     AgentServices: agent_services,
     SecurityState: security,
+    Observability: observability,
     ProcessServices: process,
 );
 

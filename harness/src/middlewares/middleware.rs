@@ -19,8 +19,8 @@ use crate::tools::{ToolContext, ToolError, ToolOutput};
 ///
 /// To write one: a struct, `impl Middleware` with the hooks it needs, and the same hooks in
 /// [`Middleware::hooks`], because only those are called. One value serves all runs of an agent, so
-/// state of a run belongs in the thread's state. The state's channels are fixed
-/// ([`CHANNELS`](crate::state::CHANNELS)): a middleware cannot add one.
+/// state of a run belongs in the thread's state. A middleware cannot add a channel: the state has
+/// those of its agent, by default the lead agent's ([`CHANNELS`](crate::state::CHANNELS)).
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};

@@ -129,32 +129,34 @@ impl CronStore for InMemoryCronStore {
         limit: usize,
     ) -> Result<Vec<DueFiring>, StoreError> {
         let crons = self.stored.lock();
-        let mut due: Vec<DueFiring> = crons
+        let mut due: Vec<(&StoredCron, DueFiring)> = crons
             .values()
-            .filter_map(|StoredCron { cron, claim }| {
-                match (
-                    cron.next_run_date
-                        .filter(|next| cron.enabled && *next <= at),
-                    claim,
-                ) {
-                    (Some(fires_for), _) => Some(DueFiring {
-                        cron: cron.clone(),
-                        fires_for,
-                        claimed_at: None,
-                    }),
+            .filter_map(|stored| {
+                let StoredCron { cron, claim } = stored;
+                let next = cron
+                    .next_run_date
+                    .filter(|next| cron.enabled && *next <= at);
+                let (fires_for, claimed_at) = match (next, claim) {
+                    (Some(fires_for), _) => (fires_for, None),
                     (None, Some((fires_for, claimed_at))) if *claimed_at < claimed_before => {
-                        Some(DueFiring {
-                            cron: cron.clone(),
-                            fires_for: *fires_for,
-                            claimed_at: Some(*claimed_at),
-                        })
+                        (*fires_for, Some(*claimed_at))
                     }
-                    _ => None,
-                }
+                    _ => return None,
+                };
+                let firing = DueFiring {
+                    cron: cron.clone(),
+                    fires_for,
+                    claimed_at,
+                };
+                Some((stored, firing))
             })
             .collect();
-        due.sort_by_key(|due| (due.fires_for, due.cron.cron_id));
+        due.sort_by_key(|(StoredCron { cron, claim }, _)| {
+            (claim.map(|(_, at)| at), cron.next_run_date, cron.cron_id)
+        });
         due.truncate(limit);
+        let mut due: Vec<DueFiring> = due.into_iter().map(|(_, firing)| firing).collect();
+        due.sort_by_key(|due| (due.fires_for, due.cron.cron_id));
         Ok(due)
     }
 

@@ -18,7 +18,7 @@ use crate::threads::{Deleted, NewThread, ThreadStore};
 
 pub use firing::{
     disabled_or_unscheduled_cron_is_not_due, due_firing_is_claimed_by_one_of_many,
-    unfinished_firing_becomes_due_again,
+    limited_due_firings_prefer_unclaimed_crons, unfinished_firing_becomes_due_again,
 };
 pub use search::cron_search_applies_all_filters;
 
@@ -33,6 +33,7 @@ macro_rules! cron_store_suite {
             concurrent_cron_update_is_detected
             due_firing_is_claimed_by_one_of_many
             unfinished_firing_becomes_due_again
+            limited_due_firings_prefer_unclaimed_crons
             disabled_or_unscheduled_cron_is_not_due
             crons_are_deleted_with_thread
             repeated_cron_request_creates_no_second_cron

@@ -5,6 +5,14 @@ use serde_json::{Value, json};
 /// Maximum length of an echoed input value, in bytes of JSON.
 const INPUT_ECHO_LIMIT: usize = 2_000;
 
+/// Maximum length of a name or id of the request in an error text, in characters.
+const TEXT_ECHO_LIMIT: usize = 80;
+
+/// Shortens a text of the request for an error text.
+pub(crate) fn truncated(text: &str) -> String {
+    text.chars().take(TEXT_ECHO_LIMIT).collect()
+}
+
 /// One validation issue in a request's body, query, path or header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Issue {

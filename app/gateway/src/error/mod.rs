@@ -5,10 +5,12 @@ mod issue;
 
 pub(crate) use conversions::capitalized;
 pub use issue::Issue;
+pub(crate) use issue::truncated;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use harness::ids::RunId;
+use harness::runtime::agent::InputError;
 use harness::runtime::runs::store::KeyState;
 use serde_json::{Value, json};
 
@@ -32,6 +34,9 @@ pub enum ApiError {
     /// A validation error with a text instead of a list of issues.
     #[error("{0}")]
     Unprocessable(String),
+    /// The content of the run's assistant is invalid: all findings.
+    #[error("the assistant is invalid")]
+    InvalidAssistant(Vec<Value>),
     /// The request is well-formed, but cannot be executed.
     #[error("{0}")]
     BadRequest(String),
@@ -138,12 +143,30 @@ impl ApiError {
         Self::Invalid(vec![issue])
     }
 
+    /// A value at `location` in the body that the agent does not accept.
+    pub(crate) fn of_input(error: InputError, location: &str) -> Self {
+        match error {
+            InputError::Invalid {
+                path,
+                reason,
+                value,
+            } => {
+                let parts = location.split('.').map(str::to_owned).chain(path);
+                let loc = std::iter::once("body".to_owned()).chain(parts);
+                let loc = loc.map(Value::String).collect();
+                Self::issue(Issue::new("value_error", loc, reason, &value))
+            }
+            other => Self::Unprocessable(capitalized(&other.to_string())),
+        }
+    }
+
     /// Returns the HTTP status.
     pub fn status(&self, dialect: Dialect) -> StatusCode {
         match self {
-            Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::Invalid(_)
+            | Self::InvalidAssistant(_)
+            | Self::InvalidJson(_)
+            | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::MissingKey | Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -179,6 +202,7 @@ impl ApiError {
         match (self, dialect) {
             (Self::Invalid(issues), Dialect::DeerFlow) => issues.iter().map(Issue::list_item).collect(),
             (Self::Invalid(issues), Dialect::Platform) => issues.first().map(Issue::plain_text).unwrap_or_default().into(),
+            (Self::InvalidAssistant(findings), _) => findings.clone().into(),
             (Self::InvalidJson(why), Dialect::DeerFlow) => {
                 json!([{ "type": "json_invalid", "loc": ["body"], "msg": format!("JSON decode error: {why}"), "input": {} }])
             }

@@ -21,18 +21,28 @@ impl Issues {
         Self { fields, list }
     }
 
-    /// Position of an issue's field; the last one for an unknown field. A location such as
-    /// `command.goto` is a part of its field.
-    fn rank(&self, issue: &Issue) -> usize {
-        let name = issue.loc.get(1).and_then(Value::as_str);
-        name.and_then(|name| name.split('.').next())
-            .and_then(|name| self.fields.iter().position(|known| known == name))
-            .unwrap_or(usize::MAX)
-    }
-
     /// Adds an issue.
     pub fn push(&mut self, issue: Issue) {
         self.list.push(issue);
+    }
+
+    /// Adds the issues of an object that is a part of this body, at `place` within the body.
+    pub fn nest(&mut self, inner: Self, place: &[Value]) {
+        let fields = inner.fields;
+        let mut list = inner.list;
+        list.sort_by_key(|issue| rank(fields, issue));
+        for mut issue in list {
+            issue.loc.splice(1..1, place.iter().cloned());
+            self.push(issue);
+        }
+    }
+
+    /// Adds an issue for a list with more than `limit` elements.
+    pub fn limit_items(&mut self, key: &str, count: usize, limit: usize) {
+        if count > limit {
+            let msg = format!("{key} should have at most {limit} items");
+            self.refuse::<()>("too_long", key, msg, &count.into());
+        }
     }
 
     /// Adds an issue for a field. Always returns `None`, so that the caller can return it as the
@@ -117,7 +127,7 @@ impl Issues {
     /// Returns all issues collected so far as an error, after those in `first`.
     pub fn check_after(&mut self, mut first: Vec<Issue>) -> Result<(), ApiError> {
         let mut issues = std::mem::take(&mut self.list);
-        issues.sort_by_key(|issue| self.rank(issue));
+        issues.sort_by_key(|issue| rank(self.fields, issue));
         first.append(&mut issues);
         if first.is_empty() {
             Ok(())
@@ -135,6 +145,15 @@ impl Issues {
     pub fn finish(mut self) -> Result<(), ApiError> {
         self.check()
     }
+}
+
+/// Position of an issue's field; the last one for an unknown field. A location such as
+/// `command.goto` is a part of its field.
+fn rank(fields: &[String], issue: &Issue) -> usize {
+    let name = issue.loc.get(1).and_then(Value::as_str);
+    name.and_then(|name| name.split('.').next())
+        .and_then(|name| fields.iter().position(|known| known == name))
+        .unwrap_or(usize::MAX)
 }
 
 /// Returns the issue of a field that is absent from the body `map`.
@@ -184,7 +203,7 @@ pub(super) fn word_issue<'a>(
 }
 
 /// Returns the issue of a value that is not an integer within `range`.
-pub(crate) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive<u64>) -> Issue {
+pub(super) fn number_issue(loc: Vec<Value>, value: &Value, range: RangeInclusive<u64>) -> Issue {
     match value
         .as_i64()
         .map(i128::from)

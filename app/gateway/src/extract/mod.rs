@@ -1,6 +1,7 @@
 //! Extractors of typed parts of a request: dialect, path ids, bodies, query parameters.
 
 mod body;
+mod idempotency_key;
 mod issues;
 mod json;
 mod layout;
@@ -9,8 +10,9 @@ mod query;
 
 pub(crate) use body::request_body;
 pub use body::{Body, ListBody, OptionalBody, RequestBody};
+pub(crate) use idempotency_key::{IDEMPOTENCY_HEADER, IdempotencyKey, REPLAYED};
 pub use issues::Issues;
-pub(crate) use issues::{missing_issue, number_issue};
+pub(crate) use issues::missing_issue;
 pub use json::BODY_LIMIT;
 pub(crate) use json::{BODY_TIMEOUT, refuse_declared};
 pub use layout::Layout;
@@ -26,7 +28,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
-use crate::error::{ApiError, Issue};
+use crate::error::{ApiError, Issue, truncated};
 use crate::state::GatewayState;
 
 /// Pattern of thread ids, as DeerFlow's clients see it in errors.
@@ -98,8 +100,7 @@ impl Ids {
                 "Invalid checkpoint ID: must be a UUID".to_owned(),
             ));
         }
-        CheckpointId::parse(text)
-            .map_err(|_| ApiError::CheckpointNotFound(text.chars().take(80).collect()))
+        CheckpointId::parse(text).map_err(|_| ApiError::CheckpointNotFound(truncated(text)))
     }
 }
 
@@ -110,7 +111,7 @@ pub fn parse_run_id(text: &str, dialect: Dialect) -> Result<RunId, ApiError> {
             "Invalid run ID: must be a UUID".to_owned(),
         ));
     }
-    RunId::parse(text).map_err(|_| ApiError::RunNotFound(text.chars().take(80).collect()))
+    RunId::parse(text).map_err(|_| ApiError::RunNotFound(truncated(text)))
 }
 
 /// Parses a thread id by the dialect's rule: DeerFlow restricts the characters, the platform

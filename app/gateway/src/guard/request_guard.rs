@@ -18,7 +18,7 @@ use crate::guard::auth::{Authenticator, Peer};
 use crate::guard::content_coding::require_plain;
 use crate::guard::host::requested_host;
 use crate::guard::origin_policy::OriginPolicy;
-use crate::metrics::request_answered;
+use crate::observability::metrics::request_answered;
 
 /// Host and origin policy, and authentication.
 #[derive(Debug, Clone)]

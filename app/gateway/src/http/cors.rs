@@ -11,7 +11,7 @@ const EXPOSED: [HeaderName; 5] = [
     header::LOCATION,
     HeaderName::from_static("x-pagination-total"),
     HeaderName::from_static("x-pagination-next"),
-    crate::idempotency::REPLAYED,
+    crate::extract::REPLAYED,
 ];
 
 /// The CORS layer for the origins of `origin_policy`; `None` if it has none.

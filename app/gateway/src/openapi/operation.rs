@@ -12,7 +12,7 @@ use utoipa::openapi::{ContentBuilder, HttpMethod, RefOr, Required, ResponseBuild
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::schema::{parameter, text};
-use crate::idempotency::HEADER;
+use crate::extract::IDEMPOTENCY_HEADER;
 use crate::responses::documented::{Error, StreamEvent};
 use crate::schema::{collect, reference};
 use crate::state::GatewayState;
@@ -156,7 +156,7 @@ impl Operation {
         let description = "Idempotency key: a retry with the same key within a day gets the result of the first request.";
         self.builder = self.builder.parameter(parameter(
             ParameterIn::Header,
-            HEADER,
+            IDEMPOTENCY_HEADER,
             name,
             Some(description),
         ));

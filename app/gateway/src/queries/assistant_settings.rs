@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::queries::assistants::{AssistantEntry, defaults};
+use crate::queries::assistants::{AssistantEntry, default_named};
 use crate::state::GatewayState;
 
 /// Adds an assistant's settings to the body of a run; values of the body take precedence.
@@ -17,7 +17,11 @@ pub(crate) fn apply_settings(content: &AssistantContent, body: &mut Map<String, 
         body.get(*part)
             .is_some_and(|value| !value.is_null() && !value.is_object())
     };
-    if ["config", "context", "metadata"].iter().any(unreadable) {
+    let in_config = |part: &str| body.get("config").and_then(|config| config.get(part));
+    let has_unreadable_config = in_config("tags")
+        .is_some_and(|tags| !tags.is_null() && !tags.is_array())
+        || in_config("configurable").is_some_and(|value| !value.is_null() && !value.is_object());
+    if has_unreadable_config || ["config", "context", "metadata"].iter().any(unreadable) {
         // The parser of the body reports the error.
         return;
     }
@@ -76,10 +80,8 @@ pub(crate) async fn apply_assistant(
     };
     let entry = match Uuid::parse_str(sent) {
         Ok(id) => AssistantEntry::of(state, id).await,
-        Err(_) => defaults(state)
+        Err(_) => default_named(state, sent)
             .await
-            .into_iter()
-            .find(|assistant| assistant.content.graph == sent)
             .map(AssistantEntry::customized),
     };
     let Some(entry) = entry else {

@@ -5,7 +5,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
-use crate::error::{ApiError, Issue};
+use crate::error::{ApiError, Issue, truncated};
 
 /// Namespace of the platform's ids of graph assistants.
 const ASSISTANTS: Uuid = Uuid::from_u128(0x6ba7_b821_9dad_11d1_80b4_00c0_4fd4_30c8);
@@ -44,7 +44,8 @@ pub fn resolve_assistant(
                 .collect::<Vec<_>>()
                 .join(", ");
             Err(ApiError::Unprocessable(format!(
-                "Invalid assistant: '{sent}'. Must be either:\n- A valid assistant UUID, or\n- One of the registered graphs: {names}"
+                "Invalid assistant: '{}'. Must be either:\n- A valid assistant UUID, or\n- One of the registered graphs: {names}",
+                truncated(sent)
             )))
         }
         (None, Dialect::DeerFlow, _) => custom_agent(sent),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::dialect::Dialect;
-use crate::error::ApiError;
+use crate::error::{ApiError, truncated};
 use crate::extract::Issues;
 
 /// The checkpoint that a body names.
@@ -124,10 +124,6 @@ pub fn before_cursor(value: &Value) -> Option<CheckpointId> {
         }
         _ => None,
     }
-}
-
-fn truncated(text: &str) -> String {
-    text.chars().take(80).collect()
 }
 
 #[cfg(test)]

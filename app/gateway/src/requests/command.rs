@@ -1,7 +1,8 @@
 //! `command` and `input`: the new input of a run, and the nodes at which it continues.
 
+use harness::runtime::agent::{Agent, known_channels};
 use harness::runtime::runs::{GotoTarget, RunInput, ThreadCommand};
-use harness::state::StateUpdate;
+use harness::state::{Channels, StateUpdate};
 use serde_json::{Map, Value};
 
 use super::state::read_values;
@@ -52,29 +53,43 @@ fn is_pair(value: &Value) -> bool {
     )
 }
 
-/// Returns the input of a run with a valid command. On the platform a command changes the thread's
-/// state directly; DeerFlow's `update` is an ordinary input.
+/// Returns the input that a run of `agent` gets by a valid command. On the platform a command
+/// changes the thread's state directly; DeerFlow's `update` is an ordinary input. Without an agent
+/// the channels are the lead agent's.
 pub(super) fn read_input(
     input: Option<Map<String, Value>>,
     mut command: Map<String, Value>,
+    agent: Option<&dyn Agent>,
     dialect: Dialect,
 ) -> Result<RunInput, ApiError> {
     let resume = command.shift_remove("resume");
     let (update, goto) = change_of(command);
+    let channels = agent.map_or_else(Channels::lead, Agent::channels);
     if dialect.is_platform() && (update.is_some() || !goto.is_empty()) {
-        let update = read_update(update.unwrap_or_default(), "command.update", dialect)?;
+        let update = read_update(
+            update.unwrap_or_default(),
+            &channels,
+            "command.update",
+            dialect,
+        )?;
         return Ok(RunInput::Command(ThreadCommand {
             resume,
             update,
             goto,
         }));
     }
+    let converted = |input, location| {
+        let values = match agent {
+            Some(agent) => agent.read_input(input),
+            None => known_channels(input, &channels),
+        };
+        let values = values.map_err(|error| ApiError::of_input(error, location))?;
+        read_update(values, &channels, location, dialect).map(RunInput::Update)
+    };
     match (resume, update, input) {
         (Some(answer), _, _) => Ok(RunInput::Resume(answer)),
-        (_, Some(update), _) => {
-            read_update(update, "command.update", dialect).map(RunInput::Update)
-        }
-        (_, _, Some(input)) => read_update(input, "input", dialect).map(RunInput::Update),
+        (_, Some(update), _) => converted(update, "command.update"),
+        (_, _, Some(input)) => converted(input, "input"),
         _ => Ok(RunInput::Continue),
     }
 }
@@ -118,10 +133,11 @@ fn change_of(mut command: Map<String, Value>) -> (Option<Map<String, Value>>, Ve
 
 fn read_update(
     values: Map<String, Value>,
+    channels: &Channels,
     location: &'static str,
     dialect: Dialect,
 ) -> Result<StateUpdate, ApiError> {
-    let values = read_values(values, location, dialect)?;
+    let values = read_values(values, channels, location, dialect)?;
     Ok(StateUpdate {
         messages: values.messages.unwrap_or_default(),
         channels: values.channels,
@@ -182,7 +198,7 @@ mod tests {
             .unwrap_or_default();
         assert!(command_issue(&command, Dialect::Platform).is_none());
         let input = body.get("input").and_then(Value::as_object).cloned();
-        read_input(input, command, Dialect::Platform).unwrap()
+        read_input(input, command, None, Dialect::Platform).unwrap()
     }
 
     #[test]

@@ -17,6 +17,6 @@ pub use assistant::{assistant_uuid, resolve_assistant};
 pub use checkpoint::{NamedCheckpoint, NestedRef, before_cursor, checkpoint_of, nested_of};
 pub(crate) use command::NodeCommand;
 pub use modes::mode_filter;
-pub(crate) use options::is_server_key;
-pub use run_request::{Defaults, RunTarget, into_request};
+pub(crate) use options::{check_config, is_server_key};
+pub use run_request::{Defaults, RunTarget, UnreadRequest, into_request};
 pub use state::{StateValues, coerce_messages, read_values};

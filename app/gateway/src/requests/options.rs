@@ -3,10 +3,10 @@
 use harness::runtime::runs::RunConfig;
 use serde_json::{Map, Value};
 
-use super::bodies::RunCreate;
+use super::bodies::{Config, RunCreate};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Issues, number_issue};
+use crate::extract::{Body, Issues};
 
 /// Keys of `context` that DeerFlow's clients may set.
 const CONTEXT_KEYS: &[&str] = &[
@@ -60,15 +60,15 @@ pub(super) fn read_config(
     issues: &mut Issues,
     dialect: Dialect,
 ) -> Result<RunConfig, ApiError> {
-    let config = body.config.as_ref();
     let context = body.context.clone().unwrap_or_default();
-    let part = |key: &str| {
-        config
-            .and_then(|config| config.get(key)?.as_object())
-            .cloned()
-            .unwrap_or_default()
-    };
-    let configurable = part("configurable");
+    let in_config = body
+        .config
+        .as_ref()
+        .and_then(|config| config.get("context")?.as_object())
+        .cloned()
+        .unwrap_or_default();
+    let config = check_config(body.config.clone().unwrap_or_default(), issues, dialect);
+    let configurable = config.configurable.unwrap_or_default();
     if dialect.is_platform() && !configurable.is_empty() && !context.is_empty() {
         return Err(ApiError::BadRequest(
             "Cannot specify both configurable and context. Prefer setting context alone, which is its replacement.".to_owned(),
@@ -79,41 +79,28 @@ pub(super) fn read_config(
         .into_iter()
         .filter(|(key, _)| !is_server_key(key))
         .collect();
-    for source in [part("context"), context] {
+    for source in [in_config, context] {
         options.extend(
             source
                 .into_iter()
                 .filter(|(key, _)| allowed(key) && !is_server_key(key)),
         );
     }
-    let tags = config.and_then(|config| config.get("tags")?.as_array());
-    let tags = tags.map(|tags| {
-        tags.iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
-    });
-    let recursion_limit = recursion_limit(
-        config.and_then(|config| config.get("recursion_limit")),
-        issues,
-    );
     Ok(RunConfig {
-        recursion_limit,
+        recursion_limit: config.recursion_limit,
         options,
-        tags: tags.unwrap_or_default(),
+        tags: config.tags.unwrap_or_default(),
     })
 }
 
-/// Reads the recursion limit; absent means the planner's default. The planner caps it.
-fn recursion_limit(value: Option<&Value>, issues: &mut Issues) -> Option<u64> {
-    let value = value.filter(|value| !value.is_null())?;
-    let limit = value.as_u64().filter(|limit| *limit > 0);
-    if limit.is_none() {
-        issues.push(number_issue(
-            vec!["body".into(), "config".into(), "recursion_limit".into()],
-            value,
-            1..=u64::MAX,
-        ));
-    }
-    limit
+/// Reads the configuration of a run, a cron or an assistant. The planner of runs replaces an absent
+/// recursion limit and caps it.
+pub(crate) fn check_config(
+    config: Map<String, Value>,
+    issues: &mut Issues,
+    dialect: Dialect,
+) -> Config {
+    let (config, own_issues) = Body::<Config>::new(config, dialect).parts();
+    issues.nest(own_issues, &["config".into()]);
+    config
 }

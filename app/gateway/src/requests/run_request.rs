@@ -1,9 +1,10 @@
 //! Converts the body of a run request to a run request.
 
 use harness::ids::{RunId, ThreadId};
-use harness::runtime::agent::AssistantInfo;
+use harness::runtime::agent::{Agent, AssistantInfo};
 use harness::runtime::runs::{
-    Durability, IfNotExists, NodeSelector, Recovery, RunPresentation, RunRequest, RunScope,
+    Durability, IfNotExists, NodeSelector, Recovery, RunInput, RunPresentation, RunRequest,
+    RunScope,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -43,7 +44,37 @@ pub struct Defaults<'a> {
     pub thread_metadata: &'a Map<String, Value>,
 }
 
-/// Reads the body of a run request. Unknown fields are ignored; unsupported options that would
+/// A run request whose input is not read yet: that depends on the agent.
+#[derive(Debug)]
+pub struct UnreadRequest {
+    request: RunRequest,
+    input: Option<Map<String, Value>>,
+    command: Map<String, Value>,
+    dialect: Dialect,
+}
+
+impl UnreadRequest {
+    /// Returns the name of the assistant.
+    pub fn assistant(&self) -> &str {
+        &self.request.assistant
+    }
+
+    /// Returns the options by which the agent is resolved.
+    pub fn options(&self) -> &Map<String, Value> {
+        &self.request.config.options
+    }
+
+    /// Reads the input as `agent` accepts it. Without an agent, which is refused when the run is
+    /// created, it is read as the lead agent's.
+    pub fn read(self, agent: Option<&dyn Agent>) -> Result<RunRequest, ApiError> {
+        Ok(RunRequest {
+            input: read_input(self.input, self.command, agent, self.dialect)?,
+            ..self.request
+        })
+    }
+}
+
+/// Reads the body of a run request, except its input. Unknown fields are ignored; unsupported options that would
 /// change the meaning of a run are rejected.
 #[tracing::instrument(name = "into_spec", skip_all)]
 pub fn into_request(
@@ -51,7 +82,7 @@ pub fn into_request(
     target: &RunTarget,
     dialect: Dialect,
     defaults: &Defaults<'_>,
-) -> Result<RunRequest, ApiError> {
+) -> Result<UnreadRequest, ApiError> {
     let unsupported = unsupported_options(&body, dialect);
     let needs_assistant =
         dialect.is_platform() && body.get("assistant_id").is_none_or(Value::is_null);
@@ -121,13 +152,13 @@ pub fn into_request(
     };
     let request_echo = echo(&body, &echo_context, stream_modes, dialect);
     let command = body.command.take().unwrap_or_default();
-    let input = read_input(body.input.take(), command, dialect)?;
-    Ok(RunRequest {
+    let input = body.input.take();
+    let request = RunRequest {
         scope,
         thread_ttl: None,
         run_id: Some(defaults.fresh_run.clone()),
         assistant,
-        input,
+        input: RunInput::Continue,
         config,
         metadata,
         stream_modes,
@@ -148,6 +179,12 @@ pub fn into_request(
         request: None,
         on_disconnect,
         checkpoint,
+    };
+    Ok(UnreadRequest {
+        request,
+        input,
+        command,
+        dialect,
     })
 }
 

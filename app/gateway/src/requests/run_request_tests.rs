@@ -36,11 +36,10 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunReque
         .as_object()
         .cloned()
         .expect("an object");
-    let fresh_run = RunId::parse(RUN).expect("a run id");
     let defaults = Defaults {
         assistants: &assistants,
         fresh_thread: thread(FRESH),
-        fresh_run,
+        fresh_run: RunId::parse(RUN).expect("a run id"),
         thread_metadata: &metadata,
     };
     into_request(
@@ -48,7 +47,8 @@ fn read_at(target: &RunTarget, dialect: Dialect, body: Value) -> Result<RunReque
         target,
         dialect,
         &defaults,
-    )
+    )?
+    .read(None)
 }
 
 fn read(dialect: Dialect, body: Value) -> Result<RunRequest, ApiError> {
@@ -318,7 +318,7 @@ fn server_keys_of_clients_are_dropped() {
 fn a_recursion_limit_is_a_whole_number_above_zero() {
     for (sent, read_as) in [
         (json!(7), Some(7)),
-        (json!(u64::MAX), Some(u64::MAX)),
+        (json!(u32::MAX), Some(u32::MAX.into())),
         (json!(null), None),
     ] {
         let spec =

@@ -1,7 +1,8 @@
 //! Messages and channel values in requests.
 
 use harness::messages::{InvalidMessage, Message, MessageKind, kwargs};
-use harness::state::reducer_of;
+use harness::runtime::agent::known_channels;
+use harness::state::Channels;
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
@@ -23,7 +24,7 @@ const SERVER_KWARGS: &[&str] = &[
     "tool_call_extras",
 ];
 
-/// Validated values of a state: all channels are known.
+/// Validated values of a state: its agent has all channels.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StateValues {
     /// Messages, if `messages` was present.
@@ -32,24 +33,15 @@ pub struct StateValues {
     pub channels: IndexMap<String, Value>,
 }
 
-/// Reads channel values. `location` is their location in errors, such as `input`.
+/// Reads values of `channels`. `location` is their location in errors, such as `input`.
 pub fn read_values(
     values: Map<String, Value>,
+    channels: &Channels,
     location: &'static str,
     dialect: Dialect,
 ) -> Result<StateValues, ApiError> {
-    let unknown: Vec<&str> = values
-        .keys()
-        .map(String::as_str)
-        .filter(|key| *key != "messages" && reducer_of(key).is_none())
-        .collect();
-    if !unknown.is_empty() {
-        let text = format!(
-            "Unknown thread-state field(s): {}",
-            unknown.join(", ").chars().take(200).collect::<String>()
-        );
-        return Err(ApiError::Unprocessable(text));
-    }
+    let values =
+        known_channels(values, channels).map_err(|error| ApiError::of_input(error, location))?;
     let mut read = StateValues::default();
     for (key, value) in values {
         if key != "messages" {

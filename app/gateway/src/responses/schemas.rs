@@ -1,10 +1,10 @@
 //! JSON schemas of a thread's values and of a run's context.
 
-use harness::state::{CHANNELS, Reducer};
+use harness::state::{Channels, Reducer};
 use serde_json::{Map, Value, json};
 
-/// Returns the schema of a thread's values: messages and channels.
-pub fn state_schema(title: &str) -> Value {
+/// Returns the schema of a thread's values: messages and these channels.
+pub fn state_schema(title: &str, channels: &Channels) -> Value {
     let kinds = [
         "HumanMessage",
         "AIMessage",
@@ -19,9 +19,9 @@ pub fn state_schema(title: &str) -> Value {
     let messages = json!({ "title": "Messages", "type": "array", "items": { "oneOf": any } });
     let mut properties = Map::from_iter([("messages".to_owned(), messages)]);
     properties.extend(
-        CHANNELS
+        channels
             .iter()
-            .map(|(name, reducer)| ((*name).to_owned(), channel(name, *reducer))),
+            .map(|(name, reducer)| (name.to_owned(), channel(name, reducer))),
     );
     json!({ "$defs": definitions(), "title": title, "type": "object", "properties": properties })
 }
@@ -47,6 +47,11 @@ fn channel(name: &str, reducer: Reducer) -> Value {
         }
         ("artifacts", _) => json!({ "type": "array", "items": { "type": "string" } }),
         (_, Reducer::Union) => json!({ "type": "array" }),
+        (_, Reducer::LastWrite | Reducer::ReplaceUnlessNull)
+            if !Channels::lead().contains(name) =>
+        {
+            json!({})
+        }
         _ => json!({ "type": "object" }),
     };
     let title: Vec<String> = name.split('_').map(capitalized).collect();
@@ -136,8 +141,16 @@ mod tests {
 
     #[test]
     fn schema_covers_every_channel_and_reference() {
-        let schema = state_schema("State");
-        for name in CHANNELS.iter().map(|(name, _)| *name).chain(["messages"]) {
+        let channels = Channels::lead()
+            .with("score", Reducer::LastWrite)
+            .and_then(|channels| channels.with("ports", Reducer::MergeKeys))
+            .expect("valid channels");
+        let schema = state_schema("State", &channels);
+        assert_eq!(
+            schema["properties"]["ports"]["anyOf"][0],
+            json!({ "type": "object" })
+        );
+        for name in channels.iter().map(|(name, _)| name).chain(["messages"]) {
             assert!(schema["properties"][name]["title"].is_string(), "{name}");
         }
         let text = schema.to_string();

@@ -10,7 +10,7 @@ use harness::user_memory::{MemoryError, MemoryScope};
 use serde_json::{Map, Value, json};
 
 use super::{App, JsonResult};
-use crate::error::ApiError;
+use crate::error::{ApiError, truncated};
 use crate::extract::{Body, Ids, Issues, Query};
 use crate::requests::bodies::{AgentCreate, AgentUpdate, Effort, UserProfile};
 use crate::state::GatewayState;
@@ -296,7 +296,7 @@ impl AgentPatch {
             {
                 Err(ApiError::Unprocessable(format!(
                     "Model '{}' not found",
-                    model.chars().take(80).collect::<String>()
+                    truncated(model)
                 )))
             }
             _ => Ok(()),

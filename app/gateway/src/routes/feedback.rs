@@ -8,7 +8,7 @@ use harness::runtime::actor_context::{Owner, effective_user_id};
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
-use crate::error::ApiError;
+use crate::error::{ApiError, truncated};
 use crate::extract::{Body, Ids, Issues};
 use crate::queries::threads::{require_run, require_thread};
 use crate::requests::bodies::FeedbackWrite;
@@ -72,10 +72,7 @@ pub(crate) async fn delete(State(state): App, ids: Ids) -> JsonResult {
         return Ok(Json(json!({ "success": true })));
     }
     Err(ApiError::NotFound(match id {
-        Some(id) => format!(
-            "Feedback {} not found",
-            id.chars().take(80).collect::<String>()
-        ),
+        Some(id) => format!("Feedback {} not found", truncated(id)),
         None => "No feedback found for this run".to_owned(),
     }))
 }

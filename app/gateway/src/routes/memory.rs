@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{App, JsonResult};
-use crate::error::ApiError;
+use crate::error::{ApiError, truncated};
 use crate::extract::{Body, Ids, Issues};
 use crate::requests::bodies::{FactAdd, FactPatch, MemoryImport};
 use crate::state::AgentServices;
@@ -134,7 +134,7 @@ fn document_json(document: Result<MemoryDocument, MemoryError>) -> JsonResult {
         Ok(document) => Ok(Json(json!(document))),
         Err(MemoryError::NoFact(id)) => Err(ApiError::NotFound(format!(
             "Memory fact '{}' not found.",
-            id.chars().take(80).collect::<String>()
+            truncated(&id)
         ))),
         Err(error @ MemoryError::Duplicate) => Err(ApiError::Conflict(error.to_string())),
         Err(MemoryError::Store(error)) => Err(error.into()),

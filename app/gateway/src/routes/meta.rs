@@ -14,7 +14,7 @@ use super::{App, JsonResult, ResponseResult};
 use crate::error::ApiError;
 use crate::extract::Query;
 use crate::guard::auth::is_admin;
-use crate::health::{Readiness, readiness, reason, results_json, results_of};
+use crate::observability::health::{Readiness, readiness, reason, results_json, results_of};
 
 /// Name of this server for deployments.
 const SERVICE: &str = "deer-flow-gateway";

@@ -17,7 +17,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::frame::{Frames, Style};
 use super::guard::DisconnectGuard;
 use super::opening::OpeningPause;
-use crate::metrics::{FirstToken, OpenStream};
+use crate::observability::metrics::{FirstToken, OpenStream};
 
 /// Maximum size of a chunk, in bytes.
 const CHUNK_LIMIT: usize = 64 * 1024;

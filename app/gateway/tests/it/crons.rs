@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use deerflow_domain::crons::{CronStore, Scheduler};
-use deerflow_gateway::cron_runs::CronRuns;
+use deerflow_gateway::background::CronRuns;
 use harness::clock::{Clock, ManualClock, SystemClock};
 use serde_json::{Value, json};
 

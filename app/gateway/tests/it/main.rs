@@ -20,6 +20,7 @@ mod memory;
 mod message_limits;
 mod meta;
 mod openapi;
+mod own_channels;
 mod platform_runs;
 mod regenerate;
 mod removal;

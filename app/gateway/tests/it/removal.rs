@@ -74,7 +74,7 @@ async fn sweep_finishes_only_interrupted_deletions() {
             .await
             .expect("noted");
     }
-    deerflow_gateway::sweep_files(&gateway.state)
+    deerflow_gateway::background::sweep_files(&gateway.state)
         .await
         .expect("swept");
     assert!(!exists(&gateway, &row_is_gone).await);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use deerflow_gateway::{GatewayState, sweep_files, sweep_threads};
+use deerflow_gateway::GatewayState;
+use deerflow_gateway::background::{sweep_files, sweep_threads};
 use harness::runtime::tasks::{TaskKind, Tasks};
 
 use crate::config::ConfigHandle;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use deerflow_domain::crons::Scheduler;
 use deerflow_gateway::GatewayState;
-use deerflow_gateway::cron_runs::CronRuns;
+use deerflow_gateway::background::CronRuns;
 use harness::runtime::tasks::TaskKind;
 
 use super::context::Context;

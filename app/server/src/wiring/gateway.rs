@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deerflow_domain::items::ItemService;
 use deerflow_gateway::guard::auth::Authenticator;
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
-use deerflow_gateway::health::Health;
+use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
@@ -74,7 +74,7 @@ pub(super) fn open(
             origin_policy: origin_policy(settings),
         },
         observability: Observability {
-            health: Health::new(stores.probes.clone()),
+            health: Arc::new(Health::new(stores.probes.clone())),
             run_gauges: Default::default(),
             metrics: metrics::start(context),
             docs_enabled: settings.docs_enabled,

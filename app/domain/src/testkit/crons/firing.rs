@@ -82,6 +82,34 @@ pub async fn unfinished_firing_becomes_due_again(open: impl AsyncFn() -> CronSto
     assert_eq!(due(&stores, at(300), at(300)).await, []);
 }
 
+/// If more firings are due than requested, those of crons without an unfinished claim are returned.
+pub async fn limited_due_firings_prefer_unclaimed_crons(open: impl AsyncFn() -> CronStores) {
+    let stores = open().await;
+    create(&stores, cron(1)).await;
+    let lost = due(&stores, at(100), at(0)).await.remove(0);
+    assert_eq!(stores.crons.claim(&lost, None, at(101)).await, Ok(true));
+    for (n, next) in [(2, 160), (3, 150)] {
+        let next_run_date = Some(at(next));
+        create(
+            &stores,
+            Cron {
+                next_run_date,
+                ..cron(n)
+            },
+        )
+        .await;
+    }
+    for (limit, expected) in [(1, &[3][..]), (2, &[3, 2]), (3, &[1, 3, 2])] {
+        let found = stores.crons.due(at(200), at(102), limit).await;
+        let ids: Vec<_> = found
+            .expect("read")
+            .iter()
+            .map(|due| due.cron.cron_id.as_u128())
+            .collect();
+        assert_eq!(ids, expected, "limit {limit}");
+    }
+}
+
 /// A caller that read the firing earlier cannot claim it either.
 pub async fn disabled_or_unscheduled_cron_is_not_due(open: impl AsyncFn() -> CronStores) {
     let stores = open().await;

@@ -138,7 +138,7 @@ pub struct CronCreate {
     pub durability: Option<DurabilityName>,
     /// New input of the thread.
     #[serde(default)]
-    #[schema(value_type = StateValuesBody)]
+    #[schema(value_type = Option<StateValuesBody>)]
     pub input: Option<Map<String, Value>>,
 }
 
@@ -211,7 +211,7 @@ pub struct CronPatch {
     pub durability: Option<DurabilityName>,
     /// New input of the thread.
     #[serde(default)]
-    #[schema(value_type = StateValuesBody)]
+    #[schema(value_type = Option<StateValuesBody>)]
     pub input: Option<Map<String, Value>>,
 }
 

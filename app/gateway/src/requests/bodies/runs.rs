@@ -296,7 +296,7 @@ words! {
 pub struct RunsCancel {
     /// Runs to cancel; all active ones of the thread if absent.
     #[serde(default)]
-    #[schema(nullable = false, format = "uuid")]
+    #[schema(nullable = false, format = "uuid", max_items = 1000)]
     pub run_ids: Option<Vec<String>>,
     /// Thread of the runs.
     #[serde(default)]

@@ -199,7 +199,7 @@ pub struct ThreadSearch {
     pub offset: Option<u64>,
     /// Ids of the threads.
     #[serde(default)]
-    #[schema(nullable = false, format = "uuid", max_items = 10000)]
+    #[schema(format = "uuid", max_items = 10000)]
     pub ids: Option<Vec<String>>,
     /// Status of the threads.
     #[serde(default)]

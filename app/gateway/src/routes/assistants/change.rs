@@ -26,8 +26,8 @@ pub(crate) async fn create(
     dialect: Dialect,
     body: Body<bodies::AssistantCreate>,
 ) -> JsonResult {
-    let (body, issues) = body.parts();
-    let (config, context) = read_setup(body.config, body.context)?;
+    let (body, mut issues) = body.parts();
+    let (config, context) = read_setup(body.config, body.context, &mut issues)?;
     issues.finish()?;
     let (graph, description) = (body.graph_id, body.description);
     let name = body.name.unwrap_or_else(|| "Untitled".to_owned());
@@ -80,8 +80,8 @@ pub(crate) async fn patch(
     body: Body<bodies::AssistantPatch>,
 ) -> JsonResult {
     let id = id_of(&ids)?;
-    let (body, issues) = body.parts();
-    let (config, context) = read_setup(body.config, body.context)?;
+    let (body, mut issues) = body.parts();
+    let (config, context) = read_setup(body.config, body.context, &mut issues)?;
     issues.finish()?;
     let graph = body.graph_id;
     let patch = AssistantPatch {

@@ -19,11 +19,10 @@ use uuid::Uuid;
 
 use super::{App, JsonResult};
 use crate::dialect::Dialect;
-use crate::error::ApiError;
-use crate::extract::{Body, Ids};
-use crate::queries::assistants::{defaults, find};
-use crate::requests::bodies::Config;
-use crate::requests::is_server_key;
+use crate::error::{ApiError, truncated};
+use crate::extract::{Ids, Issues};
+use crate::queries::assistants::{default_named, default_with_id, find};
+use crate::requests::{check_config, is_server_key};
 use crate::responses::assistant_json;
 use crate::state::GatewayState;
 
@@ -54,14 +53,17 @@ async fn of_path(
     let sent = ids.text("assistant_id");
     if by_name || !dialect.is_platform() {
         // DeerFlow shows the unchanged assistants of the graphs.
-        let is_requested = |own: &Assistant| {
-            own.content.graph == sent || (!dialect.is_platform() && own.id.to_string() == sent)
-        };
-        if let Some(found) = defaults(state).await.into_iter().find(is_requested) {
+        if let Some(found) = default_named(state, sent).await {
             return Ok(found);
         }
     }
-    let unknown = || ApiError::AssistantNotFound(sent.chars().take(80).collect());
+    if !dialect.is_platform()
+        && let Ok(id) = Uuid::parse_str(sent)
+        && let Some(found) = default_with_id(state, id).await
+    {
+        return Ok(found);
+    }
+    let unknown = || ApiError::AssistantNotFound(truncated(sent));
     let id = match id_of(ids) {
         Err(error) if dialect.is_platform() && !by_name => return Err(error),
         Err(_) => return Err(unknown()),
@@ -74,11 +76,11 @@ type Sent = Option<Map<String, Value>>;
 
 /// Reads `config` and `context` of an assistant, if present. A context inside `config` becomes the
 /// context.
-fn read_setup(config: Sent, context: Sent) -> Result<(Sent, Sent), ApiError> {
+fn read_setup(config: Sent, context: Sent, issues: &mut Issues) -> Result<(Sent, Sent), ApiError> {
     let Some(mut config) = config else {
         return Ok((None, context.map(allowed)));
     };
-    let inner = Body::<Config>::new(config.clone(), Dialect::Platform).valid()?;
+    let inner = check_config(config.clone(), issues, Dialect::Platform);
     let configurable = inner.configurable.unwrap_or_default();
     if !configurable.is_empty() && context.as_ref().is_some_and(|context| !context.is_empty()) {
         return Err(ApiError::BadRequest(

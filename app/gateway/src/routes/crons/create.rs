@@ -14,12 +14,12 @@ use super::read::cron_view;
 use super::{MAX_CRONS, client_metadata, payload_of, read_moment, require_size, schedule_of};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids};
-use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::extract::{Body, IdempotencyKey, Ids};
 use crate::queries::threads::require_thread;
 use crate::requests::bodies::CronCreate;
-use crate::requests::{RunTarget, assistant_uuid};
+use crate::requests::{RunTarget, assistant_uuid, check_config};
 use crate::responses::cron_json;
+use crate::routes::idempotency::idempotent;
 use crate::routes::runs::spec_for;
 use crate::routes::{App, JsonResult, ResponseResult};
 use crate::state::GatewayState;
@@ -76,6 +76,11 @@ async fn make(
     let request_map = body.map().clone();
     let (body, mut issues) = body.parts();
     let end_time = read_moment(body.end_time, "end_time", &mut issues);
+    check_config(
+        body.config.unwrap_or_default(),
+        &mut issues,
+        Dialect::Platform,
+    );
     issues.finish()?;
     let (schedule, timezone) = (body.schedule, body.timezone);
     let after = body

@@ -12,8 +12,8 @@ use super::{
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids, RequestBody};
-use crate::requests::RunTarget;
 use crate::requests::bodies::CronPatch;
+use crate::requests::{RunTarget, check_config};
 use crate::responses::cron_json;
 use crate::routes::runs::spec_for;
 use crate::routes::{App, JsonResult};
@@ -70,10 +70,16 @@ async fn changed(
         .filter(|_| cron.thread_id.is_none())
         .or(cron.on_run_completed);
     cron.metadata.extend(client_metadata(body.metadata));
+    let has_config = body.config.is_some();
+    check_config(
+        body.config.unwrap_or_default(),
+        &mut issues,
+        Dialect::Platform,
+    );
     issues.finish()?;
     let times = schedule_of(&cron.schedule, cron.timezone.as_deref())?;
     cron.payload.extend(changes);
-    if body.config.is_some() {
+    if has_config {
         cron.payload = super::payload_of(
             std::mem::take(&mut cron.payload),
             &cron.assistant_id,

@@ -9,16 +9,17 @@ use axum::response::{Html, IntoResponse};
 use crate::error::ApiError;
 use crate::openapi::Document;
 use crate::routes::{App, ResponseResult};
+use crate::state::Observability;
 
 /// The page; `{nonce}` is replaced by the nonce of its script and style.
 const PAGE: &str = include_str!("page.html");
 
 /// `GET /openapi.json` and `GET /api/openapi.json`, unless disabled by the configuration.
 pub(crate) async fn openapi(
-    State(state): App,
+    State(observability): State<Observability>,
     Extension(document): Extension<Document>,
 ) -> ResponseResult {
-    if !state.observability.docs_enabled {
+    if !observability.docs_enabled {
         return Err(ApiError::RouteNotFound);
     }
     let text = document.text().map_err(ApiError::Internal)?;

@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::{find_created_run, idempotent_spec};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, ListBody};
-use crate::idempotency::{IdempotencyKey, created_by, find_created, mark_replayed};
+use crate::extract::{Body, IdempotencyKey, ListBody};
 use crate::requests::RunTarget;
 use crate::requests::bodies::RunCreate;
 use crate::responses::run_json;
+use crate::routes::idempotency::{created_by, find_created, mark_replayed};
 use crate::routes::{App, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
 

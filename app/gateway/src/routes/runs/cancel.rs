@@ -7,11 +7,11 @@ use axum::response::{IntoResponse, Response};
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::runs::store::UnfinishedRun;
 use harness::runtime::runs::{CancelAction, RunError};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids, Issues, Query, missing_issue, parse_run_id, parse_thread_id};
+use crate::extract::{Body, Ids, Query, missing_issue, parse_run_id, parse_thread_id};
 use crate::queries::threads::require_thread;
 use crate::requests::bodies::RunsCancel;
 use crate::routes::{App, ResponseResult};
@@ -22,6 +22,9 @@ pub(crate) const ACTIONS: &[(&str, CancelAction)] = &[
     ("interrupt", CancelAction::Interrupt),
     ("rollback", CancelAction::Rollback),
 ];
+
+/// Maximum number of runs that one request names.
+const MAX_RUN_IDS: usize = 1_000;
 
 pub(crate) async fn cancel(
     State(state): App,
@@ -82,9 +85,9 @@ pub(crate) async fn cancel_many(
         .unwrap_or(CancelAction::Interrupt);
     let sent = body.map().clone();
     let (body, mut issues) = body.parts();
-    refuse_nulls(&sent, &mut issues);
     let (thread, named) = (body.thread_id, body.run_ids);
     let status = body.status.map(|word| word.0);
+    issues.limit_items("run_ids", named.as_ref().map_or(0, Vec::len), MAX_RUN_IDS);
     let raw = sent.get("status").cloned().unwrap_or_default();
     if status.is_some() && (thread.is_some() || named.is_some()) {
         let _none: Option<()> = issues.refuse(
@@ -142,15 +145,6 @@ pub(crate) async fn cancel_many(
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {
         Err(ApiError::NotFound("No runs found to cancel.".to_owned()))
-    }
-}
-
-/// Rejects nulls in both dialects: an absent field selects other runs.
-fn refuse_nulls(sent: &Map<String, Value>, issues: &mut Issues) {
-    for key in ["thread_id", "run_ids", "status"] {
-        if sent.get(key).is_some_and(Value::is_null) {
-            issues.refuse::<()>("type", key, "Input should not be null", &Value::Null);
-        }
     }
 }
 

@@ -7,11 +7,11 @@ use harness::runtime::runs::RunRecord;
 
 use super::{find_created_run, idempotent_spec};
 use crate::dialect::Dialect;
-use crate::extract::{Body, Ids};
-use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::extract::{Body, IdempotencyKey, Ids};
 use crate::requests::RunTarget;
 use crate::requests::bodies::{RunCreate, ThreadRunCreate};
 use crate::responses::run_json;
+use crate::routes::idempotency::idempotent;
 use crate::routes::{App, ResponseResult};
 use crate::sse::run_location;
 use crate::state::GatewayState;

@@ -29,6 +29,7 @@ pub(crate) use wait::{wait, wait_stateless};
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{self, ActorContext, Owner};
+use harness::runtime::agent::Agent;
 use harness::runtime::compute::continuing;
 use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunRequest};
@@ -38,8 +39,9 @@ use serde_json::{Map, Value};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::queries::assistant_settings::{apply_assistant, attributed};
+use crate::queries::assistants::graphs_of_request;
 use crate::queries::threads::require_run;
-use crate::requests::{Defaults, RunTarget, into_request};
+use crate::requests::{Defaults, RunTarget, UnreadRequest, into_request};
 use crate::sse::DisconnectGuard;
 use crate::state::GatewayState;
 
@@ -89,7 +91,8 @@ pub(crate) async fn spec_for(
     body: Map<String, Value>,
 ) -> Result<RunRequest, ApiError> {
     let (body, assistant) = apply_assistant(state, dialect, body).await?;
-    let assistants = state.agent_services.assistants.list().await;
+    let named = body.get("assistant_id").and_then(Value::as_str);
+    let assistants = graphs_of_request(state, named, dialect).await;
     // Admission rejects or creates an unknown thread.
     let thread = match target {
         RunTarget::Thread(thread) if dialect.is_platform() => {
@@ -107,13 +110,23 @@ pub(crate) async fn spec_for(
         fresh_run: state.process.ids.run_id(),
         thread_metadata: &thread.map(|thread| thread.metadata).unwrap_or_default(),
     };
-    let mut spec = attributed(into_request(body, target, dialect, &defaults)?, assistant);
+    let unread = into_request(body, target, dialect, &defaults)?;
+    let agent = agent_of(state, &unread).await;
+    let mut spec = attributed(unread.read(agent.as_deref())?, assistant);
     // DeerFlow's threads do not expire.
     spec.thread_ttl = state.info.thread_ttl().filter(|_| dialect.is_platform());
     if let Some(url) = &spec.webhook {
         state.run_services.webhooks.check(url).await?;
     }
     Ok(spec)
+}
+
+/// Returns the agent of a request. An assistant that cannot be resolved is refused when the run is
+/// created, after the other checks.
+async fn agent_of(state: &GatewayState, unread: &UnreadRequest) -> Option<Arc<dyn Agent>> {
+    let assistants = &state.agent_services.assistants;
+    let resolved = assistants.resolve(unread.assistant(), unread.options());
+    resolved.await.ok()
 }
 
 /// A run that was created for a client, which may have disconnected meanwhile.

@@ -18,10 +18,10 @@ use super::{
 };
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::extract::{Body, Ids};
-use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::extract::{Body, IdempotencyKey, Ids};
 use crate::requests::RunTarget;
 use crate::requests::bodies::{RunCreate, ThreadRunCreate};
+use crate::routes::idempotency::idempotent;
 use crate::routes::{App, ResponseResult};
 use crate::sse::{DisconnectGuard, EventStream, Style, event_stream_response, run_location};
 use crate::state::GatewayState;

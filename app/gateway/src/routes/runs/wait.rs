@@ -11,10 +11,10 @@ use super::{
     actor, cancels_on_disconnect, create_for_client, find_created_run, guard, idempotent_spec,
 };
 use crate::dialect::Dialect;
-use crate::extract::{Body, Ids};
-use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::extract::{Body, IdempotencyKey, Ids};
 use crate::requests::RunTarget;
 use crate::requests::bodies::{RunCreate, ThreadRunCreate};
+use crate::routes::idempotency::idempotent;
 use crate::routes::{App, ResponseResult};
 use crate::sse::{run_location, waiting_json};
 use crate::state::GatewayState;

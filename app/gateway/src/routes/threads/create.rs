@@ -16,12 +16,12 @@ use super::update::Update;
 use super::update_state::change_state;
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
-use crate::extract::{Body, Issues, parse_thread_id};
-use crate::idempotency::{IdempotencyKey, idempotent};
+use crate::extract::{Body, IdempotencyKey, Issues, parse_thread_id};
 use crate::queries::threads::{require_thread, thread_facts};
 use crate::requests::NodeCommand;
 use crate::requests::bodies::{StepUpdate, ThreadCreate};
 use crate::responses::{ThreadFacts, thread_json};
+use crate::routes::idempotency::idempotent;
 use crate::routes::{App, JsonResult, ResponseResult, run_to_completion};
 use crate::state::GatewayState;
 
@@ -163,23 +163,33 @@ fn read_supersteps(sent: Value, issues: &mut Issues) -> Vec<Vec<Update>> {
             .refuse("list_type", "supersteps", msg, &sent)
             .unwrap_or_default();
     };
-    let mut read = |step: Vec<Map<String, Value>>| {
-        let alone = step.len() == 1;
-        step.into_iter()
-            .map(|update| read_step(update, alone, issues))
-            .collect()
-    };
     steps
         .into_iter()
-        .filter(|step| !step.is_empty())
-        .map(&mut read)
+        .enumerate()
+        .filter(|(_, step)| !step.is_empty())
+        .map(|(step_index, step)| {
+            let alone = step.len() == 1;
+            step.into_iter()
+                .enumerate()
+                .map(|(index, update)| {
+                    let (update, own_issues) = read_step(update, alone);
+                    let place = [
+                        "supersteps".into(),
+                        step_index.into(),
+                        "updates".into(),
+                        index.into(),
+                    ];
+                    issues.nest(own_issues, &place);
+                    update
+                })
+                .collect()
+        })
         .collect()
 }
 
-/// Reads an update of a step; its issues are issues of the body.
-fn read_step(update: Map<String, Value>, alone: bool, issues: &mut Issues) -> Update {
-    let loc = || vec!["body".into(), "supersteps".into(), "updates".into()];
-    let (step, own_issues) = Body::<StepUpdate>::new(update, Dialect::Platform).parts();
+/// Reads an update of a step, with its issues.
+fn read_step(update: Map<String, Value>, alone: bool) -> (Update, Issues) {
+    let (step, mut issues) = Body::<StepUpdate>::new(update, Dialect::Platform).parts();
     let (mut values, mut goto) = (step.values.unwrap_or_default(), Vec::new());
     if let Some(command) = step.command.filter(|command| !command.is_empty()) {
         match NodeCommand::read(command) {
@@ -191,7 +201,7 @@ fn read_step(update: Map<String, Value>, alone: bool, issues: &mut Issues) -> Up
     if !alone && matches!(as_node.as_str(), "__input__" | "__end__") {
         issues.push(Issue::new(
             "value_error",
-            loc(),
+            vec!["body".into()],
             "updates as __input__ and as __end__ should stand alone in their superstep",
             &Value::Null,
         ));
@@ -199,14 +209,12 @@ fn read_step(update: Map<String, Value>, alone: bool, issues: &mut Issues) -> Up
     if as_node == "__input__" {
         "__start__".clone_into(&mut as_node);
     }
-    if let Err(ApiError::Invalid(own)) = own_issues.finish() {
-        own.into_iter().for_each(|issue| issues.push(issue));
-    }
-    Update {
+    let update = Update {
         values,
         as_node: Some(as_node),
         goto,
-    }
+    };
+    (update, issues)
 }
 
 /// Writes a checkpoint for each step and stores the request's key. If any of it fails, neither

@@ -1,8 +1,10 @@
 //! Pending tasks after an external change of a thread's state.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use deerflow_domain::threads::ThreadRecord;
+use harness::runtime::agent::{Agent, AssistantPin, UnknownAssistant};
 use harness::runtime::checkpoint::{PendingTask, Snapshot};
 use harness::runtime::runs::GotoTarget;
 use harness::state::ThreadState;
@@ -19,11 +21,32 @@ pub(super) struct PendingTasks {
     pub(super) machine: Option<Value>,
 }
 
-/// Returns the pending tasks after a change: unchanged, or the successors and targets of the nodes
-/// named by `as_node`.
-pub(super) async fn pending_tasks(
+/// Returns the agent of a thread's last run, or of the default assistant: of the version that the
+/// thread continues with from `base`.
+pub(super) async fn thread_agent(
     state: &GatewayState,
     record: &ThreadRecord,
+    base: Option<&Snapshot>,
+) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    let assistants = &state.agent_services.assistants;
+    let assistant = match &record.assistant {
+        Some(assistant) => assistant.clone(),
+        None => {
+            let default = assistants.default_assistant().await;
+            default.map(|info| info.name).unwrap_or_default()
+        }
+    };
+    let pin = base.and_then(|base| AssistantPin::in_metadata(&base.meta.metadata, &assistant));
+    assistants
+        .resolve_pinned(&assistant, &Map::new(), pin.as_ref())
+        .await
+}
+
+/// Returns the pending tasks after a change: unchanged, or the successors and targets of the nodes
+/// named by `as_node`. Only the latter need the agent.
+pub(super) fn pending_tasks(
+    state: &GatewayState,
+    agent: &Result<Arc<dyn Agent>, UnknownAssistant>,
     updates: &[Update],
     base: Option<&Snapshot>,
     after: &ThreadState,
@@ -40,23 +63,7 @@ pub(super) async fn pending_tasks(
             })
             .unwrap_or_default());
     }
-    let assistant = match &record.assistant {
-        Some(assistant) => assistant.clone(),
-        None => state
-            .agent_services
-            .assistants
-            .list()
-            .await
-            .into_iter()
-            .next()
-            .map(|info| info.name)
-            .unwrap_or_default(),
-    };
-    let agent = state
-        .agent_services
-        .assistants
-        .resolve(&assistant, &Map::new())
-        .await?;
+    let agent = agent.as_ref().map_err(UnknownAssistant::clone)?;
     let nodes = agent.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);
     let explicit_targets = || {

@@ -14,10 +14,10 @@ use harness::runtime::checkpoint::{
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::runtime::runs::store::{NewRunEvent, category};
 use harness::runtime::runs::{RunError, ThreadStatus};
-use harness::state::{StateError, StateUpdate, ThreadState};
+use harness::state::{Channels, StateError, StateUpdate, ThreadState};
 use serde_json::{Map, json};
 
-use super::pending_tasks::{PendingTasks, pending_tasks};
+use super::pending_tasks::{PendingTasks, pending_tasks, thread_agent};
 use super::state::state_of;
 use super::update::{Update, busy, refused};
 use crate::dialect::Dialect;
@@ -147,12 +147,18 @@ impl StateChange<'_> {
             base.clone()
         };
         let (mut names_channels, mut replaces) = (false, false);
+        let agent = thread_agent(state, record, base.as_ref()).await;
+        // A thread whose agent cannot run still accepts updates of the common channels.
+        let channels = agent
+            .as_ref()
+            .map_or_else(|_unknown| Channels::lead(), |agent| agent.channels());
         let mut after = base
             .as_ref()
             .map(|base| base.state.clone())
-            .unwrap_or_default();
+            .unwrap_or_default()
+            .defined_by(channels.clone());
         for update in updates {
-            let values = read_values(update.values.clone(), "values", dialect)?;
+            let values = read_values(update.values.clone(), &channels, "values", dialect)?;
             heavy_poll(Size::messages(
                 values.messages.as_deref().unwrap_or_default(),
             ))
@@ -162,7 +168,7 @@ impl StateChange<'_> {
             after = apply_values(after, values, state, dialect)?;
         }
         let PendingTasks { next, machine } =
-            pending_tasks(state, record, updates, base.as_ref(), &after).await?;
+            pending_tasks(state, &agent, updates, base.as_ref(), &after)?;
 
         let planned_on = match &newest {
             Some(newest) => newest.log_tail,
@@ -264,7 +270,8 @@ fn apply_values(
     let mut after = ThreadState::restored(
         stored.filter_map(|(message, place)| Some((place?, message))),
         channels,
-    );
+    )
+    .defined_by(before.definition().clone());
     if let Some(messages) = values.messages {
         let clear = Message::remove(REMOVE_ALL);
         let update = StateUpdate::messages(std::iter::once(clear).chain(messages));

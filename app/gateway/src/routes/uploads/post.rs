@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::error::{ApiError, Issue};
-use crate::extract::{BODY_TIMEOUT, Ids, refuse_declared};
-use crate::idempotency::{IdempotencyKey, created_by, find_created, mark_replayed};
+use crate::extract::{BODY_TIMEOUT, IdempotencyKey, Ids, refuse_declared};
+use crate::routes::idempotency::{created_by, find_created, mark_replayed};
 use crate::routes::{App, ResponseResult};
 
 /// Allowance for boundaries and part headers, in bytes.

@@ -2,6 +2,9 @@
 //! side effects.
 
 mod bodies;
+mod config;
+mod limits;
+mod nulls;
 mod parameters;
 
 use serde_json::{Value, json};

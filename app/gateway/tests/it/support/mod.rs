@@ -26,6 +26,7 @@ use harness::clock::{Clock, ManualClock, SystemClock};
 use harness::config::{ExtensionsFile, OpenKeys};
 use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds};
+use harness::runtime::agent::AgentResolver;
 use harness::runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
 };
@@ -37,7 +38,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use self::agent::OneAgent;
+pub(crate) use self::agent::OneAgent;
 pub(crate) use self::ports::config;
 use self::ports::{Catalog, Files, NoMetrics, ScriptedAssist};
 pub(crate) use self::response::HttpResponse;
@@ -67,7 +68,12 @@ impl Gateway {
 
     /// Returns a gateway with or without OpenAPI documents.
     pub(crate) fn with_docs(docs_enabled: bool) -> Self {
-        Self::built(docs_enabled, Catalog::default(), Arc::new(SystemClock))
+        Self::built(
+            docs_enabled,
+            Catalog::default(),
+            Arc::new(SystemClock),
+            Arc::new(OneAgent::default()),
+        )
     }
 
     /// Returns a gateway with a clock that stays at noon, so that a test stays within one day.
@@ -77,7 +83,13 @@ impl Gateway {
             true,
             Catalog::default(),
             Arc::new(ManualClock::starting_at(noon)),
+            Arc::new(OneAgent::default()),
         )
+    }
+
+    /// Returns a gateway with other assistants.
+    pub(crate) fn with_assistants(assistants: Arc<dyn AgentResolver>) -> Self {
+        Self::built(true, Catalog::default(), Arc::new(SystemClock), assistants)
     }
 
     /// Returns a gateway with custom agents.
@@ -89,6 +101,7 @@ impl Gateway {
                 ..Catalog::default()
             },
             Arc::new(SystemClock),
+            Arc::new(OneAgent::default()),
         )
     }
 
@@ -101,10 +114,16 @@ impl Gateway {
                 ..Catalog::default()
             },
             Arc::new(SystemClock),
+            Arc::new(OneAgent::default()),
         )
     }
 
-    fn built(docs_enabled: bool, catalog: Catalog, clock: Arc<dyn Clock>) -> Self {
+    fn built(
+        docs_enabled: bool,
+        catalog: Catalog,
+        clock: Arc<dyn Clock>,
+        assistants: Arc<dyn AgentResolver>,
+    ) -> Self {
         let stores = InMemoryStores::new();
         let ports = Arc::new(stores.clone());
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
@@ -122,7 +141,7 @@ impl Gateway {
             nodes: ports.clone(),
             bell: Arc::new(InMemoryNodeNotifier::default()),
             events: ports.clone(),
-            agents: Arc::new(OneAgent),
+            agents: assistants.clone(),
             observer: Arc::new(NullObserver),
             clock: clock.clone(),
             ids: ids.clone(),
@@ -177,7 +196,7 @@ impl Gateway {
                     ids.clone(),
                 ),
                 skills,
-                assistants: Arc::new(OneAgent),
+                assistants,
                 assist: Arc::new(ScriptedAssist::new()),
                 mcp: Arc::new(crate::mcp::Servers::default()),
             },

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::crons::{Created, Cron, CronSearch, CronStore, DueFiring};
 use deerflow_runtime::runs::store::{CreatedResource, RequestKey, StoreError};
-use sea_orm::sea_query::Expr;
+use sea_orm::sea_query::{Expr, NullOrdering};
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, EntityTrait, IntoActiveModel,
     Order, QueryFilter, QueryOrder, QuerySelect,
@@ -93,10 +93,11 @@ impl CronStore for SqlCronStore {
         let lost_ones = cron::Column::TakenAt.lt(micros(lost));
         let select = cron::Entity::find().filter(Condition::any().add(ready).add(lost_ones));
         // For a lost firing `next_run_date` is not its due time, so lost firings are ordered by the
-        // time of their claim.
+        // time of their claim. SQLite and Postgres differ in the default order of nulls.
         let select = select
-            .order_by(cron::Column::TakenAt, Order::Asc)
-            .order_by_asc(cron::Column::NextRunDate)
+            .order_by_with_nulls(cron::Column::TakenAt, Order::Asc, NullOrdering::First)
+            .order_by_with_nulls(cron::Column::NextRunDate, Order::Asc, NullOrdering::First)
+            .order_by_asc(cron::Column::CronId)
             .limit(limit as u64);
         let rows = read(select.all(self.db.reads()).await)?;
         let mut due: Vec<DueFiring> = rows

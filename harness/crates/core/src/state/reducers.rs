@@ -4,49 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-/// Reducer of a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reducer {
-    /// The newest write wins; two parallel writes in one step are an error.
-    LastWrite,
-    /// Null has no effect; a list is joined as an ordered union without duplicates.
-    Union,
-    /// Null has no effect; anything else replaces.
-    ReplaceUnlessNull,
-    /// Null has no effect; an empty map clears; otherwise maps are merged, new entries win.
-    MergeMap,
-    /// Null and the same sandbox have no effect; another sandbox is an error.
-    SameSandbox,
-    /// Null has no effect; names of the same tool catalog are joined, those of another catalog
-    /// replace the old ones.
-    Promoted,
-}
-
-/// Channels of every thread except `messages`, with their reducers, in the order of `values`
-/// frames.
-pub const CHANNELS: &[(&str, Reducer)] = &[
-    ("title", Reducer::LastWrite),
-    ("thread_data", Reducer::LastWrite),
-    ("uploaded_files", Reducer::LastWrite),
-    ("artifacts", Reducer::Union),
-    ("todos", Reducer::ReplaceUnlessNull),
-    ("viewed_images", Reducer::MergeMap),
-    ("sandbox", Reducer::SameSandbox),
-    ("goal", Reducer::LastWrite),
-    ("promoted", Reducer::Promoted),
-    ("summary_text", Reducer::LastWrite),
-    ("summary_cut", Reducer::LastWrite),
-    ("background_tasks", Reducer::LastWrite),
-    ("created_agent_name", Reducer::ReplaceUnlessNull),
-];
-
-/// Returns the reducer of `channel`, if it is known.
-pub fn reducer_of(channel: &str) -> Option<Reducer> {
-    CHANNELS
-        .iter()
-        .find(|(name, _)| *name == channel)
-        .map(|(_, reducer)| *reducer)
-}
+use super::channels::{Channels, Reducer};
 
 /// Reason why an update cannot be reduced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -87,20 +45,23 @@ pub enum StateError {
     UnknownMessage(String),
 }
 
-/// Returns the new value of `channel`; `None` leaves the channel without one.
+/// Returns the new value of `channel` by the reducer that it has among `channels`; `None` leaves
+/// the channel without one.
 pub(super) fn reduce(
     channel: &str,
+    channels: &Channels,
     current: Option<Value>,
     new: Value,
 ) -> Result<Option<Value>, StateError> {
-    let reducer =
-        reducer_of(channel).ok_or_else(|| StateError::UnknownChannel(channel.to_owned()))?;
+    let reducer = channels
+        .reducer(channel)
+        .ok_or_else(|| StateError::UnknownChannel(channel.to_owned()))?;
     let wrong = |expected| StateError::WrongShape {
         channel: channel.to_owned(),
         expected,
     };
     match (reducer, new) {
-        (Reducer::LastWrite, Value::Null) => Ok(None),
+        (Reducer::LastWrite | Reducer::MergeKeys, Value::Null) => Ok(None),
         (Reducer::LastWrite, new) => Ok(Some(new)),
         (_, Value::Null) => Ok(current),
         (Reducer::ReplaceUnlessNull, new) => Ok(Some(new)),
@@ -108,6 +69,8 @@ pub(super) fn reduce(
         (Reducer::Union, _) => Err(wrong("a list or null")),
         (Reducer::MergeMap, Value::Object(entries)) => Ok(Some(merge(current, entries))),
         (Reducer::MergeMap, _) => Err(wrong("an object or null")),
+        (Reducer::MergeKeys, Value::Object(entries)) => Ok(merge_keys(current, entries)),
+        (Reducer::MergeKeys, _) => Err(wrong("an object or null")),
         (Reducer::SameSandbox, Value::Object(entry)) => same_sandbox(current, entry),
         (Reducer::Promoted, Value::Object(entry)) => Ok(Some(promoted(current, entry))),
         (Reducer::Promoted, _) => Err(wrong("an object or null")),
@@ -139,6 +102,22 @@ fn merge(current: Option<Value>, entries: Map<String, Value>) -> Value {
     };
     map.extend(entries);
     Value::Object(map)
+}
+
+/// Merges entries and removes null ones. An empty result leaves the channel without a value.
+fn merge_keys(current: Option<Value>, entries: Map<String, Value>) -> Option<Value> {
+    let mut map = match current {
+        Some(Value::Object(map)) => map,
+        _ => Map::new(),
+    };
+    for (key, value) in entries {
+        if value.is_null() {
+            map.shift_remove(&key);
+        } else {
+            map.insert(key, value);
+        }
+    }
+    (!map.is_empty()).then_some(Value::Object(map))
 }
 
 fn promoted(current: Option<Value>, mut entry: Map<String, Value>) -> Value {

@@ -8,8 +8,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::channels::{Channels, Reducer, wire_order};
 use super::message_reducer::{self, MessageChanges, Positions};
-use super::reducers::{CHANNELS, Reducer, StateError, reduce, reducer_of};
+use super::reducers::{StateError, reduce};
 use super::update::StateUpdate;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageKind};
@@ -18,13 +19,19 @@ use crate::messages::{Message, MessageKind};
 ///
 /// A stored message has a position in the thread's append-only log; a message added or replaced
 /// since has none. A checkpoint writes only those and refers to the others.
+///
+/// Updates are reduced by the channels of the state's agent: the lead's, unless
+/// [`defined_by`](Self::defined_by) has set others. Values of other channels, which another agent
+/// wrote, are unchanged by updates and are stored and serialized as well.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadState {
     messages: Vec<Message>,
     log_places: Vec<Option<u64>>,
     channels: IndexMap<String, Value>,
+    definition: Channels,
 }
 
+/// Messages and values decide; the definition of the channels is no part of the comparison.
 impl PartialEq for ThreadState {
     fn eq(&self, other: &Self) -> bool {
         self.messages == other.messages && self.channels == other.channels
@@ -45,7 +52,20 @@ impl ThreadState {
             messages,
             log_places,
             channels,
+            definition: Channels::lead(),
         }
+    }
+
+    /// Sets the channels that updates may write, with their reducers. No value changes.
+    #[must_use]
+    pub fn defined_by(mut self, definition: Channels) -> Self {
+        self.definition = definition;
+        self
+    }
+
+    /// Returns the channels that updates may write.
+    pub fn definition(&self) -> &Channels {
+        &self.definition
     }
 
     /// Returns the messages in order.
@@ -129,6 +149,18 @@ impl ThreadState {
         &self.channels
     }
 
+    /// Returns the channels that have a value in the order of their serialization, which does not
+    /// depend on the agent: first those of the lead agent, then the others by name.
+    pub fn wire_channels(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let mut channels: Vec<(&str, &Value)> = self
+            .channels
+            .iter()
+            .map(|(name, value)| (&**name, value))
+            .collect();
+        channels.sort_unstable_by_key(|(name, _)| wire_order(name));
+        channels.into_iter()
+    }
+
     /// Returns the thread's title, if it has a non-empty one.
     pub fn title(&self) -> Option<&str> {
         self.channel("title")
@@ -152,7 +184,12 @@ impl ThreadState {
         let StateUpdate { messages, channels } = update;
         let mut reduced = Vec::with_capacity(channels.len());
         for (name, value) in channels {
-            let value = reduce(&name, self.channels.get(&name).cloned(), value)?;
+            let value = reduce(
+                &name,
+                &self.definition,
+                self.channels.get(&name).cloned(),
+                value,
+            )?;
             reduced.push((name, value));
         }
         let changes = message_reducer::plan(&self.messages, messages, ids)?;
@@ -186,7 +223,7 @@ impl ThreadState {
         }
         let mut written: HashSet<&str> = HashSet::new();
         for name in updates.iter().flat_map(|update| update.channels.keys()) {
-            if reducer_of(name) == Some(Reducer::LastWrite) && !written.insert(name) {
+            if self.definition.reducer(name) == Some(Reducer::LastWrite) && !written.insert(name) {
                 return Err(StateError::ParallelWrites(name.clone()));
             }
         }
@@ -250,10 +287,8 @@ impl Serialize for ThreadState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("messages", &self.messages)?;
-        for (name, _) in CHANNELS {
-            if let Some(value) = self.channels.get(*name) {
-                map.serialize_entry(name, value)?;
-            }
+        for (name, value) in self.wire_channels() {
+            map.serialize_entry(name, value)?;
         }
         map.end()
     }
@@ -273,6 +308,7 @@ impl<'de> Deserialize<'de> for ThreadState {
             log_places: vec![None; messages.len()],
             messages,
             channels,
+            definition: Channels::lead(),
         })
     }
 }

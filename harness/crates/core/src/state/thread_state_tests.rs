@@ -128,3 +128,75 @@ fn copy_takes_over_log_positions_stored_meanwhile() {
     copy.keep_log_places(&saved);
     assert_eq!(copy.log_places(), [Some(2), None]);
 }
+
+fn own_channels() -> Channels {
+    Channels::empty()
+        .with("ports", Reducer::MergeKeys)
+        .and_then(|channels| channels.with("result", Reducer::LastWrite))
+        .unwrap()
+}
+
+#[test]
+fn own_channels_are_reduced_by_their_definition() {
+    let mut state = ThreadState::default().defined_by(own_channels());
+    for (write, held) in [
+        (json!({"a": 1, "b": 2}), Some(json!({"a": 1, "b": 2}))),
+        (json!({"b": null, "c": 3}), Some(json!({"a": 1, "c": 3}))),
+        (json!({}), Some(json!({"a": 1, "c": 3}))),
+        (json!({"a": null, "c": null}), None),
+        (json!({"d": 4}), Some(json!({"d": 4}))),
+        (json!(null), None),
+    ] {
+        apply(&mut state, StateUpdate::channel("ports", write.clone())).unwrap();
+        assert_eq!(state.channel("ports"), held.as_ref(), "after {write}");
+    }
+    assert!(matches!(
+        apply(&mut state, StateUpdate::channel("ports", json!([1]))),
+        Err(StateError::WrongShape { .. })
+    ));
+    assert_eq!(
+        apply(&mut state, StateUpdate::channel("title", json!("T"))),
+        Err(StateError::UnknownChannel("title".to_owned()))
+    );
+}
+
+#[test]
+fn parallel_writes_follow_the_definition() {
+    let mut state = ThreadState::default().defined_by(own_channels());
+    let ids = SeededIds::new(1);
+    let write = |name: &str, value| StateUpdate::channel(name, value);
+    let parts = vec![
+        write("ports", json!({"a": 1})),
+        write("ports", json!({"b": 2})),
+    ];
+    state.apply_parallel(parts, &ids).unwrap();
+    assert_eq!(state.channel("ports"), Some(&json!({"a": 1, "b": 2})));
+    let results = vec![write("result", json!(1)), write("result", json!(2))];
+    assert_eq!(
+        state.apply_parallel(results, &ids),
+        Err(StateError::ParallelWrites("result".to_owned()))
+    );
+}
+
+#[test]
+fn state_survives_a_reader_without_the_definition() {
+    let channels = own_channels().with("title", Reducer::LastWrite).unwrap();
+    let mut state = ThreadState::default().defined_by(channels);
+    let update = StateUpdate::channel("result", json!("r"))
+        .and("ports", json!({"a": 1}))
+        .and("title", json!("T"));
+    apply(&mut state, update).unwrap();
+    let text = serde_json::to_string(&state).unwrap();
+    assert_eq!(
+        text,
+        r#"{"messages":[],"title":"T","ports":{"a":1},"result":"r"}"#
+    );
+    let mut read: ThreadState = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, state);
+    apply(&mut read, StateUpdate::channel("title", json!("U"))).unwrap();
+    assert_eq!(read.channel("result"), Some(&json!("r")));
+    assert_eq!(
+        serde_json::to_string(&read).unwrap(),
+        text.replace("\"T\"", "\"U\"")
+    );
+}

@@ -112,6 +112,7 @@ impl Runtime {
             Ok(()) => {
                 (run.status, run.attempt) = (RunStatus::Pending, run.attempt + 1);
                 active.enqueue();
+                self.ports.bell.ring(WakeSignal::Waiting);
                 self.registry.dispatch_wake.wake();
             }
             Err(error) => {
@@ -200,3 +201,7 @@ fn end_unacknowledged(run_id: RunId, created_at: DateTime<Utc>, runtime: &Arc<Ru
         }
     });
 }
+
+#[cfg(test)]
+#[path = "admit_tests.rs"]
+mod tests;

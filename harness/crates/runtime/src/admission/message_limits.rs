@@ -3,15 +3,17 @@
 use crate::definition::{GotoTarget, RunInput, RunLimits, RunRequest, RunScope};
 use crate::kernel::RunError;
 use crate::ports::RuntimePorts;
-use deerflow_core::state::StateUpdate;
+use deerflow_core::state::{Channels, StateUpdate};
 
 /// Minimum number of messages for which the length of the thread is checked before admission, which
 /// requires a read. The run itself checks every input.
 const CHECKED_BEFORE_ADMISSION: usize = 100;
 
 /// Rejects an input with more messages than one request may contain, or than fit into the thread.
+/// `channels` are those of the run's agent.
 pub(crate) async fn check(
     request: &RunRequest,
+    channels: Channels,
     limits: &RunLimits,
     ports: &RuntimePorts,
 ) -> Result<(), RunError> {
@@ -36,7 +38,10 @@ pub(crate) async fn check(
         return Ok(());
     }
     let stored = ports.checkpointer.get(thread_id, None).await?;
-    let mut state = stored.map(|snapshot| snapshot.state).unwrap_or_default();
+    let mut state = stored
+        .map(|snapshot| snapshot.state)
+        .unwrap_or_default()
+        .defined_by(channels);
     Ok(state.apply_within(update.clone(), limits.max_thread_messages, &*ports.ids)?)
 }
 

@@ -1,11 +1,10 @@
-//! Port of an agent, its inputs, and the resolution of assistant names to agents.
+//! Port of an agent and its inputs.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::Stream;
 use futures_util::future::BoxFuture;
@@ -17,13 +16,14 @@ use uuid::Uuid;
 use super::call_log::CallLog;
 use super::event::{AgentEvent, AgentOutcome};
 use super::graph::AgentGraph;
+use super::input::{InputError, known_channels};
 use crate::checkpoint::NestedStates;
 use crate::definition::{GotoTarget, NodeSelector};
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{IdSource, RunId, ThreadId};
 use deerflow_core::messages::Message;
-use deerflow_core::state::{StateError, StateUpdate, ThreadState};
+use deerflow_core::state::{Channels, StateError, StateUpdate, ThreadState};
 
 /// Error of an agent. The run fails with it.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -282,10 +282,40 @@ pub trait Agent: Send + Sync + fmt::Debug {
         events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> AgentStream;
 
+    /// Returns the channels of the agent's states, with their reducers; by default the lead agent's.
+    /// The runtime reduces the input of a run, and clients' updates of a thread, by them; the state
+    /// in [`AgentInput`] reduces the agent's own updates by them.
+    fn channels(&self) -> Channels {
+        Channels::lead()
+    }
+
+    /// Converts the `input` of a client's request to channel values, with `messages` in any form
+    /// that a client may send. Called before the run is stored. Must be pure: a repeated request is
+    /// converted again. By default the keys are channels, and others are an error.
+    fn read_input(&self, input: Map<String, Value>) -> Result<Map<String, Value>, InputError> {
+        known_channels(input, &self.channels())
+    }
+
     /// Returns the update that is written when a run is interrupted: by default the partial answer.
     /// `state` is the last state of the run.
     fn settle(&self, _state: &ThreadState, partial: Option<Message>) -> StateUpdate {
         StateUpdate::messages(partial)
+    }
+
+    /// Returns the update that is written when a run is interrupted, from all partial messages: the
+    /// streamed ones that no state of the run has, at most one per task, in the order of their
+    /// newest fragments. By default [`settle`](Self::settle) decides, with the newest of
+    /// [`partial_answers`](Self::partial_answers).
+    fn settle_all(&self, state: &ThreadState, partial: Vec<Message>) -> StateUpdate {
+        let newest = self.partial_answers(&partial).last().cloned();
+        self.settle(state, newest)
+    }
+
+    /// Selects the partial messages that the transcript of an interrupted run has as incomplete
+    /// answers; by default the newest. An agent whose messages are no part of the conversation
+    /// selects none.
+    fn partial_answers<'a>(&self, partial: &'a [Message]) -> &'a [Message] {
+        &partial[partial.len().saturating_sub(1)..]
     }
 
     /// Returns the user's message with additions of the agent, or `None` if there are none. Called
@@ -308,85 +338,6 @@ pub trait Agent: Send + Sync + fmt::Debug {
     fn graph(&self) -> AgentGraph {
         AgentGraph::chain(self.nodes())
     }
-}
-
-/// Error of resolving an assistant.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UnknownAssistant {
-    /// No assistant has this name or id.
-    #[error("assistant {0:?} not found")]
-    NotFound(String),
-    /// The text is not a valid assistant name.
-    #[error("assistant name {0:?} must match [A-Za-z0-9_-]{{1,64}}")]
-    InvalidName(String),
-    /// The run requests a model that is not configured.
-    #[error("model {0:?} is not in the configured model allowlist")]
-    UnknownModel(String),
-    /// The assistant exists but cannot run as configured.
-    #[error("assistant {name:?} cannot start: {reason}")]
-    Unusable {
-        /// Name of the assistant.
-        name: String,
-        /// Problem to fix.
-        reason: String,
-    },
-}
-
-/// Description of an assistant for clients.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AssistantInfo {
-    /// Name of the assistant, also the id of its graph.
-    pub name: String,
-    /// One line of description.
-    pub description: Option<String>,
-}
-
-/// Resolves an assistant's name and a run's options to an agent, built once and shared.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use async_trait::async_trait;
-/// use deerflow_runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
-/// use serde_json::{Map, Value};
-///
-/// /// Resolver with one assistant.
-/// #[derive(Debug)]
-/// struct OneAssistant(Arc<dyn Agent>);
-///
-/// #[async_trait]
-/// impl AgentResolver for OneAssistant {
-///     async fn resolve(
-///         &self,
-///         assistant: &str,
-///         _options: &Map<String, Value>,
-///     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-///         match assistant {
-///             "counter" => Ok(self.0.clone()),
-///             other => Err(UnknownAssistant::NotFound(other.to_owned())),
-///         }
-///     }
-///
-///     async fn list(&self) -> Vec<AssistantInfo> {
-///         vec![AssistantInfo { name: "counter".to_owned(), description: None }]
-///     }
-/// }
-/// ```
-#[async_trait]
-pub trait AgentResolver: Send + Sync + fmt::Debug {
-    /// Returns the agent. `assistant` is a name; the gateway has resolved ids to names.
-    async fn resolve(
-        &self,
-        assistant: &str,
-        options: &Map<String, Value>,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant>;
-
-    /// Returns all assistants in a stable order.
-    async fn list(&self) -> Vec<AssistantInfo>;
-
-    /// Discards cached agents. Active runs are not affected.
-    fn forget(&self) {}
 }
 
 #[cfg(test)]

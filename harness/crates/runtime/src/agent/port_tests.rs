@@ -1,4 +1,4 @@
-//! Tests of agent streams.
+//! Tests of agent streams and of the defaults of an agent.
 
 use futures_util::{FutureExt, StreamExt};
 use serde_json::json;
@@ -19,4 +19,49 @@ async fn buffered_events_are_delivered_before_the_end() {
     let said: Vec<_> = AgentStream::new(events, driver.boxed()).collect().await;
     assert_eq!(said.len(), 1_001);
     assert!(matches!(said.last(), Some(Ok(AgentEvent::Done(_)))));
+}
+
+/// Agent whose behaviour is the default one.
+#[derive(Debug)]
+struct Plain;
+
+impl Agent for Plain {
+    fn stream(
+        &self,
+        _input: AgentInput,
+        _ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
+        AgentStream::new(events, std::future::pending().boxed())
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn newest_partial_message_is_settled_by_default() {
+    let partial = vec![Message::ai("old"), Message::ai("new")];
+    assert_eq!(Plain.partial_answers(&partial), &partial[1..]);
+    let update = Plain.settle_all(&ThreadState::default(), partial.clone());
+    assert_eq!(update, StateUpdate::messages([partial[1].clone()]));
+    assert!(Plain.partial_answers(&[]).is_empty());
+    assert!(
+        Plain
+            .settle_all(&ThreadState::default(), Vec::new())
+            .is_empty()
+    );
+}
+
+#[test]
+fn unknown_input_keys_are_refused_by_default() {
+    let input = |value: Value| value.as_object().cloned().unwrap();
+    let known = input(json!({ "messages": "hi", "title": "T" }));
+    assert_eq!(Plain.read_input(known.clone()), Ok(known));
+    let error = Plain.read_input(input(json!({ "a": 1, "b": 2 })));
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "unknown thread-state field(s): a, b"
+    );
 }

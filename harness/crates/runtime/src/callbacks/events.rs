@@ -14,7 +14,7 @@ use crate::ports::{NewRunEvent, category};
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::{Message, kwargs};
-use deerflow_core::state::{CHANNELS, ThreadState};
+use deerflow_core::state::ThreadState;
 
 /// Type of the row with the human message of a run.
 pub(crate) const HUMAN_INPUT: &str = "llm.human.input";
@@ -368,9 +368,9 @@ impl RunEventCallback {
 /// Returns the channels of the final state. Messages are omitted, because each has a row of its
 /// own.
 fn outputs(state: &ThreadState) -> Value {
-    CHANNELS
-        .iter()
-        .filter_map(|(name, _)| Some(((*name).to_owned(), state.channel(name)?.clone())))
+    state
+        .wire_channels()
+        .map(|(name, value)| (name.to_owned(), value.clone()))
         .collect::<Map<_, _>>()
         .into()
 }

@@ -4,14 +4,13 @@
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::supervisor::launch;
-use crate::admission::{RunTicket, plan};
+use crate::admission::{RunTicket, pins, plan};
 use crate::definition::{IfNotExists, RunLimits, RunScope, RunStatus, StopReason, StoreError};
 use crate::failover::{TakeoverDecision, decide_takeover, recovery};
 use crate::kernel::{RunError, Runtime, StopSignal};
@@ -54,14 +53,9 @@ struct TakeoverResult {
 }
 
 /// Starts the dispatcher task if it is not running, and wakes it otherwise. The task runs until
-/// shutdown.
+/// shutdown. A guest starts none.
 pub(crate) fn start(runtime: &Arc<Runtime>) {
-    if runtime
-        .registry
-        .dispatch_wake
-        .started
-        .swap(true, Ordering::AcqRel)
-    {
+    if !runtime.registry.dispatch_wake.mark_started() {
         return runtime.registry.dispatch_wake.wake();
     }
     let dispatcher = Dispatcher {
@@ -295,13 +289,16 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
     };
     request.metadata.clone_from(&run.metadata);
     request.presentation.request_echo.clone_from(&run.kwargs);
-    let resolved = runtime
-        .ports
-        .agents
-        .resolve(&request.assistant, &request.config.options);
+    let pin = pins::at_start(recipe.pin, &request, &runtime.ports).await;
+    let resolved = runtime.ports.agents.resolve_pinned(
+        &request.assistant,
+        &request.config.options,
+        pin.as_ref(),
+    );
     match actor_context::scope(recipe.actor.clone(), resolved).await {
         Ok(agent) => {
-            let plan = plan(request, agent, recipe.actor, &limits, &*runtime.ports.ids);
+            let plan =
+                plan(request, agent, recipe.actor, &limits, &*runtime.ports.ids).with_pin(pin);
             launch(
                 RunTicket {
                     record: run,

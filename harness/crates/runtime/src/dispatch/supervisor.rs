@@ -12,7 +12,7 @@ use crate::execution;
 use crate::kernel::{ActiveRun, RunOutcome, Runtime, StopSignal};
 use crate::ports::{LifecycleKind, RunLifecycleEvent, RuntimePorts, WakeSignal};
 use crate::stream_bridge::{StreamKey, TerminalKind};
-use crate::termination::{LOST_TEXT, end_commit};
+use crate::termination::{LOST_TEXT, end_commit, terminal_of};
 use deerflow_core::actor_context::{self, Owner};
 use deerflow_core::compute::offloading;
 use deerflow_core::tasks::{TaskKind, panic_text};
@@ -73,7 +73,8 @@ pub(crate) fn launch(ticket: RunTicket, plan: RunPlan, runtime: &Arc<Runtime>) -
 }
 
 /// Ends a run whose execution panicked outside of the agent. The stored end is that of a run whose
-/// process died; it is published after it is durable.
+/// process died; it is published after it is durable. Returns `None` if callers must read the end
+/// from the store.
 async fn end_panicked(
     departure_event: RunLifecycleEvent,
     panic: &str,
@@ -91,7 +92,10 @@ async fn end_panicked(
             }
             end_commit::notify_end(&run, run.cancel.is_none().then_some(LOST_TEXT), ports).await;
         }
-        Ok(Some(run)) if run.attempt == attempt => {}
+        Ok(Some(run)) if run.attempt == attempt => {
+            publish_stored_end(&run, ports).await;
+            return None;
+        }
         Ok(_) => return None,
         Err(error) => {
             tracing::error!(%error, "cannot read the run; it is recovered at the next start");
@@ -100,19 +104,47 @@ async fn end_panicked(
     }
     let failure = RunFailure::new("InternalError", "the run failed unexpectedly");
     let key = StreamKey { run_id, attempt };
-    let data = error_frame(&failure.name, &failure.message)
-        .data
-        .into_bytes();
-    if let Err(error) = ports
-        .bridge
-        .publish_terminal(&key, TerminalKind::Error, Some(data))
-        .await
-    {
-        tracing::warn!(%error, "cannot publish the end of the run to its stream");
-    }
+    publish_end(&key, TerminalKind::Error, Some(&failure), ports).await;
     Some(RunOutcome {
         status: RunStatus::Error,
         error: Some(failure.into()),
         values: None,
     })
 }
+
+/// Publishes the end of a run that was stored before its execution panicked. The panic may have
+/// prevented the publication.
+async fn publish_stored_end(run: &RunRecord, ports: &RuntimePorts) {
+    let Some(kind) = terminal_of(run) else { return };
+    let failure = run
+        .error
+        .as_deref()
+        .filter(|_| kind == TerminalKind::Error)
+        .map(|text| RunFailure::new(run.error_name(), text));
+    let key = StreamKey {
+        run_id: run.run_id.clone(),
+        attempt: run.attempt,
+    };
+    publish_end(&key, kind, failure.as_ref(), ports).await;
+    ports.bell.ring(WakeSignal::Ended(run.run_id.clone()));
+}
+
+async fn publish_end(
+    key: &StreamKey,
+    kind: TerminalKind,
+    failure: Option<&RunFailure>,
+    ports: &RuntimePorts,
+) {
+    let data = failure.map(|failure| {
+        error_frame(&failure.name, &failure.message)
+            .data
+            .into_bytes()
+    });
+    if let Err(error) = ports.bridge.publish_terminal(key, kind, data).await {
+        tracing::warn!(%error, "cannot publish the end of the run to its stream");
+    }
+}
+
+#[cfg(test)]
+#[path = "supervisor_tests.rs"]
+mod tests;

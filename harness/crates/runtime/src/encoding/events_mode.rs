@@ -29,8 +29,25 @@ pub(super) struct EventsMode {
     calls: HashMap<String, (Arc<Task>, Arc<ToolCall>)>,
     /// The task that calls a model, and the state it is based on.
     model_task: Option<(Arc<Task>, Arc<ThreadState>)>,
-    /// Model and id of the current answer.
-    model: Option<(String, String)>,
+    /// Answers in progress by message id, in the order of their starts.
+    answers: IndexMap<String, Answer>,
+}
+
+/// Answer of a model, with the task that calls it and the state that the task is based on.
+#[derive(Debug, Clone)]
+struct Answer {
+    model: String,
+    task: Arc<Task>,
+    state: Arc<ThreadState>,
+}
+
+impl Answer {
+    /// Returns the model input: the messages of the state, as the list of lists that LangChain
+    /// passes to callbacks.
+    fn input(&self) -> (&'static str, Box<RawValue>) {
+        let messages = [self.state.messages()];
+        ("input", raw(&Messages { messages }))
+    }
 }
 
 /// Source of events: the run, or an agent inside one of its calls.
@@ -75,7 +92,7 @@ impl EventsMode {
             tasks: HashMap::new(),
             calls: HashMap::new(),
             model_task: None,
-            model: None,
+            answers: IndexMap::new(),
         }
     }
 
@@ -128,21 +145,32 @@ impl EventsMode {
             AgentEvent::ModelRequest {
                 model, message_id, ..
             } => {
-                self.model = Some((model.clone(), message_id.clone()));
-                self.of_model("on_chat_model_start", vec![self.model_input()], frames);
+                let Some((task, state)) = self.model_task.clone() else {
+                    return;
+                };
+                let answer = Answer {
+                    model: model.clone(),
+                    task,
+                    state,
+                };
+                let data = vec![answer.input()];
+                self.of_model("on_chat_model_start", message_id, &answer, data, frames);
+                self.answers.shift_remove(message_id);
+                self.answers.insert(message_id.clone(), answer);
             }
-            AgentEvent::Token(chunk, _) => self.of_model(
-                "on_chat_model_stream",
-                vec![("chunk", raw(&**chunk))],
-                frames,
-            ),
+            AgentEvent::Token(chunk, _) => {
+                if let Some((id, answer)) = self.answer(Some(&chunk.id)) {
+                    let data = vec![("chunk", raw(&**chunk))];
+                    self.of_model("on_chat_model_stream", id, answer, data, frames);
+                }
+            }
             AgentEvent::ModelCall(call) => {
-                self.of_model(
-                    "on_chat_model_end",
-                    vec![("output", raw(&call.message)), self.model_input()],
-                    frames,
-                );
-                self.model = None;
+                if let Some((id, answer)) = self.answer(call.message.id.as_deref()) {
+                    let data = vec![("output", raw(&call.message)), answer.input()];
+                    self.of_model("on_chat_model_end", id, answer, data, frames);
+                    let id = id.clone();
+                    self.answers.shift_remove(&id);
+                }
             }
             AgentEvent::ToolStart { call_id, .. } => {
                 self.of_tool("on_tool_start", call_id, None, frames)
@@ -178,6 +206,7 @@ impl EventsMode {
     }
 
     fn task_end(&mut self, task: &Arc<Task>, end: &TaskEnd, frames: &mut Vec<Frame>) {
+        self.answers.retain(|_, answer| answer.task.id != task.id);
         let input = self.tasks.remove(&task.id);
         let Some(update) = &end.update else { return };
         self.of_task(
@@ -239,16 +268,21 @@ impl EventsMode {
         );
     }
 
+    /// Returns the answer with this message id, or the newest one if none has it.
+    fn answer(&self, id: Option<&str>) -> Option<(&String, &Answer)> {
+        id.and_then(|id| self.answers.get_key_value(id))
+            .or_else(|| self.answers.last())
+    }
+
     fn of_model(
         &self,
         event: &'static str,
+        id: &str,
+        Answer { model, task, .. }: &Answer,
         data: Vec<(&'static str, Box<RawValue>)>,
         frames: &mut Vec<Frame>,
     ) {
-        let (Some((task, _)), Some((model, answer))) = (&self.model_task, &self.model) else {
-            return;
-        };
-        let run_id = derived(&task.id, answer);
+        let run_id = derived(&task.id, id);
         let parents = self.below(&[&task.id]);
         self.push(
             &Event {
@@ -290,22 +324,6 @@ impl EventsMode {
             parents,
         };
         self.push(&event, frames);
-    }
-
-    /// Returns the model input: the messages of the state, as the list of lists that LangChain
-    /// passes to callbacks.
-    fn model_input(&self) -> (&'static str, Box<RawValue>) {
-        let messages = self
-            .model_task
-            .as_ref()
-            .map(|(_, state)| state.messages())
-            .unwrap_or_default();
-        (
-            "input",
-            raw(&Messages {
-                messages: [messages],
-            }),
-        )
     }
 
     fn push(&self, event: &Event<'_>, frames: &mut Vec<Frame>) {

@@ -1,19 +1,21 @@
 //! The `messages` mode: each new fragment sends the whole message accumulated so far.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::frames::Frame;
 use super::langgraph::add_host;
+use super::open_messages::OpenMessages;
 use super::run_facts::RunFacts;
-use crate::agent::MessageMeta;
-use deerflow_core::messages::{Message, MessageAccumulator, MessageChunk};
+use crate::agent::{MessageMeta, StepEvent};
+use deerflow_core::messages::{Message, MessageChunk};
 
-/// Accumulates fragments into messages. One message is active at a time.
+/// Accumulates fragments into messages.
 #[derive(Debug, Default)]
 pub(super) struct Accumulating {
-    current: Option<MessageAccumulator>,
+    open: OpenMessages,
     announced: HashSet<String>,
 }
 
@@ -23,21 +25,20 @@ impl Accumulating {
     pub(super) fn token(
         &mut self,
         chunk: &MessageChunk,
+        origin: &Arc<MessageMeta>,
         meta: impl FnOnce() -> Value,
         frames: &mut Vec<Frame>,
     ) {
-        if self
-            .current
-            .as_ref()
-            .is_none_or(|current| current.id() != chunk.id)
-        {
-            self.current = Some(MessageAccumulator::new(chunk.id.clone()));
-        }
+        self.open.push(chunk, origin);
         self.announce(&chunk.id, meta, frames);
-        if let Some(current) = &mut self.current {
-            current.push(chunk);
-            frames.push(Frame::new("messages/partial", &[current.so_far()]));
+        if let Some(message) = self.open.newest() {
+            frames.push(Frame::new("messages/partial", &[message]));
         }
+    }
+
+    /// Releases the messages that a step ends.
+    pub(super) fn end_step(&mut self, step: &StepEvent) {
+        self.open.end_step(step);
     }
 
     pub(super) fn whole(

@@ -6,11 +6,13 @@ mod frames;
 mod langgraph;
 mod messages_mode;
 mod modes;
+mod open_messages;
 mod run_facts;
 mod values;
 
 pub use checkpoint_frames::CheckpointView;
 pub use frames::{Frame, error_frame, metadata_frame, to_bytes};
 pub use modes::{ModeEncoder, StreamOptions};
+pub(crate) use open_messages::OpenMessages;
 pub use run_facts::RunFacts;
 pub use values::values_json;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::frames::to_bytes;
 use crate::agent::TaskInput;
-use deerflow_core::state::{CHANNELS, ThreadState};
+use deerflow_core::state::ThreadState;
 
 /// Estimated bytes of a state without its messages.
 const ENVELOPE_BYTES: usize = 512;
@@ -29,15 +29,15 @@ pub fn values_json(state: &ThreadState, questions: &[Value]) -> Bytes {
         json.put_slice(message.json().get().as_bytes());
     }
     json.put_u8(b']');
-    let channels = CHANNELS
-        .iter()
-        .filter_map(|(name, _)| Some((*name, to_bytes(state.channel(name)?))));
+    let channels = state
+        .wire_channels()
+        .map(|(name, value)| (name, to_bytes(value)));
     let interrupts_field =
         (!questions.is_empty()).then(|| ("__interrupt__", to_bytes(&interrupts(questions))));
     for (name, value) in channels.chain(interrupts_field) {
-        json.put_slice(b",\"");
-        json.put_slice(name.as_bytes());
-        json.put_slice(b"\":");
+        json.put_u8(b',');
+        json.put_slice(&to_bytes(&name));
+        json.put_u8(b':');
         json.put_slice(&value);
     }
     json.put_u8(b'}');

@@ -5,7 +5,6 @@ mod commit_retry;
 mod end_record;
 mod finish;
 mod nested;
-mod partial;
 mod prepare;
 mod read;
 mod reconcile;
@@ -29,7 +28,7 @@ use crate::agent::{CallLog, PendingCallEntry};
 use crate::callbacks::Callbacks;
 use crate::checkpoint::{CheckpointMeta, CheckpointWrite, PendingTask};
 use crate::definition::RunRecord;
-use crate::encoding::{Frame, ModeEncoder};
+use crate::encoding::{Frame, ModeEncoder, OpenMessages};
 use crate::kernel::{ActiveRun, RunOutcome};
 use crate::ports::RuntimePorts;
 use crate::stream_bridge::{BridgeError, StreamKey};
@@ -38,7 +37,6 @@ use deerflow_core::fail_points;
 use deerflow_core::ids::CheckpointId;
 use deerflow_core::state::ThreadState;
 use deerflow_core::tasks::panic_text;
-use partial::PartialAnswer;
 use stream_end::StreamEnd;
 
 /// Timeout of the prepare phase.
@@ -55,7 +53,8 @@ struct Execution {
     callbacks: Callbacks,
     encoder: ModeEncoder,
     frames: Vec<Frame>,
-    partial: PartialAnswer,
+    /// Messages that are being streamed. A cancel stores their text, which viewers have received.
+    open_messages: OpenMessages,
     /// Sender of the agent's tool call records, and its receiver.
     calls: CallLog,
     call_entries: mpsc::UnboundedReceiver<PendingCallEntry>,

@@ -157,6 +157,7 @@ impl Execution {
                 .read(|| self.ports.checkpointer.log_tail(self.plan.thread_id()))
                 .await?;
             self.progress = Progress {
+                state: Arc::new(self.defined(ThreadState::default())),
                 step: -2,
                 log_tail,
                 ..Progress::default()
@@ -165,7 +166,7 @@ impl Execution {
         };
         self.observe_newest(requested.is_some(), &snapshot.meta)
             .await?;
-        let state = Arc::new(snapshot.state);
+        let state = Arc::new(self.defined(snapshot.state));
         let base_checkpoint = (!matches!(self.plan.request().input, RunInput::Update(_)))
             .then(|| snapshot.meta.clone());
         self.progress = Progress {
@@ -187,6 +188,11 @@ impl Execution {
             base_checkpoint,
         };
         Ok(snapshot.meta.machine)
+    }
+
+    /// Returns the state with the channels of the run's agent.
+    pub(super) fn defined(&self, state: ThreadState) -> ThreadState {
+        state.defined_by(self.plan.agent().channels())
     }
 
     /// Ensures that the next checkpoint id is greater than all ids of the thread, even if another

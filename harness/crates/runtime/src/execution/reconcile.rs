@@ -23,8 +23,8 @@ impl Execution {
             }) => self.attach_interrupts(interrupts),
             StreamEnd::Done(_) => {}
             _ => {
-                let partial = self.partial.take();
-                if let Some(message) = &partial {
+                let partial = self.open_messages.take_partial();
+                for message in self.plan.agent().partial_answers(&partial) {
                     self.callbacks.events.write_human();
                     self.callbacks.events.partial_answer(message);
                 }
@@ -33,10 +33,13 @@ impl Execution {
                     self.callbacks.on_event(&cancelled);
                     self.encoder.encode(&cancelled, &mut self.frames);
                 }
-                let update = self.plan.agent().settle(
-                    &self.progress.state,
-                    partial.filter(|_| self.plan.request().keep_partial),
-                );
+                let retained = if self.plan.request().keep_partial {
+                    partial
+                } else {
+                    Vec::new()
+                };
+                let agent = self.plan.agent();
+                let update = agent.settle_all(&self.progress.state, retained);
                 if !update.is_empty() {
                     let state = Arc::make_mut(&mut self.progress.state);
                     match state.apply(update, &*self.ports.ids) {

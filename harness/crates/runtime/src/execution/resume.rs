@@ -37,7 +37,7 @@ impl Execution {
                 Arc::new(ThreadState::clone(&before.state))
             }),
             pending_before: before.is_some_and(|before| !before.meta.next.is_empty()),
-            state: Arc::new(reached.state),
+            state: Arc::new(self.defined(reached.state)),
             log_tail: reached.log_tail,
             parent: Some(reached.meta.checkpoint_id.clone()),
             step: reached.meta.step,

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::commit_buffer::CommitBuffer;
-use super::partial::PartialAnswer;
 use super::stream_end::StreamEnd;
 use crate::admission::RunPlan;
 use crate::agent::CallLog;
 use crate::callbacks::{Callbacks, RunEventCallback};
 use crate::definition::{RunRecord, RunStatus};
-use crate::encoding::{ModeEncoder, RunFacts, StreamOptions, metadata_frame};
+use crate::encoding::{ModeEncoder, OpenMessages, RunFacts, StreamOptions, metadata_frame};
 use crate::execution::{Execution, Progress};
 use crate::kernel::ActiveRun;
 use crate::ports::{LifecycleKind, RuntimePorts};
@@ -52,7 +51,7 @@ impl Execution {
                 record.attempt,
                 None,
             )],
-            partial: PartialAnswer::default(),
+            open_messages: OpenMessages::default(),
             deferred_checkpoint: None,
             progress: Progress::default(),
             plan,

@@ -128,7 +128,7 @@ impl Execution {
         self.callbacks.on_event(&event);
         self.encoder.encode(&event, &mut self.frames);
         match event {
-            AgentEvent::Token(chunk, _) => self.partial.push(&chunk),
+            AgentEvent::Token(chunk, meta) => self.open_messages.push(&chunk, &meta),
             AgentEvent::Step(step) => {
                 if let Err(end) = self.handle_step(step).await {
                     return Some(end);
@@ -147,6 +147,7 @@ impl Execution {
     }
 
     async fn handle_step(&mut self, step: StepEvent) -> Result<(), StreamEnd> {
+        self.open_messages.end_step(&step);
         // The first event of the agent changes the state, so the pending tasks of the input were
         // not reported.
         if self.progress.has_unsaved_input && step.update.is_some() {
@@ -159,7 +160,6 @@ impl Execution {
         let before = std::mem::replace(&mut self.progress.next, step.next);
         PendingTask::carry_over(&mut self.progress.next, &before);
         self.progress.machine = Some(step.machine);
-        self.partial.clear();
         let rows = self.callbacks.flush();
         self.commit_buffer.events(rows);
         if step.checkpoint || self.progress.has_unsaved_input {
@@ -229,6 +229,11 @@ impl Execution {
         next: Vec<PendingTask>,
         machine: Option<serde_json::Value>,
     ) -> CheckpointMeta {
+        let request = self.plan.request();
+        let mut metadata = request.metadata.clone();
+        if let Some(pin) = self.plan.pin() {
+            pin.add_to(&mut metadata, &request.assistant);
+        }
         CheckpointMeta {
             checkpoint_id,
             thread_id: self.plan.thread_id().clone(),
@@ -238,7 +243,7 @@ impl Execution {
             step: self.progress.step,
             next,
             machine,
-            metadata: self.plan.request().metadata.clone(),
+            metadata,
             created_at: self.ports.clock.now(),
         }
     }

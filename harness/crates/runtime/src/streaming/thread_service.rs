@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::stream_service::with_fallback;
 use super::thread_cursor::{ThreadCursor, ThreadEventId};
 use crate::definition::{RunRecord, RunStatus, StoreError};
-use crate::kernel::Runtime;
+use crate::kernel::{ActiveRun, Runtime};
 use crate::ports::RunListQuery;
 use crate::stream_bridge::{
     BridgeError, EventId, Gap, ResumeFrom, ResumeResult, StreamEvent, StreamItem,
@@ -91,6 +91,15 @@ struct CurrentRun {
     gap: Option<Gap>,
 }
 
+/// Result of an attempt to open the stream of the next run.
+enum NextRun {
+    Open,
+    /// No run has started, or it is executed by a process that has not published yet.
+    Absent,
+    /// This process executes the run, whose stream is not open yet.
+    Unopened(Arc<ActiveRun>),
+}
+
 impl ThreadViewer {
     async fn skip_ended_runs(&mut self) -> Result<(), StoreError> {
         let query = RunListQuery {
@@ -121,21 +130,23 @@ impl ThreadViewer {
         let mut quiet_since = Instant::now();
         loop {
             let Some(current) = &mut self.current else {
-                match self.open_next().await {
-                    Ok(true) => continue,
-                    Ok(false) => {}
+                let unopened = match self.open_next().await {
+                    Ok(NextRun::Open) => continue,
+                    Ok(NextRun::Absent) => None,
+                    Ok(NextRun::Unopened(active)) => Some(active),
                     Err(BridgeError::Closed) => return None,
                     Err(error) => {
                         tracing::warn!(
                             thread_id = %self.thread, %error,
                             "cannot subscribe to the next run of a thread yet"
-                        )
+                        );
+                        None
                     }
-                }
+                };
                 if !self.heartbeat.is_zero() && quiet_since.elapsed() >= self.heartbeat {
                     return Some(ThreadItem::Heartbeat);
                 }
-                self.wait_for_launch(quiet_since).await?;
+                self.wait_for_run(quiet_since, unopened.as_deref()).await?;
                 continue;
             };
             let begun = current.run.created_at.timestamp_micros();
@@ -200,16 +211,20 @@ impl ThreadViewer {
         Some(())
     }
 
-    /// Opens the stream of the next run. Returns `false` if no run has started.
-    async fn open_next(&mut self) -> Result<bool, BridgeError> {
+    /// Opens the stream of the next run.
+    async fn open_next(&mut self) -> Result<NextRun, BridgeError> {
         loop {
             let next = self
                 .next_run()
                 .await
                 .map_err(|error| BridgeError::Transport(error.to_string()))?;
-            let Some(run) = next else { return Ok(false) };
-            if let Some(active) = self.runtime.registry.active(&run.run_id) {
-                active.opened.cancelled().await;
+            let Some(run) = next else {
+                return Ok(NextRun::Absent);
+            };
+            if let Some(active) = self.runtime.registry.active(&run.run_id)
+                && !active.opened.is_cancelled()
+            {
+                return Ok(NextRun::Unopened(active));
             }
             let begun = run.created_at.timestamp_micros();
             let from = match self.after {
@@ -229,12 +244,12 @@ impl ThreadViewer {
                     items,
                     gap: None,
                 });
-                return Ok(true);
+                return Ok(NextRun::Open);
             }
             if !run.status.is_terminal() {
                 // The run is executed by another process, or has not published yet: it is looked up
                 // again later.
-                return Ok(false);
+                return Ok(NextRun::Absent);
             }
             self.mark_ended(begun);
         }
@@ -276,21 +291,44 @@ impl ThreadViewer {
         Ok(first.filter(|run| run.status != RunStatus::Pending))
     }
 
-    /// Waits until a run of the thread starts here, or until the next poll or heartbeat. Returns
-    /// `None` at shutdown.
-    async fn wait_for_launch(&mut self, quiet_since: Instant) -> Option<()> {
+    /// Waits until a run of the thread starts here, the stream of `unopened` opens, or the next poll
+    /// or heartbeat is due. Returns `None` at shutdown.
+    async fn wait_for_run(
+        &mut self,
+        quiet_since: Instant,
+        unopened: Option<&ActiveRun>,
+    ) -> Option<()> {
         let beat = if self.heartbeat.is_zero() {
             POLL_INTERVAL
         } else {
             self.heartbeat
         };
         let until = (quiet_since + beat).min(Instant::now() + POLL_INTERVAL);
-        loop {
-            match tokio::time::timeout_at(until, self.launches.recv()).await {
-                Ok(Ok(thread)) if thread != self.thread => {}
-                Ok(Err(RecvError::Closed)) => return None,
-                Ok(Ok(_) | Err(RecvError::Lagged(_))) | Err(_) => return Some(()),
+        let opened = async {
+            match unopened {
+                Some(active) => active.opened.cancelled().await,
+                None => std::future::pending().await,
             }
+        };
+        let stop = self.runtime.ports.tasks.token();
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            () = opened => Some(()),
+            launched = launch_on(&self.thread, &mut self.launches) => launched,
+            () = tokio::time::sleep_until(until) => Some(()),
+        }
+    }
+}
+
+/// Waits until a run of the thread starts here, or until announcements were missed. Returns `None`
+/// if no more runs can start.
+async fn launch_on(thread: &ThreadId, launches: &mut Receiver<ThreadId>) -> Option<()> {
+    loop {
+        match launches.recv().await {
+            Ok(launched) if launched != *thread => {}
+            Err(RecvError::Closed) => return None,
+            Ok(_) | Err(RecvError::Lagged(_)) => return Some(()),
         }
     }
 }

@@ -148,6 +148,52 @@ async fn thread_stream_hides_other_users_and_ends_at_shutdown() {
     assert_eq!(own.next().await, None);
 }
 
+/// Creates a process that has started a run whose stream is not open, and a subscription to it.
+async fn unopened() -> (RunsFacade, RunRecord, BoxStream<'static, ThreadItem>) {
+    let executing = facade();
+    let run = executing.create_background(spec("hang")).await.unwrap();
+    wait_for_tokens(&executing, &run.run_id).await;
+    let process = over(executing.runtime().ports().clone());
+    let registry = &process.runtime().registry;
+    registry
+        .active
+        .get_or_insert(&run.run_id)
+        .set_status(RunStatus::Starting);
+    let items = ThreadStreams::new(process.runtime())
+        .follow(&thread(), ThreadCursor::START, Duration::from_secs(5))
+        .await
+        .unwrap();
+    (process, run, items)
+}
+
+#[tokio::test(start_paused = true)]
+async fn unopened_stream_sends_heartbeats_until_it_opens() {
+    as_user(async {
+        let (process, run, mut items) = unopened().await;
+        let begun = Instant::now();
+        let mut next = async || tokio::time::timeout(Duration::from_secs(60), items.next()).await;
+        assert_eq!(next().await, Ok(Some(ThreadItem::Heartbeat)));
+        assert_eq!(next().await, Ok(Some(ThreadItem::Heartbeat)));
+        assert_eq!(begun.elapsed(), Duration::from_secs(10));
+        let active = process.runtime().registry.active(&run.run_id).unwrap();
+        active.opened.cancel();
+        assert!(matches!(next().await, Ok(Some(ThreadItem::Event(..)))));
+        assert_eq!(begun.elapsed(), Duration::from_secs(10));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn unopened_stream_ends_at_shutdown() {
+    as_user(async {
+        let (process, _, mut items) = unopened().await;
+        process.runtime().ports().tasks.token().cancel();
+        let end = tokio::time::timeout(Duration::from_secs(60), items.next()).await;
+        assert_eq!(end, Ok(None));
+    })
+    .await;
+}
+
 #[test]
 fn cursor_parses_digits_or_start() {
     let after = |begun, attempt, seq| {

@@ -22,6 +22,8 @@ pub(crate) struct RecordingBridge {
     pub(crate) ends: Mutex<Vec<String>>,
     /// If set, calls that end a stream never return.
     pub(crate) blocks_terminal: AtomicBool,
+    /// If set, the next call that publishes an end panics.
+    pub(crate) panics_at_terminal: AtomicBool,
     /// Number of subscriptions that will be rejected.
     pub(crate) rejected_subscribes: AtomicU32,
 }
@@ -32,6 +34,7 @@ impl RecordingBridge {
             bridge,
             ends: Mutex::default(),
             blocks_terminal: AtomicBool::new(false),
+            panics_at_terminal: AtomicBool::new(false),
             rejected_subscribes: AtomicU32::new(0),
         })
     }
@@ -63,6 +66,10 @@ impl StreamBridge for RecordingBridge {
     ) -> Result<(), BridgeError> {
         self.record_end(format!("{kind:?} by attempt {}", key.attempt))
             .await;
+        assert!(
+            !self.panics_at_terminal.swap(false, Ordering::Relaxed),
+            "boom"
+        );
         self.bridge.publish_terminal(key, kind, data).await
     }
 

@@ -26,6 +26,9 @@ use deerflow_core::clock::Clock;
 use deerflow_core::messages::{Message, MessageChunk};
 use deerflow_core::state::{StateUpdate, ThreadState};
 
+/// Maximum number of messages whose metadata is cached.
+const MAX_CACHED_METAS: usize = 16;
+
 /// Stream options that a run requested.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamOptions {
@@ -48,8 +51,8 @@ pub struct ModeEncoder {
     events: Option<EventsMode>,
     /// Facts of the run, for the modes that contain them.
     run: Option<Arc<RunFacts>>,
-    /// Metadata of the current message, serialized once for all of its fragments.
-    meta: Option<(Arc<MessageMeta>, Bytes)>,
+    /// Metadata of the messages of the current step, serialized once for all fragments of one.
+    metas: Vec<(Arc<MessageMeta>, Bytes)>,
     /// Buffer in which fragments are serialized before their length is known.
     scratch: Vec<u8>,
     /// `true` if the tasks of the current step have sent their updates.
@@ -96,7 +99,7 @@ impl ModeEncoder {
             accumulating,
             events: None,
             run,
-            meta: None,
+            metas: Vec::new(),
             scratch: Vec::new(),
             updates_sent: false,
             nested,
@@ -204,6 +207,8 @@ impl ModeEncoder {
     }
 
     fn step(&mut self, step: &StepEvent, frames: &mut Vec<Frame>) {
+        self.accumulating.end_step(step);
+        self.metas.clear();
         let already_sent = std::mem::take(&mut self.updates_sent);
         let Some(update) = &step.update else { return };
         if !already_sent {
@@ -261,7 +266,7 @@ impl ModeEncoder {
                 .as_deref()
                 .filter(|_| self.options.describe_messages);
             self.accumulating
-                .token(chunk, || described(meta, run), frames);
+                .token(chunk, meta, || described(meta, run), frames);
         }
     }
 
@@ -287,15 +292,22 @@ impl ModeEncoder {
 
     /// Encodes `[message, metadata]`. All fragments of a message share the JSON of its metadata.
     fn pair(&mut self, message: &impl Serialize, meta: &Arc<MessageMeta>) -> EventData {
-        let tail = match &self.meta {
-            Some((cached, tail)) if Arc::ptr_eq(cached, meta) => tail.clone(),
-            _ => {
+        let cached = self
+            .metas
+            .iter()
+            .find(|(cached, _)| Arc::ptr_eq(cached, meta));
+        let tail = match cached {
+            Some((_, tail)) => tail.clone(),
+            None => {
                 let run = self
                     .run
                     .as_deref()
                     .filter(|_| self.options.describe_messages);
                 let tail = Bytes::from([b",", &*to_bytes(&described(meta, run)), b"]"].concat());
-                self.meta = Some((meta.clone(), tail.clone()));
+                if self.metas.len() == MAX_CACHED_METAS {
+                    self.metas.remove(0);
+                }
+                self.metas.push((meta.clone(), tail.clone()));
                 tail
             }
         };
@@ -324,51 +336,5 @@ impl Serialize for NodeUpdate<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::agent::{LiveOutput, OutputStream};
-    use deerflow_core::clock::SystemClock;
-
-    #[test]
-    fn live_output_is_sent_to_custom_viewers_only() {
-        let piece = LiveOutput::ToolOutput {
-            tool_call_id: "c1".to_owned(),
-            tool: "bash".to_owned(),
-            stream: OutputStream::Stdout,
-            data: "x".to_owned(),
-        };
-        let event = AgentEvent::LiveOutput(Box::new(piece));
-        let nested = AgentEvent::Nested("tools:1".into(), Box::new(event.clone()));
-        let others = [
-            StreamMode::Values,
-            StreamMode::Updates,
-            StreamMode::MessagesTuple,
-            StreamMode::Checkpoints,
-        ];
-        for (modes, subgraphs, names) in [
-            (vec![StreamMode::Custom], false, vec!["custom"]),
-            (
-                vec![StreamMode::Custom],
-                true,
-                vec!["custom", "custom|tools:1"],
-            ),
-            (others.to_vec(), true, vec![]),
-        ] {
-            let options = StreamOptions {
-                modes: modes.into_iter().collect(),
-                subgraphs,
-                ..StreamOptions::default()
-            };
-            let mut encoder = ModeEncoder::new(options, Arc::new(SystemClock), || {
-                unreachable!("the run is not requested")
-            });
-            let mut frames = Vec::new();
-            encoder.encode(&event, &mut frames);
-            encoder.encode(&nested, &mut frames);
-            assert_eq!(
-                frames.iter().map(|frame| &*frame.event).collect::<Vec<_>>(),
-                names
-            );
-        }
-    }
-}
+#[path = "mod_tests.rs"]
+mod tests;

@@ -13,7 +13,7 @@ use crate::checkpoint::{
 };
 use deerflow_core::ids::SeededIds;
 use deerflow_core::messages::Message;
-use deerflow_core::state::{StateUpdate, ThreadState};
+use deerflow_core::state::{Channels, Reducer, StateUpdate, ThreadState};
 
 pub use external_updates::{
     concurrent_external_updates_write_exactly_one,
@@ -109,7 +109,8 @@ pub(super) fn numbers(metas: &[CheckpointMeta]) -> Vec<i64> {
     metas.iter().map(|meta| meta.step).collect()
 }
 
-/// Messages are read back in order with their positions, with the channels and the end of the log.
+/// Messages are read back in order with their positions, with the channels, also those that the
+/// lead agent does not have, and the end of the log.
 pub async fn stored_state_is_read_back_unchanged(open: impl AsyncFn() -> RunStores) {
     let stores = open().await;
     assert!(
@@ -121,6 +122,8 @@ pub async fn stored_state_is_read_back_unchanged(open: impl AsyncFn() -> RunStor
             .is_none()
     );
     let mut script = ThreadScript::new(&stores, "t1");
+    let own = Channels::lead().with("ports", Reducer::MergeKeys);
+    script.state = script.state.defined_by(own.expect("valid"));
     let update = StateUpdate::messages([
         message("m1", "\u{0} \u{2028} 😀"),
         Message::ai("answer").with(|body| body.id = Some("m2".to_owned())),
@@ -130,6 +133,7 @@ pub async fn stored_state_is_read_back_unchanged(open: impl AsyncFn() -> RunStor
             None,
             update
                 .and("title", json!("T"))
+                .and("ports", json!({"z": {"b": null}, "a": 1}))
                 .and("todos", json!([{"z": 1.0, "a": null}])),
         )
         .await;

@@ -1,26 +1,21 @@
-//! Idempotent requests: a client sends an `Idempotency-Key`, and a retry gets the first response
-//! instead of a second resource.
+//! Idempotency key of a request, and its stored form.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
-use axum::response::Response;
 use chrono::TimeDelta;
 use harness::runtime::actor_context::effective_user_id;
-use harness::runtime::fail_points;
-use harness::runtime::runs::store::{CreatedResource, KeyState, RequestKey};
+use harness::runtime::runs::store::RequestKey;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::error::ApiError;
-use crate::routes::ResponseResult;
 use crate::state::GatewayState;
 
 /// Request header with the idempotency key.
-pub(crate) const HEADER: &str = "idempotency-key";
+pub(crate) const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// Response header that marks a replayed response.
 pub(crate) const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// Maximum length of a key.
@@ -43,7 +38,7 @@ impl FromRequestParts<Arc<GatewayState>> for IdempotencyKey {
         parts: &mut Parts,
         _state: &Arc<GatewayState>,
     ) -> Result<Self, ApiError> {
-        let mut names = parts.headers.get_all(HEADER).iter();
+        let mut names = parts.headers.get_all(IDEMPOTENCY_HEADER).iter();
         let key = names.next().map(parse_key).transpose()?;
         if names.next().is_some() {
             return Err(invalid_key("should be sent once"));
@@ -151,60 +146,6 @@ fn hash_object(fields: &Map<String, Value>, into: &mut Sha256) {
         into.update(b",");
     }
     into.update(b"}");
-}
-
-/// Returns the resource that an earlier request with this key created.
-pub(crate) async fn find_created(
-    state: &GatewayState,
-    key: Option<&RequestKey>,
-) -> Result<Option<CreatedResource>, ApiError> {
-    let Some(key) = key else { return Ok(None) };
-    let known = state
-        .run_services
-        .requests
-        .known(key, state.process.clock.now())
-        .await?;
-    known.map(created_by).transpose()
-}
-
-/// Returns the resource that a known key created; rejects a key that was used for a different
-/// request.
-pub(crate) fn created_by(known: KeyState) -> Result<CreatedResource, ApiError> {
-    match known {
-        KeyState::Again(created) => Ok(created),
-        KeyState::Other => Err(ApiError::Unprocessable(
-            "Idempotency-Key: it was used for another request".to_owned(),
-        )),
-    }
-}
-
-/// Runs `create`, or answers a retry with `replay` of the resource that the first request created.
-pub(crate) async fn idempotent<A: Future<Output = ResponseResult>>(
-    state: &GatewayState,
-    key: Option<&RequestKey>,
-    create: impl Future<Output = ResponseResult>,
-    replay: impl FnOnce(CreatedResource) -> A,
-) -> ResponseResult {
-    let created = match find_created(state, key).await? {
-        Some(created) => created,
-        None => match create.await {
-            // A concurrent request with the same key was faster.
-            Err(ApiError::KnownRequest(known)) => created_by(known)?,
-            other => {
-                fail_points::pass("request.made");
-                return other;
-            }
-        },
-    };
-    replay(created).await.map(mark_replayed)
-}
-
-/// Marks a response as replayed.
-pub(crate) fn mark_replayed(mut response: Response) -> Response {
-    response
-        .headers_mut()
-        .insert(REPLAYED, HeaderValue::from_static("true"));
-    response
 }
 
 #[cfg(test)]

@@ -1,0 +1,11 @@
+//! Ports of the gateway in addition to the kernel's.
+
+mod assist_view;
+mod catalog_view;
+mod metrics_view;
+mod thread_files;
+
+pub use assist_view::AssistView;
+pub use catalog_view::{CatalogView, FeatureView, SuggestionsView};
+pub use metrics_view::MetricsView;
+pub use thread_files::{ThreadFilesError, ThreadFilesPort};
