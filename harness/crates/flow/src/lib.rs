@@ -4,7 +4,7 @@
 //! have ([`finding`]), which agents execute its nodes ([`binding`]), what a run needs of it
 //! ([`compiled`]), the conditions on its edges ([`condition`]) and the agents behind its nodes
 //! ([`adapter`], with the built-in kinds in [`adapters`]). A run is decided by the [`machine`] and
-//! performed by the [`driver`], which sends [`events`].
+//! performed by the [`driver`], which sends [`events`]. An [`agent`] runs a flow in the runtime.
 
 #![expect(
     clippy::result_large_err,
@@ -13,6 +13,7 @@
 
 pub mod adapter;
 pub mod adapters;
+pub mod agent;
 pub mod assets;
 pub mod binding;
 pub mod compiled;

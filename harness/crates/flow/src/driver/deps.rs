@@ -216,8 +216,11 @@ impl FlowOptions {
 /// Start of a run.
 #[derive(Debug)]
 pub enum FlowStart {
-    /// At the start node.
+    /// At the start node, with task ids of its own.
     Fresh(RunInput),
+    /// At the start node, with a machine that was created with
+    /// [`FlowMachine::new`].
+    Prepared(Box<FlowMachine>, Box<RunData>),
     /// A new run of a saved flow: `machine` has had [`FlowMachine::begin_run`].
     Resumed(Box<FlowMachine>, Box<RunData>),
     /// The same run in another process.

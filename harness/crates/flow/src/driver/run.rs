@@ -56,6 +56,10 @@ pub(super) async fn run_level(
             let machine = FlowMachine::new(flow, bounds, seed, emitter.now_ms());
             (machine, RunData::new(flow, input))
         }
+        FlowStart::Prepared(machine, data) => {
+            emitter.run(None, || EventBody::RunStarted(data.input().keys()));
+            (*machine, *data)
+        }
         FlowStart::Resumed(machine, data) => {
             let node = machine
                 .next_nodes()

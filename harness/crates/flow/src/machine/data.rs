@@ -39,6 +39,13 @@ impl RunData {
         }
     }
 
+    /// Replaces the input.
+    #[must_use]
+    pub fn with_input(mut self, input: RunInput) -> Self {
+        self.input = input;
+        self
+    }
+
     /// Returns the input.
     pub fn input(&self) -> &RunInput {
         &self.input

@@ -152,6 +152,12 @@ impl ModelCallRecord {
     }
 }
 
+/// Reports whether this caller is a node of a flow: its calls count, but only the result of the flow
+/// is part of the conversation.
+pub(crate) fn is_flow_node(caller: &str) -> bool {
+    caller.starts_with("flow:")
+}
+
 /// Reports whether this caller is the framework itself.
 pub(crate) fn is_auxiliary(caller: &str) -> bool {
     caller.starts_with("middleware:")

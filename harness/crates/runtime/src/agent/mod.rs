@@ -19,10 +19,10 @@ mod tool_ledger;
 pub use assistant::{AssistantDetails, AssistantInfo, AssistantKind, UnknownAssistant};
 pub use call_log::CallLog;
 pub(crate) use call_log::PendingCallEntry;
-pub(crate) use event::is_auxiliary;
 pub use event::{
     AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, StepEvent, StopKind, ToolCallRecord,
 };
+pub(crate) use event::{is_auxiliary, is_flow_node};
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use input::{InputError, known_channels};
 pub use live_output::{LiveOutput, OutputStream};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::Stream;
@@ -322,6 +323,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// before the first checkpoint, so that the thread's log contains the message once.
     fn complete_input(&self, _message: &Message, _facts: &InputFacts) -> Option<Message> {
         None
+    }
+
+    /// Returns the time that a cancelled run gives the agent to stop work at other systems, after
+    /// [`RunContext::token`] is cancelled. By default none: the runtime drops the stream at once.
+    fn stop_grace(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// Returns the nodes on which clients may set breakpoints.

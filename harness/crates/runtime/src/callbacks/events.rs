@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::human_input::{self, HumanInput};
 use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
-use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary};
+use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary, is_flow_node};
 use crate::definition::RunFailure;
 use crate::ports::{NewRunEvent, category};
 use deerflow_core::clock::Clock;
@@ -296,7 +296,7 @@ impl RunEventCallback {
     }
 
     fn model_call(&mut self, call: &ModelCallRecord) {
-        if call.is_auxiliary() {
+        if call.is_auxiliary() || is_flow_node(&call.caller) {
             return self.nested_model_call(call);
         }
         let mut metadata = self.facts_of(call);

@@ -13,6 +13,7 @@ use crate::checkpoint::{
 use crate::definition::Durability;
 use crate::encoding::CheckpointView;
 use crate::execution::Execution;
+use crate::kernel::StopSignal;
 use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::ids::CheckpointId;
 
@@ -60,7 +61,13 @@ impl Execution {
         loop {
             tokio::select! {
                 biased;
-                () = token.cancelled() => return self.active.stop_reason().into(),
+                () = token.cancelled() => {
+                    let stop = self.active.stop_reason();
+                    if matches!(stop, StopSignal::Cancel(_)) {
+                        self.wind_down(&mut events).await;
+                    }
+                    return stop.into();
+                }
                 event = events.next() => {
                     last_event = Instant::now();
                     if last_event >= wall {
@@ -101,6 +108,29 @@ impl Execution {
                     watchdog.as_mut().reset(wall.min(idle_from + limits.idle));
                 }
             }
+        }
+    }
+
+    /// Lets a cancelled agent end its work at other systems, within the time that it asks for. Its
+    /// steps no longer change the run.
+    async fn wind_down(&mut self, events: &mut AgentStream) {
+        let grace = self.plan.agent().stop_grace();
+        if grace.is_zero() {
+            return;
+        }
+        let ends = async {
+            while let Some(Ok(event)) = events.next().await {
+                if !matches!(event, AgentEvent::Step(_) | AgentEvent::Done(_)) {
+                    self.callbacks.on_event(&event);
+                    self.encoder.encode(&event, &mut self.frames);
+                }
+            }
+        };
+        if tokio::time::timeout(grace, ends).await.is_err() {
+            tracing::warn!(run_id = %self.record.run_id, "the agent did not stop in time");
+        }
+        if let Err(end) = self.publish_frames().await {
+            tracing::debug!(?end, "events of a stopped agent are not published");
         }
     }
 

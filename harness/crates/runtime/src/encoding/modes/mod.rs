@@ -209,9 +209,9 @@ impl ModeEncoder {
     fn step(&mut self, step: &StepEvent, frames: &mut Vec<Frame>) {
         self.accumulating.end_step(step);
         self.metas.clear();
-        let already_sent = std::mem::take(&mut self.updates_sent);
+        // A step without an update reports progress within the step.
         let Some(update) = &step.update else { return };
-        if !already_sent {
+        if !std::mem::take(&mut self.updates_sent) {
             self.update(&step.node, update, frames);
         }
         self.values(&step.state, &[], frames);

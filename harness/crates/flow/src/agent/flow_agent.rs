@@ -1,0 +1,291 @@
+//! Agent that runs a flow; built once per content of the flow and shared by all of its runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use deerflow_core::messages::Message;
+use deerflow_core::state::{Channels, Reducer, StateUpdate, ThreadState};
+use deerflow_runtime::agent::{
+    Agent, AgentError, AgentEvent, AgentGraph, AgentInput, AgentOutcome, AgentStream, GraphEdge,
+    GraphNode, InputError, RunContext, StopKind,
+};
+use deerflow_runtime::runs::GotoTarget;
+use futures_util::FutureExt;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use super::input::channel_values;
+use super::journal::Journal;
+use super::saved_flow::SavedFlow;
+use super::start::{Start, machine_of, start_of};
+use super::steps::StepReporter;
+use crate::adapter::AdapterRegistry;
+use crate::adapters::fake::FakeFactory;
+use crate::compiled::{CompiledFlow, Driver};
+use crate::driver::{DocumentLoader, FlowOptions, FlowOutcome, FlowPorts, FlowSource, run_flow};
+use crate::machine::{FlowMachine, Question, RunBounds, RunData, RunInput};
+
+/// Time in which a cancelled run aborts its turns and disposes its sessions.
+const STOP_GRACE: Duration = Duration::from_secs(6);
+/// Channels of a flow's state, with their reducers.
+const CHANNELS: [(&str, Reducer); 10] = [
+    ("title", Reducer::LastWrite),
+    ("input", Reducer::LastWrite),
+    ("ports", Reducer::MergeKeys),
+    ("outputs", Reducer::MergeKeys),
+    ("loops", Reducer::MergeKeys),
+    ("visits", Reducer::MergeKeys),
+    ("waiting", Reducer::LastWrite),
+    ("sessions", Reducer::MergeKeys),
+    ("result", Reducer::LastWrite),
+    ("errors", Reducer::LastWrite),
+];
+
+/// What the runs of flows use.
+#[derive(Debug, Clone)]
+pub struct FlowDependencies {
+    /// Adapter kinds.
+    pub registry: Arc<AdapterRegistry>,
+    /// Flows of `control.subflow`.
+    pub flows: Option<Arc<dyn FlowSource>>,
+    /// Loader of documents and files.
+    pub loader: Option<Arc<dyn DocumentLoader>>,
+    /// Maximum nodes of a run at once, whatever the flow says.
+    pub max_concurrency: usize,
+    /// Maximum depth of sub-flows.
+    pub max_subflow_depth: usize,
+}
+
+impl FlowDependencies {
+    /// Creates dependencies with a registry and the default limits.
+    pub fn new(registry: AdapterRegistry) -> Self {
+        Self {
+            registry: Arc::new(registry),
+            flows: None,
+            loader: None,
+            max_concurrency: 16,
+            max_subflow_depth: 5,
+        }
+    }
+}
+
+/// Agent that runs a flow. Clones share the flow.
+#[derive(Clone)]
+pub struct FlowAgent {
+    flow: Arc<CompiledFlow>,
+    dependencies: Arc<FlowDependencies>,
+    channels: Channels,
+}
+
+impl FlowAgent {
+    /// Creates an agent for a compiled flow.
+    pub fn new(flow: Arc<CompiledFlow>, dependencies: Arc<FlowDependencies>) -> Self {
+        let channels = CHANNELS
+            .into_iter()
+            .try_fold(Channels::empty(), |all, (name, reducer)| {
+                all.with(name, reducer)
+            })
+            .unwrap_or_else(|error| {
+                tracing::error!(%error, "channels of flows are not valid");
+                Channels::lead()
+            });
+        Self {
+            flow,
+            dependencies,
+            channels,
+        }
+    }
+
+    /// Returns the compiled flow.
+    pub fn flow(&self) -> &Arc<CompiledFlow> {
+        &self.flow
+    }
+
+    async fn run(self, input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, AgentError> {
+        let completed = AgentOutcome {
+            kind: StopKind::Completed,
+            stop_reason: None,
+        };
+        let Some(start) = start_of(&self.flow, &input, &ctx)? else {
+            return Ok(completed);
+        };
+        let dry_run = ctx.option_bool("dry_run").unwrap_or_default();
+        let Start {
+            start,
+            state,
+            histories,
+        } = start;
+        let reporter = Arc::new(StepReporter::new(
+            &self.flow, &ctx, state, input.step, &histories,
+        ));
+        if let Some(machine) = machine_of(&start) {
+            reporter.begin(&self.flow, machine);
+        }
+        let options = FlowOptions {
+            actor: ctx.actor.clone(),
+            bounds: bounds_of(&ctx),
+            cancel: ctx.token.clone(),
+            max_concurrency: self.dependencies.max_concurrency,
+            max_subflow_depth: self.dependencies.max_subflow_depth,
+            dry_run,
+            context: Some(ctx.clone()),
+            thread_messages: super::input::thread_messages(&input.state),
+            histories,
+            ..FlowOptions::new(ctx.run_id.as_str())
+        };
+        let ports = FlowPorts {
+            registry: if dry_run {
+                Arc::new(dry_registry(&self.dependencies.registry))
+            } else {
+                self.dependencies.registry.clone()
+            },
+            flows: self.dependencies.flows.clone(),
+            loader: self.dependencies.loader.clone().filter(|_| !dry_run),
+            events: Arc::new(Journal::new(reporter.clone())),
+            hooks: reporter.clone(),
+            clock: ctx.clock.clone(),
+            ids: ctx.ids.clone(),
+        };
+        let end = run_flow(&self.flow, start, &options, &ports).await;
+        match end.outcome {
+            FlowOutcome::Finished(result) => {
+                reporter.finish(&self.flow, &end.machine, &end.data, result);
+                Ok(completed)
+            }
+            FlowOutcome::Interrupted(questions) => Ok(AgentOutcome {
+                kind: StopKind::Question(questions.iter().map(question_json).collect()),
+                stop_reason: None,
+            }),
+            FlowOutcome::Breakpoint(_) => {
+                reporter.pause(&self.flow, &end.machine);
+                Ok(AgentOutcome {
+                    kind: StopKind::Breakpoint,
+                    stop_reason: None,
+                })
+            }
+            // The runtime cancelled the run and knows why.
+            FlowOutcome::Cancelled => Ok(completed),
+            FlowOutcome::Failed(error) => Err(AgentError::Ended {
+                message: match &error.node_id {
+                    Some(node) => format!("node {node:?}: {}", error.message),
+                    None => error.message.clone(),
+                },
+                name: error.code,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for FlowAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowAgent")
+            .field("name", &self.flow.document.meta.name)
+            .field("content_hash", &self.flow.content_hash)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Agent for FlowAgent {
+    fn stream(
+        &self,
+        input: AgentInput,
+        ctx: RunContext,
+        events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> AgentStream {
+        AgentStream::new(events, self.clone().run(input, ctx).boxed())
+    }
+
+    fn channels(&self) -> Channels {
+        self.channels.clone()
+    }
+
+    fn read_input(&self, input: Map<String, Value>) -> Result<Map<String, Value>, InputError> {
+        channel_values(input)
+    }
+
+    /// The conversation has the result only: a cancelled run leaves no partial answer in it.
+    fn settle_all(&self, _: &ThreadState, _: Vec<Message>) -> StateUpdate {
+        StateUpdate::default()
+    }
+
+    fn partial_answers<'a>(&self, _: &'a [Message]) -> &'a [Message] {
+        &[]
+    }
+
+    fn stop_grace(&self) -> Duration {
+        STOP_GRACE
+    }
+
+    fn nodes(&self) -> Vec<String> {
+        self.flow
+            .nodes
+            .iter()
+            .map(|node| node.id.to_string())
+            .collect()
+    }
+
+    fn parked(&self, visits: Vec<GotoTarget>, seed: Uuid) -> Option<Value> {
+        let bounds = RunBounds::default();
+        let mut machine = FlowMachine::new(&self.flow, bounds, seed, 0);
+        let data = RunData::new(&self.flow, RunInput::default());
+        let nodes: Vec<&str> = visits.iter().map(|visit| visit.node.as_str()).collect();
+        machine.goto(&self.flow, &data, &nodes).ok()?;
+        Some(SavedFlow::new("", &machine).to_value())
+    }
+
+    fn graph(&self) -> AgentGraph {
+        let flow = &self.flow;
+        let node = |id: &str| GraphNode {
+            name: id.to_owned(),
+            tools: Vec::new(),
+        };
+        let mut edges = vec![GraphEdge::always(
+            AgentGraph::START,
+            &*flow.nodes[flow.start].id,
+        )];
+        for (source, from) in flow.nodes.iter().enumerate() {
+            let control = flow.control[source].iter();
+            let targets: Vec<_> = control.chain(&flow.error_edges[source]).collect();
+            for edge in &targets {
+                edges.push(GraphEdge {
+                    source: from.id.to_string(),
+                    target: flow.nodes[edge.target].id.to_string(),
+                    conditional: edge.handle.is_some() || edge.condition.is_some(),
+                });
+            }
+            if targets.is_empty() || matches!(from.driver, Driver::Finish(_)) {
+                edges.push(GraphEdge::always(&*from.id, AgentGraph::END));
+            }
+        }
+        AgentGraph {
+            nodes: flow.nodes.iter().map(|entry| node(&entry.id)).collect(),
+            edges,
+        }
+    }
+}
+
+pub(super) fn bounds_of(ctx: &RunContext) -> RunBounds {
+    RunBounds {
+        recursion_limit: ctx.recursion_limit,
+        interrupt_before: ctx.interrupt_before.clone(),
+        interrupt_after: ctx.interrupt_after.clone(),
+    }
+}
+
+/// Returns a question as clients receive it.
+pub(super) fn question_json(question: &Question) -> Value {
+    json!({ "value": question.value, "id": question.id })
+}
+
+/// Returns a registry that answers every registered kind without a model.
+fn dry_registry(registry: &AdapterRegistry) -> AdapterRegistry {
+    let mut dry = AdapterRegistry::default();
+    for metadata in registry.list() {
+        if let Err(error) = dry.register(Arc::new(FakeFactory::dry_run(&metadata.adapter_kind))) {
+            tracing::error!(kind = metadata.adapter_kind, %error, "cannot replace an adapter");
+        }
+    }
+    dry
+}

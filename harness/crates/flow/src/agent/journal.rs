@@ -1,0 +1,55 @@
+//! Sends the events of a flow to the runtime: output of turns as message fragments, all other
+//! events to viewers of `custom`.
+
+use std::sync::Arc;
+
+use deerflow_core::messages::MessageChunk;
+use deerflow_runtime::agent::AgentEvent;
+
+use super::steps::StepReporter;
+use crate::adapter::TurnDelta;
+use crate::events::{EventBody, FlowEvent, FlowEventSink};
+
+/// Receiver of a flow's events.
+#[derive(Debug)]
+pub(super) struct Journal(Arc<StepReporter>);
+
+impl Journal {
+    pub(super) fn new(reporter: Arc<StepReporter>) -> Self {
+        Self(reporter)
+    }
+}
+
+impl FlowEventSink for Journal {
+    fn emit(&self, event: FlowEvent) {
+        let FlowEvent {
+            body: EventBody::Delta(delta),
+            node_id,
+            invocation_id,
+            ..
+        } = &event
+        else {
+            self.0.send(AgentEvent::Custom(event.to_value()));
+            return;
+        };
+        let (Some(node), Some(invocation)) = (node_id, invocation_id) else {
+            return;
+        };
+        if let Some(meta) = self.0.streaming(node, invocation) {
+            self.0
+                .send(AgentEvent::Token(Box::new(chunk(invocation, delta)), meta));
+        }
+    }
+}
+
+fn chunk(invocation: &str, delta: &TurnDelta) -> MessageChunk {
+    let mut chunk = MessageChunk::empty(invocation);
+    chunk.content.clone_from(&delta.text);
+    if !delta.reasoning.is_empty() {
+        let reasoning = delta.reasoning.as_str().into();
+        chunk
+            .additional_kwargs
+            .insert("reasoning_content".to_owned(), reasoning);
+    }
+    chunk
+}

@@ -1,0 +1,12 @@
+//! Runs a flow as an agent of the runtime: its values are state channels, its supersteps are
+//! checkpoints, its events are streams.
+
+mod flow_agent;
+mod input;
+mod journal;
+mod saved_flow;
+mod start;
+mod steps;
+mod tasks;
+
+pub use flow_agent::{FlowAgent, FlowDependencies};

@@ -1,0 +1,425 @@
+//! Reports the progress of a flow to the runtime: tasks, supersteps with their updates, and the
+//! result as a message.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use deerflow_core::messages::{Message, UsageMetadata};
+use deerflow_core::state::{StateUpdate, ThreadState};
+use deerflow_runtime::agent::{
+    AgentEvent, CallProgress, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd,
+    TaskInput,
+};
+use deerflow_runtime::checkpoint::PendingTask;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use super::flow_agent::question_json;
+use super::saved_flow::SavedFlow;
+use super::tasks::Tasks;
+use crate::adapter::{ErrorCategory, FlowError, InvocationId, TurnEffect, TurnMessage};
+use crate::compiled::{CompiledFlow, Driver, NodeIndex};
+use crate::driver::{Histories, Progress, RunHooks, VisitTask};
+use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
+
+/// Name of the pending task before the first superstep.
+const START: &str = "__start__";
+/// Maximum messages of a session that are saved.
+const MAX_HISTORY: usize = 50;
+/// Caller of the message with the result of a run.
+const RESULT_CALLER: &str = "flow";
+
+/// Reporter of one run.
+#[derive(Debug)]
+pub(super) struct StepReporter {
+    ctx: RunContext,
+    flow_name: String,
+    progress: Mutex<Reported>,
+}
+
+/// What the runtime knows so far.
+#[derive(Debug)]
+struct Reported {
+    state: Arc<ThreadState>,
+    /// Checkpoints of the thread so far.
+    step: i64,
+    tasks: Tasks,
+    histories: Histories,
+    /// Agents whose histories changed since the last superstep.
+    changed_histories: Vec<String>,
+    /// Attempt of a turn whose output was streamed, by node.
+    streamed: HashMap<String, String>,
+    /// Node that ended last.
+    last_node: String,
+}
+
+impl StepReporter {
+    pub(super) fn new(
+        flow: &CompiledFlow,
+        ctx: &RunContext,
+        state: ThreadState,
+        step: i64,
+        histories: &Histories,
+    ) -> Self {
+        Self {
+            ctx: ctx.clone(),
+            flow_name: flow.document.meta.name.clone(),
+            progress: Mutex::new(Reported {
+                state: Arc::new(state),
+                step,
+                tasks: Tasks::default(),
+                histories: histories.clone(),
+                changed_histories: Vec::new(),
+                streamed: HashMap::new(),
+                last_node: START.to_owned(),
+            }),
+        }
+    }
+
+    pub(super) fn send(&self, event: AgentEvent) {
+        self.ctx.sink.emit(event);
+    }
+
+    /// Records that a node streams output, and returns its origin.
+    pub(super) fn streaming(&self, node: &str, invocation: &str) -> Option<Arc<MessageMeta>> {
+        let mut reported = self.progress.lock();
+        if reported
+            .streamed
+            .get(node)
+            .is_none_or(|known| known != invocation)
+        {
+            reported
+                .streamed
+                .insert(node.to_owned(), invocation.to_owned());
+        }
+        reported.tasks.meta(node)
+    }
+
+    /// Reports the pending tasks before the first superstep.
+    pub(super) fn begin(&self, flow: &CompiledFlow, machine: &FlowMachine) {
+        let reported = self.progress.lock();
+        self.step(&reported, flow, machine, START, None, false);
+    }
+
+    /// Reports the position at a breakpoint.
+    pub(super) fn pause(&self, flow: &CompiledFlow, machine: &FlowMachine) {
+        let reported = self.progress.lock();
+        self.step(&reported, flow, machine, &reported.last_node, None, true);
+    }
+
+    /// Reports the result as a message of the conversation.
+    pub(super) fn finish(
+        &self,
+        flow: &CompiledFlow,
+        machine: &FlowMachine,
+        data: &RunData,
+        result: Option<Value>,
+    ) {
+        let Some(result) = result else { return };
+        let mut reported = self.progress.lock();
+        let text = match &result {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let source = data.latest_agent().filter(|node| {
+            data.output(*node)
+                .is_some_and(|output| output.as_text() == text)
+        });
+        let streamed = source.and_then(|node| reported.streamed.get(&*flow.nodes[node].id));
+        let is_streamed = streamed.is_some();
+        let id = streamed
+            .cloned()
+            .unwrap_or_else(|| self.ctx.ids.message_id());
+        let message = Message::ai(text).with(|body| {
+            body.id = Some(id.clone());
+            body.name = Some(self.flow_name.clone());
+        });
+        let node = reported.last_node.clone();
+        self.send(AgentEvent::ModelCall(ModelCallRecord {
+            call_id: id,
+            caller: RESULT_CALLER.to_owned(),
+            model: self.flow_name.clone(),
+            message: message.clone(),
+            usage: None,
+            latency_ms: 0,
+        }));
+        if !is_streamed && let Some(meta) = reported.tasks.meta(&node) {
+            self.send(AgentEvent::Message(message.clone(), meta));
+        }
+        let update = StateUpdate::messages([message]).and("result", result);
+        self.apply(&mut reported, update.clone());
+        self.step(&reported, flow, machine, &node, Some(update), true);
+        reported.step += 1;
+    }
+
+    fn apply(&self, reported: &mut Reported, update: StateUpdate) {
+        if let Err(error) = Arc::make_mut(&mut reported.state).apply(update, &*self.ctx.ids) {
+            tracing::error!(%error, "values of a flow cannot be reduced");
+        }
+    }
+
+    fn step(
+        &self,
+        reported: &Reported,
+        flow: &CompiledFlow,
+        machine: &FlowMachine,
+        node: &str,
+        update: Option<StateUpdate>,
+        checkpoint: bool,
+    ) {
+        self.send(AgentEvent::Step(StepEvent {
+            node: node.to_owned(),
+            update,
+            state: reported.state.clone(),
+            next: pending_tasks(flow, machine),
+            machine: SavedFlow::new(self.ctx.run_id.as_str(), machine).to_value(),
+            steps: machine.steps_of_run(),
+            checkpoint,
+        }));
+    }
+
+    /// Returns the values that a superstep changed.
+    fn update(&self, reported: &mut Reported, progress: &Progress<'_>) -> StateUpdate {
+        let Progress {
+            flow,
+            machine,
+            data,
+            changed,
+        } = *progress;
+        let mut update = StateUpdate::default();
+        for (channel, entries) in data.update(flow, changed) {
+            if entries
+                .as_object()
+                .is_some_and(|entries| !entries.is_empty())
+            {
+                update = update.and(channel, entries);
+            }
+        }
+        let waiting: Vec<&str> = machine
+            .waiting()
+            .map(|node| &*flow.nodes[node].id)
+            .collect();
+        if !waiting.is_empty() || reported.state.channel("waiting").is_some() {
+            let waiting = if waiting.is_empty() {
+                Value::Null
+            } else {
+                json!(waiting)
+            };
+            update = update.and("waiting", waiting);
+        }
+        if !data.errors().is_empty() {
+            update = update.and("errors", json!(data.errors()));
+        }
+        let mut histories = Map::new();
+        for agent in std::mem::take(&mut reported.changed_histories) {
+            if let Some(history) = reported.histories.get(&agent) {
+                histories.insert(agent, json!(history));
+            }
+        }
+        if !histories.is_empty() {
+            update = update.and("sessions", Value::Object(histories));
+        }
+        update
+    }
+
+    fn model_call(&self, progress: &Progress<'_>, node: NodeIndex, task: &Task) {
+        let Driver::Agent(agent) = &progress.flow.nodes[node].driver else {
+            return;
+        };
+        let Some(output) = progress.data.output(node) else {
+            return;
+        };
+        let usage = UsageMetadata {
+            input_tokens: output.usage.input_tokens,
+            output_tokens: output.usage.output_tokens,
+            total_tokens: output.usage.total_tokens,
+            ..UsageMetadata::default()
+        };
+        let message = Message::ai(output.as_text()).with(|body| body.id = Some(task.id.clone()));
+        self.send(AgentEvent::ModelCall(ModelCallRecord {
+            call_id: task.id.clone(),
+            caller: format!("flow:{}", agent.agent.agent_id),
+            model: agent
+                .model
+                .clone()
+                .unwrap_or_else(|| agent.agent.adapter_kind.clone()),
+            message,
+            usage: (output.usage.total_tokens > 0).then_some(usage),
+            latency_ms: 0,
+        }));
+    }
+}
+
+/// Returns the values that a node published, as viewers of updates receive them.
+fn published(progress: &Progress<'_>, node: NodeIndex) -> StateUpdate {
+    let mut update = StateUpdate::default();
+    for (channel, entries) in progress.data.update(progress.flow, &[node]) {
+        let is_public = matches!(channel.as_str(), "ports" | "outputs");
+        let has_value =
+            |entries: &Map<String, Value>| entries.values().any(|entry| !entry.is_null());
+        if is_public && entries.as_object().is_some_and(has_value) {
+            update = update.and(channel, entries);
+        }
+    }
+    update
+}
+
+fn pending_tasks(flow: &CompiledFlow, machine: &FlowMachine) -> Vec<PendingTask> {
+    let open = machine
+        .active()
+        .iter()
+        .filter(|visit| !matches!(visit.stage, VisitStage::Committed(_)));
+    open.map(|visit| {
+        let id = machine.task_id(flow, visit.node).to_string();
+        let mut task = PendingTask::new(id, &*flow.nodes[visit.node].id);
+        match &visit.stage {
+            VisitStage::Asking(asking) => {
+                let unanswered = |question: &&Question| !asking.answers.contains_key(&question.id);
+                let open = asking.questions.iter().filter(unanswered);
+                task.interrupts = open.map(question_json).collect();
+            }
+            VisitStage::Failed(error) => task.error = Some(error.message.clone()),
+            _ => {}
+        }
+        task
+    })
+    .collect()
+}
+
+#[async_trait]
+impl RunHooks for StepReporter {
+    fn superstep(&self, progress: Progress<'_>) {
+        let mut reported = self.progress.lock();
+        let update = self.update(&mut reported, &progress);
+        self.apply(&mut reported, update.clone());
+        // The result follows in the same checkpoint.
+        let is_last = progress.machine.next(progress.flow) == Decision::Finished;
+        let checkpoint = !is_last || progress.data.result().is_none();
+        let node = reported.last_node.clone();
+        self.step(
+            &reported,
+            progress.flow,
+            progress.machine,
+            &node,
+            Some(update),
+            checkpoint,
+        );
+        reported.step += i64::from(checkpoint);
+    }
+
+    fn amended(&self, progress: Progress<'_>) {
+        let reported = self.progress.lock();
+        let node = reported.last_node.clone();
+        self.step(
+            &reported,
+            progress.flow,
+            progress.machine,
+            &node,
+            None,
+            true,
+        );
+    }
+
+    fn task_started(&self, task: VisitTask<'_>) {
+        let mut reported = self.progress.lock();
+        let task = Task {
+            id: task.task_id.to_string(),
+            node: task.node_id.to_owned(),
+            step: u64::try_from(reported.step + 1).unwrap_or_default(),
+            call: None,
+        };
+        let task = reported.tasks.start(&self.ctx, task);
+        if !task.node.contains('/') {
+            let state = TaskInput::State(reported.state.clone());
+            self.send(AgentEvent::TaskStart(task, state));
+        }
+    }
+
+    fn task_ended(&self, progress: Progress<'_>, node: NodeIndex, asked: &[Question]) {
+        let id = &*progress.flow.nodes[node].id;
+        let mut reported = self.progress.lock();
+        id.clone_into(&mut reported.last_node);
+        let Some(task) = reported.tasks.task(id) else {
+            return;
+        };
+        let visit = progress
+            .machine
+            .active()
+            .iter()
+            .find(|visit| visit.node == node);
+        let end = match visit.map(|visit| &visit.stage) {
+            Some(VisitStage::Failed(error)) => TaskEnd {
+                error: Some(error.message.clone()),
+                ..TaskEnd::default()
+            },
+            _ if !asked.is_empty() => TaskEnd {
+                interrupts: asked.iter().map(question_json).collect(),
+                ..TaskEnd::default()
+            },
+            _ => {
+                self.model_call(&progress, node, &task);
+                TaskEnd {
+                    update: Some(published(&progress, node)),
+                    ..TaskEnd::default()
+                }
+            }
+        };
+        self.send(AgentEvent::TaskEnd(task, end));
+    }
+
+    fn turn_added(&self, agent_id: &str, messages: &[TurnMessage]) {
+        let mut reported = self.progress.lock();
+        let history = reported.histories.entry(agent_id.to_owned()).or_default();
+        history.extend(messages.iter().cloned());
+        while history.len() > MAX_HISTORY {
+            history.pop_front();
+        }
+        if !reported
+            .changed_histories
+            .iter()
+            .any(|changed| changed == agent_id)
+        {
+            reported.changed_histories.push(agent_id.to_owned());
+        }
+    }
+
+    fn agent_event(&self, node_id: &str, event: AgentEvent) {
+        let task = self.progress.lock().tasks.task(node_id);
+        if let Some(task) = task {
+            self.send(AgentEvent::Nested(task.namespace().into(), Box::new(event)));
+        }
+    }
+
+    async fn turn_starts(&self, turn: &InvocationId, effect: TurnEffect) -> Result<(), FlowError> {
+        let calls = &self.ctx.calls;
+        let unavailable = |error| {
+            let message = format!("the turn cannot be recorded: {error}");
+            FlowError::new("storage_unavailable", ErrorCategory::Engine, message)
+        };
+        let former = calls.former(&turn.0).await.map_err(unavailable)?;
+        if effect == TurnEffect::Unsafe && former.is_some() {
+            return Err(FlowError::new(
+                "turn_outcome_unknown",
+                ErrorCategory::Adapter,
+                "the turn was interrupted and its outcome is unknown; it is not repeated, because \
+                 it may have effects",
+            ));
+        }
+        calls
+            .write(&turn.0, CallProgress::Started)
+            .await
+            .map_err(unavailable)
+    }
+
+    async fn turn_ends(&self, turn: &InvocationId) {
+        let written = self
+            .ctx
+            .calls
+            .write(&turn.0, CallProgress::Done(Value::Null))
+            .await;
+        if let Err(error) = written {
+            tracing::warn!(%turn, %error, "the end of a turn cannot be recorded");
+        }
+    }
+}
