@@ -2,9 +2,13 @@
 //! ten fake agents, and the cost of the hundredth superstep against the tenth.
 //!
 //! `cargo run --release -p deerflow-flow --example engine_cost`
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a failure of a measurement ends it; it prints its figures"
+)]
 
 #[path = "../tests/support/mod.rs"]
-#[expect(dead_code, reason = "the tests of the engine use the other functions")]
 mod support;
 
 use std::sync::{Arc, Mutex};

@@ -18,8 +18,11 @@ use crate::support;
 #[derive(Debug)]
 struct Saver {
     fake: FakeFactory,
-    saved: Mutex<Vec<(Value, Map<String, Value>, HashMap<String, usize>)>>,
+    saved: Mutex<Vec<Saved>>,
 }
+
+/// Machine, channels, and the number of turns by node.
+type Saved = (Value, Map<String, Value>, HashMap<String, usize>);
 
 impl Saver {
     fn save(&self, progress: &Progress<'_>) {

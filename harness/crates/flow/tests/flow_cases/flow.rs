@@ -37,7 +37,7 @@ pub(crate) fn run(case: &Value) -> Vec<String> {
     }
     let manifest = case.get("manifest");
     let flow = Arc::new(support::compile(&case["flow"], manifest));
-    let recorder = Arc::new(Recorder::for_case(case));
+    let recorder = Arc::new(recorder(case));
     let fake = FakeFactory::scripted("fake", script(case));
     let ports = ports(case, &fake, &recorder);
     let options = options(case, &recorder);
@@ -51,6 +51,17 @@ pub(crate) fn run(case: &Value) -> Vec<String> {
     compare_trace(&mut differences, expect, &recorder);
     compare_calls(&mut differences, expect, &recorder, &fake.calls());
     differences
+}
+
+/// Returns a recorder that cancels the run after the events that a case names.
+fn recorder(case: &Value) -> Recorder {
+    let actions = case["actions"].as_array().cloned().unwrap_or_default();
+    let cancels = actions.iter().filter(|action| action["do"] == "cancel");
+    let after = cancels.filter_map(|action| action["after"].as_str().map(str::to_owned));
+    Recorder {
+        cancel_after: after.collect(),
+        ..Recorder::default()
+    }
 }
 
 fn script(case: &Value) -> HashMap<String, Vec<ScriptedTurn>> {
