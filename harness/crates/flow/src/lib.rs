@@ -13,3 +13,4 @@ pub mod condition;
 pub mod finding;
 pub mod kinds;
 pub mod schema;
+pub mod validate;
