@@ -8,6 +8,7 @@
 pub mod adapter;
 pub mod assets;
 pub mod binding;
+pub mod compile;
 pub mod compiled;
 pub mod condition;
 pub mod finding;
