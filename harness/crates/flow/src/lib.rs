@@ -11,6 +11,7 @@ pub mod binding;
 pub mod compile;
 pub mod compiled;
 pub mod condition;
+pub mod drawing;
 pub mod finding;
 pub mod kinds;
 pub mod schema;
