@@ -15,8 +15,10 @@ pub mod adapter;
 pub mod adapters;
 pub mod assets;
 pub mod binding;
+pub mod compile;
 pub mod compiled;
 pub mod condition;
+pub mod drawing;
 pub mod driver;
 pub mod events;
 pub mod finding;
@@ -27,3 +29,4 @@ pub mod schema;
 pub mod structured_output;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
+pub mod validate;
