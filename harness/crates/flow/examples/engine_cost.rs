@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::fake::FakeFactory;
+use deerflow_flow::binding::AdapterList;
 use deerflow_flow::compiled::CompiledFlow;
 use deerflow_flow::driver::{
     FlowOptions, FlowOutcome, FlowPorts, FlowStart, Progress, RunHooks, run_flow,
@@ -54,7 +55,9 @@ fn flow(nodes: &Value, edges: &[Value], start: &str) -> Arc<CompiledFlow> {
         "agents": {"agentDefs": [{"agentId": "a", "adapterKind": "fake"}]},
         "graph": {"nodes": nodes, "edges": edges, "startNodeId": start},
     });
-    Arc::new(support::compile(&document, None))
+    let adapters = AdapterList::new(["fake"]);
+    let (flow, _) = support::try_compile(&document, None, &adapters, true).unwrap();
+    flow
 }
 
 fn agent(id: &str) -> Value {

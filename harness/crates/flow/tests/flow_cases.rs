@@ -24,6 +24,8 @@ mod support;
 #[cfg(feature = "http")]
 #[path = "flow_cases/transport.rs"]
 mod transport;
+#[path = "flow_cases/validation.rs"]
+mod validation;
 
 use std::path::PathBuf;
 
