@@ -16,8 +16,10 @@ pub mod adapters;
 pub mod agent;
 pub mod assets;
 pub mod binding;
+pub mod compile;
 pub mod compiled;
 pub mod condition;
+pub mod drawing;
 pub mod driver;
 pub mod events;
 pub mod finding;
@@ -26,3 +28,6 @@ pub mod machine;
 pub mod prompt;
 pub mod schema;
 pub mod structured_output;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
+pub mod validate;
