@@ -1,0 +1,214 @@
+//! Flows as agents of the runtime, on its in-memory stores.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use deerflow_core::ids::ThreadId;
+use deerflow_core::messages::Message;
+use deerflow_flow::adapter::AdapterRegistry;
+use deerflow_flow::adapters::fake::{FakeFactory, ScriptedTurn};
+use deerflow_flow::agent::{FlowAgent, FlowDependencies};
+use deerflow_flow::assets::PromptAssetManifest;
+use deerflow_flow::binding::AdapterList;
+use deerflow_flow::compile::compile_text;
+use deerflow_flow::validate::Options;
+use deerflow_runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
+use deerflow_runtime::in_memory::runtime_in_memory;
+use deerflow_runtime::runs::{RunInput, RunLimits, RunRequest, RunsFacade, WaitOutcome};
+use serde_json::{Map, Value, json};
+
+/// Writes, asks a person, and publishes or revises.
+const APPROVAL: &str = "
+meta: {schemaVersion: '2.0', name: Approval}
+agents: {agentDefs: [{agentId: writer, adapterKind: fake}]}
+graph:
+  startNodeId: draft
+  nodes:
+    - {nodeId: draft, nodeKind: agent.sub, agentId: writer}
+    - {nodeId: gate, nodeKind: control.human, config: {prompt: Publish?, options: [publish, revise]}}
+    - {nodeId: send, nodeKind: agent.sub, agentId: writer}
+    - {nodeId: finish, nodeKind: control.finish}
+  edges:
+    - {source: draft, target: gate}
+    - {source: gate, sourceHandle: publish, target: send}
+    - {source: gate, sourceHandle: revise, target: draft}
+    - {source: send, target: finish}
+";
+
+/// Two nodes side by side, of which one fails, and a join.
+const PAIR: &str = "
+meta: {schemaVersion: '2.0', name: Pair}
+agents: {agentDefs: [{agentId: a, adapterKind: fake}, {agentId: b, adapterKind: fake}]}
+runtime: {maxConcurrency: 2}
+graph:
+  startNodeId: split
+  nodes:
+    - {nodeId: split, nodeKind: control.parallel}
+    - {nodeId: left, nodeKind: agent.sub, agentId: a}
+    - {nodeId: right, nodeKind: agent.sub, agentId: b}
+    - {nodeId: join, nodeKind: control.join}
+    - {nodeId: finish, nodeKind: control.finish}
+  edges:
+    - {source: split, target: left}
+    - {source: split, target: right}
+    - {source: left, target: join}
+    - {source: right, target: join}
+    - {source: join, target: finish}
+    - {source: left, sourceHandle: result, target: finish, targetHandle: result, dataEdge: true}
+";
+
+#[derive(Debug)]
+struct OneFlow(Arc<FlowAgent>);
+
+#[async_trait]
+impl AgentResolver for OneFlow {
+    async fn resolve(
+        &self,
+        _: &str,
+        _: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        Ok(self.0.clone())
+    }
+
+    async fn list(&self) -> Vec<AssistantInfo> {
+        vec![]
+    }
+}
+
+struct Bench {
+    agent: Arc<FlowAgent>,
+    fake: FakeFactory,
+    runs: RunsFacade,
+    thread: ThreadId,
+}
+
+impl Bench {
+    fn new(text: &str, script: Value) -> Self {
+        let script: HashMap<String, Vec<ScriptedTurn>> = serde_json::from_value(script).unwrap();
+        let fake = FakeFactory::scripted("fake", script);
+        let mut registry = AdapterRegistry::default();
+        registry.register(Arc::new(fake.clone())).unwrap();
+        let (manifest, options) = (PromptAssetManifest::default(), Options::default());
+        let compiled =
+            compile_text(text, &manifest, &AdapterList::new(["fake"]), &options).unwrap();
+        let dependencies = Arc::new(FlowDependencies::new(registry));
+        let agent = Arc::new(FlowAgent::new(compiled.flow, dependencies));
+        let runtime = runtime_in_memory(Arc::new(OneFlow(agent.clone()))).unwrap();
+        let runs = RunsFacade::new(runtime, RunLimits::default());
+        Self {
+            agent,
+            fake,
+            runs,
+            thread: ThreadId::parse("t1").unwrap(),
+        }
+    }
+
+    async fn run(&self, input: RunInput) -> WaitOutcome {
+        let request = RunRequest {
+            input,
+            ..RunRequest::ask("flow-x", self.thread.clone(), Message::human(""))
+        };
+        self.runs.create_and_wait(request).await.unwrap().1
+    }
+
+    /// Runs an input that a client sends.
+    async fn send(&self, input: Value) -> WaitOutcome {
+        let mut values = self
+            .agent
+            .read_input(input.as_object().cloned().unwrap())
+            .unwrap();
+        let text = values.shift_remove("messages").unwrap();
+        let update = deerflow_core::state::StateUpdate {
+            messages: vec![Message::human(text.as_str().unwrap())],
+            channels: values.into_iter().collect(),
+        };
+        self.run(RunInput::Update(update)).await
+    }
+
+    fn turns(&self) -> Vec<String> {
+        self.fake
+            .calls()
+            .iter()
+            .map(|call| call.node.clone())
+            .collect()
+    }
+}
+
+fn values(outcome: WaitOutcome) -> Value {
+    match outcome {
+        WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
+        WaitOutcome::Failed { message, .. } => panic!("the run failed: {message}"),
+    }
+}
+
+#[tokio::test]
+async fn result_of_a_flow_is_an_answer_of_the_thread() {
+    let bench = Bench::new(PAIR, json!({}));
+    let end = values(
+        bench
+            .send(json!({"userPrompt": "Compare", "topic": "x"}))
+            .await,
+    );
+    let messages = end["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2, "{end}");
+    assert_eq!(messages[1]["content"], "left/normal/1");
+    assert_eq!(messages[1]["name"], "Pair");
+    assert_eq!(end["title"], "Compare");
+    assert_eq!(end["input"], json!({"userPrompt": "Compare", "topic": "x"}));
+    assert_eq!(end["result"], "left/normal/1");
+    assert_eq!(end["outputs"]["right"]["text"], "right/normal/1");
+    assert_eq!(bench.turns(), ["left", "right"]);
+}
+
+#[tokio::test]
+async fn question_interrupts_and_an_answer_continues() {
+    let bench = Bench::new(APPROVAL, json!({}));
+    let asked = values(bench.send(json!({"userPrompt": "Write"})).await);
+    let question = &asked["__interrupt__"][0]["value"];
+    assert_eq!(question["type"], "flow_human");
+    assert_eq!(question["options"], json!(["publish", "revise"]));
+    let revised = values(bench.run(RunInput::Resume(json!("revise"))).await);
+    assert_eq!(revised["__interrupt__"][0]["value"]["nodeId"], "gate");
+    let end = values(bench.run(RunInput::Resume(json!("publish"))).await);
+    assert_eq!(end["result"], "send/normal/1");
+    assert_eq!(bench.turns(), ["draft", "draft", "send"]);
+}
+
+#[tokio::test]
+async fn failed_node_is_repeated_without_its_siblings() {
+    let failure = json!({"status": "failed", "error": {
+        "code": "E1", "category": "model", "retryable": false, "message": "no capacity"
+    }});
+    let bench = Bench::new(PAIR, json!({"right": [failure, {"text": "second"}]}));
+    let WaitOutcome::Failed { name, message, .. } = bench.send(json!({"userPrompt": "x"})).await
+    else {
+        panic!("the run must fail")
+    };
+    assert_eq!(name, "E1");
+    assert!(
+        message.contains("\"right\"") && message.contains("no capacity"),
+        "{message}"
+    );
+    let end = values(bench.run(RunInput::Continue).await);
+    assert_eq!(end["outputs"]["right"]["text"], "second");
+    assert_eq!(bench.turns(), ["left", "right", "right"]);
+}
+
+#[tokio::test]
+async fn new_input_clears_the_values_of_the_former_run() {
+    let bench = Bench::new(PAIR, json!({}));
+    values(bench.send(json!({"userPrompt": "one", "topic": "x"})).await);
+    let end = values(bench.send(json!({"userPrompt": "two"})).await);
+    assert_eq!(end["input"], json!({"userPrompt": "two"}));
+    assert_eq!(end["visits"]["left"], 1);
+    assert_eq!(end["messages"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn input_that_is_no_text_is_refused_with_its_place() {
+    let bench = Bench::new(PAIR, json!({}));
+    let sent = json!({"userPrompt": 1}).as_object().cloned().unwrap();
+    let error = bench.agent.read_input(sent).unwrap_err();
+    assert_eq!(error.to_string(), "userPrompt: userPrompt must be text");
+}
