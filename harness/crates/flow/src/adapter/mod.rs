@@ -12,6 +12,8 @@ pub use contract::{
 pub use error::{ErrorCategory, FlowError};
 pub use invocation::{
     AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
-    SessionId, TurnMessage, TurnMode, TurnRole,
+    SessionId, TurnMessage, TurnRole,
 };
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};
+
+pub use crate::schema::TurnMode;
