@@ -13,7 +13,9 @@ pub use contract::{
 pub use error::{ErrorCategory, FlowError, SESSION_NOT_FOUND};
 pub use invocation::{
     AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
-    SessionId, TurnMessage, TurnMode, TurnRole,
+    SessionId, TurnMessage, TurnRole,
 };
 pub use registry::AdapterRegistry;
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};
+
+pub use crate::schema::TurnMode;
