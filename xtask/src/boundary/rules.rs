@@ -9,6 +9,10 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("deerflow-models", &["deerflow-core", "deerflow-runtime"]),
     ("deerflow-sandbox", &["deerflow-core"]),
     (
+        "deerflow-flow",
+        &["deerflow-core", "deerflow-runtime", "deerflow-models"],
+    ),
+    (
         "deerflow-harness",
         &[
             "deerflow-core",

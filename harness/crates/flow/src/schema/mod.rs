@@ -12,6 +12,7 @@ mod read;
 pub(crate) mod shape;
 mod syntax;
 mod tables;
+mod turn_mode;
 mod write;
 
 pub use agent_def::{
@@ -39,3 +40,4 @@ pub fn json_schema() -> Value {
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod tests;
+pub use turn_mode::TurnMode;
