@@ -18,5 +18,3 @@ pub use invocation::{
 };
 pub use registry::AdapterRegistry;
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};
-
-pub use crate::schema::TurnMode;

@@ -41,4 +41,3 @@ pub fn json_schema() -> Value {
 #[cfg(test)]
 #[path = "schema_tests.rs"]
 mod tests;
-pub use turn_mode::TurnMode;

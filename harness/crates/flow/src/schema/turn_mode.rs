@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-//! Mode of a turn.
-=======
 //! Mode of the turns of a node.
->>>>>>> flow-schema
 
 use serde::{Deserialize, Serialize};
 
