@@ -6,6 +6,7 @@ mod invocation;
 mod registry;
 mod result;
 
+pub use crate::schema::TurnMode;
 pub use contract::{
     AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, CONTRACT_VERSION, Capability,
     ConfigFinding, DeltaSink, TurnDelta, TurnEffect, TurnRuntime,
@@ -17,5 +18,3 @@ pub use invocation::{
 };
 pub use registry::AdapterRegistry;
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};
-
-pub use crate::schema::TurnMode;

@@ -132,6 +132,7 @@ fn options(case: &Value, recorder: &Recorder) -> FlowOptions {
             recursion_limit: number("recursionLimit", 100),
             interrupt_before: selector("interruptBefore"),
             interrupt_after: selector("interruptAfter"),
+            ..RunBounds::default()
         },
         cancel: recorder.cancel.clone(),
         max_subflow_depth: usize::try_from(number("maxSubflowDepth", 5)).expect("a depth"),
