@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use deerflow_core::ids::ThreadId;
 use deerflow_core::messages::Message;
 use deerflow_flow::adapter::AdapterRegistry;
-use deerflow_flow::adapters::fake::{FakeFactory, ScriptedTurn};
+use deerflow_flow::adapters::fake::{FakeCall, FakeFactory, ScriptedTurn};
 use deerflow_flow::agent::{FlowAgent, FlowDependencies};
 use deerflow_flow::assets::PromptAssetManifest;
 use deerflow_flow::binding::AdapterList;
@@ -127,11 +127,11 @@ impl Bench {
     }
 
     fn turns(&self) -> Vec<String> {
-        self.fake
-            .calls()
-            .iter()
-            .map(|call| call.node.clone())
-            .collect()
+        let turn = |call| match call {
+            FakeCall::Turn(turn) => Some(turn.node_id),
+            _ => None,
+        };
+        self.fake.calls().into_iter().filter_map(turn).collect()
     }
 }
 

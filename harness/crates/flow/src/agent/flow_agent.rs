@@ -271,6 +271,7 @@ pub(super) fn bounds_of(ctx: &RunContext) -> RunBounds {
         recursion_limit: ctx.recursion_limit,
         interrupt_before: ctx.interrupt_before.clone(),
         interrupt_after: ctx.interrupt_after.clone(),
+        ..RunBounds::default()
     }
 }
 
