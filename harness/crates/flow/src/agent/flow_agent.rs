@@ -12,20 +12,21 @@ use deerflow_runtime::agent::{
 };
 use deerflow_runtime::runs::GotoTarget;
 use futures_util::FutureExt;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::input::channel_values;
 use super::journal::Journal;
+use super::pending::question_json;
 use super::saved_flow::SavedFlow;
-use super::start::{Start, machine_of, start_of};
+use super::start::{Start, bounds_of, machine_of, start_of};
 use super::steps::StepReporter;
 use crate::adapter::AdapterRegistry;
 use crate::adapters::fake::FakeFactory;
 use crate::compiled::{CompiledFlow, Driver};
 use crate::driver::{DocumentLoader, FlowOptions, FlowOutcome, FlowPorts, FlowSource, run_flow};
-use crate::machine::{FlowMachine, Question, RunBounds, RunData, RunInput};
+use crate::machine::{FlowMachine, RunBounds, RunData, RunInput};
 
 /// Time in which a cancelled run aborts its turns and disposes its sessions.
 const STOP_GRACE: Duration = Duration::from_secs(6);
@@ -264,20 +265,6 @@ impl Agent for FlowAgent {
             edges,
         }
     }
-}
-
-pub(super) fn bounds_of(ctx: &RunContext) -> RunBounds {
-    RunBounds {
-        recursion_limit: ctx.recursion_limit,
-        interrupt_before: ctx.interrupt_before.clone(),
-        interrupt_after: ctx.interrupt_after.clone(),
-        ..RunBounds::default()
-    }
-}
-
-/// Returns a question as clients receive it.
-pub(super) fn question_json(question: &Question) -> Value {
-    json!({ "value": question.value, "id": question.id })
 }
 
 /// Returns a registry that answers every registered kind without a model.

@@ -4,6 +4,7 @@
 mod flow_agent;
 mod input;
 mod journal;
+mod pending;
 mod saved_flow;
 mod start;
 mod steps;

@@ -6,13 +6,12 @@ use deerflow_runtime::agent::{AgentError, AgentInput, AgentStart, RunContext};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::flow_agent::bounds_of;
 use super::input::run_input;
 use super::saved_flow::SavedFlow;
 use crate::adapter::FlowError;
 use crate::compiled::CompiledFlow;
 use crate::driver::{FlowStart, Histories};
-use crate::machine::{FlowMachine, RunData};
+use crate::machine::{FlowMachine, RunBounds, RunData};
 
 /// Maximum characters of a title.
 const MAX_TITLE_CHARS: usize = 60;
@@ -23,6 +22,16 @@ pub(super) struct Start {
     /// State of the thread at the start.
     pub(super) state: ThreadState,
     pub(super) histories: Histories,
+}
+
+/// Returns the limits and breakpoints that the run asks for.
+pub(super) fn bounds_of(ctx: &RunContext) -> RunBounds {
+    RunBounds {
+        recursion_limit: ctx.recursion_limit,
+        interrupt_before: ctx.interrupt_before.clone(),
+        interrupt_after: ctx.interrupt_after.clone(),
+        ..RunBounds::default()
+    }
 }
 
 /// Returns the start of a run, or `None` if no task is pending.

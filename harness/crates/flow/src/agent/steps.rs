@@ -11,11 +11,10 @@ use deerflow_runtime::agent::{
     AgentEvent, CallProgress, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd,
     TaskInput,
 };
-use deerflow_runtime::checkpoint::PendingTask;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::flow_agent::question_json;
+use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::tasks::Tasks;
 use crate::adapter::{ErrorCategory, FlowError, InvocationId, TurnEffect, TurnMessage};
@@ -249,42 +248,6 @@ impl StepReporter {
             latency_ms: 0,
         }));
     }
-}
-
-/// Returns the values that a node published, as viewers of updates receive them.
-fn published(progress: &Progress<'_>, node: NodeIndex) -> StateUpdate {
-    let mut update = StateUpdate::default();
-    for (channel, entries) in progress.data.update(progress.flow, &[node]) {
-        let is_public = matches!(channel.as_str(), "ports" | "outputs");
-        let has_value =
-            |entries: &Map<String, Value>| entries.values().any(|entry| !entry.is_null());
-        if is_public && entries.as_object().is_some_and(has_value) {
-            update = update.and(channel, entries);
-        }
-    }
-    update
-}
-
-fn pending_tasks(flow: &CompiledFlow, machine: &FlowMachine) -> Vec<PendingTask> {
-    let open = machine
-        .active()
-        .iter()
-        .filter(|visit| !matches!(visit.stage, VisitStage::Committed(_)));
-    open.map(|visit| {
-        let id = machine.task_id(flow, visit.node).to_string();
-        let mut task = PendingTask::new(id, &*flow.nodes[visit.node].id);
-        match &visit.stage {
-            VisitStage::Asking(asking) => {
-                let unanswered = |question: &&Question| !asking.answers.contains_key(&question.id);
-                let open = asking.questions.iter().filter(unanswered);
-                task.interrupts = open.map(question_json).collect();
-            }
-            VisitStage::Failed(error) => task.error = Some(error.message.clone()),
-            _ => {}
-        }
-        task
-    })
-    .collect()
 }
 
 #[async_trait]

@@ -1,0 +1,51 @@
+//! Pending tasks of a flow, its open questions, and what a node published, as clients receive them.
+
+use deerflow_core::state::StateUpdate;
+use deerflow_runtime::checkpoint::PendingTask;
+use serde_json::{Map, Value, json};
+
+use crate::compiled::{CompiledFlow, NodeIndex};
+use crate::driver::Progress;
+use crate::machine::{FlowMachine, Question, VisitStage};
+
+/// Returns a question as clients receive it.
+pub(super) fn question_json(question: &Question) -> Value {
+    json!({ "value": question.value, "id": question.id })
+}
+
+/// Returns the values that a node published, as viewers of updates receive them.
+pub(super) fn published(progress: &Progress<'_>, node: NodeIndex) -> StateUpdate {
+    let mut update = StateUpdate::default();
+    for (channel, entries) in progress.data.update(progress.flow, &[node]) {
+        let is_public = matches!(channel.as_str(), "ports" | "outputs");
+        let has_value =
+            |entries: &Map<String, Value>| entries.values().any(|entry| !entry.is_null());
+        if is_public && entries.as_object().is_some_and(has_value) {
+            update = update.and(channel, entries);
+        }
+    }
+    update
+}
+
+/// Returns the visits of the current superstep without a committed result.
+pub(super) fn pending_tasks(flow: &CompiledFlow, machine: &FlowMachine) -> Vec<PendingTask> {
+    let open = machine
+        .active()
+        .iter()
+        .filter(|visit| !matches!(visit.stage, VisitStage::Committed(_)));
+    open.map(|visit| {
+        let id = machine.task_id(flow, visit.node).to_string();
+        let mut task = PendingTask::new(id, &*flow.nodes[visit.node].id);
+        match &visit.stage {
+            VisitStage::Asking(asking) => {
+                let unanswered = |question: &&Question| !asking.answers.contains_key(&question.id);
+                let open = asking.questions.iter().filter(unanswered);
+                task.interrupts = open.map(question_json).collect();
+            }
+            VisitStage::Failed(error) => task.error = Some(error.message.clone()),
+            _ => {}
+        }
+        task
+    })
+    .collect()
+}
