@@ -56,7 +56,10 @@ pub(crate) async fn create(
     let admission = async move {
         Ok(match task_runtime.admit(&plan).await? {
             Admission::Ready(ticket) => launch(ticket, plan, &task_runtime),
-            Admission::Queued(ticket) => queued(ticket, &task_runtime),
+            Admission::Queued(RunTicket { record, active }) => {
+                dispatcher::start(&task_runtime);
+                RunHandle { record, active }
+            }
         })
     };
     let admitted = runtime
@@ -67,19 +70,4 @@ pub(crate) async fn create(
     admitted
         .map_err(|error| StoreError::Unavailable(error.to_string()))?
         .map_err(|panic| StoreError::Failed(panic.to_string()))?
-}
-
-/// Starts the dispatcher for a queued run. A guest detaches the handle instead: another process
-/// starts the run, and callers follow it through the store.
-fn queued(RunTicket { record, active }: RunTicket, runtime: &Arc<Runtime>) -> RunHandle {
-    if runtime.registry.dispatch_wake.is_disabled() {
-        runtime
-            .registry
-            .active
-            .remove_exactly(&record.run_id, &active);
-        active.detached();
-    } else {
-        dispatcher::start(runtime);
-    }
-    RunHandle { record, active }
 }

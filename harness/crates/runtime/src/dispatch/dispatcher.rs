@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -53,9 +54,14 @@ struct TakeoverResult {
 }
 
 /// Starts the dispatcher task if it is not running, and wakes it otherwise. The task runs until
-/// shutdown. A guest starts none.
+/// shutdown.
 pub(crate) fn start(runtime: &Arc<Runtime>) {
-    if !runtime.registry.dispatch_wake.mark_started() {
+    if runtime
+        .registry
+        .dispatch_wake
+        .started
+        .swap(true, Ordering::AcqRel)
+    {
         return runtime.registry.dispatch_wake.wake();
     }
     let dispatcher = Dispatcher {

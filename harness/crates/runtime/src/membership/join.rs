@@ -73,7 +73,3 @@ async fn apply_signals(registry: &RunRegistry, mut signals: BoxStream<'static, W
 #[cfg(test)]
 #[path = "join_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "guest_tests.rs"]
-mod guest_tests;

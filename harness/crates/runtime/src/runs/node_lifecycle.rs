@@ -33,12 +33,12 @@ impl NodeLifecycle {
         Ok(orphaned)
     }
 
-    /// Registers this process as a guest. It has no dispatcher: other processes start all queued
-    /// runs, also those that this process creates. Orphaned runs are taken over only in an exclusive store,
+    /// Registers this process as [`NodeLifecycle::recover`] does, but does not start the
+    /// dispatcher: other processes start the queued runs. The dispatcher starts when a run that
+    /// this process creates is queued. Orphaned runs are taken over only in an exclusive store,
     /// because no other process would resume them, and their threads would stay busy. Returns the
     /// number of runs that were taken over.
     pub async fn join(&self) -> Result<usize, RunError> {
-        self.runtime.registry.dispatch_wake.disable();
         join::join(&self.runtime, self.limits().lease).await?;
         if self.runtime.registry.node_lease.is_shared() {
             return Ok(0);
