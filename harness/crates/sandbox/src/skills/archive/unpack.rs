@@ -154,7 +154,7 @@ pub(super) fn text_files(
 fn open_validated<R: Read + Seek>(
     reader: R,
 ) -> Result<(ZipArchive<R>, Vec<EntryFacts>, Plan), ArchiveError> {
-    let (zip, facts, bytes) = open_checked(reader)?;
+    let (mut zip, facts, bytes) = open_checked(reader)?;
     let plan = Plan::of(&facts, bytes)?;
     zip.validate_header_consistency().map_err(unreadable)?;
     Ok((zip, facts, plan))
@@ -169,7 +169,7 @@ fn open_checked<R: Read + Seek>(
         return Err(ArchiveError::TooLarge);
     }
     check_entries(&mut reader)?;
-    let mut zip = ZipArchive::new(reader).map_err(unreadable)?;
+    let zip = ZipArchive::new(reader).map_err(unreadable)?;
     if zip.has_duplicate_names() {
         return Err(ArchiveError::Unreadable(
             "two entries have the same name".to_owned(),
