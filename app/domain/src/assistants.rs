@@ -220,6 +220,8 @@ pub trait AssistantStore: Send + Sync + std::fmt::Debug {
     async fn create(&self, assistant: NewAssistant) -> Result<CreatedAssistant, StoreError>;
     /// Returns one assistant.
     async fn get(&self, id: Uuid, owner: &Owner) -> Result<Option<Assistant>, StoreError>;
+    /// Returns those of these assistants that exist, in any order.
+    async fn get_many(&self, ids: &[Uuid], owner: &Owner) -> Result<Vec<Assistant>, StoreError>;
     /// Returns the assistants that match.
     async fn search(
         &self,

@@ -116,6 +116,16 @@ impl AssistantStore for InMemoryAssistantStore {
         self.with_owned(id, owner, |stored| Some(stored.current.clone()))
     }
 
+    async fn get_many(&self, ids: &[Uuid], owner: &Owner) -> Result<Vec<Assistant>, StoreError> {
+        let user = owner.resolve()?;
+        let stored = self.0.lock();
+        let requested = ids.iter().filter_map(|id| stored.get(id));
+        Ok(requested
+            .filter(|stored| stored.belongs_to(user.as_deref()))
+            .map(|stored| stored.current.clone())
+            .collect())
+    }
+
     async fn search(
         &self,
         search: &AssistantSearch,

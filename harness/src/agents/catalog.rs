@@ -121,14 +121,22 @@ impl AgentResolver for StaticResolver {
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {
-        let description = |source: &dyn AgentSource| source.description().map(str::to_owned);
-        self.sources
-            .iter()
-            .map(|(name, source)| AssistantInfo {
-                name: name.clone(),
-                description: description(&**source),
-            })
-            .collect()
+        self.sources.iter().map(info).collect()
+    }
+
+    async fn find(&self, name: &str) -> Option<AssistantInfo> {
+        self.sources.get_key_value(name).map(info)
+    }
+
+    async fn default_assistant(&self) -> Option<AssistantInfo> {
+        self.sources.first().map(info)
+    }
+}
+
+fn info((name, source): (&String, &Box<dyn AgentSource>)) -> AssistantInfo {
+    AssistantInfo {
+        name: name.clone(),
+        description: source.description().map(str::to_owned),
     }
 }
 
@@ -169,6 +177,13 @@ mod tests {
                 .map(|info| info.name.as_str())
                 .collect::<Vec<_>>(),
             ["a", "b"]
+        );
+        let name = |info: Option<AssistantInfo>| info.map(|info| info.name);
+        assert_eq!(name(resolver.find("b").await).as_deref(), Some("b"));
+        assert_eq!(resolver.find("c").await, None);
+        assert_eq!(
+            name(resolver.default_assistant().await).as_deref(),
+            Some("a")
         );
     }
 }

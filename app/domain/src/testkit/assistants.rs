@@ -28,6 +28,7 @@ macro_rules! assistant_store_suite {
             created_assistant_is_returned_unchanged
             concurrent_create_has_one_winner
             assistant_of_other_user_is_hidden
+            requested_assistants_of_the_owner_are_returned
             assistant_search_combines_filters_and_count_agrees
             assistant_search_applies_requested_sort
             each_change_adds_version_and_any_can_be_activated
@@ -198,6 +199,30 @@ pub async fn assistant_of_other_user_is_hidden(open: impl AsyncFn() -> Assistant
     assert_eq!(store.get(id(1), &ann()).await, Ok(Some(created)));
     assert_eq!(
         store.get(id(1), &Owner::Auto).await,
+        Err(StoreError::NoActor(NoActor))
+    );
+}
+
+/// Missing ids and assistants of other users are left out.
+pub async fn requested_assistants_of_the_owner_are_returned(
+    open: impl AsyncFn() -> AssistantStores,
+) {
+    let stores = open().await;
+    let mut made = Vec::new();
+    for n in [1, 2, 3] {
+        made.push(make(&stores, n, content("g", "n", json!({}))).await);
+    }
+    let store = &stores.assistants;
+    let mut found = store
+        .get_many(&[id(3), id(1), id(9)], &ann())
+        .await
+        .expect("read");
+    found.sort_by_key(|assistant| assistant.id);
+    assert_eq!(found, [made.remove(0), made.remove(1)]);
+    assert_eq!(store.get_many(&[id(1)], &bob()).await, Ok(vec![]));
+    assert_eq!(store.get_many(&[], &ann()).await, Ok(vec![]));
+    assert_eq!(
+        store.get_many(&[id(1)], &Owner::Auto).await,
         Err(StoreError::NoActor(NoActor))
     );
 }

@@ -96,6 +96,7 @@ impl From<UnknownAssistant> for ApiError {
                 "Model '{name}' is not in the configured model allowlist"
             )),
             UnknownAssistant::InvalidName(_) => Self::Unprocessable(error.to_string()),
+            UnknownAssistant::Invalid { findings, .. } => Self::InvalidAssistant(findings),
             UnknownAssistant::Unusable { .. } => Self::BadRequest(error.to_string()),
             _ => Self::Internal(error.to_string()),
         }

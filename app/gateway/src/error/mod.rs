@@ -32,6 +32,9 @@ pub enum ApiError {
     /// A validation error with a text instead of a list of issues.
     #[error("{0}")]
     Unprocessable(String),
+    /// The content of the run's assistant is invalid: all findings.
+    #[error("the assistant is invalid")]
+    InvalidAssistant(Vec<Value>),
     /// The request is well-formed, but cannot be executed.
     #[error("{0}")]
     BadRequest(String),
@@ -141,9 +144,10 @@ impl ApiError {
     /// Returns the HTTP status.
     pub fn status(&self, dialect: Dialect) -> StatusCode {
         match self {
-            Self::Invalid(_) | Self::InvalidJson(_) | Self::Unprocessable(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::Invalid(_)
+            | Self::InvalidAssistant(_)
+            | Self::InvalidJson(_)
+            | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::MissingKey | Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -179,6 +183,7 @@ impl ApiError {
         match (self, dialect) {
             (Self::Invalid(issues), Dialect::DeerFlow) => issues.iter().map(Issue::list_item).collect(),
             (Self::Invalid(issues), Dialect::Platform) => issues.first().map(Issue::plain_text).unwrap_or_default().into(),
+            (Self::InvalidAssistant(findings), _) => findings.clone().into(),
             (Self::InvalidJson(why), Dialect::DeerFlow) => {
                 json!([{ "type": "json_invalid", "loc": ["body"], "msg": format!("JSON decode error: {why}"), "input": {} }])
             }

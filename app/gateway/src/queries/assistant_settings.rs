@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::queries::assistants::{AssistantEntry, defaults};
+use crate::queries::assistants::{AssistantEntry, default_named};
 use crate::state::GatewayState;
 
 /// Adds an assistant's settings to the body of a run; values of the body take precedence.
@@ -76,10 +76,8 @@ pub(crate) async fn apply_assistant(
     };
     let entry = match Uuid::parse_str(sent) {
         Ok(id) => AssistantEntry::of(state, id).await,
-        Err(_) => defaults(state)
+        Err(_) => default_named(state, sent)
             .await
-            .into_iter()
-            .find(|assistant| assistant.content.graph == sent)
             .map(AssistantEntry::customized),
     };
     let Some(entry) = entry else {

@@ -1,32 +1,40 @@
 //! Assistants as clients see them: those of the graphs, with each user's changes, and those created
 //! by users.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use deerflow_domain::assistants::{Assistant, AssistantContent, AssistantSearch, NewAssistant};
 use harness::runtime::actor_context::{Owner, effective_user_id, required_user_id};
-use harness::runtime::agent::AssistantInfo;
+use harness::runtime::agent::{AssistantDetails, AssistantInfo};
 use serde_json::{Map, json};
 use uuid::{Builder, Uuid, Version};
 
+use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::requests::assistant_uuid;
 use crate::state::GatewayState;
 
 /// Returns the unchanged assistant of a graph.
-pub(crate) fn default_of(info: &AssistantInfo, created: DateTime<Utc>) -> Assistant {
+/// `started_at` is the time of creation of an assistant that has none.
+pub(crate) fn default_of(details: AssistantDetails, started_at: DateTime<Utc>) -> Assistant {
+    let AssistantInfo { name, description } = details.info;
+    let created_at = details.created_at.unwrap_or(started_at);
+    let mut metadata = Map::from_iter([("created_by".to_owned(), json!("system"))]);
+    metadata.extend(details.metadata);
     Assistant {
-        id: assistant_uuid(&info.name),
+        id: assistant_uuid(&name),
         user_id: None,
         version: 1,
         content: AssistantContent {
-            graph: info.name.clone(),
-            name: info.name.clone(),
-            description: info.description.clone(),
-            metadata: Map::from_iter([("created_by".to_owned(), json!("system"))]),
+            graph: name.clone(),
+            name,
+            description,
+            metadata,
             ..AssistantContent::default()
         },
-        created_at: created,
-        updated_at: created,
+        created_at,
+        updated_at: details.updated_at.unwrap_or(created_at),
     }
 }
 
@@ -35,11 +43,60 @@ pub(crate) async fn defaults(state: &GatewayState) -> Vec<Assistant> {
     state
         .agent_services
         .assistants
-        .list()
+        .list_details()
         .await
-        .iter()
-        .map(|info| default_of(info, state.process.started_at))
+        .into_iter()
+        .map(|details| default_of(details, state.process.started_at))
         .collect()
+}
+
+/// Returns the unchanged assistant of the graph of this name.
+pub(crate) async fn default_named(state: &GatewayState, graph: &str) -> Option<Assistant> {
+    let details = state.agent_services.assistants.details(graph).await?;
+    Some(default_of(details, state.process.started_at))
+}
+
+/// Returns the unchanged assistant of the graph with this id.
+pub(crate) async fn default_with_id(state: &GatewayState, id: Uuid) -> Option<Assistant> {
+    let graph = graph_with_id(state, id).await?;
+    default_named(state, &graph.name).await
+}
+
+/// Returns the graph whose assistant has this id. Other graphs are read only if the id is not that
+/// of the default graph and can be that of a graph.
+pub(crate) async fn graph_with_id(state: &GatewayState, id: Uuid) -> Option<AssistantInfo> {
+    if id.get_version() != Some(Version::Sha1) {
+        return None;
+    }
+    let assistants = &state.agent_services.assistants;
+    let is_requested = |info: &AssistantInfo| assistant_uuid(&info.name) == id;
+    match assistants.default_assistant().await.filter(is_requested) {
+        Some(default) => Some(default),
+        None => assistants.list().await.into_iter().find(is_requested),
+    }
+}
+
+/// Returns the graphs among which a run request with this `assistant_id` resolves its assistant:
+/// the requested one, the default one if none is requested, or all if the request names an unknown
+/// graph on the platform, whose error lists them.
+pub(crate) async fn graphs_of_request(
+    state: &GatewayState,
+    sent: Option<&str>,
+    dialect: Dialect,
+) -> Vec<AssistantInfo> {
+    let assistants = &state.agent_services.assistants;
+    let Some(sent) = sent else {
+        return Vec::from_iter(assistants.default_assistant().await);
+    };
+    let found = match assistants.find(sent).await {
+        Some(found) => Some(found),
+        None => match Uuid::parse_str(sent) {
+            Ok(id) => graph_with_id(state, id).await,
+            Err(_) if dialect.is_platform() => return assistants.list().await,
+            Err(_) => None,
+        },
+    };
+    Vec::from_iter(found)
 }
 
 /// Id of an assistant, and the id of its stored versions.
@@ -56,11 +113,7 @@ impl AssistantEntry {
     /// Returns the entry of the actor's assistant with this id; `None` if no assistant can have the
     /// id. Each user's changes of a graph's assistant are stored separately.
     pub(crate) async fn of(state: &GatewayState, id: Uuid) -> Option<Self> {
-        let default = defaults(state)
-            .await
-            .into_iter()
-            .find(|assistant| assistant.id == id);
-        match default {
+        match default_with_id(state, id).await {
             Some(default) => Some(Self::customized(default)),
             None => (!is_reserved(id)).then_some(Self {
                 id,
@@ -144,11 +197,13 @@ pub(crate) async fn find(state: &GatewayState, id: Uuid) -> Result<Option<Assist
 
 /// Rejects an unknown graph.
 pub(crate) async fn require_graph(state: &GatewayState, graph: &str) -> Result<(), ApiError> {
-    let known = state.agent_services.assistants.list().await;
-    if known.iter().any(|info| info.name == graph) {
+    let assistants = &state.agent_services.assistants;
+    if assistants.find(graph).await.is_some() {
         return Ok(());
     }
-    let names = known
+    let names = assistants
+        .list()
+        .await
         .iter()
         .map(|info| format!("'{}'", info.name))
         .collect::<Vec<_>>()
@@ -191,20 +246,31 @@ async fn graph_assistants(
     state: &GatewayState,
     search: &AssistantSearch,
 ) -> Result<(Vec<Assistant>, AssistantSearch), ApiError> {
-    let (mut own, mut others) = (Vec::new(), search.clone());
-    for entry in defaults(state)
+    let entries: Vec<AssistantEntry> = defaults(state)
         .await
         .into_iter()
         .map(AssistantEntry::customized)
-    {
-        others.except.push(entry.stored_id);
-        own.extend(
-            entry
-                .current(state)
-                .await?
-                .filter(|assistant| search.matches(&assistant.content)),
-        );
-    }
+        .collect();
+    let ids: Vec<Uuid> = entries.iter().map(|entry| entry.stored_id).collect();
+    let stored = state
+        .agent_services
+        .assistant_store
+        .get_many(&ids, &Owner::Auto)
+        .await?;
+    let mut stored: HashMap<Uuid, Assistant> = stored
+        .into_iter()
+        .map(|assistant| (assistant.id, assistant))
+        .collect();
+    let own = entries
+        .into_iter()
+        .filter_map(|entry| match stored.remove(&entry.stored_id) {
+            Some(changed) => Some(entry.with_public_id(changed)),
+            None => entry.default,
+        })
+        .filter(|assistant| search.matches(&assistant.content))
+        .collect();
+    let mut others = search.clone();
+    others.except.extend(ids);
     Ok((own, others))
 }
 
@@ -250,7 +316,10 @@ mod tests {
         };
         Assistant {
             id: Uuid::from_u128(n),
-            ..default_of(&info, DateTime::from_timestamp(key, 0).unwrap_or_default())
+            ..default_of(
+                info.into(),
+                DateTime::from_timestamp(key, 0).unwrap_or_default(),
+            )
         }
     }
 

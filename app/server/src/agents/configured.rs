@@ -210,6 +210,14 @@ impl AgentResolver for ConfiguredAgents {
         self.assembled().agents.list().await
     }
 
+    async fn find(&self, name: &str) -> Option<AssistantInfo> {
+        self.assembled().agents.find(name).await
+    }
+
+    async fn default_assistant(&self) -> Option<AssistantInfo> {
+        self.assembled().agents.default_assistant().await
+    }
+
     fn forget(&self) {
         self.assembled().agents.forget();
     }

@@ -21,7 +21,7 @@ use super::{App, JsonResult};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
-use crate::queries::assistants::{defaults, find};
+use crate::queries::assistants::{default_named, default_with_id, find};
 use crate::requests::bodies::Config;
 use crate::requests::is_server_key;
 use crate::responses::assistant_json;
@@ -54,12 +54,15 @@ async fn of_path(
     let sent = ids.text("assistant_id");
     if by_name || !dialect.is_platform() {
         // DeerFlow shows the unchanged assistants of the graphs.
-        let is_requested = |own: &Assistant| {
-            own.content.graph == sent || (!dialect.is_platform() && own.id.to_string() == sent)
-        };
-        if let Some(found) = defaults(state).await.into_iter().find(is_requested) {
+        if let Some(found) = default_named(state, sent).await {
             return Ok(found);
         }
+    }
+    if !dialect.is_platform()
+        && let Ok(id) = Uuid::parse_str(sent)
+        && let Some(found) = default_with_id(state, id).await
+    {
+        return Ok(found);
     }
     let unknown = || ApiError::AssistantNotFound(sent.chars().take(80).collect());
     let id = match id_of(ids) {

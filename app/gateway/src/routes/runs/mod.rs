@@ -38,6 +38,7 @@ use serde_json::{Map, Value};
 use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::queries::assistant_settings::{apply_assistant, attributed};
+use crate::queries::assistants::graphs_of_request;
 use crate::queries::threads::require_run;
 use crate::requests::{Defaults, RunTarget, into_request};
 use crate::sse::DisconnectGuard;
@@ -89,7 +90,8 @@ pub(crate) async fn spec_for(
     body: Map<String, Value>,
 ) -> Result<RunRequest, ApiError> {
     let (body, assistant) = apply_assistant(state, dialect, body).await?;
-    let assistants = state.agent_services.assistants.list().await;
+    let named = body.get("assistant_id").and_then(Value::as_str);
+    let assistants = graphs_of_request(state, named, dialect).await;
     // Admission rejects or creates an unknown thread.
     let thread = match target {
         RunTarget::Thread(thread) if dialect.is_platform() => {

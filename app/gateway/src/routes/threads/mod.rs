@@ -28,6 +28,7 @@ pub(crate) use update_state::update_state;
 
 use axum::http::HeaderValue;
 use axum::response::Response;
+use harness::runtime::agent::AssistantPin;
 use serde_json::{Map, Value};
 
 use crate::dialect::Dialect;
@@ -57,6 +58,7 @@ pub(crate) fn client_metadata(
         "assistant_id",
         "cron_id",
         "auth_token",
+        AssistantPin::METADATA_KEY,
     ]
     .iter()
     .chain(of_deerflow)

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use deerflow_domain::threads::ThreadRecord;
+use harness::runtime::agent::AssistantPin;
 use harness::runtime::checkpoint::{PendingTask, Snapshot};
 use harness::runtime::runs::GotoTarget;
 use harness::state::ThreadState;
@@ -45,17 +46,17 @@ pub(super) async fn pending_tasks(
         None => state
             .agent_services
             .assistants
-            .list()
+            .default_assistant()
             .await
-            .into_iter()
-            .next()
             .map(|info| info.name)
             .unwrap_or_default(),
     };
+    // The stored machine must be of the version that the thread continues with.
+    let pin = base.and_then(|base| AssistantPin::in_metadata(&base.meta.metadata, &assistant));
     let agent = state
         .agent_services
         .assistants
-        .resolve(&assistant, &Map::new())
+        .resolve_pinned(&assistant, &Map::new(), pin.as_ref())
         .await?;
     let nodes = agent.nodes();
     let known = |name: &str| nodes.iter().any(|known| known == name);

@@ -17,7 +17,7 @@ use super::options::{Segment, extracted, read_extract};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Issues, OptionalBody, parse_thread_id};
-use crate::queries::assistants::defaults;
+use crate::queries::assistants::graph_with_id;
 use crate::requests::bodies;
 use crate::responses::{RawValues, RawView, ThreadFacts, select, thread_json};
 use crate::routes::{App, JsonResult, ResponseResult, paginate};
@@ -187,14 +187,13 @@ async fn read_assistant(
         metadata.shift_remove("graph_id");
     }
     if let Some(id) = metadata.get("assistant_id").and_then(Value::as_str) {
-        let uuid = Uuid::parse_str(id).ok();
-        let own = defaults(state)
-            .await
-            .into_iter()
-            .find(|assistant| Some(assistant.id) == uuid);
+        let graph = match Uuid::parse_str(id) {
+            Ok(uuid) => graph_with_id(state, uuid).await,
+            Err(_) => None,
+        };
         search.assistant = Some(AssistantFilter {
             id: id.to_owned(),
-            graph: own.map(|own| own.content.graph),
+            graph: graph.map(|graph| graph.name),
         });
         metadata.shift_remove("assistant_id");
     }

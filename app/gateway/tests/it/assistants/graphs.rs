@@ -189,3 +189,36 @@ async fn graph_and_schemas_are_returned() {
         );
     }
 }
+
+#[tokio::test]
+async fn run_of_one_assistant_reads_no_other() {
+    let gateway = Gateway::new();
+    let id = default_id(&gateway).await;
+    let before = gateway.agents.list_reads();
+    for prefix in ["", "/api"] {
+        for assistant in ["lead_agent", id.as_str()] {
+            let body = saying_with("say a", json!({ "assistant_id": assistant }));
+            let ended = gateway.post(&format!("{prefix}/runs/wait"), body).await;
+            assert_eq!(ended.code(), 200, "{prefix} {assistant}: {}", ended.text());
+        }
+    }
+    let read = gateway.get(&format!("/assistants/{id}")).await;
+    assert_eq!(read.code(), 200);
+    assert_eq!(gateway.agents.list_reads(), before);
+}
+
+#[tokio::test]
+async fn invalid_assistant_is_refused_with_all_findings() {
+    let gateway = Gateway::new();
+    let thread = gateway.thread().await;
+    for prefix in ["", "/api"] {
+        let body = saying_with("a", json!({ "context": { "model_name": "invalid" } }));
+        let runs = format!("{prefix}/threads/{thread}/runs");
+        let refused = gateway.post(&runs, body).await;
+        assert_eq!(
+            (refused.code(), refused.json()),
+            (422, json!({ "detail": [{ "code": "a" }, { "code": "b" }] }))
+        );
+        assert_eq!(gateway.get(&runs).await.json(), json!([]));
+    }
+}

@@ -1,12 +1,14 @@
 //! The agent under test, whose behaviour the user's message selects.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use harness::messages::Message;
 use harness::runtime::agent::{
     Agent, AgentError, AgentEvent, AgentInput, AgentOutcome, AgentResolver, AgentStart,
-    AgentStream, AssistantInfo, ModelCallRecord, RunContext, StepEvent, StopKind, UnknownAssistant,
+    AgentStream, AssistantInfo, AssistantPin, ModelCallRecord, RunContext, StepEvent, StopKind,
+    UnknownAssistant,
 };
 use harness::state::StateUpdate;
 use serde_json::{Map, Value, json};
@@ -79,9 +81,25 @@ async fn answer(input: AgentInput, ctx: RunContext) -> Result<AgentOutcome, Agen
     })
 }
 
-/// Resolves the lead agent, with the default model.
-#[derive(Debug)]
-pub(super) struct OneAgent;
+/// Resolves the lead agent, with the default model, and counts the reads of the list.
+#[derive(Debug, Default)]
+pub(crate) struct OneAgent {
+    list_reads: AtomicUsize,
+}
+
+impl OneAgent {
+    /// Returns how often the list of assistants was read.
+    pub(crate) fn list_reads(&self) -> usize {
+        self.list_reads.load(Ordering::Relaxed)
+    }
+}
+
+fn lead() -> AssistantInfo {
+    AssistantInfo {
+        name: "lead_agent".to_owned(),
+        description: Some("Echoes".to_owned()),
+    }
+}
 
 #[async_trait]
 impl AgentResolver for OneAgent {
@@ -97,10 +115,30 @@ impl AgentResolver for OneAgent {
         }
     }
 
+    async fn pin(
+        &self,
+        assistant: &str,
+        options: &Map<String, Value>,
+    ) -> Result<Option<AssistantPin>, UnknownAssistant> {
+        match options.get("model_name").and_then(Value::as_str) {
+            Some("invalid") => Err(UnknownAssistant::Invalid {
+                name: assistant.to_owned(),
+                findings: vec![json!({ "code": "a" }), json!({ "code": "b" })],
+            }),
+            _ => Ok(None),
+        }
+    }
+
     async fn list(&self) -> Vec<AssistantInfo> {
-        vec![AssistantInfo {
-            name: "lead_agent".to_owned(),
-            description: Some("Echoes".to_owned()),
-        }]
+        self.list_reads.fetch_add(1, Ordering::Relaxed);
+        vec![lead()]
+    }
+
+    async fn find(&self, name: &str) -> Option<AssistantInfo> {
+        Some(lead()).filter(|lead| lead.name == name)
+    }
+
+    async fn default_assistant(&self) -> Option<AssistantInfo> {
+        Some(lead())
     }
 }

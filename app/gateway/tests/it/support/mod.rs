@@ -49,6 +49,7 @@ pub(crate) struct Gateway {
     pub(crate) runs: Arc<RunsFacade>,
     pub(crate) stores: InMemoryStores,
     pub(crate) files: Arc<Files>,
+    pub(crate) agents: Arc<OneAgent>,
     pub(crate) state: Arc<GatewayState>,
     pub(crate) keys: Arc<InMemoryApiKeyStore>,
     pub(crate) crons: Arc<InMemoryCronStore>,
@@ -109,6 +110,7 @@ impl Gateway {
         let ports = Arc::new(stores.clone());
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
+        let agents = Arc::new(OneAgent::default());
         let parts = RuntimePorts {
             bridge: Arc::new(
                 InMemoryStreamBridge::new(InMemoryOptions::default()).expect("a bridge"),
@@ -122,7 +124,7 @@ impl Gateway {
             nodes: ports.clone(),
             bell: Arc::new(InMemoryNodeNotifier::default()),
             events: ports.clone(),
-            agents: Arc::new(OneAgent),
+            agents: agents.clone(),
             observer: Arc::new(NullObserver),
             clock: clock.clone(),
             ids: ids.clone(),
@@ -177,7 +179,7 @@ impl Gateway {
                     ids.clone(),
                 ),
                 skills,
-                assistants: Arc::new(OneAgent),
+                assistants: agents.clone(),
                 assist: Arc::new(ScriptedAssist::new()),
                 mcp: Arc::new(crate::mcp::Servers::default()),
             },
@@ -209,6 +211,7 @@ impl Gateway {
             runs,
             stores,
             files,
+            agents,
             keys,
             crons,
             shutdown,

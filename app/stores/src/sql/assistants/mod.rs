@@ -49,6 +49,10 @@ impl AssistantStore for SqlAssistantStore {
         read(row.and_then(|row| row.map(row::record).transpose()))
     }
 
+    async fn get_many(&self, ids: &[Uuid], owner: &Owner) -> Result<Vec<Assistant>, StoreError> {
+        search::get_many(self.db.reads(), ids, owner).await
+    }
+
     async fn search(
         &self,
         search: &AssistantSearch,

@@ -34,6 +34,26 @@ pub(super) fn owned(
     })
 }
 
+/// Returns those of these assistants that exist, in any order. A row that cannot be read is an
+/// error, as it is for one assistant.
+pub(super) async fn get_many(
+    db: &DatabaseConnection,
+    ids: &[Uuid],
+    owner: &Owner,
+) -> Result<Vec<Assistant>, StoreError> {
+    let mut found = Vec::with_capacity(ids.len());
+    for some in ids.chunks(PER_SELECT) {
+        let rows = owned(assistant::Entity::find(), owner)?
+            .filter(assistant::Column::AssistantId.is_in(some.iter().map(Uuid::to_string)))
+            .all(db)
+            .await;
+        let records =
+            rows.and_then(|rows| rows.into_iter().map(record).collect::<Result<Vec<_>, _>>());
+        found.extend(read(records)?);
+    }
+    Ok(found)
+}
+
 /// Returns a page of matching assistants.
 pub(super) async fn search(
     db: &DatabaseConnection,

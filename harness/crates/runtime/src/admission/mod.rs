@@ -4,6 +4,7 @@ mod admission_decision;
 mod admit;
 mod cancel;
 pub(crate) mod message_limits;
+pub(crate) mod pins;
 mod planner;
 mod run_plan;
 

@@ -31,6 +31,7 @@ pub fn plan(
         stored: Arc::new(StoredRunRequest {
             spec: request,
             actor,
+            pin: None,
         }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, AssistantPin};
 use crate::definition::{RunLimits, RunRequest};
 use crate::ports::StoredRunRequest;
 use deerflow_core::actor_context::ActorContext;
@@ -49,6 +49,18 @@ impl RunPlan {
     /// Returns the limits that applied when the run was planned.
     pub(crate) fn limits(&self) -> &RunLimits {
         &self.limits
+    }
+
+    /// Returns the plan of a run that executes this version of its assistant.
+    pub(crate) fn with_pin(mut self, pin: Option<AssistantPin>) -> Self {
+        Arc::make_mut(&mut self.stored).pin = pin;
+        self
+    }
+
+    /// Returns the version of the assistant that the run executes; `None` for an assistant without
+    /// versions.
+    pub fn pin(&self) -> Option<&AssistantPin> {
+        self.stored.pin.as_ref()
     }
 
     /// Returns the actor who made the request.

@@ -1,16 +1,21 @@
 //! Interface between the runtime and agents: an agent takes a state and an input, and emits events
 //! until it completes.
 
+mod assistant;
 mod call_log;
 mod event;
 mod graph;
 mod live_output;
 mod middleware_action;
+mod nested;
+mod pin;
 mod port;
+mod resolver;
 mod subagent;
 mod task;
 mod tool_ledger;
 
+pub use assistant::{AssistantDetails, AssistantInfo, AssistantKind, UnknownAssistant};
 pub use call_log::CallLog;
 pub(crate) use call_log::PendingCallEntry;
 pub(crate) use event::is_auxiliary;
@@ -20,10 +25,12 @@ pub use event::{
 pub use graph::{AgentGraph, GraphEdge, GraphNode};
 pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
+pub use nested::{NestedCall, NestedListener, NestedOutcome, NestedQuestion, run_nested};
+pub use pin::AssistantPin;
 pub use port::{
-    Agent, AgentError, AgentInput, AgentResolver, AgentStart, AgentStream, AssistantInfo,
-    EventSink, InputFacts, RunContext, UnknownAssistant,
+    Agent, AgentError, AgentInput, AgentStart, AgentStream, EventSink, InputFacts, RunContext,
 };
+pub use resolver::AgentResolver;
 pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};
 pub use tool_ledger::{CallEntry, CallProgress, ToolLedger};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::dispatcher;
 use super::supervisor::{RunHandle, launch};
-use crate::admission::{Admission, RunTicket, message_limits, plan};
+use crate::admission::{Admission, RunTicket, message_limits, pins, plan};
+use crate::agent::AssistantPin;
 use crate::definition::{RunRequest, StoreError};
 use crate::kernel::{RunError, Runtime};
 use deerflow_core::actor_context::{self, ActorContext};
@@ -14,7 +15,7 @@ use deerflow_core::tasks::TaskKind;
 /// Creates a run for the bound actor, or for the default user if no actor is bound. The run is
 /// durable before this returns.
 pub(crate) async fn create(
-    request: RunRequest,
+    mut request: RunRequest,
     runtime: &Arc<Runtime>,
 ) -> Result<RunHandle, RunError> {
     if runtime.ports.tasks.token().is_cancelled() {
@@ -27,14 +28,16 @@ pub(crate) async fn create(
     }
     let actor = actor_context::current()
         .unwrap_or_else(|| ActorContext::user(actor_context::DEFAULT_USER_ID));
+    request.metadata.shift_remove(AssistantPin::METADATA_KEY);
+    let pin = pins::at_admission(&request, &runtime.ports).await?;
     let agent = runtime
         .ports
         .agents
-        .resolve(&request.assistant, &request.config.options)
+        .resolve_pinned(&request.assistant, &request.config.options, pin.as_ref())
         .await?;
     let limits = *runtime.registry.limits.read();
     message_limits::check(&request, &limits, &runtime.ports).await?;
-    let plan = plan(request, agent, actor, &limits, &*runtime.ports.ids);
+    let plan = plan(request, agent, actor, &limits, &*runtime.ports.ids).with_pin(pin);
     if let Some(requested) = &plan.request().checkpoint
         && runtime
             .ports

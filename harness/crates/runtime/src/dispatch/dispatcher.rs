@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use tokio::time::Instant;
 
 use super::supervisor::launch;
-use crate::admission::{RunTicket, plan};
+use crate::admission::{RunTicket, pins, plan};
 use crate::definition::{IfNotExists, RunLimits, RunScope, RunStatus, StopReason, StoreError};
 use crate::failover::{TakeoverDecision, decide_takeover, recovery};
 use crate::kernel::{RunError, Runtime, StopSignal};
@@ -295,13 +295,16 @@ async fn start_claimed(claimed: Claimed, runtime: &Arc<Runtime>) {
     };
     request.metadata.clone_from(&run.metadata);
     request.presentation.request_echo.clone_from(&run.kwargs);
-    let resolved = runtime
-        .ports
-        .agents
-        .resolve(&request.assistant, &request.config.options);
+    let pin = pins::at_start(recipe.pin, &request, &runtime.ports).await;
+    let resolved = runtime.ports.agents.resolve_pinned(
+        &request.assistant,
+        &request.config.options,
+        pin.as_ref(),
+    );
     match actor_context::scope(recipe.actor.clone(), resolved).await {
         Ok(agent) => {
-            let plan = plan(request, agent, recipe.actor, &limits, &*runtime.ports.ids);
+            let plan =
+                plan(request, agent, recipe.actor, &limits, &*runtime.ports.ids).with_pin(pin);
             launch(
                 RunTicket {
                     record: run,

@@ -229,6 +229,11 @@ impl Execution {
         next: Vec<PendingTask>,
         machine: Option<serde_json::Value>,
     ) -> CheckpointMeta {
+        let request = self.plan.request();
+        let mut metadata = request.metadata.clone();
+        if let Some(pin) = self.plan.pin() {
+            pin.add_to(&mut metadata, &request.assistant);
+        }
         CheckpointMeta {
             checkpoint_id,
             thread_id: self.plan.thread_id().clone(),
@@ -238,7 +243,7 @@ impl Execution {
             step: self.progress.step,
             next,
             machine,
-            metadata: self.plan.request().metadata.clone(),
+            metadata,
             created_at: self.ports.clock.now(),
         }
     }

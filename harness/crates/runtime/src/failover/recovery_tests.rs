@@ -69,6 +69,7 @@ async fn unstarted_orphan_starts_with_accepted_input() {
         let recipe = Arc::new(StoredRunRequest {
             spec: spec("any"),
             actor: deerflow_core::actor_context::ActorContext::user("ann"),
+            pin: None,
         });
         before
             .runtime()

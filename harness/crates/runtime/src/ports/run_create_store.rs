@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::error::AdmitError;
+use crate::agent::AssistantPin;
 use crate::definition::{CancelAction, RunRecord, RunRequest, StoreError};
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::ids::{NodeId, RunId, ThreadId};
@@ -48,6 +49,10 @@ pub struct StoredRunRequest {
     pub spec: RunRequest,
     /// Actor who made the request.
     pub actor: ActorContext,
+    /// Version of the assistant that was current when the run was accepted; `None` for an
+    /// assistant without versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<AssistantPin>,
 }
 
 /// A run that was admitted.

@@ -190,6 +190,7 @@ pub fn stored_request(id: &str, on: &str) -> StoredRunRequest {
     StoredRunRequest {
         spec,
         actor: ActorContext::user(USER),
+        pin: None,
     }
 }
 
