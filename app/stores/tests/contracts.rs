@@ -160,7 +160,11 @@ macro_rules! all_suites {
         }
         async fn flows() -> deerflow_domain::testkit::flows::FlowStores {
             let (db, keep) = $open().await;
-            deerflow_domain::testkit::flows::FlowStores { flows: std::sync::Arc::new(deerflow_stores::SqlFlowStore::new(db)), keep }
+            deerflow_domain::testkit::flows::FlowStores {
+                flows: std::sync::Arc::new(deerflow_stores::SqlFlowStore::new(db.clone())),
+                threads: Some(super::ports_over(&db, keep.clone())),
+                keep,
+            }
         }
         async fn keys() -> deerflow_domain::testkit::api_keys::KeyStores {
             let (db, keep) = $open().await;

@@ -269,6 +269,7 @@ mod tests {
     async fn memory() -> FlowStores {
         FlowStores {
             flows: Arc::new(InMemoryFlowStore::default()),
+            threads: None,
             keep: Arc::new(()),
         }
     }

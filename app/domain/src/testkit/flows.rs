@@ -7,13 +7,15 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use deerflow_runtime::testkit::{Keep, USER, at, at_once};
 
+use super::ThreadStores;
 use crate::flows::{
     DeletedFlow, Expected, FlowAsset, FlowContent, FlowPage, FlowQuota, FlowRecord, FlowStore,
     FlowSummary, FlowWrite, SaveError,
 };
 
 pub use content::{
-    content_of_removed_version_is_swept_after_its_time, content_without_version_stays_until_a_sweep,
+    content_of_removed_version_is_swept_after_its_time,
+    content_pinned_by_a_thread_outlives_its_flow, content_without_version_stays_until_a_sweep,
 };
 
 /// Generates one test per requirement of flow stores.
@@ -33,6 +35,7 @@ macro_rules! flow_store_suite {
             delete_requires_the_expected_hash
             content_of_removed_version_is_swept_after_its_time
             content_without_version_stays_until_a_sweep
+            content_pinned_by_a_thread_outlives_its_flow
         }
     };
 }
@@ -42,6 +45,8 @@ macro_rules! flow_store_suite {
 pub struct FlowStores {
     /// Store under test.
     pub flows: Arc<dyn FlowStore>,
+    /// Threads and runs over the same database, if there are any.
+    pub threads: Option<ThreadStores>,
     /// Resources that must live as long as the store.
     pub keep: Arc<dyn Keep>,
 }

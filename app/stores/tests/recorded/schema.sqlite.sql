@@ -110,7 +110,7 @@ CREATE TABLE flow_owners (
     user_id TEXT NOT NULL PRIMARY KEY
 );
 CREATE TABLE flow_pins (
-    thread_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL REFERENCES threads_meta (thread_id) ON DELETE CASCADE,
     content_hash TEXT NOT NULL,
     PRIMARY KEY (thread_id, content_hash)
 );

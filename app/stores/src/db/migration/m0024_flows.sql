@@ -30,7 +30,7 @@ CREATE TABLE flow_contents (
 );
 CREATE INDEX flow_contents_unused ON flow_contents (unused_since) WHERE unused_since IS NOT NULL;
 CREATE TABLE flow_pins (
-    thread_id TEXT NOT NULL,
+    thread_id TEXT NOT NULL REFERENCES threads_meta (thread_id) ON DELETE CASCADE,
     content_hash TEXT NOT NULL,
     PRIMARY KEY (thread_id, content_hash)
 );
