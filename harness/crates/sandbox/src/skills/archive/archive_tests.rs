@@ -203,3 +203,15 @@ fn text_file_that_is_not_utf_8_is_rejected() {
     let error = markdown_files(bytes, 9).unwrap_err();
     assert_eq!(error.to_string(), "the entry \"a.md\" is not UTF-8 text");
 }
+
+#[test]
+fn packed_files_are_read_back_unchanged() {
+    let file = |path: &str, text: &str| TextFile {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    };
+    let files = [file(".a/b.md", "\u{feff}x\r\n"), file("ü.md", "")];
+    let bytes = pack(&files).unwrap();
+    assert_eq!(bytes, pack(&files).unwrap());
+    assert_eq!(markdown_files(bytes, 99).unwrap(), files);
+}

@@ -6,6 +6,7 @@
 
 mod error;
 mod limits;
+mod pack;
 mod plan;
 mod unpack;
 
@@ -16,6 +17,7 @@ pub use error::{ArchiveError, EntryProblem};
 pub use limits::{
     MAX_ARCHIVE_BYTES, MAX_DIRECTORY_BYTES, MAX_ENTRIES, MAX_MEMBER_BYTES, MAX_UNPACKED_BYTES,
 };
+pub use pack::{PackError, pack};
 pub(crate) use unpack::MAX_SKILL_FILE_BYTES;
 pub use unpack::{SkillArchive, TextFile};
 
