@@ -1,5 +1,11 @@
 //! Conditions of edges: comparisons of values of the run. No arithmetic, no calls out of the run.
 
-mod condition;
+mod evaluate;
+mod expression;
+mod parsed;
+mod parser;
 
-pub use condition::{Condition, Root, Scope};
+pub use parsed::{Condition, ConditionError, MAX_CHARS, MAX_DEPTH, Root, Scope};
+
+#[cfg(test)]
+mod condition_tests;

@@ -5,8 +5,14 @@
 
 mod agent_def;
 mod document;
+mod lines;
 mod node;
 mod port;
+mod read;
+pub(crate) mod shape;
+mod syntax;
+mod tables;
+mod write;
 
 pub use agent_def::{
     AgentDef, Approval, Budgets, DelegationMode, MemoryPolicy, MemoryScope, ModelProfile,
@@ -15,3 +21,20 @@ pub use agent_def::{
 pub use document::{Agents, Extensions, Flow, Graph, Layout, Meta, NodeBinding, RuntimeSettings};
 pub use node::{CustomNodeSpec, Edge, Node, Param};
 pub use port::{DataType, Port};
+pub use read::Document;
+pub(crate) use syntax::yaml_options;
+pub use syntax::{MAX_ALIASED_NODES, MAX_BYTES, MAX_DEPTH};
+pub(crate) use tables::BUDGETS;
+pub use tables::{MAX_AGENTS, MAX_EDGES, MAX_NODES};
+pub use write::WriteError;
+
+use serde_json::Value;
+
+/// Returns the JSON Schema of flow documents, for editors.
+pub fn json_schema() -> Value {
+    shape::record_schema(&tables::FLOW)
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;
