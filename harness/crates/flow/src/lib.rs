@@ -10,6 +10,7 @@ pub mod assets;
 pub mod binding;
 pub mod compiled;
 pub mod condition;
+pub mod drawing;
 pub mod finding;
 pub mod kinds;
 pub mod schema;
