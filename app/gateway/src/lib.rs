@@ -9,6 +9,7 @@ pub mod cron_runs;
 pub mod dialect;
 pub mod error;
 pub mod extract;
+pub mod flows;
 pub mod guard;
 pub mod health;
 pub mod metrics;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_domain::flows::FlowQuota;
 use harness::agents::assist::{Polisher, Suggester};
 use harness::documents::DocumentReader;
 use harness::ids::ThreadId;
@@ -57,6 +58,8 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
         None
     }
+    /// Limits of the flows of one user.
+    fn flow_quota(&self) -> FlowQuota;
     /// Default time to live of new threads after their last change; `None` means no expiry.
     fn thread_ttl(&self) -> Option<ThreadTtl> {
         None

@@ -83,7 +83,7 @@ impl Stored {
             (Expected::Hash(expected), Some(current)) if *expected != current.content_hash => {
                 return Err(SaveError::Changed(slug));
             }
-            (Expected::Absent, None) if count >= quota.flows => {
+            (Expected::Any | Expected::Absent, None) if count >= quota.flows => {
                 return Err(SaveError::TooMany(quota.flows));
             }
             _ => {}

@@ -12,6 +12,8 @@ pub const SYSTEM_OWNER: &str = "";
 /// State of a flow that a write requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
+    /// Any.
+    Any,
     /// The user has no flow of this slug.
     Absent,
     /// The user has a flow of this slug.

@@ -117,7 +117,7 @@ fn check(
         (Expected::Hash(hash), Some(current)) if *hash != current.content_hash => {
             Err(SaveError::Changed(slug()))
         }
-        (Expected::Absent, None) if count >= quota.flows as u64 => {
+        (Expected::Any | Expected::Absent, None) if count >= quota.flows as u64 => {
             Err(SaveError::TooMany(quota.flows))
         }
         _ => Ok(()),
