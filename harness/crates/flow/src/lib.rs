@@ -8,9 +8,11 @@
 pub mod adapter;
 pub mod assets;
 pub mod binding;
+pub mod compile;
 pub mod compiled;
 pub mod condition;
 pub mod drawing;
 pub mod finding;
 pub mod kinds;
 pub mod schema;
+pub mod validate;

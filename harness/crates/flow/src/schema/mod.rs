@@ -22,6 +22,7 @@ pub use document::{Agents, Extensions, Flow, Graph, Layout, Meta, NodeBinding, R
 pub use node::{CustomNodeSpec, Edge, Node, Param};
 pub use port::{DataType, Port};
 pub use read::Document;
+pub(crate) use read::name_ends;
 pub(crate) use syntax::yaml_options;
 pub use syntax::{MAX_ALIASED_NODES, MAX_BYTES, MAX_DEPTH};
 pub(crate) use tables::BUDGETS;

@@ -59,6 +59,24 @@ pub enum DataType {
 }
 
 impl DataType {
+    /// Returns the name in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Any => "any",
+            Self::Flow => "flow",
+            Self::Prompt => "prompt",
+            Self::Documents => "documents",
+            Self::Plan => "plan",
+            Self::Score => "score",
+            Self::Artifact => "artifact",
+        }
+    }
+
     /// Returns `true` if a value of this type may flow into a port of type `target`, in either
     /// direction of the pair.
     pub fn fits(self, target: Self) -> bool {

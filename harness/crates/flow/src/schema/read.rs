@@ -156,7 +156,7 @@ fn worded(path: &str, message: &str) -> String {
 }
 
 /// Names the node, edge or agent that the place of a finding belongs to.
-fn name_ends(finding: &mut Finding, value: &Value) {
+pub(crate) fn name_ends(finding: &mut Finding, value: &Value) {
     let Some(path) = &finding.path else { return };
     let mut segments = path.split('/').skip(1);
     let (section, list, index) = (segments.next(), segments.next(), segments.next());

@@ -32,6 +32,20 @@ pub(crate) fn check(shape: &'static Shape, value: &mut Value, path: &str, report
     checker.value(shape, value);
 }
 
+/// Checks the fields of an object, as [`check`] does.
+pub(crate) fn check_fields(
+    record: &'static Record,
+    fields: &mut Map<String, Value>,
+    path: &str,
+    report: &mut Report<'_>,
+) {
+    let mut checker = Checker {
+        path: path.to_owned(),
+        report,
+    };
+    checker.record(record, fields);
+}
+
 struct Checker<'r, 'f> {
     path: String,
     report: &'r mut Report<'f>,

@@ -5,7 +5,7 @@ mod describe;
 mod json_schema;
 mod types;
 
-pub(crate) use check::{Problem, check};
+pub(crate) use check::{Problem, check, check_fields};
 pub(crate) use json_schema::{record_schema, shape_schema};
 pub(crate) use types::{Field, Record, Shape, optional, required};
 
