@@ -134,7 +134,12 @@ impl FlowCatalog {
         }
         let now = self.clock.now();
         let is_recent = |at: &DateTime<Utc>| now.signed_duration_since(*at) < RENEWAL_PERIOD;
-        if self.stored.lock().get(&flow.content_hash).is_some_and(is_recent) {
+        if self
+            .stored
+            .lock()
+            .get(&flow.content_hash)
+            .is_some_and(is_recent)
+        {
             return Ok(());
         }
         let content = FlowContent::clone(&flow.content);

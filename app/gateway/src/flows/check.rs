@@ -1,15 +1,12 @@
 //! Validates and compiles flows with the adapters of this installation.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use deerflow_domain::flows::{FlowAsset, FlowContent, FlowSummary};
-use deerflow_flow::adapter::AdapterMetadata;
 use deerflow_flow::assets::{
     AgentAsset, GLOBAL_PROMPT_FILE, MemoryAssets, PromptAssetManifest, scan,
 };
-use deerflow_flow::binding::KnownAdapters;
 use deerflow_flow::compile::compile;
 use deerflow_flow::compiled::CompiledFlow;
 use deerflow_flow::finding::Validation;
@@ -17,14 +14,10 @@ use deerflow_flow::schema::{Document, Flow};
 use deerflow_flow::validate::{Options, validate};
 use harness::runtime::compute::Size;
 
+use super::adapters::FlowAdapters;
+
 /// Estimated cost of a byte of a flow's text, in bytes of JSON to parse.
 const COST_OF_TEXT: usize = 16;
-
-/// Adapters that flows may name.
-pub trait FlowAdapters: KnownAdapters + Send + Sync + fmt::Debug {
-    /// Returns the descriptions of the registered kinds, in alphabetical order.
-    fn metadata(&self) -> Vec<AdapterMetadata>;
-}
 
 /// Rules by which flows are validated.
 #[derive(Debug, Clone)]
@@ -123,9 +116,10 @@ impl FlowRules {
             project: Some(&project.files),
             ..Options::default()
         };
-        let mut compiled = compile(&document, &project.manifest, &*self.adapters, &options)?;
-        compiled.content_hash = hash.to_owned();
-        Ok(compiled)
+        let compiled = compile(&document, &project.manifest, &*self.adapters, &options)?;
+        let mut flow = Arc::unwrap_or_clone(compiled.flow);
+        flow.content_hash = hash.to_owned();
+        Ok(flow)
     }
 }
 
@@ -166,17 +160,40 @@ fn used_assets(flow: &Flow, manifest: &PromptAssetManifest) -> BTreeSet<String> 
     for node in &flow.graph.nodes {
         let file = node.config.get("promptFile").and_then(|file| file.as_str());
         used.extend(file.map(|file| file.trim_start_matches("./").to_owned()));
-        let agent = node.agent_ref.as_deref().and_then(|id| manifest.agents.get(id));
-        used.extend(agent.into_iter().flat_map(|agent| files_of(agent, manifest)));
+        let agent = node
+            .agent_ref
+            .as_deref()
+            .and_then(|id| manifest.agents.get(id));
+        used.extend(
+            agent
+                .into_iter()
+                .flat_map(|agent| files_of(agent, manifest)),
+        );
     }
     used
 }
 
 fn files_of(agent: &AgentAsset, manifest: &PromptAssetManifest) -> Vec<String> {
     let includes = &agent.includes;
-    let instructions = includes.instructions.iter().filter_map(|name| manifest.instructions.get(name));
-    let skills = includes.skills.iter().filter_map(|name| manifest.skills.get(name));
-    let included = instructions.chain(skills).filter_map(|text| text.source_path.clone());
-    let global = includes.global_system_prompt.then(|| GLOBAL_PROMPT_FILE.to_owned());
-    agent.source_path.clone().into_iter().chain(included).chain(global).collect()
+    let instructions = includes
+        .instructions
+        .iter()
+        .filter_map(|name| manifest.instructions.get(name));
+    let skills = includes
+        .skills
+        .iter()
+        .filter_map(|name| manifest.skills.get(name));
+    let included = instructions
+        .chain(skills)
+        .filter_map(|text| text.source_path.clone());
+    let global = includes
+        .global_system_prompt
+        .then(|| GLOBAL_PROMPT_FILE.to_owned());
+    agent
+        .source_path
+        .clone()
+        .into_iter()
+        .chain(included)
+        .chain(global)
+        .collect()
 }

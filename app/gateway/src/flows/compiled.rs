@@ -46,7 +46,10 @@ impl CompiledFlows {
             .by_hash
             .insert(hash.to_owned(), Entry { flow, last_use });
         if entries.by_hash.len() > MAX_COMPILED {
-            let oldest = entries.by_hash.iter().min_by_key(|(_, entry)| entry.last_use);
+            let oldest = entries
+                .by_hash
+                .iter()
+                .min_by_key(|(_, entry)| entry.last_use);
             if let Some(oldest) = oldest.map(|(hash, _)| hash.clone()) {
                 entries.by_hash.remove(&oldest);
             }

@@ -80,7 +80,11 @@ fn may_be_flow(text: &str) -> bool {
     if text.trim_start().starts_with('{') {
         return ["graph", "meta"].iter().any(|key| text.contains(key));
     }
-    let key = |line: &str| line.split(':').next().map(|key| key.trim_matches(['"', '\'']).to_owned());
+    let key = |line: &str| {
+        line.split(':')
+            .next()
+            .map(|key| key.trim_matches(['"', '\'']).to_owned())
+    };
     text.lines()
         .filter(|line| line.contains(':'))
         .any(|line| matches!(key(line).as_deref(), Some("graph" | "meta")))
@@ -150,7 +154,8 @@ mod tests {
             ("a/b/c/d.yaml", FLOW),
             ("日.yaml", "\u{feff}\"graph\":\n"),
         ]);
-        let flow = |path: &str, slug: Option<&str>| (path.to_owned(), slug.map(str::to_owned), vec![]);
+        let flow =
+            |path: &str, slug: Option<&str>| (path.to_owned(), slug.map(str::to_owned), vec![]);
         assert_eq!(
             found,
             [
@@ -174,10 +179,20 @@ mod tests {
         let assets: Vec<Vec<String>> = found(&files).into_iter().map(|(.., a)| a).collect();
         assert_eq!(
             assets[0],
-            [".agents-flow/agents/x.agent.md", "p/.agents-flow/agents/y.agent.md", "p/prompts/z.txt"]
+            [
+                ".agents-flow/agents/x.agent.md",
+                "p/.agents-flow/agents/y.agent.md",
+                "p/prompts/z.txt"
+            ]
         );
-        assert_eq!(assets[1], [".agents-flow/agents/y.agent.md", "prompts/z.txt"]);
-        assert_eq!(found(&[("p/f.yaml", FLOW), ("p/a.md", "")])[0].2, Vec::<String>::new());
+        assert_eq!(
+            assets[1],
+            [".agents-flow/agents/y.agent.md", "prompts/z.txt"]
+        );
+        assert_eq!(
+            found(&[("p/f.yaml", FLOW), ("p/a.md", "")])[0].2,
+            Vec::<String>::new()
+        );
     }
 
     #[test]

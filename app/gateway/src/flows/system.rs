@@ -101,7 +101,12 @@ impl SystemSnapshot {
     /// valid keeps its last valid content; a flow whose document is gone is gone. Of two documents
     /// with one slug, the first in the order of paths counts.
     #[must_use]
-    pub fn after_scan(&self, files: Vec<ProjectFile>, rules: &FlowRules, at: DateTime<Utc>) -> Self {
+    pub fn after_scan(
+        &self,
+        files: Vec<ProjectFile>,
+        rules: &FlowRules,
+        at: DateTime<Utc>,
+    ) -> Self {
         let assets = files
             .iter()
             .filter(|file| file.path.starts_with(deerflow_flow::assets::ASSET_FOLDER))
@@ -121,7 +126,11 @@ impl SystemSnapshot {
     }
 
     fn add(&mut self, found: FoundFlow, before: &Self, rules: &FlowRules, at: DateTime<Utc>) {
-        let FoundFlow { path, slug, content } = found;
+        let FoundFlow {
+            path,
+            slug,
+            content,
+        } = found;
         let refused = |slug: Option<String>, message: String| SystemProblem {
             path: path.clone(),
             slug,
@@ -132,11 +141,17 @@ impl SystemSnapshot {
             return self.problems.push(refused(None, message.to_owned()));
         };
         if let Some(first) = self.flows.get(&slug) {
-            let message = format!("{} has the id {slug:?} already; rename one of them", first.path);
+            let message = format!(
+                "{} has the id {slug:?} already; rename one of them",
+                first.path
+            );
             return self.problems.push(refused(Some(slug), message));
         }
         let known = before.flows.get(&slug).filter(|known| known.path == path);
-        let CheckedFlow { validation, checked } = rules.check(content);
+        let CheckedFlow {
+            validation,
+            checked,
+        } = rules.check(content);
         match (checked, known) {
             (Some((content, summary)), known) => {
                 let flow = system_flow(path, content, summary, known, at);

@@ -3,16 +3,28 @@
 //! Modules in the order of a flow's life: its document ([`schema`]) and the problems that it may
 //! have ([`finding`]), which agents execute its nodes ([`binding`]), what a run needs of it
 //! ([`compiled`]), the conditions on its edges ([`condition`]) and the agents behind its nodes
-//! ([`adapter`]).
+//! ([`adapter`], with the built-in kinds in [`adapters`]). A run is decided by the [`machine`] and
+//! performed by the [`driver`], which sends [`events`].
+
+#![expect(
+    clippy::result_large_err,
+    reason = "an error of a flow carries its place and facts; it is made once per failure"
+)]
 
 pub mod adapter;
+pub mod adapters;
 pub mod assets;
 pub mod binding;
 pub mod compile;
 pub mod compiled;
 pub mod condition;
 pub mod drawing;
+pub mod driver;
+pub mod events;
 pub mod finding;
 pub mod kinds;
+pub mod machine;
+pub mod prompt;
 pub mod schema;
 pub mod validate;
+pub mod structured_output;

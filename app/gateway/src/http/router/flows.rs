@@ -49,7 +49,11 @@ fn about() -> Routes {
     Routes::default()
         .routes(
             validate
-                .query("strict", text(), "`false` accepts unknown node kinds. Default `true`.")
+                .query(
+                    "strict",
+                    text(),
+                    "`false` accepts unknown node kinds. Default `true`.",
+                )
                 .query("deep", flag(), "Also checks the configuration of adapters.")
                 .file_body(&TEXT)
                 .returns::<FlowValidation>("All findings.")
@@ -91,17 +95,35 @@ fn about() -> Routes {
 
 fn stored() -> Routes {
     let (max, default) = flows::MAX_LISTED;
-    let list = get(ALL, "list_flows", "Lists the flows of the user and of the system.").tag(TAG);
+    let list = get(
+        ALL,
+        "list_flows",
+        "Lists the flows of the user and of the system.",
+    )
+    .tag(TAG);
     let create = post(ALL, "create_flow", "Creates a flow.").tag(TAG);
-    let import = post("/flows/import", "import_flows", "Imports the flows of an archive.").tag(TAG);
-    let change = put(ONE, "put_flow", "Replaces the text of a flow, which creates a version.");
+    let import = post(
+        "/flows/import",
+        "import_flows",
+        "Imports the flows of an archive.",
+    )
+    .tag(TAG);
+    let change = put(
+        ONE,
+        "put_flow",
+        "Replaces the text of a flow, which creates a version.",
+    );
     let remove = delete(ONE, "delete_flow", "Deletes a flow with its versions.");
     Routes::default()
         .routes(
-            list.query("limit", number(1, max, default), "Maximum number of results.")
-                .query("offset", whole_number(0), "Number of results to skip.")
-                .returns::<FlowEntries>("A page of flows.")
-                .handled_by(flows::list),
+            list.query(
+                "limit",
+                number(1, max, default),
+                "Maximum number of results.",
+            )
+            .query("offset", whole_number(0), "Number of results to skip.")
+            .returns::<FlowEntries>("A page of flows.")
+            .handled_by(flows::list),
         )
         .routes(
             create
@@ -173,7 +195,11 @@ fn parts() -> Routes {
         )
         .routes(
             version(graph)
-                .query("format", word(flows::GRAPH_FORMATS), "Format of the drawing.")
+                .query(
+                    "format",
+                    word(flows::GRAPH_FORMATS),
+                    "Format of the drawing.",
+                )
                 .returns_either::<FlowGraph>(
                     "text/plain; charset=utf-8",
                     "Nodes and edges, or text for Mermaid.",
@@ -203,6 +229,9 @@ fn if_match(operation: Operation) -> Operation {
     operation
         .tag(TAG)
         .names()
-        .header("if-match", "Hash that the flow's content must have, in quotes.")
+        .header(
+            "if-match",
+            "Hash that the flow's content must have, in quotes.",
+        )
         .fails_with(&[409, 412])
 }

@@ -47,9 +47,8 @@ impl FromRequest<Arc<GatewayState>> for FlowText {
             )));
         }
         let bytes = read_bytes(request, MAX_BODY_BYTES).await?;
-        let text = String::from_utf8(bytes.into()).map_err(|_| {
-            ApiError::Unprocessable("The body is not UTF-8 text".to_owned())
-        })?;
+        let text = String::from_utf8(bytes.into())
+            .map_err(|_| ApiError::Unprocessable("The body is not UTF-8 text".to_owned()))?;
         let flow = match kind.as_str() {
             "application/json" => unwrapped(text),
             _ => Self { text, id: None },
@@ -83,7 +82,9 @@ fn unwrapped(text: String) -> FlowText {
 /// Returns the media type of a body without its parameters; empty if there is none.
 pub(super) fn media_type(headers: &HeaderMap) -> String {
     let value = headers.get(header::CONTENT_TYPE);
-    let text = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let text = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let kind = text.split(';').next().unwrap_or_default();
     kind.trim().to_ascii_lowercase()
 }
@@ -125,7 +126,13 @@ mod tests {
             ("a: b".to_owned(), Some("f".to_owned()))
         );
         assert_eq!(read(r#"{"flow": {"a": 1}}"#), text(r#"{"a":1}"#));
-        for other in [r#"{"graph": {}, "content": "x"}"#, r#"{ "a": 1 }"#, "[1]", "{", ""] {
+        for other in [
+            r#"{"graph": {}, "content": "x"}"#,
+            r#"{ "a": 1 }"#,
+            "[1]",
+            "{",
+            "",
+        ] {
             assert_eq!(read(other), text(other));
         }
     }

@@ -27,12 +27,15 @@ pub(crate) async fn export(
 ) -> ResponseResult {
     let flow = requested(&agents, &ids, &query).await?;
     heavy_poll(FlowRules::size(&flow.content)).await;
-    let document = Document::read(&flow.content.text)
-        .map_err(|validation| invalid(&validation.errors))?;
+    let document =
+        Document::read(&flow.content.text).map_err(|validation| invalid(&validation.errors))?;
     let rules = agents.flows.rules();
     let validation = rules.validate(&document, &flow.content.assets, true, false);
     let (text, removed) = redacted(&document, &validation);
-    let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+    let is_json = text
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('{');
     let ending = if is_json { "json" } else { "yaml" };
     let document = TextFile {
         path: format!("{}.{ending}", flow.slug),
@@ -47,7 +50,10 @@ pub(crate) async fn export(
     let name = format!("attachment; filename=\"{}.zip\"", flow.slug);
     let mut headers = vec![
         etag(&flow.content_hash),
-        (header::CONTENT_TYPE, HeaderValue::from_static("application/zip")),
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/zip"),
+        ),
     ];
     headers.extend(HeaderValue::from_str(&name).map(|name| (header::CONTENT_DISPOSITION, name)));
     if !removed.is_empty() {

@@ -23,7 +23,9 @@ use super::json::record_json;
 use super::save::{require_free_slug, save};
 use crate::error::ApiError;
 use crate::extract::Query;
-use crate::flows::{FlowOwner, FlowRules, FoundFlow, ProjectFile, flows_of_project, is_project_file};
+use crate::flows::{
+    FlowOwner, FlowRules, FoundFlow, ProjectFile, flows_of_project, is_project_file,
+};
 use crate::routes::App;
 use crate::state::GatewayState;
 
@@ -115,8 +117,17 @@ fn checked_writes(
     replace: bool,
 ) -> Result<Vec<FlowWrite>, ApiError> {
     let (mut writes, mut findings, mut slugs) = (Vec::new(), Vec::new(), BTreeSet::new());
-    let expected = if replace { Expected::Any } else { Expected::Absent };
-    for FoundFlow { path, slug, content } in found {
+    let expected = if replace {
+        Expected::Any
+    } else {
+        Expected::Absent
+    };
+    for FoundFlow {
+        path,
+        slug,
+        content,
+    } in found
+    {
         let problem = |message: &str| {
             vec![json!({ "code": "schema_invalid", "message": message, "file": path })]
         };

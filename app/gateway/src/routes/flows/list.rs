@@ -17,7 +17,9 @@ pub(crate) const MAX_LISTED: (u32, u32) = (1000, 100);
 /// Returns the flows of the user and of the system, in the order of their ids.
 pub(crate) async fn list(State(agents): State<AgentServices>, query: Query) -> ResponseResult {
     let (max, default) = MAX_LISTED;
-    let limit = query.number("limit", 1..=max.into())?.unwrap_or(default.into());
+    let limit = query
+        .number("limit", 1..=max.into())?
+        .unwrap_or(default.into());
     let offset = query.number("offset", 0..=1_000_000_000)?.unwrap_or(0);
     let (limit, offset) = (as_count(limit), as_count(offset));
     let flows = agents.flows.list(&effective_user_id()).await?;

@@ -20,8 +20,10 @@ use crate::routes::ResponseResult;
 use crate::state::AgentServices;
 
 /// Values of `format` of a drawing.
-pub(crate) const GRAPH_FORMATS: &[(&str, GraphFormat)] =
-    &[("json", GraphFormat::Json), ("mermaid", GraphFormat::Mermaid)];
+pub(crate) const GRAPH_FORMATS: &[(&str, GraphFormat)] = &[
+    ("json", GraphFormat::Json),
+    ("mermaid", GraphFormat::Mermaid),
+];
 
 /// Format of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +43,10 @@ pub(super) async fn requested(
     let slug = ids.text("flow_id");
     let number = query.number("version", 1..=u64::from(u32::MAX))?;
     let number = number.and_then(|number| u32::try_from(number).ok());
-    let flow = agents.flows.version(&effective_user_id(), slug, number).await?;
+    let flow = agents
+        .flows
+        .version(&effective_user_id(), slug, number)
+        .await?;
     flow.ok_or_else(|| not_found(slug))
 }
 
@@ -72,11 +77,13 @@ pub(crate) async fn graph(
     ids: Ids,
     query: Query,
 ) -> ResponseResult {
-    let format = query.word("format", GRAPH_FORMATS)?.unwrap_or(GraphFormat::Json);
+    let format = query
+        .word("format", GRAPH_FORMATS)?
+        .unwrap_or(GraphFormat::Json);
     let flow = requested(&agents, &ids, &query).await?;
     heavy_poll(FlowRules::size(&flow.content)).await;
-    let document = Document::read(&flow.content.text)
-        .map_err(|validation| invalid(&validation.errors))?;
+    let document =
+        Document::read(&flow.content.text).map_err(|validation| invalid(&validation.errors))?;
     let drawing = Drawing::of(&document.flow);
     Ok(match format {
         GraphFormat::Json => Json(drawing).into_response(),

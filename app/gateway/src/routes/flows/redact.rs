@@ -27,7 +27,11 @@ pub(super) fn redacted(document: &Document, validation: &Validation) -> (String,
 /// Writes a document in the language of the original text.
 fn written(value: Value, original: &str) -> String {
     let json = || serde_json::to_string_pretty(&value).unwrap_or_default();
-    if original.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
+    if original
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('{')
+    {
         return json();
     }
     let document = Document::from_value(value.clone()).ok();

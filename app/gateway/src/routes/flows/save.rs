@@ -1,8 +1,6 @@
 //! Steps that all changes of flows share.
 
-use deerflow_domain::flows::{
-    Expected, FlowContent, FlowRecord, FlowWrite, SaveError, is_slug,
-};
+use deerflow_domain::flows::{Expected, FlowContent, FlowRecord, FlowWrite, SaveError, is_slug};
 use deerflow_flow::finding::Finding;
 use harness::agents::custom::AgentName;
 use harness::runtime::compute::heavy_poll;
@@ -75,14 +73,18 @@ pub(super) async fn require_free_slug(
         return Err(ApiError::Conflict(format!("The id '{slug}' is reserved")));
     }
     if state.agent_services.flows.system().flows.contains_key(slug) {
-        return Err(ApiError::Conflict(format!("'{slug}' is the id of a system flow")));
+        return Err(ApiError::Conflict(format!(
+            "'{slug}' is the id of a system flow"
+        )));
     }
     // Custom agents of such names may be older than flows.
     let name = AgentName::parse(&format!("flow-{slug}"));
     let Ok(name) = name else { return Ok(()) };
     let agents = &state.agent_services.custom_agents;
     match agents.get(user, &name).await? {
-        Some(_) => Err(ApiError::Conflict(format!("An agent '{name}' exists already"))),
+        Some(_) => Err(ApiError::Conflict(format!(
+            "An agent '{name}' exists already"
+        ))),
         None => Ok(()),
     }
 }

@@ -4,9 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use deerflow_domain::flows::{
-    DeletedFlow, Expected, FlowContent, FlowRecord, SaveError, slug_of,
-};
+use deerflow_domain::flows::{DeletedFlow, Expected, FlowContent, FlowRecord, SaveError, slug_of};
 use deerflow_flow::finding::Finding;
 use deerflow_flow::schema::Document;
 use harness::runtime::actor_context::effective_user_id;
@@ -83,7 +81,9 @@ pub(crate) async fn put(
             Err(error) => return Err(error.into()),
         }
     }
-    Err(ApiError::Conflict(format!("Flow '{slug}' is being changed by others")))
+    Err(ApiError::Conflict(format!(
+        "Flow '{slug}' is being changed by others"
+    )))
 }
 
 /// `DELETE /flows/{id}`: deletes a flow with its versions. Threads that wait in it go on.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::FlowError;
@@ -94,6 +95,8 @@ pub struct TurnRuntime {
     pub context: Option<RunContext>,
     /// `node:task id` of the turn's node.
     pub namespace: String,
+    /// Time at which the limit of the turn passes. The adapter then returns status `timed_out`.
+    pub deadline: Option<Instant>,
 }
 
 /// Executes the turns of one agent in one run. Sessions are created before the first turn and

@@ -6,6 +6,10 @@ use serde_json::{Map, Value};
 /// Maximum characters of a message that comes from outside.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
+/// Code of a turn whose session the other side does not know. The other side has not executed the
+/// turn; the engine creates another session and repeats it once.
+pub const SESSION_NOT_FOUND: &str = "session_not_found";
+
 /// Error with a stable code. Never contains keys, headers or request bodies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]

@@ -110,6 +110,16 @@ pub struct AgentInvocation {
     pub answer: Option<Value>,
 }
 
+impl AgentInvocation {
+    /// Reports whether the earlier turns already end with the prompt of this one, as those of a
+    /// repeated turn do. Such a prompt is not sent twice.
+    pub fn history_has_prompt(&self) -> bool {
+        self.messages.last().is_some_and(|last| {
+            last.role == TurnRole::User && last.content.trim() == self.user_prompt.trim()
+        })
+    }
+}
+
 /// Message of an earlier turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnMessage {

@@ -3,15 +3,17 @@
 mod contract;
 mod error;
 mod invocation;
+mod registry;
 mod result;
 
 pub use contract::{
     AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, CONTRACT_VERSION, Capability,
     ConfigFinding, DeltaSink, TurnDelta, TurnEffect, TurnRuntime,
 };
-pub use error::{ErrorCategory, FlowError};
+pub use error::{ErrorCategory, FlowError, SESSION_NOT_FOUND};
 pub use invocation::{
     AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
     SessionId, TurnMessage, TurnMode, TurnRole,
 };
+pub use registry::AdapterRegistry;
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};

@@ -126,9 +126,10 @@ pub struct LoaderNode {
 }
 
 /// Place of the text of a prompt node relative to the prompt of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeMode {
     /// After it.
+    #[default]
     Append,
     /// Before it.
     Prepend,

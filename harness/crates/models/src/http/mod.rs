@@ -46,7 +46,7 @@ pub(crate) use decoder::{AnswerReader, DecodeError};
 pub(crate) use endpoint::{Endpoint, ProviderDefaults};
 pub(crate) use lenient::{count, count_of, lenient};
 pub(crate) use provider_error::ProviderError;
-pub(crate) use retry_after::retry_after;
+pub use retry_after::retry_after;
 pub(crate) use settings::Settings;
 pub use sign_in_file::sign_in;
 pub use sse::{EventSplitter, EventTooLong};

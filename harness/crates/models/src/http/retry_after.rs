@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 /// Returns the delay in `retry-after-ms`, else in `retry-after` as seconds or an HTTP date. A past
 /// date means no delay. Returns `None` for invalid values.
-pub(crate) fn retry_after<'a>(
+pub fn retry_after<'a>(
     header: impl Fn(&str) -> Option<&'a str>,
     now: DateTime<Utc>,
 ) -> Option<Duration> {

@@ -25,7 +25,7 @@ pub struct EventSplitter {
 
 impl EventSplitter {
     /// Creates a splitter for a stream in which each line is a payload.
-    pub(crate) fn lines() -> Self {
+    pub fn lines() -> Self {
         Self {
             bare_lines: true,
             ..Self::default()
@@ -57,7 +57,7 @@ impl EventSplitter {
 
     /// Returns the payload of the last event if the stream ended before the line end that completes
     /// it.
-    pub(crate) fn rest(&mut self) -> Option<Vec<u8>> {
+    pub fn rest(&mut self) -> Option<Vec<u8>> {
         if self.bare_lines {
             return Some(std::mem::take(&mut self.line))
                 .filter(|line| !line.is_empty() && !line.starts_with(b":"));

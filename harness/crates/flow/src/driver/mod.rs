@@ -1,0 +1,19 @@
+//! Runs flows: performs what [`crate::machine::FlowMachine`] decides. Visits of a superstep are
+//! futures of the caller's task; nothing is spawned.
+
+mod deps;
+mod emitter;
+mod history;
+mod run;
+mod sessions;
+mod step;
+mod subflow;
+mod turn;
+mod visit;
+
+pub use deps::{
+    DocumentLoader, FlowEnd, FlowOptions, FlowOutcome, FlowPorts, FlowSource, FlowStart,
+    LoadRequest, NoEvents, NoHooks, Progress, RunHooks, VisitTask,
+};
+pub use history::Histories;
+pub use run::run_flow;

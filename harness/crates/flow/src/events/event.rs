@@ -1,0 +1,298 @@
+//! Envelope and payloads of events.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use deerflow_core::clock::iso;
+use serde_json::{Map, Value, json};
+
+use crate::adapter::{FlowError, PromptSegment, TurnDelta, TurnMode, TurnStatus, Usage};
+
+/// Version of the envelope.
+pub const EVENT_SCHEMA_VERSION: &str = "1.0";
+
+/// An event of a run. Nodes of a sub-flow have ids of the form `outer/inner`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowEvent {
+    /// Id.
+    pub event_id: String,
+    /// Run.
+    pub run_id: Arc<str>,
+    /// Node.
+    pub node_id: Option<String>,
+    /// Agent.
+    pub agent_id: Option<String>,
+    /// Attempt of a turn.
+    pub invocation_id: Option<String>,
+    /// Time.
+    pub timestamp: DateTime<Utc>,
+    /// What happened.
+    pub body: EventBody,
+}
+
+/// What happened. A run sends one of `RunCompleted`, `RunFailed`, `RunCancelled` and
+/// `RunInterrupted`, as its last event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventBody {
+    /// The run began, with the names of its input's fields.
+    RunStarted(Vec<String>),
+    /// The run continues after an interrupt or an error.
+    RunResumed,
+    /// The run completed.
+    RunCompleted {
+        /// Result.
+        result: Option<Value>,
+        /// Supersteps.
+        steps: u64,
+    },
+    /// The run failed.
+    RunFailed(FlowError),
+    /// The run was cancelled.
+    RunCancelled,
+    /// The run stopped at questions, or at a breakpoint if there are none.
+    RunInterrupted(Vec<Value>),
+    /// A visit began.
+    NodeStarted {
+        /// Kind of the node.
+        kind: String,
+        /// Number of the visit.
+        visit: u64,
+        /// Values of the input ports.
+        inputs: Map<String, Value>,
+    },
+    /// A visit completed.
+    NodeCompleted {
+        /// Number of the visit.
+        visit: u64,
+        /// Handle or action taken.
+        action: Option<String>,
+        /// Duration.
+        duration_ms: u64,
+    },
+    /// A visit failed. With `handled` the run goes on.
+    NodeFailed {
+        /// Number of the visit.
+        visit: u64,
+        /// Error.
+        error: FlowError,
+        /// Whether the node handles the failure.
+        handled: bool,
+        /// Duration.
+        duration_ms: u64,
+    },
+    /// The visit is tried again.
+    NodeRetry {
+        /// Coming attempt, from 2.
+        attempt: u32,
+        /// Delay before it.
+        delay_ms: u64,
+    },
+    /// An agent takes its turn.
+    AgentSelected {
+        /// Kind of the adapter.
+        adapter_kind: String,
+        /// Mode.
+        turn_mode: TurnMode,
+        /// Whether the session had earlier turns.
+        session_reused: bool,
+        /// Parts of the prompt.
+        prompt: Arc<[PromptSegment]>,
+    },
+    /// Output of a turn.
+    Delta(TurnDelta),
+    /// A turn completed.
+    TurnCompleted {
+        /// Tokens and cost.
+        usage: Usage,
+        /// Reasoning of the model.
+        reasoning: Option<String>,
+        /// Tool calls that the agent reports.
+        tool_calls: Vec<Value>,
+        /// Artifacts that the agent reports.
+        artifacts: Vec<Value>,
+        /// Duration.
+        duration_ms: u64,
+    },
+    /// A turn did not complete.
+    TurnFailed {
+        /// Status.
+        status: TurnStatus,
+        /// Tokens and cost.
+        usage: Usage,
+        /// Error.
+        error: FlowError,
+        /// Duration.
+        duration_ms: u64,
+    },
+    /// Control passed along an edge.
+    EdgeTaken {
+        /// Node that it leaves.
+        from: String,
+        /// Node that it enters.
+        to: String,
+        /// Handle.
+        handle: Option<String>,
+    },
+    /// A proposal of delegation was decided.
+    DelegationResolved(Value),
+    /// A warning of a node.
+    Warning {
+        /// Code.
+        code: String,
+        /// Message.
+        message: String,
+    },
+}
+
+/// Receives events. Never waits.
+pub trait FlowEventSink: Send + Sync + fmt::Debug {
+    /// Returns `false` if nobody receives events, so that none are made.
+    fn is_active(&self) -> bool {
+        true
+    }
+
+    /// Receives an event.
+    fn emit(&self, event: FlowEvent);
+}
+
+impl FlowEvent {
+    /// Returns the envelope for clients.
+    pub fn to_value(&self) -> Value {
+        let mut envelope = json!({
+            "eventId": self.event_id,
+            "eventType": self.body.event_type(),
+            "schemaVersion": EVENT_SCHEMA_VERSION,
+            "runId": &*self.run_id,
+            "timestamp": iso(self.timestamp),
+            "payload": self.body.payload(),
+        });
+        let ids = [
+            ("nodeId", &self.node_id),
+            ("agentId", &self.agent_id),
+            ("invocationId", &self.invocation_id),
+        ];
+        for (key, id) in ids {
+            if let Some(id) = id {
+                envelope[key] = id.as_str().into();
+            }
+        }
+        envelope
+    }
+}
+
+impl EventBody {
+    /// Returns the name on the wire.
+    pub fn event_type(&self) -> &'static str {
+        match self {
+            Self::RunStarted(_) => "run_started",
+            Self::RunResumed => "run_resumed",
+            Self::RunCompleted { .. } => "run_completed",
+            Self::RunFailed(_) => "run_failed",
+            Self::RunCancelled => "run_cancelled",
+            Self::RunInterrupted(_) => "run_interrupted",
+            Self::NodeStarted { .. } => "node_started",
+            Self::NodeCompleted { .. } => "node_completed",
+            Self::NodeFailed { .. } => "node_failed",
+            Self::NodeRetry { .. } => "node_retry",
+            Self::AgentSelected { .. } => "agent_selected",
+            Self::Delta(_) => "agent_stream_delta",
+            Self::TurnCompleted { .. } => "turn_completed",
+            Self::TurnFailed { .. } => "turn_failed",
+            Self::EdgeTaken { .. } => "edge_taken",
+            Self::DelegationResolved(_) => "subagent_switch_resolved",
+            Self::Warning { .. } => "node_warning",
+        }
+    }
+
+    /// Returns the payload.
+    pub fn payload(&self) -> Value {
+        match self {
+            Self::RunStarted(keys) => json!({"input": keys}),
+            Self::RunResumed | Self::RunCancelled => json!({}),
+            Self::RunCompleted { result, steps } => json!({"result": result, "steps": steps}),
+            Self::RunFailed(error) => json!({"error": error}),
+            Self::RunInterrupted(interrupts) => json!({"interrupts": interrupts}),
+            Self::NodeStarted {
+                kind,
+                visit,
+                inputs,
+            } => {
+                json!({"kind": kind, "visit": visit, "inputs": inputs})
+            }
+            Self::NodeCompleted {
+                visit,
+                action,
+                duration_ms,
+            } => {
+                json!({"visit": visit, "action": action, "durationMs": duration_ms})
+            }
+            Self::NodeFailed {
+                visit,
+                error,
+                handled,
+                duration_ms,
+            } => json!({
+                "visit": visit, "error": error, "handled": handled, "durationMs": duration_ms,
+            }),
+            Self::NodeRetry { attempt, delay_ms } => {
+                json!({"attempt": attempt, "delayMs": delay_ms})
+            }
+            Self::AgentSelected {
+                adapter_kind,
+                turn_mode,
+                session_reused,
+                prompt,
+            } => json!({
+                "adapterKind": adapter_kind,
+                "turnMode": turn_mode,
+                "sessionReused": session_reused,
+                "promptSources": **prompt,
+            }),
+            Self::Delta(delta) => delta_payload(delta),
+            Self::TurnCompleted {
+                usage,
+                reasoning,
+                tool_calls,
+                artifacts,
+                duration_ms,
+            } => json!({
+                "status": "completed",
+                "usage": usage,
+                "reasoningText": reasoning,
+                "toolCalls": tool_calls,
+                "artifacts": artifacts,
+                "durationMs": duration_ms,
+            }),
+            Self::TurnFailed {
+                status,
+                usage,
+                error,
+                duration_ms,
+            } => json!({
+                "status": status, "usage": usage, "error": error, "durationMs": duration_ms,
+            }),
+            Self::EdgeTaken { from, to, handle } => {
+                json!({"from": from, "to": to, "handle": handle})
+            }
+            Self::DelegationResolved(decision) => decision.clone(),
+            Self::Warning { code, message } => json!({"code": code, "message": message}),
+        }
+    }
+}
+
+fn delta_payload(delta: &TurnDelta) -> Value {
+    let mut payload = Map::new();
+    if !delta.text.is_empty() {
+        payload.insert("deltaText".to_owned(), delta.text.as_str().into());
+        payload.insert("part".to_owned(), "final".into());
+    }
+    if !delta.reasoning.is_empty() {
+        payload.insert(
+            "deltaReasoningText".to_owned(),
+            delta.reasoning.as_str().into(),
+        );
+        payload.entry("part").or_insert_with(|| "reasoning".into());
+    }
+    Value::Object(payload)
+}

@@ -1,0 +1,84 @@
+//! Properties of random graphs.
+
+use deerflow_flow::driver::FlowOutcome;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, agent, agent_with, document, edge, handle, node};
+
+const KINDS: usize = 8;
+
+fn graph() -> impl Strategy<Value = Value> {
+    let kinds = prop::collection::vec(0..KINDS, 1..9);
+    let edges = prop::collection::vec((0usize..9, 0usize..9, 0usize..4), 0..20);
+    let concurrency = 1u32..4;
+    (kinds, edges, concurrency).prop_map(|(kinds, edges, concurrency)| {
+        let count = kinds.len();
+        let nodes: Vec<Value> = kinds
+            .iter()
+            .enumerate()
+            .map(|(index, kind)| any_node(index, *kind))
+            .collect();
+        let mut seen = std::collections::HashSet::new();
+        let edges: Vec<Value> = edges
+            .into_iter()
+            .map(|(source, target, variant)| (source % count, target % count, variant))
+            .filter(|(source, target, _)| source != target)
+            .filter(|(source, target, _)| seen.insert((*source, *target)))
+            .map(|(source, target, variant)| any_edge(source, target, kinds[source], variant))
+            .collect();
+        let mut document = document(&nodes, &edges);
+        document["runtime"] = json!({"maxConcurrency": concurrency});
+        document
+    })
+}
+
+fn any_node(index: usize, kind: usize) -> Value {
+    let id = format!("n{index}");
+    match kind {
+        0 => agent(&id),
+        1 => agent_with(&id, json!({"turnMode": "evaluate"})),
+        2 => node(&id, "control.condition", json!({})),
+        3 => node(&id, "control.join", json!({})),
+        4 => node(&id, "control.plan-loop", json!({"maxIterations": 2})),
+        5 => node(&id, "control.loop", json!({"maxIterations": 2})),
+        6 => node(&id, "control.finish", json!({})),
+        _ => agent_with(&id, json!({"onError": "branch", "join": "all"})),
+    }
+}
+
+fn any_edge(source: usize, target: usize, kind: usize, variant: usize) -> Value {
+    let (from, to) = (format!("n{source}"), format!("n{target}"));
+    match (kind, variant) {
+        (4, variant) => handle(&from, ["plan", "execute", "evaluate", "done"][variant], &to),
+        (5, variant) => handle(&from, ["loop", "done"][variant % 2], &to),
+        (_, 0) => {
+            let mut edge = edge(&from, &to);
+            edge["condition"] = json!("len(last.text) > 3");
+            edge
+        }
+        _ => edge(&from, &to),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn random_graphs_end_with_the_same_trace_twice(document in graph()) {
+        let run = || {
+            let mut fixture = Fixture::of(&document, json!({}));
+            fixture.options.bounds.recursion_limit = 40;
+            let end = fixture.run();
+            prop_assert!(fixture.steps().len() <= 41);
+            let code = match &end.outcome {
+                FlowOutcome::Finished(_) => String::new(),
+                FlowOutcome::Failed(error) => error.code.clone(),
+                other => format!("{other:?}"),
+            };
+            prop_assert!(["", "recursion_limit", "no_route"].contains(&code.as_str()), "{}", code);
+            Ok((code, fixture.lines(), end.data.result()))
+        };
+        prop_assert_eq!(run()?, run()?);
+    }
+}

@@ -1,0 +1,6 @@
+//! Transports against a local server.
+
+mod deepseek;
+mod http;
+mod kit;
+mod trust;
