@@ -1,6 +1,6 @@
 //! System flows: those of the watched folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -119,10 +119,26 @@ impl SystemSnapshot {
             assets,
             ..Self::default()
         };
+        let paths: BTreeSet<String> = files.iter().map(|file| file.path.clone()).collect();
         for found in flows_of_project(files) {
             next.add(found, self, rules, at);
         }
+        next.keep_emptied(self, &paths);
         next
+    }
+
+    /// Keeps flows whose documents exist and are no flows any more, as while they are written.
+    fn keep_emptied(&mut self, before: &Self, paths: &BTreeSet<String>) {
+        for (slug, known) in &before.flows {
+            if paths.contains(&known.path) && !self.flows.contains_key(slug) {
+                let message = "the document has neither `meta` nor `graph`";
+                let flow = SystemFlow {
+                    errors: vec![Finding::new(FindingCode::SchemaInvalid, message)],
+                    ..(**known).clone()
+                };
+                self.flows.insert(slug.clone(), Arc::new(flow));
+            }
+        }
     }
 
     fn add(&mut self, found: FoundFlow, before: &Self, rules: &FlowRules, at: DateTime<Utc>) {

@@ -60,6 +60,7 @@ pub(super) fn open(
             assistant_store: stores.assistants.clone(),
             user_memories: resources.memories.clone(),
             skills: resources.skills.clone(),
+            flows: resources.flows.clone(),
             custom_agents: resources.custom.clone(),
             assistants: agents.clone(),
             assist: agents,

@@ -10,6 +10,7 @@ mod context;
 mod crons;
 pub(crate) mod database;
 mod documents;
+mod flows;
 mod gateway;
 mod items;
 mod journal;

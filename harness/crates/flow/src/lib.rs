@@ -26,5 +26,5 @@ pub mod kinds;
 pub mod machine;
 pub mod prompt;
 pub mod schema;
-pub mod validate;
 pub mod structured_output;
+pub mod validate;

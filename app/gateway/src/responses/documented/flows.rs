@@ -62,12 +62,13 @@ pub struct FlowValidation {
 #[derive(Debug, ToSchema)]
 pub struct FlowError {
     /// A text, or all findings.
+    #[schema(inline)]
     pub detail: FlowErrorDetail,
 }
 
 /// A text, or all findings.
 #[derive(Debug, ToSchema)]
-#[schema(untagged)]
+#[serde(untagged)]
 pub enum FlowErrorDetail {
     /// A text.
     Text(String),

@@ -1,8 +1,8 @@
 //! `GET /flows/{id}/export`: a flow with its assets as an archive.
 
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, header};
-use axum::response::{AppendHeaders, IntoResponse};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::response::IntoResponse;
 use deerflow_flow::schema::Document;
 use harness::runtime::compute::heavy_poll;
 use harness::skills::archive::{TextFile, pack};
@@ -48,16 +48,16 @@ pub(crate) async fn export(
     let files: Vec<TextFile> = std::iter::once(document).chain(assets).collect();
     let archive = pack(&files)?;
     let name = format!("attachment; filename=\"{}.zip\"", flow.slug);
-    let mut headers = vec![
+    let mut headers: HeaderMap = HeaderMap::from_iter([
         etag(&flow.content_hash),
         (
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/zip"),
         ),
-    ];
+    ]);
     headers.extend(HeaderValue::from_str(&name).map(|name| (header::CONTENT_DISPOSITION, name)));
     if !removed.is_empty() {
         headers.extend(HeaderValue::from_str(&removed.join(" ")).map(|list| (REMOVED, list)));
     }
-    Ok((AppendHeaders(headers), archive).into_response())
+    Ok((headers, archive).into_response())
 }

@@ -30,7 +30,7 @@ use crate::routes::App;
 use crate::state::GatewayState;
 
 /// Maximum size of an archive, in bytes.
-pub(crate) const MAX_ARCHIVE_BYTES: usize = 20 << 20;
+const MAX_ARCHIVE_BYTES: usize = 20 << 20;
 /// Media types of an archive.
 const ARCHIVE_TYPES: [&str; 4] = [
     "application/zip",

@@ -17,7 +17,7 @@ mod write;
 
 pub(crate) use about::{adapters, assets, node_kinds, reload, schema};
 pub(crate) use export::export;
-pub(crate) use import::{MAX_ARCHIVE_BYTES, import};
+pub(crate) use import::import;
 pub(crate) use list::{MAX_LISTED, list};
 pub(crate) use read::{GRAPH_FORMATS, get, graph};
 pub(crate) use validate::validate;
