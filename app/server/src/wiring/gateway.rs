@@ -3,22 +3,18 @@
 use std::sync::Arc;
 
 use deerflow_domain::items::ItemService;
-use deerflow_gateway::guard::auth::Authenticator;
-use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
-    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
-    ThreadServices,
+    AgentServices, GatewayState, Observability, ProcessServices, RunServices, ThreadServices,
 };
 use harness::runtime::runs::RunsFacade;
 
 use super::context::Context;
-use super::metrics;
 use super::resources::Resources;
 use super::stores::Stores;
+use super::{metrics, security};
 use crate::agents::configured::ConfiguredAgents;
-use crate::config::Settings;
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -66,14 +62,7 @@ pub(super) fn open(
             assist: agents,
             mcp: resources.mcp.clone(),
         },
-        security: SecurityState {
-            authenticator: Authenticator::new(
-                settings.key_rule(),
-                stores.keys.clone(),
-                clock.clone(),
-            ),
-            origin_policy: origin_policy(settings),
-        },
+        security: security::open(settings, stores),
         observability: Observability {
             health: Health::new(stores.probes.clone()),
             run_gauges: Default::default(),
@@ -88,14 +77,4 @@ pub(super) fn open(
             shutdown: context.shutdown.clone(),
         },
     })
-}
-
-/// Beyond loopback, the host names of the server are unknown, and a proxy must check them.
-fn origin_policy(settings: &Settings) -> OriginPolicy {
-    let hosts = if settings.is_loopback() {
-        Hosts::LoopbackAnd(settings.allowed_hosts.clone())
-    } else {
-        Hosts::Any
-    };
-    OriginPolicy::new(hosts, settings.cors_origins.clone())
 }

@@ -23,6 +23,7 @@ pub mod operations;
 mod resources;
 mod role;
 mod runs;
+mod security;
 mod skills;
 mod stores;
 mod web;
