@@ -27,4 +27,6 @@ pub mod machine;
 pub mod prompt;
 pub mod schema;
 pub mod structured_output;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod validate;

@@ -1,4 +1,5 @@
 //! Tests of the engine: machine, driver, prompts and the fake adapter.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "engine/budgets.rs"]
 mod budgets;

@@ -1,13 +1,31 @@
 //! Runs the acceptance cases of a folder: `FLOW_CASES`, else those of this repository.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+#[path = "flow_cases/assets.rs"]
+mod assets;
+#[cfg(feature = "http")]
+#[path = "flow_cases/config.rs"]
+mod config;
 #[path = "flow_cases/flow.rs"]
 mod flow;
+#[cfg(feature = "http")]
+#[path = "flow_cases/http_server.rs"]
+#[expect(dead_code, reason = "the tests of hostile servers use the rest")]
+mod http_server;
 #[path = "flow_cases/matching.rs"]
 mod matching;
+#[cfg(feature = "http")]
+#[path = "flow_cases/pi_mono_kit.rs"]
+mod pi_mono_kit;
 #[path = "flow_cases/recorder.rs"]
 mod recorder;
 #[path = "support/mod.rs"]
 mod support;
+#[cfg(feature = "http")]
+#[path = "flow_cases/transport.rs"]
+mod transport;
+#[path = "flow_cases/validation.rs"]
+mod validation;
 
 use std::path::PathBuf;
 
@@ -50,6 +68,11 @@ fn cases() -> Vec<(String, Value)> {
 fn differences(case: &Value) -> Option<Vec<String>> {
     match case["type"].as_str() {
         Some("flow") => Some(flow::run(case)),
+        Some("assets") => Some(assets::run(case)),
+        #[cfg(feature = "http")]
+        Some("config") => Some(config::run(case)),
+        #[cfg(feature = "http")]
+        Some("transport") => Some(transport::run(case)),
         _ => None,
     }
 }

@@ -191,6 +191,12 @@ pub struct FlowVersions(pub Vec<FlowVersionEntry>);
 /// Nodes and edges of a flow.
 #[derive(Debug, ToSchema)]
 pub struct FlowGraph {
+    /// Name of the flow.
+    pub name: String,
+    /// Node that a run starts with.
+    pub start: String,
+    /// Nodes that no control edge leaves.
+    pub ends: Vec<String>,
     /// Nodes.
     #[schema(value_type = Vec<Object>)]
     pub nodes: Vec<Map<String, Value>>,

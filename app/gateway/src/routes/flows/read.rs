@@ -4,18 +4,16 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
-use deerflow_flow::drawing::Drawing;
-use deerflow_flow::schema::Document;
+use deerflow_flow::drawing;
 use harness::clock::iso;
 use harness::runtime::actor_context::effective_user_id;
-use harness::runtime::compute::heavy_poll;
 use serde_json::json;
 
 use super::conditions::etag;
 use super::errors::{invalid, not_found};
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
-use crate::flows::{FlowRules, FlowVersion};
+use crate::flows::FlowVersion;
 use crate::routes::ResponseResult;
 use crate::state::AgentServices;
 
@@ -81,15 +79,14 @@ pub(crate) async fn graph(
         .word("format", GRAPH_FORMATS)?
         .unwrap_or(GraphFormat::Json);
     let flow = requested(&agents, &ids, &query).await?;
-    heavy_poll(FlowRules::size(&flow.content)).await;
-    let document =
-        Document::read(&flow.content.text).map_err(|validation| invalid(&validation.errors))?;
-    let drawing = Drawing::of(&document.flow);
+    let compiled = agents.flows.compiled(&flow).await;
+    let compiled = compiled.map_err(|validation| invalid(&validation.errors))?;
+    let graph = drawing::graph(&compiled);
     Ok(match format {
-        GraphFormat::Json => Json(drawing).into_response(),
+        GraphFormat::Json => Json(graph).into_response(),
         GraphFormat::Mermaid => {
             let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-            ([(header::CONTENT_TYPE, kind)], drawing.mermaid()).into_response()
+            ([(header::CONTENT_TYPE, kind)], drawing::mermaid(&graph)).into_response()
         }
     })
 }

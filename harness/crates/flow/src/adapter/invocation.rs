@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::compiled::EffectiveAgent;
+use crate::schema::TurnMode;
 
 /// Id of a session, as the adapter gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -27,30 +28,6 @@ pub struct InvocationId(pub String);
 impl fmt::Display for InvocationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// Mode of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TurnMode {
-    /// Does work.
-    #[default]
-    Normal,
-    /// Makes a plan.
-    Plan,
-    /// Evaluates work.
-    Evaluate,
-}
-
-impl TurnMode {
-    /// Returns the name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Plan => "plan",
-            Self::Evaluate => "evaluate",
-        }
     }
 }
 

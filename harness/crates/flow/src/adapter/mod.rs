@@ -6,6 +6,7 @@ mod invocation;
 mod registry;
 mod result;
 
+pub use crate::schema::TurnMode;
 pub use contract::{
     AdapterContext, AdapterFactory, AdapterMetadata, AgentAdapter, CONTRACT_VERSION, Capability,
     ConfigFinding, DeltaSink, TurnDelta, TurnEffect, TurnRuntime,
@@ -13,7 +14,7 @@ pub use contract::{
 pub use error::{ErrorCategory, FlowError, SESSION_NOT_FOUND};
 pub use invocation::{
     AgentInvocation, ExpectedOutput, InvocationId, PromptSegment, SegmentScope, SessionContext,
-    SessionId, TurnMessage, TurnMode, TurnRole,
+    SessionId, TurnMessage, TurnRole,
 };
 pub use registry::AdapterRegistry;
 pub use result::{AgentTurnResult, TurnStatus, TurnWarning, Usage};

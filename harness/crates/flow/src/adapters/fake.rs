@@ -285,3 +285,7 @@ impl FakeAdapter {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "fake_tests.rs"]
+mod tests;

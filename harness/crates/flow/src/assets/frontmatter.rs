@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::manifest::{AgentAsset, Includes, TextAsset, default_adapter_kind};
-use crate::adapter::TurnMode;
+use crate::schema::TurnMode;
 use crate::schema::shape::{Problem, Record, Shape, check, optional, required};
 use crate::schema::{OutputKind, yaml_options};
 
@@ -89,11 +89,11 @@ static TEXT: Shape = Shape::Record(&Record {
 /// Reason why a frontmatter is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct FrontmatterError {
+pub(super) struct FrontmatterError {
     /// All problems, for people.
-    pub message: String,
+    pub(super) message: String,
     /// Agent id, if the frontmatter states one.
-    pub agent_id: Option<String>,
+    pub(super) agent_id: Option<String>,
 }
 
 /// Keys of an agent file whose defaults serde does not fill in.

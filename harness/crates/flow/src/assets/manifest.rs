@@ -3,8 +3,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::TurnMode;
 use crate::schema::OutputKind;
+use crate::schema::TurnMode;
 
 /// Prompt assets of a project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

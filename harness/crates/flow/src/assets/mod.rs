@@ -8,17 +8,11 @@ mod scan;
 
 pub use files::{AssetEntry, AssetFiles, MAX_FILE_BYTES, MAX_FOLDER_ENTRIES, MemoryAssets};
 pub use folder::FolderAssets;
-pub use frontmatter::{FrontmatterError, MAX_FRONTMATTER_BYTES};
+pub use frontmatter::MAX_FRONTMATTER_BYTES;
 pub use manifest::{
     AgentAsset, Includes, ManifestError, ManifestErrorCode, PromptAssetManifest, TextAsset,
 };
 pub use scan::{ASSET_FOLDER, GLOBAL_PROMPT_FILE, MAX_TOTAL_BYTES, scan};
-
-/// Parses the frontmatter of an agent file, for fuzzing.
-#[doc(hidden)]
-pub fn parse_agent_file(text: &str) -> Result<(), FrontmatterError> {
-    frontmatter::agent(text, "x.agent.md").map(|_| ())
-}
 
 #[cfg(test)]
 #[path = "assets_tests.rs"]

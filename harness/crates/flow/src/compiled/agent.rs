@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::adapter::TurnMode;
+use crate::schema::TurnMode;
 use crate::schema::{
     Budgets, MemoryPolicy, ModelProfile, OutputKind, SubagentPolicy, Timeouts, ToolPolicy,
 };

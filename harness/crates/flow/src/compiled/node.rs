@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::agent::EffectiveAgent;
-use crate::adapter::TurnMode;
+use crate::schema::TurnMode;
 use crate::schema::{Budgets, OutputKind, Port};
 
 /// Index of a node in [`super::CompiledFlow::nodes`].

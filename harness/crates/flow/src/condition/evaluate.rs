@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 use super::expression::{Comparison, Expression, Segment};
-use super::parsed::Scope;
+use super::scope::Scope;
 
 static NULL: Value = Value::Null;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::parsed::Root;
+use super::scope::Root;
 
 /// Expression with a value.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,49 +1,16 @@
-//! A parsed condition, the values that it reads, and the error of a text that is none.
+//! A parsed condition.
 
-use std::borrow::Cow;
-
-use serde_json::Value;
-
+use super::error::{ConditionError, MAX_CHARS};
 use super::evaluate::{evaluate, is_truthy};
 use super::expression::Expression;
 use super::parser::Parser;
-
-/// Maximum characters of a condition.
-pub const MAX_CHARS: usize = 2_000;
-/// Maximum depth of parentheses, negations and calls.
-pub const MAX_DEPTH: usize = 32;
-
-/// Value that a path begins at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Root {
-    /// `input`: the input of the run.
-    Input,
-    /// `nodes.<id>.<port>`: the value of an output port.
-    Port {
-        /// Node.
-        node: String,
-        /// Output port.
-        port: String,
-    },
-    /// `last.text`: the final text of the node that the edge leaves.
-    LastText,
-    /// `last.structured`: the structured output of the node that the edge leaves.
-    LastStructured,
-    /// `loop.<id>`: the round of a loop node.
-    Round(String),
-}
-
-/// Values that a condition reads.
-pub trait Scope {
-    /// Returns the value of a root. `None` if there is none; the condition then reads null.
-    fn value(&self, root: &Root) -> Option<Cow<'_, Value>>;
-}
+use super::scope::Scope;
 
 /// A parsed condition.
 ///
 /// Operators from loose to tight: `||`, `&&`, `!`, then one of `== != < <= > >=`, which do not
 /// chain. Operands are parentheses, numbers, texts in either quote without escapes, `true`,
-/// `false`, `null`, `contains(a, b)`, `exists(a)`, `len(a)` and paths that begin at a [`Root`].
+/// `false`, `null`, `contains(a, b)`, `exists(a)`, `len(a)` and paths that begin at a [`Root`](super::Root).
 /// Below a root a path names keys of objects and indices of lists; `['a b']` names a key that is
 /// no word.
 ///
@@ -72,16 +39,6 @@ pub trait Scope {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition(Expression);
-
-/// Reason why a text is not a condition.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("at byte {offset}: expected {expected}")]
-pub struct ConditionError {
-    /// Byte offset of the problem, from 0.
-    pub offset: usize,
-    /// What would be right there.
-    pub expected: String,
-}
 
 impl Condition {
     /// Parses a condition.

@@ -2,8 +2,9 @@
 
 use serde_json::{Number, Value};
 
+use super::error::{ConditionError, MAX_DEPTH};
 use super::expression::{Comparison, Expression, Segment};
-use super::parsed::{ConditionError, MAX_DEPTH, Root};
+use super::scope::Root;
 
 /// Operators of comparisons; each stands before its prefixes.
 const COMPARISONS: [(&str, Comparison); 6] = [

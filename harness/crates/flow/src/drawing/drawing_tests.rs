@@ -2,73 +2,87 @@
 
 use serde_json::json;
 
-use super::*;
+use super::{FlowGraph, graph, mermaid};
+use crate::assets::PromptAssetManifest;
+use crate::binding::AdapterList;
+use crate::compile::compile;
 use crate::schema::Document;
+use crate::validate::Options;
 
-fn drawing(nodes: serde_json::Value, edges: serde_json::Value) -> Drawing {
+fn drawing() -> FlowGraph {
     let document = Document::from_value(json!({
-        "meta": {"schemaVersion": "2.0", "name": "f"},
-        "agents": {"agentDefs": []},
-        "graph": {"startNodeId": "a", "nodes": nodes, "edges": edges},
-    }));
-    Drawing::of(&document.unwrap().flow)
-}
-
-#[test]
-fn drawing_has_start_end_kinds_and_conditional_edges() {
-    let drawing = drawing(
-        json!([
-            {"nodeId": "a", "nodeKind": "agent.main", "label": "Ask", "agentId": "x", "agentRef": "y"},
-            {"nodeId": "f", "nodeKind": "control.finish"},
-        ]),
-        json!([
-            {"source": "a", "target": "f", "condition": "last.text == 'x'"},
-            {"source": "a", "target": "f", "sourceHandle": "out", "targetHandle": "result", "dataEdge": true},
-        ]),
-    );
-    assert_eq!(
-        json!(drawing),
-        json!({
+        "meta": {"schemaVersion": "2.0", "name": "case"},
+        "agents": {"agentDefs": [{"agentId": "a", "adapterKind": "fake"}]},
+        "graph": {
+            "startNodeId": "x y",
             "nodes": [
-                {"id": "__start__"},
-                {"id": "a", "type": "runnable", "data": {"name": "Ask", "kind": "agent.main", "agentId": "y"}},
-                {"id": "f", "type": "runnable", "data": {"name": "f", "kind": "control.finish"}},
-                {"id": "__end__"},
+                {"nodeId": "x y", "agentId": "a", "label": "say \"hi\" <b>&#\n"},
+                {"nodeId": "r", "nodeKind": "router.generic"},
+                {"nodeId": "s", "nodeKind": "control.subflow", "config": {"flowId": "inner"}},
+                {"nodeId": "end", "nodeKind": "control.finish"},
             ],
             "edges": [
-                {"source": "__start__", "target": "a"},
-                {"source": "a", "target": "f", "conditional": true, "data": "last.text == 'x'"},
-                {"source": "a", "target": "f", "data": "out"},
-                {"source": "f", "target": "__end__"},
+                {"source": "x y", "sourceHandle": "result", "target": "end", "targetHandle": "result", "dataEdge": true},
+                {"source": "x y", "target": "r", "sourceHandle": "out"},
+                {"source": "r", "target": "s", "condition": "input.n > 1"},
+                {"source": "r", "target": "end"},
+                {"source": "x y", "target": "end", "sourceHandle": "error"},
+                {"source": "s", "sourceHandle": "result", "target": "end", "targetHandle": "in", "dataEdge": true},
             ],
-        })
+        },
+    }))
+    .unwrap();
+    let adapters = AdapterList::new(["fake"]);
+    let manifest = PromptAssetManifest::default();
+    graph(
+        &compile(&document, &manifest, &adapters, &Options::default())
+            .unwrap()
+            .flow,
+    )
+}
+
+#[test]
+fn graph_states_nodes_and_roles_of_edges() {
+    let graph = drawing();
+    assert_eq!(
+        (graph.start.as_str(), graph.ends.as_slice()),
+        ("x y", ["end".to_owned()].as_slice())
+    );
+    assert_eq!(graph.nodes[0].agent_id.as_deref(), Some("a"));
+    assert_eq!(graph.nodes[2].flow_id.as_deref(), Some("inner"));
+    let roles: Vec<_> = graph
+        .edges
+        .iter()
+        .map(|e| (e.label.as_deref(), e.control, e.conditional, e.data))
+        .collect();
+    assert_eq!(
+        roles,
+        [
+            (Some("result"), false, false, true),
+            (None, true, false, false),
+            (Some("input.n > 1"), true, true, false),
+            (None, true, true, false),
+            (Some("error"), true, true, false),
+            (Some("result"), true, false, true),
+        ]
     );
 }
 
 #[test]
-fn mermaid_dots_conditional_edges_and_escapes_labels() {
-    let drawing = drawing(
-        json!([
-            {"nodeId": "a", "nodeKind": "control.condition", "label": "say \"hi\"\n# now"},
-            {"nodeId": "b c", "nodeKind": "agent.main"},
-        ]),
-        json!([
-            {"source": "a", "target": "b c", "condition": "last.text == 'x' || true"},
-            {"source": "a", "target": "b c", "sourceHandle": "out", "targetHandle": "data", "dataEdge": true},
-            {"source": "b c", "target": "a"},
-        ]),
-    );
-    assert_eq!(
-        drawing.mermaid(),
-        "flowchart TD
-    n0([\"__start__\"])
-    n1[\"say #34;hi#34; #35; now (a)\"]
-    n2[\"b c\"]
-    n3([\"__end__\"])
+fn mermaid_escapes_labels_and_dots_conditional_edges() {
+    let expected = "flowchart TD
+    start((start))
+    n0[\"say #quot;hi#quot; #lt;b#gt;#amp;#35; \"]
+    n1{\"r\"}
+    n2[[\"s\"]]
+    n3([\"end\"])
+    start --> n0
+    n0 -- \"result\" --- n3
     n0 --> n1
-    n1 -.->|\"last.text == 'x' #124;#124; true\"| n2
-    n1 ==>|\"out\"| n2
-    n2 --> n1
-"
-    );
+    n1 -. \"input.n #gt; 1\" .-> n2
+    n1 -.-> n3
+    n0 -. \"error\" .-> n3
+    n2 -- \"result\" --> n3
+";
+    assert_eq!(mermaid(&drawing()), expected);
 }

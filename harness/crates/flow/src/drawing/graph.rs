@@ -1,135 +1,149 @@
-//! A flow as nodes and edges.
-
-use std::collections::HashSet;
+//! Graph of a flow as data.
 
 use serde::Serialize;
 
-use crate::kinds::effective_kind;
-use crate::schema::{Edge, Flow, Node};
+use crate::compiled::{CompiledFlow, Driver, NodeIndex};
+use crate::schema::Edge;
 
-/// Node before the first one.
-pub const START: &str = "__start__";
-/// Node after the last ones.
-pub const END: &str = "__end__";
-
-/// Drawing of a flow, in the form of LangGraph's graphs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Drawing {
-    /// [`START`], the nodes of the flow, [`END`].
-    pub nodes: Vec<DrawnNode>,
-    /// Edges in the order of the flow, and those from the start and to the end.
-    pub edges: Vec<DrawnEdge>,
-}
-
-/// A node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DrawnNode {
-    /// Id.
-    pub id: String,
-    /// `runnable` for nodes of the flow.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<&'static str>,
-    /// Name, kind and agent; absent for the start and the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<NodeData>,
-}
-
-/// Description of a node.
+/// Graph of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeData {
-    /// Label, else the id.
+pub struct FlowGraph {
+    /// Name of the flow.
     pub name: String,
-    /// Kind, as `family.variant`.
-    pub kind: String,
-    /// Agent that the node names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
+    /// Node that a run starts with.
+    pub start: String,
+    /// Nodes that no control edge leaves.
+    pub ends: Vec<String>,
+    /// Nodes in the order of the document.
+    pub nodes: Vec<GraphNode>,
+    /// Edges in the order of the document.
+    pub edges: Vec<GraphEdge>,
 }
 
-/// An edge.
+/// Node of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DrawnEdge {
+#[serde(rename_all = "camelCase")]
+pub struct GraphNode {
+    /// Id.
+    pub id: String,
+    /// Label, else the id.
+    pub label: String,
+    /// Kind.
+    pub kind: String,
+    /// Agent that executes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Flow that it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_id: Option<String>,
+}
+
+/// Edge of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GraphEdge {
     /// Node that it leaves.
     pub source: String,
     /// Node that it enters.
     pub target: String,
-    /// Whether a condition or the decision of a node selects it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub conditional: bool,
-    /// Label, else the condition, else the handle or port that it leaves.
-    #[serde(rename = "data", skip_serializing_if = "Option::is_none")]
+    /// Handle, condition or label, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Whether control may take another way.
+    pub conditional: bool,
+    /// Whether it carries control.
+    pub control: bool,
     /// Whether it carries a value.
-    #[serde(skip)]
-    pub carries_data: bool,
+    pub data: bool,
 }
 
-impl Drawing {
-    /// Draws a flow. Edges of unknown nodes are left out.
-    pub fn of(flow: &Flow) -> Self {
-        let graph = &flow.graph;
-        let ids: HashSet<&str> = graph.nodes.iter().map(|n| n.node_id.as_str()).collect();
-        let known =
-            |edge: &&Edge| ids.contains(edge.source.as_str()) && ids.contains(edge.target.as_str());
-        let mut edges = vec![plain(START, &graph.start_node_id)];
-        edges.extend(graph.edges.iter().filter(known).map(drawn_edge));
-        let left: HashSet<&str> = graph.edges.iter().map(|e| e.source.as_str()).collect();
-        let last = graph
-            .nodes
-            .iter()
-            .filter(|node| is_finish(node) || !left.contains(node.node_id.as_str()));
-        edges.extend(last.map(|node| plain(&node.node_id, END)));
-        let nodes = std::iter::once(bare(START))
-            .chain(graph.nodes.iter().map(drawn_node))
-            .chain([bare(END)])
-            .collect();
-        Self { nodes, edges }
+/// Returns the graph of a flow.
+pub fn graph(flow: &CompiledFlow) -> FlowGraph {
+    let id = |node: NodeIndex| flow.nodes[node].id.to_string();
+    let mut edges: Vec<(usize, GraphEdge)> = Vec::new();
+    for (source, node) in flow.nodes.iter().enumerate() {
+        let chooses = matches!(
+            node.driver,
+            Driver::Router | Driver::PlanLoop(_) | Driver::Loop(_) | Driver::Human(_)
+        );
+        let normal = flow.control[source].iter().map(|edge| (edge, chooses));
+        let failing = flow.error_edges[source].iter().map(|edge| (edge, true));
+        edges.extend(normal.chain(failing).map(|(edge, conditional)| {
+            let edge_graph = GraphEdge {
+                source: id(source),
+                target: id(edge.target),
+                label: label(&flow.document.graph.edges[edge.index], true),
+                conditional: conditional || edge.condition.is_some(),
+                control: true,
+                data: false,
+            };
+            (edge.index, edge_graph)
+        }));
+    }
+    for (target, data) in flow.data.iter().enumerate() {
+        for edge in data {
+            match edges.iter_mut().find(|(index, _)| *index == edge.index) {
+                Some((_, drawn)) => drawn.data = true,
+                None => edges.push((
+                    edge.index,
+                    GraphEdge {
+                        source: id(edge.source),
+                        target: id(target),
+                        label: label(&flow.document.graph.edges[edge.index], false),
+                        conditional: false,
+                        control: false,
+                        data: true,
+                    },
+                )),
+            }
+        }
+    }
+    edges.sort_by_key(|(index, _)| *index);
+    FlowGraph {
+        name: flow.document.meta.name.clone(),
+        start: id(flow.start),
+        ends: (0..flow.nodes.len())
+            .filter(|&node| flow.control[node].is_empty())
+            .map(id)
+            .collect(),
+        nodes: flow.nodes.iter().map(node_of).collect(),
+        edges: edges.into_iter().map(|(_, edge)| edge).collect(),
     }
 }
 
-fn is_finish(node: &Node) -> bool {
-    matches!(effective_kind(node), "control.finish" | "control.output")
-}
-
-fn bare(id: &str) -> DrawnNode {
-    DrawnNode {
-        id: id.to_owned(),
-        kind: None,
-        data: None,
+fn node_of(node: &crate::compiled::CompiledNode) -> GraphNode {
+    let label = node
+        .label
+        .as_deref()
+        .filter(|label| !label.trim().is_empty());
+    let (agent_id, flow_id) = match &node.driver {
+        Driver::Agent(agent) => (Some(agent.agent.agent_id.clone()), None),
+        Driver::Subflow(subflow) => (None, Some(subflow.flow_id.clone())),
+        _ => (None, None),
+    };
+    GraphNode {
+        id: node.id.to_string(),
+        label: label.unwrap_or(&node.id).to_owned(),
+        kind: node.kind.clone(),
+        agent_id,
+        flow_id,
     }
 }
 
-fn drawn_node(node: &Node) -> DrawnNode {
-    DrawnNode {
-        id: node.node_id.clone(),
-        kind: Some("runnable"),
-        data: Some(NodeData {
-            name: node.label.as_ref().unwrap_or(&node.node_id).clone(),
-            kind: effective_kind(node).to_owned(),
-            agent_id: node.agent_ref.clone().or_else(|| node.agent_id.clone()),
-        }),
-    }
-}
-
-fn plain(source: &str, target: &str) -> DrawnEdge {
-    DrawnEdge {
-        source: source.to_owned(),
-        target: target.to_owned(),
-        conditional: false,
-        label: None,
-        carries_data: false,
-    }
-}
-
-fn drawn_edge(edge: &Edge) -> DrawnEdge {
-    let handle = edge.source_handle.as_ref().filter(|_| !edge.data_edge);
-    let label = edge.label.as_ref().or(edge.condition.as_ref());
-    DrawnEdge {
-        source: edge.source.clone(),
-        target: edge.target.clone(),
-        conditional: edge.condition.is_some() || handle.is_some_and(|handle| handle != "out"),
-        label: label.or(edge.source_handle.as_ref()).cloned(),
-        carries_data: edge.data_edge,
-    }
+/// Returns the label of an edge: its own, else its handle or condition. The handle `out` says
+/// nothing; a value has the input that it enters.
+fn label(edge: &Edge, carries_control: bool) -> Option<String> {
+    let written = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let handle = written(&edge.source_handle);
+    written(&edge.label).or(if carries_control {
+        handle
+            .filter(|handle| handle != "out")
+            .or_else(|| written(&edge.condition))
+    } else {
+        match (handle, written(&edge.target_handle)) {
+            (Some(from), Some(to)) if from != to => Some(format!("{from} → {to}")),
+            (from, to) => from.or(to),
+        }
+    })
 }

@@ -1,88 +1,95 @@
-//! A drawing as text for Mermaid.
+//! Mermaid text of a graph.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
+use std::fmt::Write;
 
-use super::graph::{Drawing, DrawnEdge, DrawnNode};
+use super::graph::{FlowGraph, GraphNode};
 
-/// Maximum length of a label, in characters.
-const MAX_LABEL_CHARS: usize = 80;
+/// Maximum characters of a label.
+const MAX_LABEL: usize = 80;
 
-impl Drawing {
-    /// Returns the drawing as a Mermaid flowchart. Conditional edges have dotted arrows, edges that
-    /// carry a value thick ones. Nodes are numbered, so that any id is safe.
-    pub fn mermaid(&self) -> String {
-        let numbers: HashMap<&str, usize> = self
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(number, node)| (node.id.as_str(), number))
-            .collect();
-        let mut text = "flowchart TD\n".to_owned();
-        for (number, node) in self.nodes.iter().enumerate() {
-            let (open, close) = if node.data.is_some() {
-                ("[", "]")
-            } else {
-                ("([", "])")
-            };
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "    n{number}{open}\"{}\"{close}",
-                escaped(&name(node))
-            );
-        }
-        for edge in &self.edges {
-            let ends = (
-                numbers.get(edge.source.as_str()),
-                numbers.get(edge.target.as_str()),
-            );
-            let (Some(source), Some(target)) = ends else {
-                continue;
-            };
-            let arrow = arrow(edge);
-            let _ = match &edge.label {
-                Some(label) => writeln!(
-                    text,
-                    "    n{source} {arrow}|\"{}\"| n{target}",
-                    escaped(label)
-                ),
-                None => writeln!(text, "    n{source} {arrow} n{target}"),
-            };
-        }
-        text
+/// Returns the Mermaid flowchart of a graph. Conditional edges have dotted arrows, edges that carry
+/// only a value have no arrow head.
+///
+/// ```
+/// # use deerflow_flow::{assets::PromptAssetManifest, binding::AdapterList, validate::Options};
+/// # use deerflow_flow::{compile::compile_text, drawing::{graph, mermaid}};
+/// let text = "meta: {schemaVersion: '2.0', name: hello}
+/// agents: {agentDefs: [{agentId: a, adapterKind: fake}]}
+/// graph:
+///   startNodeId: greet
+///   nodes: [{nodeId: greet, agentId: a}, {nodeId: end, nodeKind: control.finish}]
+///   edges: [{source: greet, target: end, condition: len(last.text) > 0}]
+/// ";
+/// # let adapters = AdapterList::new(["fake"]);
+/// let manifest = PromptAssetManifest::default();
+/// let compiled = compile_text(text, &manifest, &adapters, &Options::default()).unwrap();
+/// let drawing = mermaid(&graph(&compiled.flow));
+/// assert!(drawing.contains("n0 -. \"len(last.text) #gt; 0\" .-> n1"));
+/// ```
+pub fn mermaid(graph: &FlowGraph) -> String {
+    let mut text = String::from("flowchart TD\n    start((start))\n");
+    let mut names = HashMap::new();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        names.insert(node.id.as_str(), format!("n{index}"));
+        let (open, close) = brackets(node);
+        let label = escaped(&node.label);
+        // Writing to a string never fails.
+        let _ = writeln!(text, "    n{index}{open}\"{label}\"{close}");
+    }
+    let name = |id: &str| names.get(id).map_or("start", String::as_str);
+    let _ = writeln!(text, "    start --> {}", name(&graph.start));
+    for edge in &graph.edges {
+        let arrow = match (&edge.label, edge.control, edge.conditional) {
+            (Some(label), true, true) => format!("-. \"{}\" .->", escaped(label)),
+            (None, true, true) => "-.->".to_owned(),
+            (Some(label), true, false) => format!("-- \"{}\" -->", escaped(label)),
+            (None, true, false) => "-->".to_owned(),
+            (Some(label), false, _) => format!("-- \"{}\" ---", escaped(label)),
+            (None, false, _) => "---".to_owned(),
+        };
+        let _ = writeln!(
+            text,
+            "    {} {arrow} {}",
+            name(&edge.source),
+            name(&edge.target)
+        );
+    }
+    text
+}
+
+/// Returns the shape of a node by the family of its kind.
+fn brackets(node: &GraphNode) -> (&'static str, &'static str) {
+    let (family, variant) = node.kind.split_once('.').unwrap_or((&node.kind, ""));
+    match (family, variant) {
+        ("router", _) | ("control", "condition" | "loop" | "plan-loop") => ("{", "}"),
+        ("control", "subflow") => ("[[", "]]"),
+        ("control", "finish" | "output") => ("([", "])"),
+        ("control", "human") => ("{{", "}}"),
+        ("loader" | "input", _) => ("[/", "/]"),
+        _ => ("[", "]"),
     }
 }
 
-fn arrow(edge: &DrawnEdge) -> &'static str {
-    match (edge.conditional, edge.carries_data) {
-        (true, _) => "-.->",
-        (false, true) => "==>",
-        (false, false) => "-->",
-    }
-}
-
-fn name(node: &DrawnNode) -> String {
-    match &node.data {
-        Some(data) if data.name != node.id => format!("{} ({})", data.name, node.id),
-        _ => node.id.clone(),
-    }
-}
-
-/// Writes special characters as entities, and shortens the text.
+/// Writes what has a meaning in Mermaid or HTML as entities, on one line.
 fn escaped(text: &str) -> String {
-    let mut label = String::new();
-    for c in text.chars().take(MAX_LABEL_CHARS) {
+    let mut escaped = String::with_capacity(text.len());
+    for (count, c) in text.chars().enumerate() {
+        if count == MAX_LABEL {
+            escaped.push('…');
+            break;
+        }
         match c {
-            '"' | '#' | '<' | '>' | '&' | '`' | '|' | '\\' => {
-                let _ = write!(label, "#{};", u32::from(c));
-            }
-            c if c.is_control() => label.push(' '),
-            c => label.push(c),
+            '"' => escaped.push_str("#quot;"),
+            '#' => escaped.push_str("#35;"),
+            '<' => escaped.push_str("#lt;"),
+            '>' => escaped.push_str("#gt;"),
+            '&' => escaped.push_str("#amp;"),
+            '`' => escaped.push_str("#96;"),
+            '\\' => escaped.push_str("#92;"),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
         }
     }
-    if text.chars().count() > MAX_LABEL_CHARS {
-        label.push('…');
-    }
-    label
+    escaped
 }

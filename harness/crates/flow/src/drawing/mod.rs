@@ -1,9 +1,10 @@
-//! Drawings of flows: nodes and edges as JSON, and text for Mermaid.
+//! Drawing of a flow: its graph as data and as Mermaid text.
 
 mod graph;
 mod mermaid;
 
-pub use graph::{Drawing, DrawnEdge, DrawnNode, END, NodeData, START};
+pub use graph::{FlowGraph, GraphEdge, GraphNode, graph};
+pub use mermaid::mermaid;
 
 #[cfg(test)]
 #[path = "drawing_tests.rs"]

@@ -1,4 +1,4 @@
-//! Makes envelopes of events, if somebody receives them.
+//! Makes envelopes of events, if the sink is active.
 
 use std::sync::Arc;
 

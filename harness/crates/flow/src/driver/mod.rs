@@ -1,6 +1,7 @@
 //! Runs flows: performs what [`crate::machine::FlowMachine`] decides. Visits of a superstep are
 //! futures of the caller's task; nothing is spawned.
 
+mod attempt;
 mod deps;
 mod emitter;
 mod history;

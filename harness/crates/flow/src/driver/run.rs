@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use deerflow_core::tasks::panic_text;
 use futures_util::FutureExt;
-use uuid::Uuid;
+use futures_util::future::BoxFuture;
 
+use super::attempt::{Level, RunScope};
 use super::deps::{FlowEnd, FlowOptions, FlowOutcome, FlowPorts, FlowStart, Progress};
 use super::emitter::Emitter;
 use super::sessions::SessionPool;
 use super::step::StepDriver;
-use super::visit::RunScope;
 use crate::adapter::{ErrorCategory, FlowError};
 use crate::compiled::CompiledFlow;
 use crate::events::EventBody;
@@ -26,28 +26,28 @@ pub async fn run_flow(
     options: &FlowOptions,
     ports: &FlowPorts,
 ) -> FlowEnd {
-    run_level(
+    let level = Level {
         flow,
         start,
         options,
         ports,
-        String::new(),
-        0,
-        ports.ids.random(),
-    )
-    .await
+        prefix: String::new(),
+        depth: 0,
+        seed: ports.ids.random(),
+    };
+    run_level(level).await
 }
 
-/// Runs a flow at a depth of sub-flows. `seed` makes the task ids of a fresh start unique.
-pub(super) async fn run_level(
-    flow: &CompiledFlow,
-    start: FlowStart,
-    options: &FlowOptions,
-    ports: &FlowPorts,
-    prefix: String,
-    depth: usize,
-    seed: Uuid,
-) -> FlowEnd {
+async fn run_level(level: Level<'_>) -> FlowEnd {
+    let Level {
+        flow,
+        start,
+        options,
+        ports,
+        prefix,
+        depth,
+        seed,
+    } = level;
     let emitter = Emitter::new(ports, options.run_id.clone(), prefix);
     let (mut machine, mut data) = match start {
         FlowStart::Fresh(input) => {
@@ -74,6 +74,7 @@ pub(super) async fn run_level(
         sessions: SessionPool::new(&machine, &options.histories),
         input: data.input().clone(),
         depth,
+        run_nested,
     };
     let steps = AssertUnwindSafe(run_steps(&scope, &mut machine, &mut data)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|panic| {
@@ -94,6 +95,10 @@ pub(super) async fn run_level(
         data,
         histories,
     }
+}
+
+fn run_nested(level: Level<'_>) -> BoxFuture<'_, FlowEnd> {
+    Box::pin(run_level(level))
 }
 
 async fn run_steps(

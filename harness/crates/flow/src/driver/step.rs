@@ -6,8 +6,9 @@ use futures_util::future::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 
+use super::attempt::{Attempt, AttemptEnd, AttemptReport, RunScope};
 use super::deps::Progress;
-use super::visit::{Attempt, AttemptEnd, AttemptReport, RunScope, run_attempt};
+use super::visit::run_attempt;
 use crate::compiled::{Driver, NodeIndex};
 use crate::events::EventBody;
 use crate::machine::{

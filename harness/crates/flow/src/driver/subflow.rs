@@ -1,12 +1,12 @@
 //! A visit of `control.subflow`: a run of another flow within the run.
 
+use deerflow_runtime::runs::NodeSelector;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::attempt::{Attempt, AttemptReport, Level, RunScope};
 use super::deps::{FlowOptions, FlowOutcome, FlowStart};
-use super::run::run_level;
-use super::visit::{Attempt, AttemptReport, RunScope};
 use crate::adapter::{ErrorCategory, FlowError};
 use crate::compiled::{CompiledFlow, SubflowNode};
 use crate::machine::{AttemptOutcome, Completion, FlowMachine, RunBounds, RunData};
@@ -58,8 +58,9 @@ async fn run(
     };
     let options = FlowOptions {
         bounds: RunBounds {
-            recursion_limit: scope.options.bounds.recursion_limit,
-            ..RunBounds::default()
+            interrupt_before: NodeSelector::None,
+            interrupt_after: NodeSelector::None,
+            ..scope.options.bounds.clone()
         },
         cancel: cancel.clone(),
         ..scope.options.clone()
@@ -75,17 +76,16 @@ async fn run(
         "{}/",
         scope.emitter.node_id(&scope.flow.nodes[attempt.node].id)
     );
-    let seed = attempt.task_id;
-    let end = run_level(
-        &flow,
+    let level = Level {
+        flow: &flow,
         start,
-        &options,
-        scope.ports,
+        options: &options,
+        ports: scope.ports,
         prefix,
-        scope.depth + 1,
-        seed,
-    )
-    .await;
+        depth: scope.depth + 1,
+        seed: attempt.task_id,
+    };
+    let end = (scope.run_nested)(level).await;
     report.nested = Some(end.machine.ledger().run.clone());
     Ok(match end.outcome {
         FlowOutcome::Finished(result) => Ok(completion(result)).into(),

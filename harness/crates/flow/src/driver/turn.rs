@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::attempt::{Attempt, AttemptReport, RunScope};
 use super::deps::{FlowOptions, RunHooks};
 use super::emitter::TurnSink;
 use super::history::{add_turn, messages_of};
 use super::sessions::{AgentSlot, GRACE, OpenTurn};
-use super::visit::{Attempt, AttemptReport, RunScope};
 use crate::adapter::{
     AgentAdapter, AgentInvocation, AgentTurnResult, ErrorCategory, FlowError, InvocationId,
     SESSION_NOT_FOUND, SessionId, TurnEffect, TurnRuntime, TurnStatus,

@@ -5,84 +5,16 @@ use std::time::Duration;
 
 use deerflow_core::tasks::panic_text;
 use futures_util::FutureExt;
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use super::deps::{FlowOptions, FlowPorts, LoadRequest, VisitTask};
-use super::emitter::Emitter;
-use super::sessions::SessionPool;
+use super::attempt::{Attempt, AttemptEnd, AttemptReport, RunScope};
+use super::deps::{LoadRequest, VisitTask};
 use super::subflow::run_subflow;
 use super::turn::run_turn;
-use crate::adapter::{ErrorCategory, FlowError, Usage};
-use crate::compiled::{CompiledFlow, Driver, LoaderKind, LoaderNode, NodeIndex};
+use crate::adapter::{ErrorCategory, FlowError};
+use crate::compiled::{Driver, LoaderKind, LoaderNode};
 use crate::events::EventBody;
-use crate::machine::{
-    Activation, AttemptOutcome, Completion, NodeInput, RunInput, Totals, prompt_completion,
-};
-
-/// What the visits of a run share.
-pub(super) struct RunScope<'a> {
-    pub(super) flow: &'a CompiledFlow,
-    pub(super) ports: &'a FlowPorts,
-    pub(super) options: &'a FlowOptions,
-    pub(super) emitter: Emitter,
-    pub(super) sessions: SessionPool,
-    pub(super) input: RunInput,
-    /// Number of enclosing flows.
-    pub(super) depth: usize,
-}
-
-/// An attempt to run.
-pub(super) struct Attempt {
-    pub(super) position: usize,
-    pub(super) node: NodeIndex,
-    pub(super) visit: u64,
-    pub(super) number: u32,
-    pub(super) task_id: Uuid,
-    pub(super) sources: Vec<NodeIndex>,
-    pub(super) delay_ms: u64,
-    pub(super) input: NodeInput,
-    pub(super) answer: Option<Value>,
-    pub(super) nested: Option<Value>,
-    /// Outcome that needs no effect, or the refusal of a budget.
-    pub(super) decided: Option<AttemptOutcome>,
-}
-
-/// End of an attempt.
-pub(super) struct AttemptEnd {
-    pub(super) attempt: Attempt,
-    pub(super) outcome: AttemptOutcome,
-    pub(super) report: AttemptReport,
-}
-
-/// What an attempt used.
-#[derive(Default)]
-pub(super) struct AttemptReport {
-    pub(super) is_turn: bool,
-    pub(super) usage: Usage,
-    pub(super) duration_ms: u64,
-    pub(super) proposal: Option<Map<String, Value>>,
-    pub(super) nested: Option<Totals>,
-}
-
-impl Attempt {
-    pub(super) fn of(visit: &Activation, position: usize, task_id: Uuid, input: NodeInput) -> Self {
-        Self {
-            position,
-            node: visit.node,
-            visit: visit.visit,
-            number: 1,
-            task_id,
-            sources: visit.sources.clone(),
-            delay_ms: 0,
-            input,
-            answer: None,
-            nested: None,
-            decided: None,
-        }
-    }
-}
+use crate::machine::{AttemptOutcome, Completion, prompt_completion};
 
 /// Runs an attempt. A panic of the node is a failure. `cancel` ends it, with the abort of an open
 /// turn.

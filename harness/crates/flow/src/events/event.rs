@@ -147,7 +147,7 @@ pub enum EventBody {
 
 /// Receives events. Never waits.
 pub trait FlowEventSink: Send + Sync + fmt::Debug {
-    /// Returns `false` if nobody receives events, so that none are made.
+    /// Returns `false` if no events are received, so that none are made.
     fn is_active(&self) -> bool {
         true
     }

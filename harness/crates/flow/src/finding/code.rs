@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::report::Severity;
+use super::severity::Severity;
 
 /// Declares the codes with their names on the wire, so that each is written once.
 macro_rules! codes {

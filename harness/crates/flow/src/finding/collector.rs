@@ -1,7 +1,8 @@
 //! Collects findings in the order in which they are made.
 
 use super::code::FindingCode;
-use super::report::{Finding, Severity, Validation};
+use super::report::{Finding, Validation};
+use super::severity::Severity;
 
 /// Maximum findings of each severity; the last one states that there are more.
 pub const MAX_FINDINGS: usize = 1_000;

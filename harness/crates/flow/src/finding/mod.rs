@@ -3,7 +3,9 @@
 mod code;
 mod collector;
 mod report;
+mod severity;
 
 pub use code::FindingCode;
 pub use collector::{Collector, MAX_FINDINGS};
-pub use report::{Finding, Severity, Validation};
+pub use report::{Finding, Validation};
+pub use severity::Severity;

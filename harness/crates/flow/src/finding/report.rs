@@ -4,15 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::code::FindingCode;
 
-/// Whether a finding prevents runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Severity {
-    /// A flow with this finding does not run.
-    Error,
-    /// The flow runs.
-    Warning,
-}
-
 /// One problem of a flow document and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

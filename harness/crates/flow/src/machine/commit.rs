@@ -14,9 +14,6 @@ use crate::adapter::{ErrorCategory, FlowError, TurnWarning};
 use crate::compiled::{CompiledFlow, NodeIndex, OnError};
 use uuid::Uuid;
 
-/// Maximum size of all outputs and ports of a run, in bytes, if the caller names none.
-pub const MAX_STATE_BYTES: usize = 8 << 20;
-
 /// What an attempt leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Applied {
@@ -218,8 +215,9 @@ impl FlowMachine {
             ..NodeData::default()
         };
         let bytes = data.bytes_with(node, &replacement);
-        if bytes > MAX_STATE_BYTES {
-            let message = format!("outputs and ports of the run exceed {MAX_STATE_BYTES} bytes");
+        let limit = self.run.bounds.max_state_bytes;
+        if bytes > limit {
+            let message = format!("outputs and ports of the run exceed {limit} bytes");
             let error = FlowError::new("state_too_large", ErrorCategory::Engine, message);
             return Err(error.at_node(flow.nodes[node].id.to_string()));
         }

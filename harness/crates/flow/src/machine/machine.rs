@@ -17,6 +17,9 @@ use crate::compiled::{CompiledFlow, NodeIndex};
 /// Version of the serialized form.
 const VERSION: u32 = 1;
 
+/// Maximum size of all outputs and ports of a run in bytes, unless the application names another.
+pub const MAX_STATE_BYTES: usize = 8 << 20;
+
 /// Limits and breakpoints of a run; not part of the saved machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunBounds {
@@ -26,6 +29,8 @@ pub struct RunBounds {
     pub interrupt_before: NodeSelector,
     /// Stop after these nodes.
     pub interrupt_after: NodeSelector,
+    /// Maximum size of all outputs and ports, in bytes.
+    pub max_state_bytes: usize,
 }
 
 impl Default for RunBounds {
@@ -34,6 +39,7 @@ impl Default for RunBounds {
             recursion_limit: 100,
             interrupt_before: NodeSelector::None,
             interrupt_after: NodeSelector::None,
+            max_state_bytes: MAX_STATE_BYTES,
         }
     }
 }

@@ -34,14 +34,14 @@ pub use activation::{
     VisitResult, VisitStage,
 };
 pub use agent_output::turn_completion;
-pub use commit::{Applied, Commit, CommitEnd, MAX_STATE_BYTES};
+pub use commit::{Applied, Commit, CommitEnd};
 pub use control::prompt_completion;
 pub use data::RunData;
 pub use delegation::{DelegationDecision, Verdict};
 pub use input::RunInput;
 pub use inputs::{NodeInput, node_input};
 pub use ledger::{Ledger, Totals, add_usage};
-pub use machine::{Decision, FlowMachine, RunBounds};
+pub use machine::{Decision, FlowMachine, MAX_STATE_BYTES, RunBounds};
 pub use output::{LoopStage, LoopState, NodeOutput};
 pub use sessions::SessionRecord;
 pub use step_end::TakenEdge;

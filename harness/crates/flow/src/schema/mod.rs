@@ -12,6 +12,7 @@ mod read;
 pub(crate) mod shape;
 mod syntax;
 mod tables;
+mod turn_mode;
 mod write;
 
 pub use agent_def::{
@@ -24,9 +25,10 @@ pub use port::{DataType, Port};
 pub use read::Document;
 pub(crate) use read::name_ends;
 pub(crate) use syntax::yaml_options;
-pub use syntax::{MAX_ALIASED_NODES, MAX_BYTES, MAX_DEPTH};
+pub use syntax::{MAX_ALIASED_NODES, MAX_BYTES, MAX_DEPTH, MAX_VALUES};
 pub(crate) use tables::BUDGETS;
 pub use tables::{MAX_AGENTS, MAX_EDGES, MAX_NODES};
+pub use turn_mode::TurnMode;
 pub use write::WriteError;
 
 use serde_json::Value;

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::document::Flow;
 use super::lines::Lines;
 use super::shape::{Problem, check};
-use super::syntax;
+use super::syntax::{self, SyntaxError};
 use super::tables::FLOW_SHAPE;
-use crate::finding::{Collector, Finding, FindingCode, Validation};
+use crate::finding::{Collector, Finding, FindingCode, MAX_FINDINGS, Validation};
 
 /// A flow document with the text that it was read from.
 #[derive(Debug)]
@@ -48,11 +48,7 @@ impl Document {
     /// # Errors
     /// All structural problems, each `schema_invalid`.
     pub fn read(text: &str) -> Result<Self, Validation> {
-        let value = syntax::read(text).map_err(|error| {
-            let mut finding = Finding::new(FindingCode::SchemaInvalid, error.message).at("");
-            finding.line = error.line;
-            refused(finding)
-        })?;
+        let value = syntax::read(text).map_err(refused)?;
         Self::build(value, text.to_owned())
     }
 
@@ -61,17 +57,9 @@ impl Document {
     /// # Errors
     /// As [`Self::read`].
     pub fn from_value(value: Value) -> Result<Self, Validation> {
+        syntax::check_size(&value).map_err(refused)?;
         let text = value.to_string();
-        if text.len() > syntax::MAX_BYTES {
-            let message = format!(
-                "the document has {} bytes of JSON; a flow has at most {}",
-                text.len(),
-                syntax::MAX_BYTES
-            );
-            return Err(refused(
-                Finding::new(FindingCode::SchemaInvalid, message).at(""),
-            ));
-        }
+        syntax::check_length(&text).map_err(refused)?;
         Self::build(value, text)
     }
 
@@ -87,7 +75,10 @@ impl Document {
                     Problem::Invalid => (&mut invalid, FindingCode::SchemaInvalid),
                     Problem::Unknown => (&mut unknown, FindingCode::UnknownField),
                 };
-                list.push(Finding::new(code, worded(path, &message)).at(path));
+                // One more than the collector lists, so that it states that there are more.
+                if list.len() <= MAX_FINDINGS {
+                    list.push(Finding::new(code, worded(path, &message)).at(path));
+                }
             },
         );
         if invalid.is_empty() {
@@ -142,7 +133,9 @@ impl Document {
     }
 }
 
-fn refused(finding: Finding) -> Validation {
+fn refused(error: SyntaxError) -> Validation {
+    let mut finding = Finding::new(FindingCode::SchemaInvalid, error.message).at("");
+    finding.line = error.line;
     let mut findings = Collector::default();
     findings.add(finding);
     findings.finish(|_| None)

@@ -157,7 +157,11 @@ fn texts_beyond_the_limits_are_refused() {
         ["*a"; 100].join(","),
         ["*b"; 100].join(",")
     );
+    let wide_json = format!("{{\"a\": [{}1]}}", "1,".repeat(super::MAX_VALUES));
+    let wide_yaml = format!("a: [{}1]", "1,".repeat(super::MAX_VALUES));
     for text in [
+        wide_json,
+        wide_yaml,
         large,
         deep_json,
         deep_flow,

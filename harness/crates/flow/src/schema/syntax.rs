@@ -7,6 +7,8 @@ use serde_saphyr::{DuplicateKeyPolicy, Options};
 pub const MAX_BYTES: usize = 1024 * 1024;
 /// Maximum depth of a document.
 pub const MAX_DEPTH: usize = 64;
+/// Maximum values and keys of a document. A flow with the maximum of nodes and edges stays below.
+pub const MAX_VALUES: usize = 100_000;
 /// Maximum YAML nodes that aliases repeat.
 pub const MAX_ALIASED_NODES: usize = 10_000;
 
@@ -19,25 +21,13 @@ pub(super) struct SyntaxError {
 
 /// Reads a text: JSON if it is JSON, else YAML.
 pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
-    if text.len() > MAX_BYTES {
-        return Err(SyntaxError {
-            message: format!(
-                "the text has {} bytes; a flow has at most {MAX_BYTES}",
-                text.len()
-            ),
-            line: None,
-        });
-    }
+    check_length(text)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !text.trim_start().starts_with('{') {
         return yaml(text);
     }
     match serde_json::from_str(text) {
-        Ok(value) if depth(&value) > MAX_DEPTH => Err(SyntaxError {
-            message: format!("the document is nested deeper than {MAX_DEPTH} levels"),
-            line: None,
-        }),
-        Ok(value) => Ok(value),
+        Ok(value) => check_size(&value).map(|()| value),
         // A YAML document may begin with a brace, too.
         Err(json) => yaml(text).map_err(|_| SyntaxError {
             message: format!("not valid JSON: {}", without_place(&json.to_string())),
@@ -68,6 +58,7 @@ pub(crate) fn yaml_options() -> Options {
         underscored_numbers_as_strings: true,
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
+            max_nodes: MAX_VALUES,
             flow_nesting_limit: MAX_DEPTH,
             enforce_alias_anchor_ratio: false,
         },
@@ -77,13 +68,49 @@ pub(crate) fn yaml_options() -> Options {
     }
 }
 
-fn depth(value: &Value) -> usize {
-    let inner = match value {
-        Value::Array(items) => items.iter().map(depth).max(),
-        Value::Object(fields) => fields.values().map(depth).max(),
-        _ => return 0,
+/// Refuses a text that is too long.
+pub(super) fn check_length(text: &str) -> Result<(), SyntaxError> {
+    if text.len() <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(SyntaxError {
+        message: format!(
+            "the text has {} bytes; a flow has at most {MAX_BYTES}",
+            text.len()
+        ),
+        line: None,
+    })
+}
+
+/// Refuses a value that is nested too deep or has too many parts.
+pub(super) fn check_size(value: &Value) -> Result<(), SyntaxError> {
+    let message = match measure(value) {
+        (depth, _) if depth > MAX_DEPTH => {
+            format!("the document is nested deeper than {MAX_DEPTH} levels")
+        }
+        (_, values) if values > MAX_VALUES => {
+            format!("the document has more than {MAX_VALUES} values and keys")
+        }
+        _ => return Ok(()),
     };
-    1 + inner.unwrap_or_default()
+    Err(SyntaxError {
+        message,
+        line: None,
+    })
+}
+
+/// Returns the depth of a value, and the number of its values and keys.
+fn measure(value: &Value) -> (usize, usize) {
+    let add = |(depth, count): (usize, usize), value: &Value| {
+        let (inner, values) = measure(value);
+        (depth.max(inner), count + values)
+    };
+    let (depth, count) = match value {
+        Value::Array(items) => items.iter().fold((0, 0), add),
+        Value::Object(fields) => fields.values().fold((0, fields.len()), add),
+        _ => return (0, 1),
+    };
+    (depth + 1, count + 1)
 }
 
 /// Returns the first line of a parser's message without the place, which is reported separately.

@@ -118,9 +118,13 @@ fn is_demanding(port: &Port) -> bool {
     port.required.unwrap_or(true) && port.default_value.is_none()
 }
 
-/// Reports cycles without a node that limits their rounds.
+/// Reports cycles without a node that limits their rounds or asks a person.
 pub(crate) fn check_cycles(model: &Model<'_>, findings: &mut Collector) {
-    let limits = |node: &NodeModel<'_>| node.driver.is_some_and(KindDriver::limits_cycles);
+    // A person who answers in each round ends a cycle as well.
+    let limits = |node: &NodeModel<'_>| {
+        node.driver
+            .is_some_and(|driver| driver.limits_cycles() || driver == KindDriver::Human)
+    };
     let mut targets = model.control_targets();
     for (node, targets) in model.nodes.iter().zip(&mut targets) {
         if limits(node) {

@@ -232,6 +232,13 @@ fn cycles_through_loop_nodes_are_limited() {
 }
 
 #[test]
+fn cycles_through_human_nodes_need_no_limit() {
+    let nodes = json!([agent("x"), {"nodeId": "h", "nodeKind": "control.human"}, agent("y")]);
+    let edges = json!([edge("x", "h"), edge("h", "x"), edge("h", "y")]);
+    assert_eq!(check(flow(nodes, edges)).warnings, []);
+}
+
+#[test]
 fn error_handle_is_implicit_on_every_node() {
     let nodes = json!([agent("x"), agent("y"), agent("z")]);
     let edges = json!([

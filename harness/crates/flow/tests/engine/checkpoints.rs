@@ -18,8 +18,11 @@ use crate::support;
 #[derive(Debug)]
 struct Saver {
     fake: FakeFactory,
-    saved: Mutex<Vec<(Value, Map<String, Value>, HashMap<String, usize>)>>,
+    saved: Mutex<Vec<Saved>>,
 }
+
+/// Machine, channels, and the number of turns by node.
+type Saved = (Value, Map<String, Value>, HashMap<String, usize>);
 
 impl Saver {
     fn save(&self, progress: &Progress<'_>) {
@@ -69,7 +72,6 @@ fn summary(end: &FlowEnd) -> (String, Option<Value>) {
 }
 
 fn check(case: &Value) -> usize {
-    let flow = Arc::new(support::compile(&case["flow"], case.get("manifest")));
     let script = case["adapter"]["script"].clone();
     let script: HashMap<String, Vec<ScriptedTurn>> =
         serde_json::from_value(script).unwrap_or_default();
@@ -80,6 +82,9 @@ fn check(case: &Value) -> usize {
         .unwrap();
     let options = FlowOptions::new("run");
     let fake = FakeFactory::scripted("fake", script.clone());
+    let adapters = ports(&fake, &case["adapters"]).registry;
+    let (flow, _) =
+        support::try_compile(&case["flow"], case.get("manifest"), &*adapters, true).unwrap();
     let saver = Arc::new(Saver {
         fake: fake.clone(),
         saved: Mutex::default(),

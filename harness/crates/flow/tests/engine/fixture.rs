@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use deerflow_core::clock::Clock;
 use deerflow_flow::adapter::{AdapterRegistry, AgentInvocation, FlowError};
 use deerflow_flow::adapters::fake::{FakeCall, FakeFactory, ScriptedTurn};
+use deerflow_flow::binding::AdapterList;
 use deerflow_flow::compiled::CompiledFlow;
 use deerflow_flow::driver::{
     FlowEnd, FlowOptions, FlowOutcome, FlowPorts, FlowSource, FlowStart, run_flow,
@@ -87,11 +88,24 @@ pub(crate) fn document(nodes: &[Value], edges: &[Value]) -> Value {
     })
 }
 
+/// Compiles a document. The adapters `fake` and `nope` pass validation.
+pub(crate) fn compiled(document: &Value) -> Arc<CompiledFlow> {
+    try_compiled(document).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+pub(crate) fn try_compiled(document: &Value) -> Result<Arc<CompiledFlow>, String> {
+    let adapters = AdapterList::new(["fake", "nope"]);
+    match support::try_compile(document, None, &adapters, true) {
+        Ok((flow, _)) => Ok(flow),
+        Err(validation) => Err(json!(validation.errors).to_string()),
+    }
+}
+
 impl Fixture {
     pub(crate) fn of(document: &Value, script: Value) -> Self {
         let script: HashMap<String, Vec<ScriptedTurn>> = serde_json::from_value(script).unwrap();
         Self {
-            flow: Arc::new(support::compile(document, None)),
+            flow: compiled(document),
             fake: FakeFactory::scripted("fake", script),
             recorder: Arc::new(Recorder::default()),
             options: FlowOptions::new("run"),

@@ -229,7 +229,7 @@ fn machine_of_another_content_is_refused() {
     saved["content_hash"] = json!("other");
     let restored = FlowMachine::restore(&fixture.flow, Default::default(), saved.clone());
     assert_eq!(restored.unwrap_err().code, "state_unreadable");
-    saved["content_hash"] = json!("test");
+    saved["content_hash"] = json!(fixture.flow.content_hash);
     saved["active"][0]["node"] = json!(99);
     assert!(FlowMachine::restore(&fixture.flow, Default::default(), saved).is_err());
 }

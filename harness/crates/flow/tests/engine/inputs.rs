@@ -67,20 +67,21 @@ fn empty_input_gets_the_fixed_sentence() {
 
 #[test]
 fn input_is_read_from_messages_or_refused() {
-    let read = |value: Value| RunInput::read(value).map(|input| input.user_prompt().to_owned());
+    let read = |value: Value| {
+        RunInput::read(value)
+            .map(|input| input.user_prompt().to_owned())
+            .map_err(|error| error.code)
+    };
     let messages = json!({"messages": [
         {"role": "user", "content": "first"},
         {"type": "human", "content": [{"type": "text", "text": "last"}]},
         {"role": "assistant", "content": "no"},
     ]});
     assert_eq!(read(messages), Ok("last".to_owned()));
-    assert_eq!(
-        read(json!({"userPrompt": 3})).unwrap_err().code,
-        "input_invalid"
-    );
-    assert_eq!(read(json!([1])).unwrap_err().code, "input_invalid");
+    assert_eq!(read(json!({"userPrompt": 3})).unwrap_err(), "input_invalid");
+    assert_eq!(read(json!([1])).unwrap_err(), "input_invalid");
     let large = json!({"userPrompt": "x", "rest": "y".repeat(1 << 20)});
-    assert_eq!(read(large).unwrap_err().code, "input_invalid");
+    assert_eq!(read(large).unwrap_err(), "input_invalid");
 }
 
 #[test]

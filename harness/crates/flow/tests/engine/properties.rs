@@ -4,7 +4,7 @@ use deerflow_flow::driver::FlowOutcome;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, agent, agent_with, document, edge, handle, node};
+use crate::fixture::{Fixture, agent, agent_with, document, edge, handle, node, try_compiled};
 
 const KINDS: usize = 8;
 
@@ -27,10 +27,33 @@ fn graph() -> impl Strategy<Value = Value> {
             .filter(|(source, target, _)| seen.insert((*source, *target)))
             .map(|(source, target, variant)| any_edge(source, target, kinds[source], variant))
             .collect();
+        let mut edges = edges;
+        add_loop_edges(&kinds, &mut edges);
         let mut document = document(&nodes, &edges);
         document["runtime"] = json!({"maxConcurrency": concurrency});
         document
     })
+}
+
+/// Adds the edges without which a loop is not valid.
+fn add_loop_edges(kinds: &[usize], edges: &mut Vec<Value>) {
+    for (index, kind) in kinds.iter().enumerate() {
+        let id = format!("n{index}");
+        let needed: &[&str] = match kind {
+            4 => &["execute", "done"],
+            5 => &["loop", "done"],
+            _ => &[],
+        };
+        for (offset, name) in needed.iter().enumerate() {
+            let target = (index + 1 + offset) % kinds.len();
+            let has_handle = edges
+                .iter()
+                .any(|edge| edge["source"] == id && edge["sourceHandle"] == *name);
+            if !has_handle && target != index {
+                edges.push(handle(&id, name, &format!("n{target}")));
+            }
+        }
+    }
 }
 
 fn any_node(index: usize, kind: usize) -> Value {
@@ -66,6 +89,7 @@ proptest! {
 
     #[test]
     fn random_graphs_end_with_the_same_trace_twice(document in graph()) {
+        prop_assume!(try_compiled(&document).is_ok());
         let run = || {
             let mut fixture = Fixture::of(&document, json!({}));
             fixture.options.bounds.recursion_limit = 40;

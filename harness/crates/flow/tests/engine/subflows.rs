@@ -1,12 +1,9 @@
 //! Sub-flows.
 
-use std::sync::Arc;
-
 use deerflow_flow::driver::FlowOutcome;
 use serde_json::json;
 
-use crate::fixture::{Fixture, agent, document, edge, failure, handle, node, result};
-use crate::support;
+use crate::fixture::{Fixture, agent, compiled, document, edge, failure, handle, node, result};
 
 fn outer(inner: &serde_json::Value, script: serde_json::Value) -> Fixture {
     let nodes = [
@@ -15,9 +12,7 @@ fn outer(inner: &serde_json::Value, script: serde_json::Value) -> Fixture {
         agent("y"),
     ];
     let mut fixture = Fixture::new(&nodes, &[edge("x", "sub"), edge("sub", "y")], script);
-    fixture
-        .subflows
-        .insert("inner".to_owned(), Arc::new(support::compile(inner, None)));
+    fixture.subflows.insert("inner".to_owned(), compiled(inner));
     fixture
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::matching::{compare, compare_text};
 use super::recorder::Recorder;
 use super::support;
+use super::validation::compare_validation;
 
 #[derive(Debug)]
 struct Subflows(HashMap<String, Arc<CompiledFlow>>);
@@ -32,14 +33,40 @@ impl FlowSource for Subflows {
 pub(crate) fn run(case: &Value) -> Vec<String> {
     let mut differences = Vec::new();
     let expect = &case["expect"];
+    let fake = FakeFactory::scripted("fake", script(case));
+    let registry = registry(case, &fake);
+    let strict = case["options"]["strict"].as_bool().unwrap_or(true);
+    let compile =
+        |flow: &Value| support::try_compile(flow, case.get("manifest"), &registry, strict);
+    let flow = match compile(&case["flow"]) {
+        Ok((flow, validation)) => {
+            compare_validation(&mut differences, expect, &validation);
+            flow
+        }
+        Err(validation) => {
+            compare_validation(&mut differences, expect, &validation);
+            if expect.get("status").is_some() {
+                differences.push("status: the flow is not valid".to_owned());
+            }
+            return differences;
+        }
+    };
     if expect.get("status").is_none() {
         return differences;
     }
-    let manifest = case.get("manifest");
-    let flow = Arc::new(support::compile(&case["flow"], manifest));
-    let recorder = Arc::new(Recorder::for_case(case));
-    let fake = FakeFactory::scripted("fake", script(case));
-    let ports = ports(case, &fake, &recorder);
+    let subflows = case["subflows"].as_object().cloned().unwrap_or_default();
+    let compiled = subflows.iter().map(|(id, flow)| match compile(flow) {
+        Ok((flow, _)) => (id.clone(), flow),
+        Err(validation) => panic!("sub-flow {id:?} is not valid: {}", json!(validation)),
+    });
+    let subflows = Subflows(compiled.collect());
+    let recorder = Arc::new(recorder(case));
+    let ports = FlowPorts {
+        flows: Some(Arc::new(subflows)),
+        events: recorder.clone(),
+        hooks: recorder.clone(),
+        ..FlowPorts::new(registry)
+    };
     let options = options(case, &recorder);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -53,6 +80,17 @@ pub(crate) fn run(case: &Value) -> Vec<String> {
     differences
 }
 
+/// Returns a recorder that cancels the run after the events that a case names.
+fn recorder(case: &Value) -> Recorder {
+    let actions = case["actions"].as_array().cloned().unwrap_or_default();
+    let cancels = actions.iter().filter(|action| action["do"] == "cancel");
+    let after = cancels.filter_map(|action| action["after"].as_str().map(str::to_owned));
+    Recorder {
+        cancel_after: after.collect(),
+        ..Recorder::default()
+    }
+}
+
 fn script(case: &Value) -> HashMap<String, Vec<ScriptedTurn>> {
     let script = case["adapter"]["script"].clone();
     if script.is_null() {
@@ -61,7 +99,7 @@ fn script(case: &Value) -> HashMap<String, Vec<ScriptedTurn>> {
     serde_json::from_value(script).expect("a script of turn results")
 }
 
-fn ports(case: &Value, fake: &FakeFactory, recorder: &Arc<Recorder>) -> FlowPorts {
+fn registry(case: &Value, fake: &FakeFactory) -> AdapterRegistry {
     let mut registry = AdapterRegistry::default();
     let kinds = case["adapters"]
         .as_array()
@@ -69,23 +107,12 @@ fn ports(case: &Value, fake: &FakeFactory, recorder: &Arc<Recorder>) -> FlowPort
         .unwrap_or_else(|| vec![json!("fake")]);
     for kind in kinds {
         let kind = kind.as_str().expect("a kind");
+        let factory = fake.under_kind(kind);
         registry
-            .register(Arc::new(fake.under_kind(kind)))
+            .register(Arc::new(factory))
             .expect("a compatible adapter");
     }
-    let subflows = case["subflows"].as_object().cloned().unwrap_or_default();
-    let compiled = subflows.iter().map(|(id, flow)| {
-        (
-            id.clone(),
-            Arc::new(support::compile(flow, case.get("manifest"))),
-        )
-    });
-    FlowPorts {
-        flows: Some(Arc::new(Subflows(compiled.collect()))),
-        events: recorder.clone(),
-        hooks: recorder.clone(),
-        ..FlowPorts::new(registry)
-    }
+    registry
 }
 
 fn options(case: &Value, recorder: &Recorder) -> FlowOptions {
@@ -105,6 +132,7 @@ fn options(case: &Value, recorder: &Recorder) -> FlowOptions {
             recursion_limit: number("recursionLimit", 100),
             interrupt_before: selector("interruptBefore"),
             interrupt_after: selector("interruptAfter"),
+            ..RunBounds::default()
         },
         cancel: recorder.cancel.clone(),
         max_subflow_depth: usize::try_from(number("maxSubflowDepth", 5)).expect("a depth"),

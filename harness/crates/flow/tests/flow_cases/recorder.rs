@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use deerflow_flow::driver::{Progress, RunHooks};
 use deerflow_flow::events::{EventBody, FlowEvent, FlowEventSink, compact};
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Default)]
@@ -19,18 +18,6 @@ pub(crate) struct Recorder {
     /// Event after which the run is cancelled.
     pub(crate) cancel_after: Vec<String>,
     pub(crate) cancel: CancellationToken,
-}
-
-impl Recorder {
-    pub(crate) fn for_case(case: &Value) -> Self {
-        let actions = case["actions"].as_array().cloned().unwrap_or_default();
-        let cancels = actions.iter().filter(|action| action["do"] == "cancel");
-        let after = cancels.filter_map(|action| action["after"].as_str().map(str::to_owned));
-        Self {
-            cancel_after: after.collect(),
-            ..Self::default()
-        }
-    }
 }
 
 impl FlowEventSink for Recorder {
