@@ -32,7 +32,10 @@ async fn flows_are_listed_with_those_of_the_system_in_pages() {
 async fn flow_is_drawn_as_json_and_mermaid() {
     let gateway = Gateway::new();
     let json = gateway.get("/api/flows/shipped/graph").await.json();
-    assert_eq!((&json["start"], &json["ends"]), (&json!("greet"), &json!(["greet"])));
+    assert_eq!(
+        (&json["start"], &json["ends"]),
+        (&json!("greet"), &json!(["greet"]))
+    );
     assert_eq!(json["nodes"][0]["agentId"], "a");
     let mermaid = gateway.get("/api/flows/shipped/graph?format=mermaid").await;
     assert!(mermaid.header("content-type").starts_with("text/plain"));
