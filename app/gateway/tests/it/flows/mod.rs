@@ -1,6 +1,7 @@
 //! Flows over HTTP.
 
 mod archives;
+mod catalog;
 mod changes;
 mod hostile;
 mod reads;
