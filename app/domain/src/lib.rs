@@ -5,6 +5,7 @@ pub mod assistants;
 pub mod containment;
 pub mod crons;
 pub mod feedback;
+pub mod flows;
 pub mod in_memory;
 pub mod items;
 pub mod maintenance;

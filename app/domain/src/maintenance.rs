@@ -1,5 +1,5 @@
-//! Deletion of expired data: idempotency keys, dead letters, events of finished streams, and, if
-//! configured, the journal of old runs and old checkpoints.
+//! Deletion of expired data: idempotency keys, dead letters, events of finished streams, unused
+//! contents of flows, and, if configured, the journal of old runs and old checkpoints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,8 @@ use deerflow_core::clock::Clock;
 use deerflow_core::ids::ThreadId;
 use deerflow_runtime::checkpoint::{CheckpointError, Checkpointer, HistoryRetention};
 use deerflow_runtime::runs::store::{RequestStore, StoreError, WebhookOutbox};
+
+use crate::flows::FlowStore;
 
 /// Retention times of data that has no other end of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +101,8 @@ pub struct SweepReport {
     pub events: usize,
     /// Checkpoints of pruned histories.
     pub checkpoints: usize,
+    /// Contents of flows that nothing refers to.
+    pub flow_contents: usize,
 }
 
 /// Storage operations of maintenance.
@@ -153,6 +157,9 @@ const BATCH: usize = 200;
 const THREADS_PER_STEP: usize = 50;
 /// Age after which no transaction with an earlier timestamp can still commit.
 const WRITE_DELAY_MARGIN: TimeDelta = TimeDelta::minutes(2);
+/// Period for which a content of a flow stays after its last version is gone: a run that has read it
+/// may not have pinned it yet.
+const UNUSED_CONTENT_PERIOD: TimeDelta = TimeDelta::days(1);
 /// Pause between steps, to let other writers proceed.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -167,6 +174,8 @@ pub struct Maintenance {
     pub outbox: Arc<dyn WebhookOutbox>,
     /// Checkpoints to prune.
     pub checkpoints: Arc<dyn Checkpointer>,
+    /// Contents of flows.
+    pub flows: Arc<dyn FlowStore>,
     /// Clock that decides what has expired.
     pub clock: Arc<dyn Clock>,
     /// Id of this process.
@@ -206,6 +215,11 @@ impl Maintenance {
                 }
                 None => 0,
             };
+            let contents = self
+                .flows
+                .sweep(before(now, UNUSED_CONTENT_PERIOD), BATCH)
+                .await?;
+            report.flow_contents += contents;
             report.requests += requests;
             report.dead_letters += dead_letters;
             report.batches += batches;
@@ -218,7 +232,8 @@ impl Maintenance {
             {
                 is_complete &= self.advance_walk(&walk, &mut report.checkpoints).await?;
             }
-            if is_complete && requests.max(dead_letters).max(batches).max(events) < BATCH {
+            let deleted = [requests, dead_letters, batches, events, contents];
+            if is_complete && deleted.iter().all(|deleted| *deleted < BATCH) {
                 return Ok(Some(report));
             }
             tokio::time::sleep(PAUSE).await;

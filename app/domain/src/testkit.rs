@@ -7,6 +7,7 @@ pub mod api_keys;
 pub mod assistants;
 pub mod crons;
 pub mod feedback;
+pub mod flows;
 pub mod items;
 pub mod maintenance;
 mod maintenance_history;

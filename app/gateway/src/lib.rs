@@ -9,6 +9,7 @@ pub mod background;
 pub mod dialect;
 pub mod error;
 pub mod extract;
+pub mod flows;
 pub mod guard;
 pub mod observability;
 pub mod ports;

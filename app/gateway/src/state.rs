@@ -23,6 +23,7 @@ use harness::skills::Skills;
 use harness::user_memory::UserMemories;
 use tokio_util::sync::CancellationToken;
 
+use crate::flows::FlowCatalog;
 use crate::guard::auth::Authenticator;
 use crate::guard::origin_policy::OriginPolicy;
 use crate::observability::health::Health;
@@ -92,6 +93,8 @@ pub struct AgentServices {
     pub assistant_store: Arc<dyn AssistantStore>,
     /// Agents created by users.
     pub custom_agents: Arc<dyn CustomAgents>,
+    /// Flows of users and of the system.
+    pub flows: Arc<FlowCatalog>,
     /// Skills of agents.
     pub skills: Skills,
     /// Memory of users.

@@ -7,6 +7,7 @@ pub mod config;
 pub mod embedded;
 #[cfg(feature = "fail-points")]
 pub mod fail_points;
+mod flows;
 mod gateway_ports;
 mod item_index;
 pub mod lifecycle;

@@ -22,6 +22,7 @@ pub use sql::assistants::SqlAssistantStore;
 pub use sql::checkpoints::SqlCheckpointer;
 pub use sql::crons::SqlCronStore;
 pub use sql::feedback::SqlFeedbackStore;
+pub use sql::flows::SqlFlowStore;
 pub use sql::items::SqlItemStore;
 pub use sql::maintenance::SqlMaintenanceStore;
 pub use sql::memories::SqlMemoryStore;

@@ -158,6 +158,14 @@ macro_rules! all_suites {
                 keep,
             }
         }
+        async fn flows() -> deerflow_domain::testkit::flows::FlowStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::flows::FlowStores {
+                flows: std::sync::Arc::new(deerflow_stores::SqlFlowStore::new(db.clone())),
+                threads: Some(super::ports_over(&db, keep.clone())),
+                keep,
+            }
+        }
         async fn keys() -> deerflow_domain::testkit::api_keys::KeyStores {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
@@ -169,7 +177,11 @@ macro_rules! all_suites {
         async fn upkeep() -> deerflow_domain::testkit::maintenance::MaintenanceStores {
             let (db, keep) = $open().await;
             let runs = super::ports_over(&db, keep).runs;
-            deerflow_domain::testkit::maintenance::MaintenanceStores { upkeep: std::sync::Arc::new(deerflow_stores::SqlMaintenanceStore::new(db)), runs }
+            deerflow_domain::testkit::maintenance::MaintenanceStores {
+                upkeep: std::sync::Arc::new(deerflow_stores::SqlMaintenanceStore::new(db.clone())),
+                flows: std::sync::Arc::new(deerflow_stores::SqlFlowStore::new(db)),
+                runs,
+            }
         }
         async fn usage() -> deerflow_domain::testkit::usage::UsageStores {
             let (db, keep) = $open().await;
@@ -188,6 +200,7 @@ macro_rules! all_suites {
         deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);
+        deerflow_domain::flow_store_suite!($attrs flows);
         deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);
     };

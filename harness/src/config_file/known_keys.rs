@@ -45,7 +45,7 @@ static SECTIONS: &[KeySection] = &[
         "",
         "log_level logging token_usage token_budget plugins max_recursion_limit models sandbox tools \
          tool_groups skills skill_scan skill_evolution extensions tool_output tool_search title summarization \
-         memory agents_api acp_agents subagents guardrails authorization input_polish suggestions \
+         memory agents_api acp_agents subagents flows guardrails authorization input_polish suggestions \
          circuit_breaker llm_call channel_connections loop_detection tool_progress read_before_write \
          safety_finish_reason auth database run_events agent_storage scheduler mcp_tasks checkpointer \
          store stream_bridge run_ownership dedupe_storage config_version uploads channels runs webhooks retention testing",
@@ -165,6 +165,16 @@ static SECTIONS: &[KeySection] = &[
     closed(
         "subagents.custom_agents.*",
         "description system_prompt tools disallowed_tools skills model max_turns timeout_seconds",
+    ),
+    closed(
+        "flows",
+        "path max_state_bytes max_concurrency max_subflow_depth max_flows_per_user max_versions \
+         allowed_origins loader_hosts adapters",
+    ),
+    closed("flows.adapters", "pi-mono"),
+    closed(
+        "flows.adapters.pi-mono",
+        "base_url api_key model temperature",
     ),
     closed("guardrails", "enabled fail_closed passport provider"),
     closed("guardrails.provider", "use config"),

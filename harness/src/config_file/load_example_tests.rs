@@ -3,7 +3,7 @@
 use super::*;
 
 /// Sections in which every key has a type.
-const TYPED_SECTIONS: [&str; 32] = [
+const TYPED_SECTIONS: [&str; 34] = [
     "logging",
     "logging.enhance",
     "token_usage",
@@ -30,6 +30,8 @@ const TYPED_SECTIONS: [&str; 32] = [
     "sandbox.ownership",
     "sandbox.mounts[]",
     "skills",
+    "flows",
+    "flows.adapters.pi-mono",
     "auth",
     "auth.local",
     "runs",
@@ -83,6 +85,7 @@ fn example_loads_with_all_keys_uncommented() {
         "OPENAI_API_KEY_2",
         "ANTHROPIC_API_KEY",
         "GEMINI_API_KEY",
+        "DEEPSEEK_API_KEY",
         "DATABASE_URL",
         "REDIS_URL",
         "TOKEN",

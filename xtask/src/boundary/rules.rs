@@ -22,7 +22,10 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("deerflow-domain", &["deerflow-core", "deerflow-runtime"]),
-    ("deerflow-gateway", &["deerflow-domain", "deerflow-harness"]),
+    (
+        "deerflow-gateway",
+        &["deerflow-domain", "deerflow-flow", "deerflow-harness"],
+    ),
     (
         "deerflow-stores",
         &["deerflow-core", "deerflow-domain", "deerflow-runtime"],
@@ -36,6 +39,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
         "deerflow-server",
         &[
             "deerflow-domain",
+            "deerflow-flow",
             "deerflow-gateway",
             "deerflow-stores",
             "deerflow-bridges",

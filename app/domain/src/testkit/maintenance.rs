@@ -15,6 +15,7 @@ use deerflow_runtime::testkit::{
     with_request,
 };
 
+use crate::flows::{FlowContent, FlowStore};
 use crate::maintenance::{Maintenance, MaintenanceStore, Retention, SweepReport};
 
 pub use super::maintenance_history::*;
@@ -41,6 +42,8 @@ pub struct MaintenanceStores {
     pub upkeep: Arc<dyn MaintenanceStore>,
     /// Run stores.
     pub runs: RunStores,
+    /// Flow store.
+    pub flows: Arc<dyn FlowStore>,
 }
 
 /// Of concurrent callers one acquires the duty, and it may renew it.
@@ -110,7 +113,7 @@ async fn rows(stores: &RunStores, on: &str) -> usize {
 
 /// Deletes in steps.
 pub async fn old_journals_of_ended_runs_are_deleted(open: impl AsyncFn() -> MaintenanceStores) {
-    let MaintenanceStores { upkeep, runs } = open().await;
+    let MaintenanceStores { upkeep, runs, .. } = open().await;
     ended(&runs, "r1", "t1", TimeDelta::days(1), false).await;
     ended(&runs, "r2", "t1", TimeDelta::days(3), false).await;
     let working = runs
@@ -143,7 +146,7 @@ pub async fn old_journals_of_ended_runs_are_deleted(open: impl AsyncFn() -> Main
 
 /// Deletes in steps.
 pub async fn old_streams_of_ended_runs_are_deleted(open: impl AsyncFn() -> MaintenanceStores) {
-    let MaintenanceStores { upkeep, runs } = open().await;
+    let MaintenanceStores { upkeep, runs, .. } = open().await;
     ended(&runs, "r1", "t1", TimeDelta::days(1), false).await;
     ended(&runs, "r2", "t1", TimeDelta::days(3), false).await;
     runs.create
@@ -173,7 +176,11 @@ pub async fn old_streams_of_ended_runs_are_deleted(open: impl AsyncFn() -> Maint
 
 /// Retention rules are applied: without a rule for journals, journals are retained.
 pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> MaintenanceStores) {
-    let MaintenanceStores { upkeep, runs } = open().await;
+    let MaintenanceStores {
+        upkeep,
+        runs,
+        flows,
+    } = open().await;
     for n in 0..450 {
         runs.requests
             .keep(
@@ -202,12 +209,21 @@ pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> Maintenance
         .failed(&[run("r1")], "no", None, at(0) + TimeDelta::days(2))
         .await
         .expect("written");
+    let content = |text: &str| FlowContent::new(text, vec![]);
+    for (text, days) in [("unused", 18), ("new", 20)] {
+        let since = at(0) + TimeDelta::days(days);
+        flows
+            .store_content("u", content(text), since)
+            .await
+            .expect("stored");
+    }
     let clock = ManualClock::starting_at(at(0) + TimeDelta::days(20));
     let sweep = Maintenance {
         store: upkeep.clone(),
         requests: runs.requests.clone(),
         outbox: runs.webhooks.clone(),
         checkpoints: runs.checkpoints.clone(),
+        flows: flows.clone(),
         clock: Arc::new(clock.clone()),
         holder: "n1".to_owned(),
     };
@@ -234,9 +250,12 @@ pub async fn sweep_deletes_only_expired_data(open: impl AsyncFn() -> Maintenance
             requests: 450,
             dead_letters: 1,
             batches: 1,
+            flow_contents: 1,
             ..SweepReport::default()
         }))
     );
+    let newer = flows.content("u", &content("new").hash()).await;
+    assert_eq!(newer, Ok(Some(content("new"))));
     assert_eq!(
         runs.webhooks
             .letters(false, 9)

@@ -19,7 +19,7 @@ use super::maintenance::{MaintenanceStores, ended};
 
 /// Each walk continues from its own position.
 pub async fn changed_threads_come_in_order_of_change(open: impl AsyncFn() -> MaintenanceStores) {
-    let MaintenanceStores { upkeep, runs } = open().await;
+    let MaintenanceStores { upkeep, runs, .. } = open().await;
     for (n, on) in [(3, "a"), (1, "b"), (2, "c"), (2, "d"), (9, "e")] {
         ended(&runs, &format!("r-{on}"), on, TimeDelta::days(n), false).await;
     }
@@ -102,7 +102,11 @@ async fn left(runs: &RunStores, on: &str) -> Vec<i64> {
 pub async fn old_checkpoints_are_deleted_again_after_changes(
     open: impl AsyncFn() -> MaintenanceStores,
 ) {
-    let MaintenanceStores { upkeep, runs } = open().await;
+    let MaintenanceStores {
+        upkeep,
+        runs,
+        flows,
+    } = open().await;
     run_of(&runs, "r1", "long", 1, 1..=450).await;
     for n in 0..120 {
         run_of(&runs, &format!("s{n}"), &format!("t{n}"), 2, 1..=4).await;
@@ -113,6 +117,7 @@ pub async fn old_checkpoints_are_deleted_again_after_changes(
         requests: runs.requests.clone(),
         outbox: runs.webhooks.clone(),
         checkpoints: runs.checkpoints.clone(),
+        flows,
         clock: Arc::new(clock.clone()),
         holder: "n1".to_owned(),
     };

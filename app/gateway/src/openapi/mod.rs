@@ -40,6 +40,7 @@ const TAGS: &[(&str, &str)] = &[
         STATELESS_RUNS,
         "Executions of an agent on a temporary thread.",
     ),
+    (FLOWS, "Graphs of agents that are written as YAML or JSON."),
     (CRONS, "Scheduled runs."),
     (STORE, "Items stored across threads."),
     (SYSTEM, "Health, metrics and documentation of the server."),
@@ -49,6 +50,7 @@ pub(crate) const ASSISTANTS: &str = "Assistants";
 pub(crate) const THREADS: &str = "Threads";
 pub(crate) const THREAD_RUNS: &str = "Thread Runs";
 pub(crate) const STATELESS_RUNS: &str = "Stateless Runs";
+pub(crate) const FLOWS: &str = "Flows";
 pub(crate) const CRONS: &str = "Crons";
 pub(crate) const STORE: &str = "Store";
 pub(crate) const SYSTEM: &str = "System";

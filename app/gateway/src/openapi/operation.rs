@@ -191,6 +191,20 @@ impl Operation {
         self.fails_with(&[400, 408, 413, 415, 422])
     }
 
+    /// Sets the media types of a required body that is no JSON of a type.
+    pub(crate) fn file_body(mut self, kinds: &[&str]) -> Self {
+        let body = kinds
+            .iter()
+            .fold(RequestBodyBuilder::new(), |body, kind| {
+                let content = ContentBuilder::new().schema(Some(text())).build();
+                body.content(*kind, content)
+            })
+            .required(Some(Required::True))
+            .build();
+        self.builder = self.builder.request_body(Some(body));
+        self.fails_with(&[400, 408, 413, 415, 422])
+    }
+
     /// Sets the type of a multipart form.
     pub(crate) fn form<T: ToSchema>(mut self) -> Self {
         let content = ContentBuilder::new()
@@ -289,19 +303,19 @@ impl Operation {
         self
     }
 
-    /// Declares that errors of status 400 are JSON of type `T`.
-    pub(crate) fn fails_as<T: ToSchema>(mut self) -> Self {
+    /// Declares that errors of this status are JSON of type `T`.
+    pub(crate) fn fails_as<T: ToSchema>(mut self, status: u16) -> Self {
         let own = ContentBuilder::new()
             .schema(Some(self.refer::<T>()))
             .build();
         self.builder = self.builder.response(
-            "400",
+            status.to_string(),
             ResponseBuilder::new()
-                .description(error_description(400))
+                .description(error_description(status))
                 .content(JSON, own)
                 .build(),
         );
-        self.refusals.retain(|status| *status != 400);
+        self.refusals.retain(|refusal| *refusal != status);
         self
     }
 

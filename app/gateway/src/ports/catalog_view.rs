@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use deerflow_domain::flows::FlowQuota;
 use harness::documents::DocumentReader;
 use harness::models::{ModelFacts, Pricing};
 use harness::runtime::runs::ThreadTtl;
@@ -51,6 +52,8 @@ pub trait CatalogView: Send + Sync + fmt::Debug {
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
         None
     }
+    /// Limits of the flows of one user.
+    fn flow_quota(&self) -> FlowQuota;
     /// Default time to live of new threads after their last change; `None` means no expiry.
     fn thread_ttl(&self) -> Option<ThreadTtl> {
         None

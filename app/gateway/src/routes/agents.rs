@@ -76,7 +76,7 @@ pub(crate) async fn create(
     let name = body.name;
     state.observability.health.require_space()?;
     let name = parse_name(&name)?;
-    if name.is_reserved() {
+    if name.is_reserved() || name.is_flow_name() {
         return Err(ApiError::Unprocessable(format!(
             "Invalid agent name '{name}'. The name is reserved."
         )));

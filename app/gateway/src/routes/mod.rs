@@ -10,6 +10,7 @@ pub(crate) mod console;
 pub(crate) mod crons;
 pub(crate) mod docs;
 pub(crate) mod feedback;
+pub(crate) mod flows;
 pub(crate) mod idempotency;
 pub(crate) mod journal;
 pub(crate) mod mcp;

@@ -10,6 +10,7 @@ mod console;
 mod crons;
 mod embedded;
 mod feedback;
+mod flows;
 mod goals;
 mod hostile_names;
 mod idempotency;

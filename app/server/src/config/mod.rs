@@ -13,4 +13,5 @@ pub use dotenv::environment;
 pub use handle::{ConfigHandle, Reload, STARTUP_ONLY};
 pub use settings::{Deployment, Exposure, Settings, SettingsError};
 pub use upgrade::{EXAMPLE, Upgrade, UpgradeError, upgrade_file};
+pub(crate) use watch::may_be_a_change;
 pub use watch::watch;

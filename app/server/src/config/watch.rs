@@ -56,7 +56,7 @@ pub async fn watch(handle: ConfigHandle, shutdown: CancellationToken) {
 
 /// Reports whether an event may mean changed content. Reading the file also causes events, which
 /// must not trigger another reload.
-fn may_be_a_change(event: &notify::Result<notify::Event>) -> bool {
+pub(crate) fn may_be_a_change(event: &notify::Result<notify::Event>) -> bool {
     event.as_ref().map_or(true, |event| match event.kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
         _ => true,

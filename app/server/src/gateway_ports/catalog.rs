@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use deerflow_domain::flows::FlowQuota;
 use deerflow_gateway::ports::{CatalogView, FeatureView, SuggestionsView};
 use harness::documents::DocumentReader;
 use harness::models::{ModelFacts, ModelList, Pricing};
@@ -67,6 +68,14 @@ impl CatalogView for ConfigCatalog {
             .pricing
             .as_ref()
             .map(Pricing::from)
+    }
+
+    fn flow_quota(&self) -> FlowQuota {
+        let flows = &self.0.current().flows;
+        FlowQuota {
+            flows: flows.max_flows_per_user,
+            versions: flows.max_versions,
+        }
     }
 
     fn uploads(&self) -> UploadLimits {

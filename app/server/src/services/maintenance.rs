@@ -20,12 +20,14 @@ pub(crate) fn spawn_sweep_loop(config: &ConfigHandle, maintenance: Maintenance, 
                     let (requests, dead_letters) = (report.requests, report.dead_letters);
                     let (batches, events, checkpoints) =
                         (report.batches, report.events, report.checkpoints);
+                    let flow_contents = report.flow_contents;
                     tracing::info!(
                         requests,
                         dead_letters,
                         batches,
                         events,
                         checkpoints,
+                        flow_contents,
                         "deleted expired data"
                     );
                 }

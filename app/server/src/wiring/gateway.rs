@@ -3,22 +3,18 @@
 use std::sync::Arc;
 
 use deerflow_domain::items::ItemService;
-use deerflow_gateway::guard::auth::Authenticator;
-use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
-    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
-    ThreadServices,
+    AgentServices, GatewayState, Observability, ProcessServices, RunServices, ThreadServices,
 };
 use harness::runtime::runs::RunsFacade;
 
 use super::context::Context;
-use super::metrics;
 use super::resources::Resources;
 use super::stores::Stores;
+use super::{metrics, security};
 use crate::agents::configured::ConfiguredAgents;
-use crate::config::Settings;
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -60,19 +56,13 @@ pub(super) fn open(
             assistant_store: stores.assistants.clone(),
             user_memories: resources.memories.clone(),
             skills: resources.skills.clone(),
+            flows: resources.flows.clone(),
             custom_agents: resources.custom.clone(),
             assistants: agents.clone(),
             assist: agents,
             mcp: resources.mcp.clone(),
         },
-        security: SecurityState {
-            authenticator: Authenticator::new(
-                settings.key_rule(),
-                stores.keys.clone(),
-                clock.clone(),
-            ),
-            origin_policy: origin_policy(settings),
-        },
+        security: security::open(settings, stores),
         observability: Observability {
             health: Arc::new(Health::new(stores.probes.clone())),
             run_gauges: Default::default(),
@@ -87,14 +77,4 @@ pub(super) fn open(
             shutdown: context.shutdown.clone(),
         },
     })
-}
-
-/// Beyond loopback, the host names of the server are unknown, and a proxy must check them.
-fn origin_policy(settings: &Settings) -> OriginPolicy {
-    let hosts = if settings.is_loopback() {
-        Hosts::LoopbackAnd(settings.allowed_hosts.clone())
-    } else {
-        Hosts::Any
-    };
-    OriginPolicy::new(hosts, settings.cors_origins.clone())
 }

@@ -13,6 +13,7 @@ pub(super) fn start(context: &Context<'_>, stores: &Stores) {
         requests: stores.requests.clone(),
         outbox: stores.webhooks.clone(),
         checkpoints: stores.checkpoints.clone(),
+        flows: stores.flows.clone(),
         clock: stores.clock.clone(),
         holder: context.ids.node_id().to_string(),
     };

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use deerflow_domain::readiness::ReadinessProbe;
 use deerflow_stores::{
     Database, DatabaseReadiness, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer, SqlCronStore,
-    SqlFeedbackStore, SqlItemStore, SqlMaintenanceStore, SqlMemoryStore, SqlNodeStore,
-    SqlRequestStore, SqlRunStore, SqlStreamLog, SqlUsageStore, SqlWebhookOutbox,
+    SqlFeedbackStore, SqlFlowStore, SqlItemStore, SqlMaintenanceStore, SqlMemoryStore,
+    SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog, SqlUsageStore, SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -36,6 +36,7 @@ pub(super) struct Stores {
     pub(super) items: Arc<SqlItemStore>,
     pub(super) memories: Arc<SqlMemoryStore>,
     pub(super) crons: Arc<SqlCronStore>,
+    pub(super) flows: Arc<SqlFlowStore>,
     pub(super) keys: Arc<SqlApiKeyStore>,
     /// Readiness probes of the storage locations.
     pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
@@ -75,6 +76,7 @@ impl Stores {
             items: Arc::new(SqlItemStore::new(db.clone())),
             memories: Arc::new(SqlMemoryStore::new(db.clone())),
             crons: Arc::new(SqlCronStore::new(db.clone())),
+            flows: Arc::new(SqlFlowStore::new(db.clone())),
             keys: Arc::new(SqlApiKeyStore::new(&db)),
             probes,
         })

@@ -5,6 +5,7 @@ pub(crate) mod assistants;
 pub(crate) mod checkpoints;
 pub(crate) mod crons;
 pub(crate) mod feedback;
+pub(crate) mod flows;
 pub(crate) mod items;
 pub(crate) mod maintenance;
 pub(crate) mod memories;

@@ -131,14 +131,15 @@ async fn compare_steps() {
         ..FlowOptions::new("run")
     };
     let flow = cycle();
-    let (mut tenth, mut hundredth) = (Duration::ZERO, Duration::ZERO);
+    // The shortest time of many is the one without interruptions by other processes.
+    let (mut tenth, mut hundredth) = (Duration::MAX, Duration::MAX);
     for _ in 0..500 {
         times.0.lock().unwrap().clear();
         let start = FlowStart::Fresh(RunInput::prompt("Write a poem."));
         run_flow(&flow, start, &options, &ports).await;
         let times = times.0.lock().unwrap();
-        tenth += (times[14] - times[4]) / 10;
-        hundredth += (times[99] - times[89]) / 10;
+        tenth = tenth.min(times[14] - times[4]);
+        hundredth = hundredth.min(times[99] - times[89]);
     }
     let ratio = hundredth.as_secs_f64() / tenth.as_secs_f64();
     println!("superstep 100 costs {ratio:.2} times superstep 10");

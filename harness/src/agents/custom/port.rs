@@ -17,6 +17,9 @@ const MAX_DESCRIPTION_CHARS: usize = 4_000;
 const MAX_LIST_ENTRIES: usize = 500;
 const MAX_LIST_ENTRY_CHARS: usize = 128;
 
+/// Beginning of the names of flows as assistants.
+const FLOW_PREFIX: &str = "flow-";
+
 /// Name of a custom agent: ASCII letters, digits and hyphens, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
@@ -40,6 +43,11 @@ impl AgentName {
     /// `true` if no agent may have this name, because a route already uses it as a path.
     pub fn is_reserved(&self) -> bool {
         self.0 == "check"
+    }
+
+    /// `true` if no new agent may have this name, because it begins like those of flows.
+    pub fn is_flow_name(&self) -> bool {
+        self.0.starts_with(FLOW_PREFIX)
     }
 
     /// Returns the name as text.

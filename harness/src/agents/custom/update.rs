@@ -66,12 +66,18 @@ impl Tool for SetupAgent {
             );
         };
         let name = AgentName::parse(name).map_err(for_model)?;
-        if name.is_reserved() {
-            return Err(for_model(format_args!(
+        let refused = || {
+            for_model(format_args!(
                 "no agent can be called {name}; ask the user for another name."
-            )));
+            ))
+        };
+        if name.is_reserved() {
+            return Err(refused());
         }
         let apply_description = |existing: Option<CustomAgent>| {
+            if existing.is_none() && name.is_flow_name() {
+                return Err(refused());
+            }
             let existing = existing.filter(|agent| !agent.shared).unwrap_or_default();
             let skills = args.skills.clone().or(existing.skills.clone());
             Ok::<_, ToolError>(Some(CustomAgent {

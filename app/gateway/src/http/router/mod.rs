@@ -4,6 +4,7 @@
 mod admin;
 mod assistants;
 mod deerflow;
+mod flows;
 mod runs;
 mod store;
 mod system;
@@ -59,6 +60,7 @@ fn shared() -> Routes {
     threads::shared()
         .merge(runs::shared())
         .merge(assistants::shared())
+        .merge(flows::shared())
         .merge(system::shared())
         .merge(admin::shared())
 }

@@ -42,7 +42,7 @@ pub(super) fn items() -> Routes {
                 .query("refresh_ttl", flag(), "Extends the item's time to live.")
                 .returns::<ItemOrNull>("The item, or null.")
                 .fails_with_text()
-                .fails_as::<StoreError>()
+                .fails_as::<StoreError>(400)
                 .handled_by(store::get),
         )
         .routes(

@@ -3,6 +3,7 @@
 
 mod assistants;
 mod crons;
+mod flows;
 mod items;
 mod runs;
 mod selection;
@@ -12,6 +13,10 @@ mod threads;
 
 pub use assistants::{Assistant, AssistantVersions, Assistants, Graph, GraphSchemas, Subgraphs};
 pub use crons::{Cron, Crons};
+pub use flows::{
+    FlowAdapterKinds, FlowAssets, FlowDocument, FlowEntries, FlowEntry, FlowError, FlowGraph,
+    FlowNodeKinds, FlowSchema, FlowValidation, FlowVersions, SystemFlowState,
+};
 pub use items::{Item, ItemHits, ItemOrNull, Namespaces, StoreError};
 pub use runs::{Run, RunOutcome, Runs, StreamEvent};
 pub use states::{StateUpdated, Task, ThreadState, ThreadStates};

@@ -2,6 +2,7 @@
 //! message selects.
 
 mod agent;
+mod flows;
 mod ports;
 mod response;
 
@@ -21,11 +22,14 @@ use deerflow_gateway::{
     AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
     ThreadServices,
 };
-use harness::agents::custom::InMemoryCustomAgents;
+use harness::agents::custom::{
+    AgentName, CustomAgent, CustomAgentError, InMemoryCustomAgents, change,
+};
 use harness::clock::{Clock, ManualClock, SystemClock};
 use harness::config::{ExtensionsFile, OpenKeys};
 use harness::documents::DocumentReader;
 use harness::ids::{IdSource, SystemIds};
+use harness::runtime::actor_context::DEFAULT_USER_ID;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
@@ -39,6 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 pub(crate) use self::agent::OneAgent;
+pub(crate) use self::flows::FLOW;
 pub(crate) use self::ports::config;
 use self::ports::{Catalog, Files, NoMetrics, ScriptedAssist};
 pub(crate) use self::response::HttpResponse;
@@ -189,6 +194,7 @@ impl Gateway {
             },
             agent_services: AgentServices {
                 assistant_store: Arc::new(InMemoryAssistantStore::default()),
+                flows: self::flows::catalog(clock.clone()),
                 custom_agents: Arc::new(InMemoryCustomAgents::default()),
                 user_memories: UserMemories::new(
                     Arc::new(InMemoryUserMemoryStore::default()),
@@ -295,6 +301,16 @@ impl Gateway {
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> HttpResponse {
         self.send("POST", path, Some(body)).await
+    }
+
+    /// Stores an agent that no route would create.
+    pub(crate) async fn add_agent(&self, name: &str) {
+        let name = AgentName::parse(name).expect("a name");
+        let agents = &*self.state.agent_services.custom_agents;
+        let agent = change(agents, DEFAULT_USER_ID, &name, |_| {
+            Ok::<_, CustomAgentError>(Some(CustomAgent::default()))
+        });
+        agent.await.expect("stored");
     }
 
     /// Creates a thread and returns its id.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_domain::flows::FlowQuota;
 use deerflow_gateway::ports::{
     AssistView, CatalogView, FeatureView, MetricsView, SuggestionsView, ThreadFilesError,
     ThreadFilesPort,
@@ -74,6 +75,13 @@ impl CatalogView for Catalog {
 
     fn documents(&self) -> Option<Arc<dyn DocumentReader>> {
         self.documents.clone()
+    }
+
+    fn flow_quota(&self) -> FlowQuota {
+        FlowQuota {
+            flows: 5,
+            versions: 3,
+        }
     }
 
     fn uploads(&self) -> UploadLimits {

@@ -24,6 +24,7 @@ mod m0020_stream_log;
 mod m0021_admin_keys;
 mod m0022_model_usage;
 mod m0023_kept_states;
+mod m0024_flows;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -57,6 +58,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0021_admin_keys::AdminKeys),
             Box::new(m0022_model_usage::ModelUsage),
             Box::new(m0023_kept_states::KeptStates),
+            Box::new(m0024_flows::Flows),
         ]
     }
 }

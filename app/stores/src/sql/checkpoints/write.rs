@@ -254,13 +254,18 @@ const COPY_CHECKPOINTS: &str = "\
         machine_json, metadata_json, created_at \
     FROM checkpoints WHERE thread_id = $1";
 
+/// The copy continues on the contents of flows that the original's runs pinned.
+const COPY_PINS: &str = "\
+    INSERT INTO flow_pins (thread_id, content_hash) \
+    SELECT $2, content_hash FROM flow_pins WHERE thread_id = $1 ON CONFLICT DO NOTHING";
+
 /// Copies a thread's log and checkpoints within the database.
 pub(super) async fn copy_thread(
     tx: &DatabaseTransaction,
     from: &ThreadId,
     to: &ThreadId,
 ) -> Result<(), DbErr> {
-    for sql in [COPY_MESSAGES, COPY_CHECKPOINTS] {
+    for sql in [COPY_MESSAGES, COPY_CHECKPOINTS, COPY_PINS] {
         let values: [Value; 2] = [from.as_str().into(), to.as_str().into()];
         tx.execute_raw(Statement::from_sql_and_values(
             tx.get_database_backend(),

@@ -91,6 +91,11 @@ const LOCK_EXISTING_THREAD: &str = "\
     WHERE thread_id = ? AND user_id IS NOT DISTINCT FROM ? \
     RETURNING 'thread'";
 
+/// Retains the content of a flow while the thread exists. Changes no row without the thread.
+const PIN_CONTENT: &str = "\
+    INSERT INTO flow_pins (thread_id, content_hash) \
+    SELECT thread_id, CAST(? AS TEXT) FROM threads_meta WHERE thread_id = ? ON CONFLICT DO NOTHING";
+
 async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxError<AdmitError>> {
     // Admission, claim and end of a run all lock the thread first: one lock order prevents
     // deadlocks, and while the thread is locked, no other transaction changes which of its runs is
@@ -143,6 +148,13 @@ async fn admit(tx: &DatabaseTransaction, new: &NewRun) -> Result<Admitted, TxErr
             LOCK_EXISTING_THREAD,
             [at.into(), named, assistant, thread, user],
         ),
+    }
+    if let Some(pin) = &new.recipe.pin {
+        let thread = new.thread_id.as_str();
+        statements.add(
+            PIN_CONTENT,
+            [plain(&pin.content_hash).into(), thread.into()],
+        );
     }
     if new.created_at <= new.at {
         statements.add_built(&insert_if_free(new)?);

@@ -15,6 +15,7 @@ mod checkpointer;
 mod database;
 mod extensions;
 mod file_signature;
+mod flows;
 mod folder_lock;
 mod guards;
 mod input_polish;
@@ -60,6 +61,7 @@ pub use database::{
 };
 pub use extensions::{Extensions, ExtensionsError, ExtensionsFile, MCP_SERVERS, SKILLS};
 pub use file_signature::FileSignature;
+pub use flows::{FlowAdaptersConfig, FlowsConfig, PiMonoConfig};
 pub use folder_lock::lock_folder;
 #[cfg(feature = "http")]
 pub use folder_lock::try_lock_folder;
@@ -159,6 +161,8 @@ pub struct AppConfig {
     pub subagents: SubagentsConfig,
     /// External agent programs.
     pub acp_agents: BTreeMap<String, AcpAgentConfig>,
+    /// Graphs of agents.
+    pub flows: FlowsConfig,
     /// Authorisation of tool calls.
     pub guardrails: GuardrailsConfig,
     /// Limits of runs.
@@ -221,6 +225,7 @@ impl Default for AppConfig {
             safety_finish_reason: SafetyFinishReasonConfig::default(),
             subagents: SubagentsConfig::default(),
             acp_agents: BTreeMap::new(),
+            flows: FlowsConfig::default(),
             guardrails: GuardrailsConfig::default(),
             runs: RunsConfig::default(),
             retention: RetentionConfig::default(),
@@ -282,6 +287,7 @@ impl AppConfig {
                 .iter()
                 .for_each(|(name, agent)| agent.check(name, check))
         });
+        check.under("flows", |check| self.flows.check(check));
         check.under("guardrails", |check| self.guardrails.check(check));
         check.under("runs", |check| self.runs.check(check));
         check.under("retention", |check| {

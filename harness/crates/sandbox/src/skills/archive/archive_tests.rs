@@ -165,3 +165,53 @@ fn member_matches_full_name_or_suffix() {
         assert!(!matches!(shown, Ok(Some(_))), "{what}");
     }
 }
+
+fn markdown_files(bytes: Vec<u8>, max_bytes: u64) -> Result<Vec<TextFile>, ArchiveError> {
+    text_files(Cursor::new(bytes), max_bytes, |path| path.ends_with(".md"))
+}
+
+#[test]
+fn text_files_are_returned_by_path_with_hidden_folders() {
+    let bytes = archive(&[
+        Entry::file("p/z.md", "z"),
+        Entry::file("p/.hidden/a.md", "a"),
+        Entry::file("p/tool", "\u{7f}ELF"),
+        Entry::file("p/link.md", "z.md").mode(0o120_777),
+    ]);
+    let files: Vec<(String, String)> = markdown_files(bytes, 2)
+        .unwrap()
+        .into_iter()
+        .map(|file| (file.path, file.text))
+        .collect();
+    let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+    assert_eq!(files, [file("p/.hidden/a.md", "a"), file("p/z.md", "z")]);
+}
+
+#[test]
+fn text_files_beyond_their_limit_are_rejected() {
+    let bytes = archive(&[Entry::file("a.md", "12"), Entry::file("b.md", "34")]);
+    assert!(markdown_files(bytes.clone(), 4).is_ok());
+    assert!(matches!(
+        markdown_files(bytes, 3),
+        Err(ArchiveError::LargeFiles { max_bytes: 3 })
+    ));
+}
+
+#[test]
+fn text_file_that_is_not_utf_8_is_rejected() {
+    let bytes = archive(&[Entry::file("a.md", vec![0xff, 0xfe])]);
+    let error = markdown_files(bytes, 9).unwrap_err();
+    assert_eq!(error.to_string(), "the entry \"a.md\" is not UTF-8 text");
+}
+
+#[test]
+fn packed_files_are_read_back_unchanged() {
+    let file = |path: &str, text: &str| TextFile {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    };
+    let files = [file(".a/b.md", "\u{feff}x\r\n"), file("ü.md", "")];
+    let bytes = pack(&files).unwrap();
+    assert_eq!(bytes, pack(&files).unwrap());
+    assert_eq!(markdown_files(bytes, 99).unwrap(), files);
+}

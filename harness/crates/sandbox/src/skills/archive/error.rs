@@ -30,6 +30,12 @@ pub enum ArchiveError {
         "its unpacked size is larger than {MAX_UNPACKED_BYTES} bytes, or far larger than the archive"
     )]
     Bomb,
+    /// The files that are read from it are too large together.
+    #[error("its files have more than {max_bytes} bytes together")]
+    LargeFiles {
+        /// Limit.
+        max_bytes: u64,
+    },
     /// An entry is invalid.
     #[error("the entry {name:?} {problem}")]
     Entry {
@@ -109,6 +115,9 @@ pub enum EntryProblem {
     /// Compiled program.
     #[error("is a compiled program")]
     Program,
+    /// Text that is not UTF-8.
+    #[error("is not UTF-8 text")]
+    NotText,
     /// Second `SKILL.md`.
     #[error("is a second SKILL.md")]
     NestedSkill,

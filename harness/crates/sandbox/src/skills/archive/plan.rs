@@ -63,33 +63,7 @@ pub(super) struct Plan {
 impl Plan {
     /// Plans an archive of the given size.
     pub(super) fn of(entries: &[EntryFacts], archive_bytes: u64) -> Result<Self, ArchiveError> {
-        let mut names = Names::default();
-        let mut seen = Vec::new();
-        let mut total: u64 = 0;
-        for (position, entry) in entries.iter().enumerate() {
-            let refused = |problem| ArchiveError::entry(&entry.name, problem);
-            let path = path_of(&entry.name).map_err(refused)?;
-            let kind = kind_of(entry).map_err(refused)?;
-            names.add(&path, kind == FOLDER).map_err(refused)?;
-            total = total.saturating_add(entry.bytes);
-            // Links and metadata files of operating systems are skipped.
-            if kind == FILE && !is_skipped(&path) {
-                check_content(entry, &path).map_err(refused)?;
-                let is_executable = entry.mode.is_some_and(|mode| mode & 0o111 != 0);
-                seen.push(PlannedFile {
-                    entry: position,
-                    path,
-                    bytes: entry.bytes,
-                    is_executable,
-                });
-            }
-        }
-        let is_suspicious =
-            total > 16 * RATIO_CHECK_BYTES && total / archive_bytes.max(1) > MAX_RATIO / 2;
-        if total > MAX_UNPACKED_BYTES || is_suspicious {
-            return Err(ArchiveError::Bomb);
-        }
-        Self::in_folder(seen)
+        Self::in_folder(accept(entries, archive_bytes, |path| !is_skipped(path))?)
     }
 
     /// Strips the single top-level folder, if there is one.
@@ -127,6 +101,41 @@ impl Plan {
             None => Ok(Self { files, skill_file }),
         }
     }
+}
+
+/// Validates all entries of an archive of the given size, and returns the files that are wanted.
+/// Links are never wanted.
+pub(super) fn accept(
+    entries: &[EntryFacts],
+    archive_bytes: u64,
+    is_wanted: impl Fn(&RelativePath) -> bool,
+) -> Result<Vec<PlannedFile>, ArchiveError> {
+    let mut names = Names::default();
+    let mut files = Vec::new();
+    let mut total: u64 = 0;
+    for (position, entry) in entries.iter().enumerate() {
+        let refused = |problem| ArchiveError::entry(&entry.name, problem);
+        let path = path_of(&entry.name).map_err(refused)?;
+        let kind = kind_of(entry).map_err(refused)?;
+        names.add(&path, kind == FOLDER).map_err(refused)?;
+        total = total.saturating_add(entry.bytes);
+        if kind == FILE && is_wanted(&path) {
+            check_content(entry, &path).map_err(refused)?;
+            let is_executable = entry.mode.is_some_and(|mode| mode & 0o111 != 0);
+            files.push(PlannedFile {
+                entry: position,
+                path,
+                bytes: entry.bytes,
+                is_executable,
+            });
+        }
+    }
+    let is_suspicious =
+        total > 16 * RATIO_CHECK_BYTES && total / archive_bytes.max(1) > MAX_RATIO / 2;
+    if total > MAX_UNPACKED_BYTES || is_suspicious {
+        return Err(ArchiveError::Bomb);
+    }
+    Ok(files)
 }
 
 /// Names in use, compared as on case-insensitive and normalising file systems: by parent folder and
@@ -214,7 +223,7 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{2060}'..='\u{2064}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// Reports whether a file is hidden or desktop metadata.
+/// Reports whether a file of a skill is hidden, or metadata of an operating system.
 fn is_skipped(path: &RelativePath) -> bool {
     path.components().any(|name| name.starts_with('.'))
         || path.components().next() == Some("__MACOSX")

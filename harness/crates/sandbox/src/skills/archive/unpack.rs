@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::error::{ArchiveError, EntryProblem};
 use super::limits::{MAX_ARCHIVE_BYTES, MAX_DIRECTORY_BYTES, MAX_ENTRIES, MAX_MEMBER_BYTES};
-use super::plan::{EntryFacts, MAX_NAME_BYTES, Plan, PlannedFile};
+use super::plan::{EntryFacts, MAX_NAME_BYTES, Plan, PlannedFile, accept};
 use crate::sandbox::FileFailure;
 use crate::skills::frontmatter::{self, Frontmatter};
 
@@ -31,6 +31,15 @@ const EXECUTABLE_MAGIC: &[&[u8]] = &[
 
 /// Number of bytes that identify a program.
 const MAGIC_BYTES: usize = 4;
+
+/// A text file of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextFile {
+    /// Path in the archive, with `/`.
+    pub path: String,
+    /// Text.
+    pub text: String,
+}
 
 /// A validated archive with a skill.
 #[derive(Debug)]
@@ -113,16 +122,54 @@ pub(super) fn member(
     Ok(Some(bytes))
 }
 
+/// Returns the wanted files of an archive in the order of their paths.
+///
+/// # Errors
+/// The reason why the archive or a file is rejected.
+pub(super) fn text_files(
+    reader: impl Read + Seek,
+    max_bytes: u64,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<TextFile>, ArchiveError> {
+    let (mut zip, facts, bytes) = open_checked(reader)?;
+    let mut files = accept(&facts, bytes, |path| is_wanted(path.as_str()))?;
+    zip.validate_header_consistency().map_err(unreadable)?;
+    files.sort_by(|a, b| a.path.as_str().cmp(b.path.as_str()));
+    if files.iter().map(|file| file.bytes).sum::<u64>() > max_bytes {
+        return Err(ArchiveError::LargeFiles { max_bytes });
+    }
+    let mut read = Vec::with_capacity(files.len());
+    for file in files {
+        let mut bytes = Vec::new();
+        copy(&mut zip, &file, &mut bytes)?;
+        let path = file.path.as_str().to_owned();
+        let text = String::from_utf8(bytes)
+            .map_err(|_| ArchiveError::entry(&path, EntryProblem::NotText))?;
+        read.push(TextFile { path, text });
+    }
+    Ok(read)
+}
+
 /// Validates the central directory and plans the files to unpack.
 fn open_validated<R: Read + Seek>(
-    mut reader: R,
+    reader: R,
 ) -> Result<(ZipArchive<R>, Vec<EntryFacts>, Plan), ArchiveError> {
+    let (mut zip, facts, bytes) = open_checked(reader)?;
+    let plan = Plan::of(&facts, bytes)?;
+    zip.validate_header_consistency().map_err(unreadable)?;
+    Ok((zip, facts, plan))
+}
+
+/// Reads the central directory, with limits. Returns the size of the archive, too.
+fn open_checked<R: Read + Seek>(
+    mut reader: R,
+) -> Result<(ZipArchive<R>, Vec<EntryFacts>, u64), ArchiveError> {
     let bytes = reader.seek(SeekFrom::End(0)).map_err(FileFailure::from)?;
     if bytes > MAX_ARCHIVE_BYTES {
         return Err(ArchiveError::TooLarge);
     }
     check_entries(&mut reader)?;
-    let mut zip = ZipArchive::new(reader).map_err(unreadable)?;
+    let zip = ZipArchive::new(reader).map_err(unreadable)?;
     if zip.has_duplicate_names() {
         return Err(ArchiveError::Unreadable(
             "two entries have the same name".to_owned(),
@@ -131,9 +178,7 @@ fn open_validated<R: Read + Seek>(
     let facts = (0..zip.len())
         .map(|entry| facts(&zip, entry))
         .collect::<Result<Vec<_>, _>>()?;
-    let plan = Plan::of(&facts, bytes)?;
-    zip.validate_header_consistency().map_err(unreadable)?;
-    Ok((zip, facts, plan))
+    Ok((zip, facts, bytes))
 }
 
 /// Checks the central directory entry by entry without storing it: there may be a million long

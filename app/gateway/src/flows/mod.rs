@@ -1,0 +1,17 @@
+//! Flows of users and of the system: lookup, validation, compiled forms, and the flows of a
+//! project.
+
+mod adapters;
+mod catalog;
+mod check;
+mod compiled;
+mod project;
+mod system;
+mod version;
+
+pub use adapters::{FlowAdapters, RegisteredAdapters};
+pub use catalog::FlowCatalog;
+pub use check::{CheckedFlow, FlowRules};
+pub use project::{FoundFlow, MAX_PROJECT_DEPTH, ProjectFile, flows_of_project, is_project_file};
+pub use system::{SystemFlow, SystemFlows, SystemProblem, SystemSnapshot};
+pub use version::{FlowListing, FlowOwner, FlowVersion};

@@ -1,0 +1,67 @@
+//! Creates the catalog of flows with the adapter kinds of this installation.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use deerflow_flow::adapter::AdapterRegistry;
+use deerflow_flow::adapters::fake::FakeFactory;
+use deerflow_flow::adapters::pi_mono::{NoSecrets, PiMonoFactory, PiMonoOptions, PiMonoPorts};
+use deerflow_gateway::flows::{FlowCatalog, FlowRules, RegisteredAdapters};
+use harness::config::{FlowsConfig, Variables};
+use harness::net::SystemLookup;
+use harness::runtime::tasks::TaskKind;
+
+use super::context::Context;
+use super::stores::Stores;
+use crate::flows::{WatchedFlows, watch};
+
+pub(super) async fn open(
+    context: &Context<'_>,
+    stores: &Stores,
+) -> anyhow::Result<Arc<FlowCatalog>> {
+    let rules = Arc::new(FlowRules::new(Arc::new(RegisteredAdapters(registry(
+        context, stores,
+    )?))));
+    let (config, clock) = (context.config.clone(), stores.clock.clone());
+    let system = WatchedFlows::open(config, rules.clone(), clock.clone()).await;
+    context.tasks.spawn(
+        TaskKind::Service,
+        "flows",
+        watch(system.clone(), context.shutdown.clone()),
+    );
+    let store = stores.flows.clone();
+    Ok(Arc::new(FlowCatalog::new(
+        store,
+        Arc::new(system),
+        rules,
+        clock,
+    )))
+}
+
+fn registry(context: &Context<'_>, stores: &Stores) -> anyhow::Result<AdapterRegistry> {
+    let environment = context.config.environment().clone();
+    let ports = PiMonoPorts {
+        options: options(&context.now.flows),
+        variables: Variables::new(move |name| environment.get(name).map(str::to_owned)),
+        secrets: Arc::new(NoSecrets),
+        lookup: Arc::new(SystemLookup::default()),
+        clock: stores.clock.clone(),
+        ids: context.ids.clone(),
+    };
+    let mut registry = AdapterRegistry::default();
+    registry.register(Arc::new(FakeFactory::plain("fake")))?;
+    let pi_mono = PiMonoFactory::new(ports).context("cannot offer the adapter kind pi-mono")?;
+    registry.register(Arc::new(pi_mono))?;
+    Ok(registry)
+}
+
+fn options(config: &FlowsConfig) -> PiMonoOptions {
+    let adapter = &config.adapters.pi_mono;
+    PiMonoOptions {
+        base_url: adapter.base_url.clone(),
+        api_key: adapter.api_key.clone(),
+        model: adapter.model.clone(),
+        temperature: adapter.temperature,
+        allowed_origins: config.allowed_origins.clone(),
+    }
+}
