@@ -121,21 +121,24 @@ impl AgentResolver for StaticResolver {
     }
 
     async fn list(&self) -> Vec<AssistantInfo> {
-        self.sources.iter().map(info).collect()
+        let all = self.sources.iter();
+        all.map(|(name, source)| info(name, &**source)).collect()
     }
 
     async fn find(&self, name: &str) -> Option<AssistantInfo> {
-        self.sources.get_key_value(name).map(info)
+        let source = self.sources.get(name)?;
+        Some(info(name, &**source))
     }
 
     async fn default_assistant(&self) -> Option<AssistantInfo> {
-        self.sources.first().map(info)
+        let (name, source) = self.sources.first()?;
+        Some(info(name, &**source))
     }
 }
 
-fn info((name, source): (&String, &Box<dyn AgentSource>)) -> AssistantInfo {
+fn info(name: &str, source: &dyn AgentSource) -> AssistantInfo {
     AssistantInfo {
-        name: name.clone(),
+        name: name.to_owned(),
         description: source.description().map(str::to_owned),
     }
 }

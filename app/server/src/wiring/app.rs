@@ -58,7 +58,7 @@ impl App {
         bridge.start().await?;
         let resources = &Resources::open(context, stores).await?;
         let agents = agents::open(context, stores, resources);
-        let flows = flows::open(context, stores, &agents).await?;
+        let flows = flows::open(context, stores, agents.clone()).await?;
         let assistants = flows.assistants.clone();
         let runs = runs::open(context, stores, bridge.clone(), bell, assistants);
         let webhooks = webhooks::options(&context.now)?;
@@ -77,7 +77,6 @@ impl App {
             stores,
             resources,
             runs.clone(),
-            agents,
             flows,
             items,
             policy,

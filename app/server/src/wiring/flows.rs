@@ -18,8 +18,9 @@ use super::stores::Stores;
 use crate::agents::configured::ConfiguredAgents;
 use crate::flows::{WatchedFlows, watch};
 
-/// Flows of users and of the system, and the assistants with them.
+/// Flows of users and of the system, and the assistants that consist of agents and flows.
 pub(super) struct Flows {
+    pub(super) agents: Arc<ConfiguredAgents>,
     pub(super) catalog: Arc<FlowCatalog>,
     pub(super) assistants: Arc<FlowAssistants>,
 }
@@ -27,7 +28,7 @@ pub(super) struct Flows {
 pub(super) async fn open(
     context: &Context<'_>,
     stores: &Stores,
-    agents: &Arc<ConfiguredAgents>,
+    agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<Flows> {
     let registry = registry(context, stores, agents.clone())?;
     let adapters = Arc::new(RegisteredAdapters(registry.clone()));
@@ -50,6 +51,7 @@ pub(super) async fn open(
     };
     let assistants = FlowAssistants::new(agents.clone(), catalog.clone(), dependencies);
     Ok(Flows {
+        agents,
         catalog,
         assistants: Arc::new(assistants),
     })

@@ -15,7 +15,6 @@ use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
 use super::{metrics, security};
-use crate::agents::configured::ConfiguredAgents;
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -24,7 +23,6 @@ pub(super) fn open(
     stores: &Stores,
     resources: &Resources,
     runs: Arc<RunsFacade>,
-    agents: Arc<ConfiguredAgents>,
     flows: Flows,
     items: Arc<ItemService>,
     webhooks: WebhookPolicy,
@@ -61,7 +59,7 @@ pub(super) fn open(
             flows: flows.catalog,
             custom_agents: resources.custom.clone(),
             assistants: flows.assistants,
-            assist: agents,
+            assist: flows.agents,
             mcp: resources.mcp.clone(),
         },
         security: security::open(settings, stores),

@@ -121,11 +121,11 @@ impl StepReporter {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let source = data.latest_agent().filter(|node| {
-            data.output(*node)
-                .is_some_and(|output| output.as_text() == text)
+        let streamed = flow.nodes.iter().enumerate().find_map(|(node, entry)| {
+            let invocation = reported.streamed.get(&*entry.id)?;
+            let output = data.output(node)?;
+            (output.as_text() == text).then_some(invocation)
         });
-        let streamed = source.and_then(|node| reported.streamed.get(&*flow.nodes[node].id));
         let is_streamed = streamed.is_some();
         let id = streamed
             .cloned()
