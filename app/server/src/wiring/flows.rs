@@ -7,7 +7,10 @@ use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::fake::FakeFactory;
 use deerflow_flow::adapters::pi_mono::{NoSecrets, PiMonoFactory, PiMonoOptions, PiMonoPorts};
 use deerflow_gateway::flows::{FlowCatalog, FlowRules, RegisteredAdapters};
+use harness::clock::Clock;
 use harness::config::{FlowsConfig, Variables};
+use harness::config_file::Environment;
+use harness::ids::IdSource;
 use harness::net::SystemLookup;
 use harness::runtime::tasks::TaskKind;
 
@@ -39,20 +42,34 @@ pub(super) async fn open(
 }
 
 fn registry(context: &Context<'_>, stores: &Stores) -> anyhow::Result<AdapterRegistry> {
-    let environment = context.config.environment().clone();
+    let mut registry = AdapterRegistry::default();
+    registry.register(Arc::new(FakeFactory::plain("fake")))?;
+    registry.register(Arc::new(pi_mono(
+        &context.now.flows,
+        context.config.environment(),
+        stores.clock.clone(),
+        context.ids.clone(),
+    )?))?;
+    Ok(registry)
+}
+
+/// Creates the factory of the adapter kind `pi-mono`.
+pub(crate) fn pi_mono(
+    config: &FlowsConfig,
+    environment: &Environment,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+) -> anyhow::Result<PiMonoFactory> {
+    let environment = environment.clone();
     let ports = PiMonoPorts {
-        options: options(&context.now.flows),
+        options: options(config),
         variables: Variables::new(move |name| environment.get(name).map(str::to_owned)),
         secrets: Arc::new(NoSecrets),
         lookup: Arc::new(SystemLookup::default()),
-        clock: stores.clock.clone(),
-        ids: context.ids.clone(),
+        clock,
+        ids,
     };
-    let mut registry = AdapterRegistry::default();
-    registry.register(Arc::new(FakeFactory::plain("fake")))?;
-    let pi_mono = PiMonoFactory::new(ports).context("cannot offer the adapter kind pi-mono")?;
-    registry.register(Arc::new(pi_mono))?;
-    Ok(registry)
+    PiMonoFactory::new(ports).context("cannot offer the adapter kind pi-mono")
 }
 
 fn options(config: &FlowsConfig) -> PiMonoOptions {

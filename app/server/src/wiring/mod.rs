@@ -10,7 +10,7 @@ mod context;
 mod crons;
 pub(crate) mod database;
 mod documents;
-mod flows;
+pub(crate) mod flows;
 mod gateway;
 mod items;
 mod journal;
