@@ -1,7 +1,8 @@
-//! Flows of users and of the system: lookup, validation, compiled forms, and the flows of a
-//! project.
+//! Flows of users and of the system: lookup, validation, compiled forms, the flows of a project, and
+//! flows as assistants.
 
 mod adapters;
+mod assistants;
 mod catalog;
 mod check;
 mod compiled;
@@ -10,6 +11,7 @@ mod system;
 mod version;
 
 pub use adapters::{FlowAdapters, RegisteredAdapters};
+pub use assistants::FlowAssistants;
 pub use catalog::FlowCatalog;
 pub use check::{CheckedFlow, FlowRules};
 pub use project::{FoundFlow, MAX_PROJECT_DEPTH, ProjectFile, flows_of_project, is_project_file};

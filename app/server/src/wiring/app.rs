@@ -14,7 +14,9 @@ use super::context::Context;
 use super::resources::Resources;
 use super::role::Role;
 use super::stores::Stores;
-use super::{agents, bridge, client, crons, gateway, items, maintenance, memories, runs, webhooks};
+use super::{
+    agents, bridge, client, crons, flows, gateway, items, maintenance, memories, runs, webhooks,
+};
 use crate::config::{ConfigHandle, Settings};
 use crate::services::{expiry, limits};
 
@@ -56,7 +58,9 @@ impl App {
         bridge.start().await?;
         let resources = &Resources::open(context, stores).await?;
         let agents = agents::open(context, stores, resources);
-        let runs = runs::open(context, stores, bridge.clone(), bell, agents.clone());
+        let flows = flows::open(context, stores, &agents).await?;
+        let assistants = flows.assistants.clone();
+        let runs = runs::open(context, stores, bridge.clone(), bell, assistants);
         let webhooks = webhooks::options(&context.now)?;
         let policy = webhooks.policy;
         if role == Role::Server {
@@ -74,6 +78,7 @@ impl App {
             resources,
             runs.clone(),
             agents,
+            flows,
             items,
             policy,
         );

@@ -11,6 +11,7 @@ use deerflow_gateway::{
 use harness::runtime::runs::RunsFacade;
 
 use super::context::Context;
+use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
 use super::{metrics, security};
@@ -24,6 +25,7 @@ pub(super) fn open(
     resources: &Resources,
     runs: Arc<RunsFacade>,
     agents: Arc<ConfiguredAgents>,
+    flows: Flows,
     items: Arc<ItemService>,
     webhooks: WebhookPolicy,
 ) -> Arc<GatewayState> {
@@ -56,9 +58,9 @@ pub(super) fn open(
             assistant_store: stores.assistants.clone(),
             user_memories: resources.memories.clone(),
             skills: resources.skills.clone(),
-            flows: resources.flows.clone(),
+            flows: flows.catalog,
             custom_agents: resources.custom.clone(),
-            assistants: agents.clone(),
+            assistants: flows.assistants,
             assist: agents,
             mcp: resources.mcp.clone(),
         },

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use deerflow_gateway::flows::FlowCatalog;
 use harness::documents::DocumentReader;
 use harness::mcp::ConfiguredMcp;
 use harness::sandbox::{FileHome, FileLimits, Mounts};
@@ -12,7 +11,7 @@ use harness::user_memory::UserMemories;
 
 use super::context::Context;
 use super::stores::Stores;
-use super::{commands, documents, flows, mcp, skills};
+use super::{commands, documents, mcp, skills};
 use crate::agents::custom_files::FileCustomAgents;
 use crate::sandbox::OpenedSandbox;
 use crate::sandbox::mounts::mounted;
@@ -24,7 +23,6 @@ pub(super) struct Resources {
     pub(super) skills: Skills,
     pub(super) memories: UserMemories,
     pub(super) custom: Arc<FileCustomAgents>,
-    pub(super) flows: Arc<FlowCatalog>,
     pub(super) mcp: Arc<ConfiguredMcp>,
     pub(super) commands: OpenedSandbox,
     pub(super) documents: Option<Arc<dyn DocumentReader>>,
@@ -59,7 +57,6 @@ impl Resources {
             skills,
             memories,
             custom,
-            flows: flows::open(context, stores).await?,
             mcp,
             commands,
             documents: documents::reader(),

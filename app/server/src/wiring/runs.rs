@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use harness::runtime::agent::AgentResolver;
 use harness::runtime::runs::{NodeLifecycle, NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::stream_bridge::StreamBridge;
 
 use super::context::Context;
 use super::role::Role;
 use super::stores::Stores;
-use crate::agents::configured::ConfiguredAgents;
 use crate::metrics::RunMeter;
 
 pub(super) fn open(
@@ -16,7 +16,7 @@ pub(super) fn open(
     stores: &Stores,
     bridge: Arc<dyn StreamBridge>,
     bell: Arc<dyn NodeNotifier>,
-    agents: Arc<ConfiguredAgents>,
+    agents: Arc<dyn AgentResolver>,
 ) -> Arc<RunsFacade> {
     let ports = RuntimePorts {
         bridge,

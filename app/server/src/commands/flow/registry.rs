@@ -13,7 +13,7 @@ use harness::ids::SystemIds;
 use harness::models::ModelCatalog;
 
 use crate::flows::KINDS;
-use crate::wiring::flows::pi_mono;
+use crate::wiring::pi_mono;
 
 /// Returns the kinds that need neither stores nor files: `model`, `pi-mono` and `fake`.
 ///
@@ -33,7 +33,7 @@ pub(super) fn live(
         clock.clone(),
         ids.clone(),
     )))?;
-    let pi_mono = pi_mono(&config.flows, environment, clock, ids)?;
+    let pi_mono = pi_mono::factory(&config.flows, environment, clock, ids)?;
     registry.register(Arc::new(pi_mono))?;
     Ok(registry)
 }

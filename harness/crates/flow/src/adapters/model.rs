@@ -1,5 +1,6 @@
 //! Adapter kind `model`: one call of a configured model entry without tools per turn.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,13 +28,23 @@ use crate::structured_output::{final_text, structured_output};
 const KIND: &str = "model";
 
 /// Factory of the kind `model`.
-#[derive(Debug)]
 pub struct ModelFactory {
     metadata: AdapterMetadata,
-    port: ModelPort,
+    models: CurrentModels,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
 }
 
-/// Models and sources that all adapters of the kind share.
+impl fmt::Debug for ModelFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelFactory").finish_non_exhaustive()
+    }
+}
+
+/// Returns the models of the current configuration.
+pub type CurrentModels = Arc<dyn Fn() -> AuxiliaryModels + Send + Sync>;
+
+/// Models and sources of an adapter.
 #[derive(Debug, Clone)]
 struct ModelPort {
     models: AuxiliaryModels,
@@ -42,8 +53,18 @@ struct ModelPort {
 }
 
 impl ModelFactory {
-    /// Creates the factory.
+    /// Creates the factory of fixed models.
     pub fn new(models: AuxiliaryModels, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
+        Self::of_current(Arc::new(move || models.clone()), clock, ids)
+    }
+
+    /// Creates the factory of models that change with the configuration. A run keeps the models
+    /// with which its agents were created.
+    pub fn of_current(
+        models: CurrentModels,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn IdSource>,
+    ) -> Self {
         let metadata = AdapterMetadata {
             adapter_kind: KIND.to_owned(),
             display_name: "Model call".to_owned(),
@@ -52,8 +73,12 @@ impl ModelFactory {
             supported_capabilities: vec![Capability::Streaming, Capability::StructuredOutput],
             limitations: vec!["the model gets no tools".to_owned()],
         };
-        let port = ModelPort { models, clock, ids };
-        Self { metadata, port }
+        Self {
+            metadata,
+            models,
+            clock,
+            ids,
+        }
     }
 }
 
@@ -69,7 +94,7 @@ impl AdapterFactory for ModelFactory {
         agent: &EffectiveAgent,
     ) -> Vec<ConfigFinding> {
         let entry = entry_name(flow_config, agent);
-        let model = self.port.models.catalog.get_or_default(entry.as_deref());
+        let model = (self.models)().catalog.get_or_default(entry.as_deref());
         let finding = |error: ModelError| ConfigFinding {
             code: "unknown_model".to_owned(),
             key: "modelName".to_owned(),
@@ -80,7 +105,11 @@ impl AdapterFactory for ModelFactory {
 
     async fn create(&self, context: AdapterContext) -> Result<Arc<dyn AgentAdapter>, FlowError> {
         Ok(Arc::new(ModelAdapter {
-            port: self.port.clone(),
+            port: ModelPort {
+                models: (self.models)(),
+                clock: self.clock.clone(),
+                ids: self.ids.clone(),
+            },
             entry: entry_name(&context.flow_config, &context.agent),
         }))
     }

@@ -26,7 +26,7 @@ use crate::adapter::AdapterRegistry;
 use crate::adapters::fake::FakeFactory;
 use crate::compiled::{CompiledFlow, Driver};
 use crate::driver::{DocumentLoader, FlowOptions, FlowOutcome, FlowPorts, FlowSource, run_flow};
-use crate::machine::{FlowMachine, RunBounds, RunData, RunInput};
+use crate::machine::{FlowMachine, MAX_STATE_BYTES, RunBounds, RunData, RunInput};
 
 /// Time in which a cancelled run aborts its turns and disposes its sessions.
 const STOP_GRACE: Duration = Duration::from_secs(6);
@@ -57,6 +57,8 @@ pub struct FlowDependencies {
     pub max_concurrency: usize,
     /// Maximum depth of sub-flows.
     pub max_subflow_depth: usize,
+    /// Maximum size of the values of a run, in bytes.
+    pub max_state_bytes: usize,
 }
 
 impl FlowDependencies {
@@ -68,6 +70,7 @@ impl FlowDependencies {
             loader: None,
             max_concurrency: 16,
             max_subflow_depth: 5,
+            max_state_bytes: MAX_STATE_BYTES,
         }
     }
 }
@@ -109,7 +112,8 @@ impl FlowAgent {
             kind: StopKind::Completed,
             stop_reason: None,
         };
-        let Some(start) = start_of(&self.flow, &input, &ctx)? else {
+        let bounds = bounds_of(&ctx, self.dependencies.max_state_bytes);
+        let Some(start) = start_of(&self.flow, &input, &ctx, &bounds)? else {
             return Ok(completed);
         };
         let dry_run = ctx.option_bool("dry_run").unwrap_or_default();
@@ -126,7 +130,7 @@ impl FlowAgent {
         }
         let options = FlowOptions {
             actor: ctx.actor.clone(),
-            bounds: bounds_of(&ctx),
+            bounds,
             cancel: ctx.token.clone(),
             max_concurrency: self.dependencies.max_concurrency,
             max_subflow_depth: self.dependencies.max_subflow_depth,

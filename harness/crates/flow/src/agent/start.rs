@@ -25,12 +25,12 @@ pub(super) struct Start {
 }
 
 /// Returns the limits and breakpoints that the run asks for.
-pub(super) fn bounds_of(ctx: &RunContext) -> RunBounds {
+pub(super) fn bounds_of(ctx: &RunContext, max_state_bytes: usize) -> RunBounds {
     RunBounds {
         recursion_limit: ctx.recursion_limit,
         interrupt_before: ctx.interrupt_before.clone(),
         interrupt_after: ctx.interrupt_after.clone(),
-        ..RunBounds::default()
+        max_state_bytes,
     }
 }
 
@@ -39,23 +39,24 @@ pub(super) fn start_of(
     flow: &CompiledFlow,
     input: &AgentInput,
     ctx: &RunContext,
+    bounds: &RunBounds,
 ) -> Result<Option<Start>, AgentError> {
     let saved = input
         .machine
         .clone()
         .map(serde_json::from_value::<SavedFlow>);
     match (&input.start, saved.transpose()) {
-        (AgentStart::Fresh, _) => fresh(flow, input, ctx).map(Some),
+        (AgentStart::Fresh, _) => fresh(flow, input, ctx, bounds).map(Some),
         (_, Err(error)) => Err(AgentError::Resume(format!(
             "the saved flow is unreadable: {error}"
         ))),
         (AgentStart::Goto { .. }, Ok(None)) => {
-            let machine = FlowMachine::new(flow, bounds_of(ctx), seed(ctx), now_ms(ctx));
+            let machine = FlowMachine::new(flow, bounds.clone(), seed(ctx), now_ms(ctx));
             continued(flow, input, ctx, machine, false).map(Some)
         }
         (_, Ok(Some(saved))) => {
             let same_run = saved.is_of(ctx.run_id.as_str());
-            let machine = FlowMachine::restore(flow, bounds_of(ctx), saved.into_machine())
+            let machine = FlowMachine::restore(flow, bounds.clone(), saved.into_machine())
                 .map_err(resume_error)?;
             continued(flow, input, ctx, machine, same_run).map(Some)
         }
@@ -65,7 +66,12 @@ pub(super) fn start_of(
 }
 
 /// Clears the values of the former run; the conversation stays.
-fn fresh(flow: &CompiledFlow, input: &AgentInput, ctx: &RunContext) -> Result<Start, AgentError> {
+fn fresh(
+    flow: &CompiledFlow,
+    input: &AgentInput,
+    ctx: &RunContext,
+    bounds: &RunBounds,
+) -> Result<Start, AgentError> {
     let mut state = input.state.clone();
     let run_input = run_input(&state);
     let former = [
@@ -82,7 +88,7 @@ fn fresh(flow: &CompiledFlow, input: &AgentInput, ctx: &RunContext) -> Result<St
         update = update.and("title", title_of(run_input.user_prompt()).into());
     }
     state.apply(update, &*ctx.ids)?;
-    let machine = FlowMachine::new(flow, bounds_of(ctx), seed(ctx), now_ms(ctx));
+    let machine = FlowMachine::new(flow, bounds.clone(), seed(ctx), now_ms(ctx));
     let data = RunData::new(flow, run_input);
     Ok(Start {
         start: FlowStart::Prepared(Box::new(machine), Box::new(data)),
