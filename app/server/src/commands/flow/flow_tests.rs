@@ -110,6 +110,18 @@ async fn examples_complete_in_a_dry_run() {
     }
 }
 
+#[tokio::test]
+async fn first_flow_of_the_documentation_has_no_findings() {
+    let docs = include_str!("../../../../../docs/flows.md");
+    let (_, rest) = docs.split_once("```yaml\n").unwrap();
+    let (hello, _) = rest.split_once("```").unwrap();
+    let folder = folder(&[("hello.yaml", hello.as_bytes())]);
+    let path = folder.path().join("hello.yaml");
+    assert_eq!(checked(std::slice::from_ref(&path), false, false).1, "");
+    let (_, out, _) = ran(&args(&path), &[]).await;
+    assert_eq!(out, "write/normal/1\n");
+}
+
 #[test]
 fn finding_names_file_line_code_and_pointer() {
     let bad = HELLO.replace(
