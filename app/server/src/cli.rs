@@ -1,11 +1,15 @@
 //! Command line.
 
-use std::path::PathBuf;
+mod file_args;
+mod flow;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
+
+pub use file_args::FileArgs;
+pub use flow::{CheckArgs, DrawArgs, DrawFormat, FlowCommand, ListArgs, RunFlowArgs};
 
 /// DeerFlow backend.
 #[derive(Debug, Parser)]
@@ -53,6 +57,9 @@ pub enum Command {
     /// Serve the agent as tools to the MCP client that starts this program, over standard input and
     /// output.
     Mcp(FileArgs),
+    /// Check, draw and run flows, which are graphs of agents in YAML or JSON files.
+    #[command(subcommand)]
+    Flow(FlowCommand),
     /// Check, upgrade or create config.yaml.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -314,15 +321,6 @@ impl WebhooksCommand {
             Self::List { file, .. } | Self::Resend { file, .. } => file,
         }
     }
-}
-
-/// Configuration file.
-#[derive(Debug, Clone, Default, Args)]
-pub struct FileArgs {
-    /// Configuration file; default: DEER_FLOW_CONFIG_PATH, else config.yaml in this directory or
-    /// its parent.
-    #[arg(long, value_name = "FILE", global = true)]
-    pub config: Option<PathBuf>,
 }
 
 /// Options of `serve`.

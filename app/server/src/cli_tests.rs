@@ -1,5 +1,7 @@
 //! Tests of the command line.
 
+use std::path::PathBuf;
+
 use super::*;
 
 #[test]

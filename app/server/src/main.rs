@@ -70,6 +70,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Chat(args) => block_and_detach(chat::run::run(args, environment)),
         Command::Mcp(args) => block_and_detach(commands::mcp::run(args, environment)),
+        Command::Flow(command) => block_and_detach(commands::flow::run(command, environment)),
         Command::Config(command) => {
             commands::config::run(&command, &environment, &mut commands::config::stdout())
         }

@@ -1,6 +1,7 @@
 //! `deerflow doctor`: checks the prerequisites of a start and reports how to fix problems.
 
 mod checks;
+mod flows;
 pub mod live_probes;
 mod probes;
 mod report;
@@ -62,6 +63,7 @@ pub async fn examine(
     let mut findings = Vec::new();
     let loaded = load(args.config.as_deref(), environment);
     findings.extend(checks::configuration(&loaded));
+    findings.extend(loaded.iter().flat_map(flows::flows));
     let config = loaded.ok().map(|Loaded { config, .. }| config);
     if let Some(config) = &config {
         findings.extend(checks::models(config, probes.provider));

@@ -313,3 +313,32 @@ async fn failure_sets_exit_code() {
     assert!(text.starts_with("FAIL  configuration: "), "{text}");
     assert!(text.contains("fix: "), "{text}");
 }
+
+#[tokio::test]
+async fn broken_flows_are_named() {
+    let machine = TestMachine::with(VALID_CONFIG);
+    assert_eq!(
+        of(&machine.findings(&[], Probes::default()).await, "flows").len(),
+        0
+    );
+    let folder = machine.dir.path().join("flows");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("bad.yaml"), "meta: {name: x}\n").unwrap();
+    let valid = "meta: {schemaVersion: '2.0', name: n}
+agents: {agentDefs: [{agentId: a, adapterKind: model}]}
+graph: {startNodeId: n, nodes: [{nodeId: n, nodeKind: agent.main, agentId: a}], edges: []}
+";
+    fs::write(folder.join("good.yaml"), valid).unwrap();
+    let findings = machine.findings(&[], Probes::default()).await;
+    let [broken, summary] = of(&findings, "flows")[..] else {
+        panic!("{findings:?}")
+    };
+    assert_eq!(broken.verdict, Verdict::Warn);
+    let found = broken.to_string();
+    assert!(
+        found.contains("bad.yaml:1: error schema_invalid"),
+        "{found}"
+    );
+    assert_eq!(summary.verdict, Verdict::Ok);
+    assert!(summary.to_string().contains("1 valid in"), "{summary}");
+}

@@ -3,6 +3,7 @@
 pub mod chat;
 pub mod config;
 pub mod doctor;
+pub mod flow;
 pub mod keys;
 pub mod mcp;
 pub mod operations;

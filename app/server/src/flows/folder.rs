@@ -7,8 +7,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use chrono::{DateTime, Utc};
 use deerflow_domain::flows::MAX_TEXT_BYTES;
-use deerflow_gateway::flows::{ProjectFile, is_project_file};
+use deerflow_gateway::flows::{FlowRules, ProjectFile, SystemSnapshot, is_project_file};
+use harness::config::FlowsConfig;
 
 /// Maximum number of folders above a file.
 const MAX_DEPTH: usize = 8;
@@ -26,6 +28,24 @@ struct FoundFile {
     bytes: u64,
     /// Time of the last change, in nanoseconds since 1970.
     changed: u128,
+}
+
+/// Returns the folder of the system flows of a configuration with this file.
+pub(crate) fn folder_of(config: &FlowsConfig, file: Option<&Path>) -> PathBuf {
+    let base = file.and_then(Path::parent);
+    base.unwrap_or(Path::new(".")).join(&config.path)
+}
+
+/// Returns the flows of a folder and its files that are not valid.
+///
+/// # Errors
+/// A folder or a file cannot be read, or the limits are exceeded.
+pub(crate) fn snapshot(
+    root: &Path,
+    rules: &FlowRules,
+    now: DateTime<Utc>,
+) -> io::Result<SystemSnapshot> {
+    Ok(SystemSnapshot::default().after_scan(read(root)?, rules, now))
 }
 
 /// Returns a value that differs after most changes of the folder; it reads no file.

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::folder::{fingerprint, read};
+use super::folder::{fingerprint, folder_of, read};
 use crate::config::{ConfigHandle, may_be_a_change};
 
 /// Time for an editor to finish writing.
@@ -82,9 +82,7 @@ impl SystemFlows for WatchedFlows {
 impl Shared {
     /// Returns the folder of the current configuration.
     fn folder(&self) -> PathBuf {
-        let base = self.config.path().and_then(Path::parent);
-        let path = &self.config.current().flows.path;
-        base.unwrap_or(Path::new(".")).join(path)
+        folder_of(&self.config.current().flows, self.config.path())
     }
 
     /// Scans the folder. If it cannot be read, the last state stays.

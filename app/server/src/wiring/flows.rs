@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::fake::FakeFactory;
 use deerflow_flow::adapters::model::ModelFactory;
-use deerflow_flow::adapters::pi_mono::{NoSecrets, PiMonoFactory, PiMonoOptions, PiMonoPorts};
 use deerflow_flow::agent::FlowDependencies;
 use deerflow_gateway::flows::{FlowAssistants, FlowCatalog, FlowRules, RegisteredAdapters};
-use harness::config::{FlowsConfig, Variables};
-use harness::net::SystemLookup;
 use harness::runtime::tasks::TaskKind;
 
 use super::context::Context;
+use super::pi_mono;
 use super::stores::Stores;
 use crate::agents::configured::ConfiguredAgents;
 use crate::flows::{WatchedFlows, watch};
@@ -62,15 +59,6 @@ fn registry(
     stores: &Stores,
     agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<AdapterRegistry> {
-    let environment = context.config.environment().clone();
-    let ports = PiMonoPorts {
-        options: options(&context.now.flows),
-        variables: Variables::new(move |name| environment.get(name).map(str::to_owned)),
-        secrets: Arc::new(NoSecrets),
-        lookup: Arc::new(SystemLookup::default()),
-        clock: stores.clock.clone(),
-        ids: context.ids.clone(),
-    };
     let mut registry = AdapterRegistry::default();
     registry.register(Arc::new(FakeFactory::plain("fake")))?;
     registry.register(Arc::new(ModelFactory::of_current(
@@ -78,18 +66,11 @@ fn registry(
         stores.clock.clone(),
         context.ids.clone(),
     )))?;
-    let pi_mono = PiMonoFactory::new(ports).context("cannot offer the adapter kind pi-mono")?;
-    registry.register(Arc::new(pi_mono))?;
+    registry.register(Arc::new(pi_mono::factory(
+        &context.now.flows,
+        context.config.environment(),
+        stores.clock.clone(),
+        context.ids.clone(),
+    )?))?;
     Ok(registry)
-}
-
-fn options(config: &FlowsConfig) -> PiMonoOptions {
-    let adapter = &config.adapters.pi_mono;
-    PiMonoOptions {
-        base_url: adapter.base_url.clone(),
-        api_key: adapter.api_key.clone(),
-        model: adapter.model.clone(),
-        temperature: adapter.temperature,
-        allowed_origins: config.allowed_origins.clone(),
-    }
 }

@@ -20,6 +20,7 @@ mod mcp;
 mod memories;
 mod metrics;
 pub mod operations;
+pub(crate) mod pi_mono;
 mod resources;
 mod role;
 mod runs;

@@ -108,7 +108,7 @@ fn first_line(text: &str) -> String {
 
 /// Removes control and invisible characters that could steer the terminal or hide text: models and
 /// tools may output untrusted content.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let harmless = |letter: &char| {
         let steers = letter.is_control() && !matches!(letter, '\n' | '\t');
         let hides = matches!(letter, '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');

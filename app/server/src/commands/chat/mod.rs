@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use crate::cli::ChatArgs;
 use cards::Cards;
+pub(crate) use cards::plain;
 use input::Input;
 pub(crate) use options::approval_command;
 use options::options;

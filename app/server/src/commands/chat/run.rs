@@ -114,7 +114,7 @@ async fn latest_thread(threads: &dyn ThreadStore) -> anyhow::Result<ThreadId> {
 }
 
 /// Returns the lines of standard input; none unless `enabled`.
-fn lines(enabled: bool) -> mpsc::Receiver<String> {
+pub(crate) fn lines(enabled: bool) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel(1);
     if enabled {
         // A dedicated thread, because a blocking read must delay neither other tasks nor the exit
@@ -142,7 +142,7 @@ fn forward_lines(input: impl BufRead, sender: &mpsc::Sender<String>) -> std::io:
 }
 
 /// Returns a channel with each interrupt (Ctrl-C).
-fn interrupts(services: &Tasks) -> anyhow::Result<mpsc::Receiver<()>> {
+pub(crate) fn interrupts(services: &Tasks) -> anyhow::Result<mpsc::Receiver<()>> {
     let mut signals = signal(SignalKind::interrupt())?;
     let (stop, interrupts) = mpsc::channel(1);
     services.spawn(TaskKind::Service, "interrupts", async move {
