@@ -34,12 +34,12 @@ impl FolderFlows {
         }
     }
 
-    fn compile(&self, path: &Path) -> Result<Arc<CompiledFlow>, FlowError> {
-        let file = FlowFile::read(path).map_err(|error| unreadable(path, &error))?;
+    fn compile(&self, path: &Path) -> Result<Arc<CompiledFlow>, Box<FlowError>> {
+        let file = FlowFile::read(path).map_err(|error| Box::new(unreadable(path, &error)))?;
         let compiled = file.compile(&*self.adapters, false).map_err(|validation| {
             let first = validation.errors.first();
             let problem = first.map(|error| finding_line(&path.display(), "error", error));
-            invalid(problem.unwrap_or_default())
+            Box::new(invalid(problem.unwrap_or_default()))
         })?;
         Ok(compiled.flow)
     }
@@ -62,7 +62,7 @@ impl FlowSource for FolderFlows {
         let found =
             find(&self.folder, flow_id).map_err(|error| unreadable(&self.folder, &error))?;
         let Some(path) = found else { return Ok(None) };
-        let flow = self.compile(&path)?;
+        let flow = self.compile(&path).map_err(|error| *error)?;
         self.compiled
             .lock()
             .insert(flow_id.to_owned(), flow.clone());
