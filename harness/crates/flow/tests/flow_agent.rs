@@ -85,22 +85,23 @@ struct Bench {
 
 impl Bench {
     fn new(text: &str, script: Value) -> Self {
-        let script: HashMap<String, Vec<ScriptedTurn>> = serde_json::from_value(script).unwrap();
+        let script: HashMap<String, Vec<ScriptedTurn>> =
+            serde_json::from_value(script).expect("valid");
         let fake = FakeFactory::scripted("fake", script);
         let mut registry = AdapterRegistry::default();
-        registry.register(Arc::new(fake.clone())).unwrap();
+        registry.register(Arc::new(fake.clone())).expect("valid");
         let (manifest, options) = (PromptAssetManifest::default(), Options::default());
         let compiled =
-            compile_text(text, &manifest, &AdapterList::new(["fake"]), &options).unwrap();
+            compile_text(text, &manifest, &AdapterList::new(["fake"]), &options).expect("valid");
         let dependencies = Arc::new(FlowDependencies::new(registry));
         let agent = Arc::new(FlowAgent::new(compiled.flow, dependencies));
-        let runtime = runtime_in_memory(Arc::new(OneFlow(agent.clone()))).unwrap();
+        let runtime = runtime_in_memory(Arc::new(OneFlow(agent.clone()))).expect("valid");
         let runs = RunsFacade::new(runtime, RunLimits::default());
         Self {
             agent,
             fake,
             runs,
-            thread: ThreadId::parse("t1").unwrap(),
+            thread: ThreadId::parse("t1").expect("valid"),
         }
     }
 
@@ -109,18 +110,18 @@ impl Bench {
             input,
             ..RunRequest::ask("flow-x", self.thread.clone(), Message::human(""))
         };
-        self.runs.create_and_wait(request).await.unwrap().1
+        self.runs.create_and_wait(request).await.expect("valid").1
     }
 
     /// Runs an input that a client sends.
     async fn send(&self, input: Value) -> WaitOutcome {
         let mut values = self
             .agent
-            .read_input(input.as_object().cloned().unwrap())
-            .unwrap();
-        let text = values.shift_remove("messages").unwrap();
+            .read_input(input.as_object().cloned().expect("valid"))
+            .expect("valid");
+        let text = values.shift_remove("messages").expect("valid");
         let update = deerflow_core::state::StateUpdate {
-            messages: vec![Message::human(text.as_str().unwrap())],
+            messages: vec![Message::human(text.as_str().expect("valid"))],
             channels: values.into_iter().collect(),
         };
         self.run(RunInput::Update(update)).await
@@ -137,7 +138,7 @@ impl Bench {
 
 fn values(outcome: WaitOutcome) -> Value {
     match outcome {
-        WaitOutcome::Values(values) => serde_json::from_slice(&values).unwrap(),
+        WaitOutcome::Values(values) => serde_json::from_slice(&values).expect("valid"),
         WaitOutcome::Failed { message, .. } => panic!("the run failed: {message}"),
     }
 }
@@ -150,7 +151,7 @@ async fn result_of_a_flow_is_an_answer_of_the_thread() {
             .send(json!({"userPrompt": "Compare", "topic": "x"}))
             .await,
     );
-    let messages = end["messages"].as_array().unwrap();
+    let messages = end["messages"].as_array().expect("valid");
     assert_eq!(messages.len(), 2, "{end}");
     assert_eq!(messages[1]["content"], "left/normal/1");
     assert_eq!(messages[1]["name"], "Pair");
@@ -202,13 +203,16 @@ async fn new_input_clears_the_values_of_the_former_run() {
     let end = values(bench.send(json!({"userPrompt": "two"})).await);
     assert_eq!(end["input"], json!({"userPrompt": "two"}));
     assert_eq!(end["visits"]["left"], 1);
-    assert_eq!(end["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(end["messages"].as_array().expect("valid").len(), 4);
 }
 
 #[test]
 fn input_that_is_no_text_is_refused_with_its_place() {
     let bench = Bench::new(PAIR, json!({}));
-    let sent = json!({"userPrompt": 1}).as_object().cloned().unwrap();
-    let error = bench.agent.read_input(sent).unwrap_err();
+    let sent = json!({"userPrompt": 1})
+        .as_object()
+        .cloned()
+        .expect("valid");
+    let error = bench.agent.read_input(sent).expect_err("refused");
     assert_eq!(error.to_string(), "userPrompt: userPrompt must be text");
 }
