@@ -2,7 +2,8 @@
 //!
 //! Modules in reading order: the conversation ([`messages`], [`state`]), its runs ([`runtime`]),
 //! the resources of an agent ([`models`], [`tools`], [`sandbox`]), and the assembly of agents
-//! ([`middlewares`], [`agents`], [`subagents`]). A layer depends only on the layers before it;
+//! ([`middlewares`], [`agents`], [`subagents`]), and
+//! graphs of agents ([`flow`]). A layer depends only on the layers before it;
 //! `cargo xtask boundary` checks that.
 
 #[cfg(feature = "acp")]
@@ -16,6 +17,8 @@ pub mod user_memory;
 
 pub mod agents;
 pub mod middlewares;
+
+pub mod flow;
 
 pub mod client;
 
@@ -56,6 +59,10 @@ struct PackageReadme;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct RepositoryReadme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding-flows.md")]
+struct FlowsChapter;
 
 // Former names, for crates that were written against them.
 #[cfg(any(test, feature = "testkit"))]

@@ -15,6 +15,7 @@ use super::updates::AgentOutput;
 use crate::child_process::{ConnectionHealth, WorkingDir};
 use crate::config::AcpAgentConfig;
 use crate::mcp::{McpConfig, ServerSpec};
+use crate::runtime::agent::RunContext;
 use crate::sandbox::run_blocking;
 use crate::sandbox::{FileFailure, FileHome, Root, SkillMounts, ThreadDirs, masking};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
@@ -93,6 +94,48 @@ impl InvokeAcpAgent {
             agents,
             description,
             context,
+        })
+    }
+
+    /// Returns the names of the agents.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
+    }
+
+    /// Runs an agent in the working directory of the run's thread, and returns its answer.
+    ///
+    /// # Errors
+    /// The text for the model: the agent is unknown or failed, or the prompt is empty.
+    pub async fn run(
+        &self,
+        name: &str,
+        prompt: &str,
+        run: &RunContext,
+    ) -> Result<String, ToolError> {
+        let Some(agent) = self.agents.get(name) else {
+            let names = self.names().collect::<Vec<_>>().join(", ");
+            return Err(ToolError::for_model(format!(
+                "Error: there is no agent {name:?}. Available agents: {names}."
+            )));
+        };
+        if prompt.trim().is_empty() {
+            return Err(ToolError::for_model(
+                "Error: the prompt is empty. Say the whole task in it.",
+            ));
+        }
+        let files = self
+            .context
+            .files
+            .thread(&run.actor.user_id, &run.thread_id);
+        let dirs = files.blocking().dirs().clone();
+        let tmp = dirs.private_dir(&TMP).display().to_string();
+        let mask = |text: &str| {
+            masking::to_virtual(text, &dirs, &SkillMounts::default()).replace(&tmp, "/tmp")
+        };
+        let ended = self.run_agent(name, agent, prompt, dirs.clone()).await;
+        ended.map(|text| mask(&text)).map_err(|failure| {
+            tracing::warn!(agent = name, error = %failure.error, stderr_tail = %failure.stderr_tail, run_id = %run.run_id, "acp agent failed");
+            ToolError::for_model(mask(&failure.text(name)))
         })
     }
 
@@ -178,30 +221,9 @@ impl Tool for InvokeAcpAgent {
         ctx: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let name = args.agent.trim();
-        let Some(agent) = self.agents.get(name) else {
-            let names = self.agents.keys().cloned().collect::<Vec<_>>().join(", ");
-            return Err(ToolError::for_model(format!(
-                "Error: there is no agent {name:?}. Available agents: {names}."
-            )));
-        };
-        if args.prompt.trim().is_empty() {
-            return Err(ToolError::for_model(
-                "Error: the prompt is empty. Say the whole task in it.",
-            ));
-        }
-        let files = self
-            .context
-            .files
-            .thread(&ctx.run.actor.user_id, &ctx.run.thread_id);
-        let dirs = files.blocking().dirs().clone();
-        let tmp = dirs.private_dir(&TMP).display().to_string();
-        let mask = |text: &str| {
-            masking::to_virtual(text, &dirs, &SkillMounts::default()).replace(&tmp, "/tmp")
-        };
-        self.run_agent(name, agent, &args.prompt, dirs.clone()).await.map(|text| ToolOutput::text(mask(&text))).map_err(|failure| {
-            tracing::warn!(agent = name, error = %failure.error, stderr_tail = %failure.stderr_tail, run_id = %ctx.run.run_id, "acp agent failed");
-            ToolError::for_model(mask(&failure.text(name)))
-        })
+        self.run(name, &args.prompt, &ctx.run)
+            .await
+            .map(ToolOutput::text)
     }
 }
 

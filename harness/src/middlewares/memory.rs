@@ -183,7 +183,9 @@ impl Middleware for MemoryMiddleware {
     }
 
     async fn after_agent(&self, state: &ThreadState, ctx: &RunContext) -> HookResult {
-        if state.messages().iter().any(is_real_user_message) {
+        // The conversation of a nested agent is not that of the user.
+        let is_outermost = ctx.namespace.is_empty();
+        if is_outermost && state.messages().iter().any(is_real_user_message) {
             let scope = self.scope_of(ctx);
             let noted = timeout(
                 STORE_TIMEOUT,

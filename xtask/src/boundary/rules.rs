@@ -19,6 +19,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-runtime",
             "deerflow-models",
             "deerflow-sandbox",
+            "deerflow-flow",
         ],
     ),
     ("deerflow-domain", &["deerflow-core", "deerflow-runtime"]),

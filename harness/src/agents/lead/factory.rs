@@ -113,7 +113,8 @@ impl AgentSource for LeadAgents {
         options: &Map<String, Value>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let lead_options = LeadOptions::read(options);
-        let persona = self.persona(options, lead_options.bootstrap).await?;
+        let mut persona = self.persona(options, lead_options.bootstrap).await?;
+        narrow_tool_groups(&mut persona.agent, options);
         let skills = skills_of(&self.spec, &lead_options, &persona).await;
         let live = match &self.spec.live_tools {
             Some(source) => source.tools().await,
@@ -145,6 +146,20 @@ impl AgentSource for LeadAgents {
     fn forget(&self) {
         self.built.lock().clear();
     }
+}
+
+/// Restricts an agent to the tool groups that a run allows. A run adds none.
+fn narrow_tool_groups(agent: &mut CustomAgent, options: &Map<String, Value>) {
+    let Some(allowed) = options.get("tool_groups").and_then(Value::as_array) else {
+        return;
+    };
+    let allowed = allowed.iter().filter_map(Value::as_str);
+    let own = agent.tool_groups.take();
+    let is_own = |name: &&str| {
+        own.as_ref()
+            .is_none_or(|own| own.iter().any(|group| group == name))
+    };
+    agent.tool_groups = Some(allowed.filter(is_own).map(str::to_owned).collect());
 }
 
 /// Returns the agent with this key and marks it as most recently used.

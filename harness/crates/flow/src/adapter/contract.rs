@@ -15,6 +15,7 @@ use super::result::AgentTurnResult;
 use crate::compiled::EffectiveAgent;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_runtime::agent::{AgentEvent, RunContext};
+use deerflow_runtime::checkpoint::NestedState;
 
 /// Version of this contract. Adapters of another major version are refused.
 pub const CONTRACT_VERSION: &str = "1.0";
@@ -95,6 +96,9 @@ pub struct TurnRuntime {
     pub context: Option<RunContext>,
     /// `node:task id` of the turn's node.
     pub namespace: String,
+    /// State of the nested agent of this turn that an earlier attempt saved. A turn in a sub-flow has
+    /// none.
+    pub nested: Option<Arc<NestedState>>,
     /// Time at which the limit of the turn passes. The adapter then returns status `timed_out`.
     pub deadline: Option<Instant>,
 }

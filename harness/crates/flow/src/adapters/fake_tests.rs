@@ -36,19 +36,13 @@ fn subject() -> AdapterSubject {
         succeeding_node: "good".to_owned(),
         failing_prompt: "fail".to_owned(),
         failing_node: "bad".to_owned(),
+        runtime: Default::default(),
     }
 }
 
 #[tokio::test]
 async fn fake_adapter_keeps_the_contract() {
-    testkit::factory_describes_its_kind(&subject());
-    testkit::sessions_are_distinct(&subject()).await;
-    testkit::turns_of_a_session_follow_each_other(&subject()).await;
-    testkit::deltas_make_up_the_final_text(&subject()).await;
-    testkit::failure_is_a_result(&subject()).await;
-    testkit::stopped_turn_can_be_dropped(&subject()).await;
-    testkit::dispose_is_idempotent(&subject()).await;
-    testkit::abort_of_an_unknown_turn_is_harmless(&subject()).await;
+    testkit::adapter_keeps_the_contract(&subject()).await;
 }
 
 #[tokio::test]

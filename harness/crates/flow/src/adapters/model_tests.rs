@@ -289,3 +289,17 @@ fn request_contains_system_history_and_prompt_once() {
         json!({"temperature": 0.0, "max_tokens": 10})
     );
 }
+
+#[tokio::test]
+async fn model_adapter_keeps_the_contract() {
+    let subject = crate::testkit::AdapterSubject {
+        factory: Arc::new(factory()),
+        agent: agent(json!({}), None),
+        succeeding_prompt: "say one two".to_owned(),
+        succeeding_node: "n".to_owned(),
+        failing_prompt: "[[error 400]]".to_owned(),
+        failing_node: "n".to_owned(),
+        runtime: TurnRuntime::default(),
+    };
+    crate::testkit::adapter_keeps_the_contract(&subject).await;
+}

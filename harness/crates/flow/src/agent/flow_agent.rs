@@ -138,6 +138,7 @@ impl FlowAgent {
             context: Some(ctx.clone()),
             thread_messages: super::input::thread_messages(&input.state),
             histories,
+            nested: input.nested,
             ..FlowOptions::new(ctx.run_id.as_str())
         };
         let ports = FlowPorts {

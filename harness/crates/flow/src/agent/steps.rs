@@ -1,7 +1,7 @@
 //! Reports the progress of a flow to the runtime: tasks, supersteps with their updates, and the
 //! result as a message.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -49,6 +49,8 @@ struct Reported {
     changed_histories: Vec<String>,
     /// Attempt of a turn whose output was streamed, by node.
     streamed: HashMap<String, String>,
+    /// Nodes whose nested agents report their model calls themselves.
+    nested: HashSet<String>,
     /// Node that ended last.
     last_node: String,
 }
@@ -71,6 +73,7 @@ impl StepReporter {
                 histories: histories.clone(),
                 changed_histories: Vec::new(),
                 streamed: HashMap::new(),
+                nested: HashSet::new(),
                 last_node: START.to_owned(),
             }),
         }
@@ -222,7 +225,7 @@ impl StepReporter {
         update
     }
 
-    fn model_call(&self, progress: &Progress<'_>, node: NodeIndex, task: &Task) {
+    fn model_call(&self, progress: &Progress<'_>, node: NodeIndex, task: &Task, is_counted: bool) {
         let Driver::Agent(agent) = &progress.flow.nodes[node].driver else {
             return;
         };
@@ -244,7 +247,7 @@ impl StepReporter {
                 .clone()
                 .unwrap_or_else(|| agent.agent.adapter_kind.clone()),
             message,
-            usage: (output.usage.total_tokens > 0).then_some(usage),
+            usage: (output.usage.total_tokens > 0 && !is_counted).then_some(usage),
             latency_ms: 0,
         }));
     }
@@ -292,6 +295,7 @@ impl RunHooks for StepReporter {
             step: u64::try_from(reported.step + 1).unwrap_or_default(),
             call: None,
         };
+        reported.nested.remove(&task.node);
         let task = reported.tasks.start(&self.ctx, task);
         if !task.node.contains('/') {
             let state = TaskInput::State(reported.state.clone());
@@ -321,7 +325,7 @@ impl RunHooks for StepReporter {
                 ..TaskEnd::default()
             },
             _ => {
-                self.model_call(&progress, node, &task);
+                self.model_call(&progress, node, &task, reported.nested.contains(id));
                 TaskEnd {
                     update: Some(published(&progress, node)),
                     ..TaskEnd::default()
@@ -348,8 +352,11 @@ impl RunHooks for StepReporter {
     }
 
     fn agent_event(&self, node_id: &str, event: AgentEvent) {
-        let task = self.progress.lock().tasks.task(node_id);
-        if let Some(task) = task {
+        let mut reported = self.progress.lock();
+        if has_usage(&event) {
+            reported.nested.insert(node_id.to_owned());
+        }
+        if let Some(task) = reported.tasks.task(node_id) {
             self.send(AgentEvent::Nested(task.namespace().into(), Box::new(event)));
         }
     }
@@ -384,5 +391,14 @@ impl RunHooks for StepReporter {
         if let Err(error) = written {
             tracing::warn!(%turn, %error, "the end of a turn cannot be recorded");
         }
+    }
+}
+
+/// Returns `true` for the record of a model call whose tokens the runtime counts.
+fn has_usage(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::ModelCall(call) => call.usage.is_some(),
+        AgentEvent::Nested(_, event) => has_usage(event),
+        _ => false,
     }
 }

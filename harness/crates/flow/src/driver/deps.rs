@@ -8,6 +8,7 @@ use deerflow_core::actor_context::ActorContext;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::IdSource;
 use deerflow_runtime::agent::{AgentEvent, RunContext};
+use deerflow_runtime::checkpoint::NestedStates;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -193,6 +194,8 @@ pub struct FlowOptions {
     pub thread_messages: Arc<[TurnMessage]>,
     /// Earlier turns of this flow's sessions.
     pub histories: Histories,
+    /// States of the agents inside pending turns, by task id.
+    pub nested: NestedStates,
 }
 
 impl FlowOptions {
@@ -209,6 +212,7 @@ impl FlowOptions {
             context: None,
             thread_messages: Arc::from([]),
             histories: Histories::default(),
+            nested: NestedStates::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use deerflow_runtime::checkpoint::NestedState;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -197,6 +198,7 @@ impl Turn<'_> {
         let runtime = TurnRuntime {
             context: self.scope.options.context.clone(),
             namespace: self.namespace(),
+            nested: self.saved_agent(),
             deadline: limit.map(|limit| tokio::time::Instant::now() + limit),
         };
         let turn = self
@@ -278,6 +280,12 @@ impl Turn<'_> {
             .emitter
             .node_id(&self.scope.flow.nodes[self.attempt.node].id);
         format!("{node}:{}", self.attempt.task_id)
+    }
+
+    /// Returns the state of the turn's nested agent. A repeated turn continues at it, too.
+    fn saved_agent(&self) -> Option<std::sync::Arc<NestedState>> {
+        let task_id = self.attempt.task_id.to_string();
+        self.scope.options.nested.get(&task_id).cloned()
     }
 
     fn invocation(&self, slot: &AgentSlot, repeated: bool) -> AgentInvocation {

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{AdapterSubject, CollectedDeltas};
-use crate::adapter::{CONTRACT_VERSION, InvocationId, SessionId, TurnRuntime, TurnStatus};
+use crate::adapter::{CONTRACT_VERSION, InvocationId, SessionId, TurnStatus};
 
 /// The factory names its kind and this major version of the contract, and accepts a valid
 /// configuration.
@@ -97,7 +97,7 @@ pub async fn stopped_turn_can_be_dropped(subject: &AdapterSubject) {
     cancel.cancel();
     let invocation = subject.invocation(&session, false, "stopped");
     let deltas = CollectedDeltas::default();
-    let turn = adapter.run_turn(invocation, TurnRuntime::default(), &deltas, cancel);
+    let turn = adapter.run_turn(invocation, subject.runtime.clone(), &deltas, cancel);
     tokio::select! {
         biased;
         _ = turn => {}
@@ -142,4 +142,16 @@ pub async fn abort_of_an_unknown_turn_is_harmless(subject: &AdapterSubject) {
         .turn(&*adapter, invocation, &CollectedDeltas::default())
         .await;
     assert_eq!(result.status, TurnStatus::Completed, "{:?}", result.error);
+}
+
+/// Runs all promises.
+pub async fn adapter_keeps_the_contract(subject: &AdapterSubject) {
+    factory_describes_its_kind(subject);
+    sessions_are_distinct(subject).await;
+    turns_of_a_session_follow_each_other(subject).await;
+    deltas_make_up_the_final_text(subject).await;
+    failure_is_a_result(subject).await;
+    stopped_turn_can_be_dropped(subject).await;
+    dispose_is_idempotent(subject).await;
+    abort_of_an_unknown_turn_is_harmless(subject).await;
 }

@@ -28,6 +28,8 @@ pub struct AdapterSubject {
     pub failing_prompt: String,
     /// Node id of a turn that fails at the other side.
     pub failing_node: String,
+    /// Facilities of the run that the turns use.
+    pub runtime: TurnRuntime,
 }
 
 /// Deltas of a turn.
@@ -109,7 +111,7 @@ impl AdapterSubject {
         invocation: AgentInvocation,
         deltas: &CollectedDeltas,
     ) -> AgentTurnResult {
-        let (runtime, cancel) = (TurnRuntime::default(), CancellationToken::new());
+        let (runtime, cancel) = (self.runtime.clone(), CancellationToken::new());
         adapter.run_turn(invocation, runtime, deltas, cancel).await
     }
 }
