@@ -22,6 +22,7 @@ const CONTEXT_KEYS: &[&str] = &[
     "is_bootstrap",
     "github_token",
     "disable_clarification",
+    "dry_run",
 ];
 
 /// Keys that only the server sets.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use deerflow_flow::adapter::AdapterRegistry;
-use deerflow_flow::adapters::fake::FakeFactory;
 use deerflow_flow::adapters::model::ModelFactory;
 use deerflow_flow::agent::FlowDependencies;
 use deerflow_gateway::flows::{FlowAssistants, FlowCatalog, FlowRules, RegisteredAdapters};
+use harness::flow::{FlowKinds, ResolvedAgents, flow_registry};
 use harness::runtime::tasks::TaskKind;
 
 use super::context::Context;
@@ -59,18 +59,22 @@ fn registry(
     stores: &Stores,
     agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<AdapterRegistry> {
-    let mut registry = AdapterRegistry::default();
-    registry.register(Arc::new(FakeFactory::plain("fake")))?;
-    registry.register(Arc::new(ModelFactory::of_current(
-        Arc::new(move || agents.assembled().models.clone()),
-        stores.clock.clone(),
-        context.ids.clone(),
-    )))?;
-    registry.register(Arc::new(pi_mono::factory(
-        &context.now.flows,
-        context.config.environment(),
-        stores.clock.clone(),
-        context.ids.clone(),
-    )?))?;
-    Ok(registry)
+    let models = agents.clone();
+    let (clock, ids) = (stores.clock.clone(), context.ids.clone());
+    let kinds = FlowKinds {
+        model: Some(ModelFactory::of_current(
+            Arc::new(move || models.assembled().models.clone()),
+            clock.clone(),
+            ids.clone(),
+        )),
+        agents: Some(Arc::new(ResolvedAgents::new(agents))),
+        pi_mono: Some(pi_mono::factory(
+            &context.now.flows,
+            context.config.environment(),
+            clock,
+            ids.clone(),
+        )?),
+        ..FlowKinds::new(ids)
+    };
+    Ok(flow_registry(kinds)?)
 }

@@ -6,11 +6,6 @@
 //! ([`adapter`], with the built-in kinds in [`adapters`]). A run is decided by the [`machine`] and
 //! performed by the [`driver`], which sends [`events`]. An [`agent`] runs a flow in the runtime.
 
-#![expect(
-    clippy::result_large_err,
-    reason = "an error of a flow carries its place and facts; it is made once per failure"
-)]
-
 pub mod adapter;
 pub mod adapters;
 pub mod agent;
