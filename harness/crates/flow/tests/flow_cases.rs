@@ -19,6 +19,9 @@ mod matching;
 mod pi_mono_kit;
 #[path = "flow_cases/recorder.rs"]
 mod recorder;
+#[cfg(feature = "http")]
+#[path = "flow_cases/results.rs"]
+mod results;
 #[path = "support/mod.rs"]
 mod support;
 #[cfg(feature = "http")]

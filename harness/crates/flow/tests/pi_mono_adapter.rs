@@ -7,5 +7,4 @@
 mod http_server;
 mod pi_mono;
 #[path = "flow_cases/pi_mono_kit.rs"]
-#[expect(dead_code, reason = "the cases of transports use the rest")]
 mod pi_mono_kit;

@@ -9,7 +9,8 @@ use deerflow_flow::adapters::pi_mono::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use super::pi_mono_kit::{compare, object};
+use super::pi_mono_kit::object;
+use super::results::compare;
 
 /// Runs a case and returns the differences.
 pub(crate) fn run(case: &Value) -> Vec<String> {

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::http_server::{HttpServer, Recorded, Reply, event_stream};
 use super::pi_mono_kit::{
-    Deltas, adapter_context, agent, compare, factory, invocation, object, result_json,
-    session_context,
+    Deltas, adapter_context, agent, factory, invocation, object, result_json, session_context,
 };
+use super::results::compare;
 
 /// Limit of a turn whose server does not answer.
 const SHORT_LIMIT: Duration = Duration::from_millis(50);
