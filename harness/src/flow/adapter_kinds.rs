@@ -47,10 +47,6 @@ impl FlowKinds {
 ///
 /// # Errors
 /// `adapter_incompatible`, if a factory implements another major version of the contract.
-#[expect(
-    clippy::result_large_err,
-    reason = "the error is that of the registry; made once"
-)]
 pub fn flow_registry(kinds: FlowKinds) -> Result<AdapterRegistry, FlowError> {
     let mut registry = AdapterRegistry::default();
     registry.register(Arc::new(FakeFactory::plain("fake")))?;

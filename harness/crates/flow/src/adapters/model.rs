@@ -53,6 +53,14 @@ struct ModelPort {
 }
 
 impl ModelFactory {
+    fn port(&self) -> ModelPort {
+        ModelPort {
+            models: (self.models)(),
+            clock: self.clock.clone(),
+            ids: self.ids.clone(),
+        }
+    }
+
     /// Creates the factory of fixed models.
     pub fn new(models: AuxiliaryModels, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>) -> Self {
         Self::of_current(Arc::new(move || models.clone()), clock, ids)
@@ -105,11 +113,7 @@ impl AdapterFactory for ModelFactory {
 
     async fn create(&self, context: AdapterContext) -> Result<Arc<dyn AgentAdapter>, FlowError> {
         Ok(Arc::new(ModelAdapter {
-            port: ModelPort {
-                models: (self.models)(),
-                clock: self.clock.clone(),
-                ids: self.ids.clone(),
-            },
+            port: self.port(),
             entry: entry_name(&context.flow_config, &context.agent),
         }))
     }

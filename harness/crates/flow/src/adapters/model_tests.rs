@@ -190,7 +190,7 @@ async fn node_then_model_name_then_profile_select_the_entry() {
             turn.model = of_node.map(str::to_owned);
         }
         let adapter = ModelAdapter {
-            port: factory().port,
+            port: factory().port(),
             entry: entry_name(&Map::new(), &agent),
         };
         assert_eq!(adapter.entry_of(&turn), expected);

@@ -9,5 +9,6 @@ mod saved_flow;
 mod start;
 mod steps;
 mod tasks;
+mod turn_log;
 
 pub use flow_agent::{FlowAgent, FlowDependencies};

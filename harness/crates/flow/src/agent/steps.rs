@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use deerflow_core::messages::{Message, UsageMetadata};
 use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    AgentEvent, CallProgress, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd,
-    TaskInput,
+    AgentEvent, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd, TaskInput,
 };
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
@@ -17,7 +16,8 @@ use serde_json::{Map, Value, json};
 use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::tasks::Tasks;
-use crate::adapter::{ErrorCategory, FlowError, InvocationId, TurnEffect, TurnMessage};
+use super::turn_log::{record_end, record_start};
+use crate::adapter::{FlowError, InvocationId, TurnEffect, TurnMessage};
 use crate::compiled::{CompiledFlow, Driver, NodeIndex};
 use crate::driver::{Histories, Progress, RunHooks, VisitTask};
 use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
@@ -362,35 +362,11 @@ impl RunHooks for StepReporter {
     }
 
     async fn turn_starts(&self, turn: &InvocationId, effect: TurnEffect) -> Result<(), FlowError> {
-        let calls = &self.ctx.calls;
-        let unavailable = |error| {
-            let message = format!("the turn cannot be recorded: {error}");
-            FlowError::new("storage_unavailable", ErrorCategory::Engine, message)
-        };
-        let former = calls.former(&turn.0).await.map_err(unavailable)?;
-        if effect == TurnEffect::Unsafe && former.is_some() {
-            return Err(FlowError::new(
-                "turn_outcome_unknown",
-                ErrorCategory::Adapter,
-                "the turn was interrupted and its outcome is unknown; it is not repeated, because \
-                 it may have effects",
-            ));
-        }
-        calls
-            .write(&turn.0, CallProgress::Started)
-            .await
-            .map_err(unavailable)
+        record_start(&self.ctx.calls, turn, effect).await
     }
 
     async fn turn_ends(&self, turn: &InvocationId) {
-        let written = self
-            .ctx
-            .calls
-            .write(&turn.0, CallProgress::Done(Value::Null))
-            .await;
-        if let Err(error) = written {
-            tracing::warn!(%turn, %error, "the end of a turn cannot be recorded");
-        }
+        record_end(&self.ctx.calls, turn).await;
     }
 }
 
