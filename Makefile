@@ -59,7 +59,7 @@ lint: clippy ## Check format, lints, project rules and the dependency tree
 .PHONY: semver
 semver: ## Compare the API of the published crates with an earlier commit (needs cargo-semver-checks): make semver BASELINE=v0.1.0
 	cargo semver-checks --baseline-rev $(BASELINE) --all-features -p deerflow-core -p deerflow-runtime -p deerflow-models \
-		-p deerflow-sandbox -p deerflow-harness
+		-p deerflow-flow -p deerflow-sandbox -p deerflow-harness
 
 .PHONY: bench
 bench: ## Benchmark an optimized build: make bench ARGS="..."
