@@ -9,5 +9,6 @@ mod saved_flow;
 mod start;
 mod steps;
 mod tasks;
+mod usage;
 
 pub use flow_agent::{FlowAgent, FlowDependencies};

@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::tasks::Tasks;
+use super::usage::has_usage;
 use crate::adapter::{ErrorCategory, FlowError, InvocationId, TurnEffect, TurnMessage};
 use crate::compiled::{CompiledFlow, Driver, NodeIndex};
 use crate::driver::{Histories, Progress, RunHooks, VisitTask};
@@ -391,14 +392,5 @@ impl RunHooks for StepReporter {
         if let Err(error) = written {
             tracing::warn!(%turn, %error, "the end of a turn cannot be recorded");
         }
-    }
-}
-
-/// Returns `true` for the record of a model call whose tokens the runtime counts.
-fn has_usage(event: &AgentEvent) -> bool {
-    match event {
-        AgentEvent::ModelCall(call) => call.usage.is_some(),
-        AgentEvent::Nested(_, event) => has_usage(event),
-        _ => false,
     }
 }
