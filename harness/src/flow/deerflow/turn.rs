@@ -77,8 +77,9 @@ impl AgentAdapter for DeerflowAdapter {
         Ok(())
     }
 
+    /// A repeated turn continues the saved agent, whose calls have records of their own.
     fn effect(&self) -> TurnEffect {
-        TurnEffect::Unsafe
+        TurnEffect::Keyed
     }
 }
 

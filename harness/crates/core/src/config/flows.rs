@@ -27,8 +27,6 @@ pub struct FlowsConfig {
     pub max_versions: usize,
     /// Origins that may receive a key of `adapters`, besides that of its `base_url`.
     pub allowed_origins: Vec<String>,
-    /// Hosts that loader nodes may request; no host if empty.
-    pub loader_hosts: Vec<String>,
     /// Settings of adapters that flows do not state themselves.
     pub adapters: FlowAdaptersConfig,
 }
@@ -69,7 +67,6 @@ impl Default for FlowsConfig {
             max_flows_per_user: 200,
             max_versions: 50,
             allowed_origins: Vec::new(),
-            loader_hosts: Vec::new(),
             adapters: FlowAdaptersConfig::default(),
         }
     }
@@ -92,11 +89,6 @@ impl FlowsConfig {
                         "an origin such as https://host:8443",
                     );
                 }
-            }
-        });
-        check.under("loader_hosts", |check| {
-            for (position, host) in self.loader_hosts.iter().enumerate() {
-                check.not_blank(&position.to_string(), host);
             }
         });
         check.under("adapters", |check| {

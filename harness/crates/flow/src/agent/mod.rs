@@ -10,5 +10,6 @@ mod start;
 mod steps;
 mod tasks;
 mod turn_log;
+mod usage;
 
 pub use flow_agent::{FlowAgent, FlowDependencies};

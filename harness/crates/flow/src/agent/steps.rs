@@ -17,6 +17,7 @@ use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
+use super::usage::has_usage;
 use crate::adapter::{FlowError, InvocationId, TurnEffect, TurnMessage};
 use crate::compiled::{CompiledFlow, Driver, NodeIndex};
 use crate::driver::{Histories, Progress, RunHooks, VisitTask};
@@ -367,14 +368,5 @@ impl RunHooks for StepReporter {
 
     async fn turn_ends(&self, turn: &InvocationId) {
         record_end(&self.ctx.calls, turn).await;
-    }
-}
-
-/// Returns `true` for the record of a model call whose tokens the runtime counts.
-fn has_usage(event: &AgentEvent) -> bool {
-    match event {
-        AgentEvent::ModelCall(call) => call.usage.is_some(),
-        AgentEvent::Nested(_, event) => has_usage(event),
-        _ => false,
     }
 }
