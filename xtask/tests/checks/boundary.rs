@@ -26,7 +26,7 @@ fn dev_dependency_of_harness_on_app_crate_is_reported() -> Result<()> {
         output,
         "deerflow-harness -> deerflow-domain (dev-dependency, harness/Cargo.toml): \
          deerflow-harness may depend on deerflow-core, deerflow-runtime, deerflow-models, \
-         deerflow-sandbox\nboundary: 1 violation\n"
+         deerflow-sandbox, deerflow-flow\nboundary: 1 violation\n"
     );
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(super) async fn open(
     context.tasks.spawn(
         TaskKind::Service,
         "flows",
-        watch(system.clone(), context.shutdown.clone()),
+        watch(system.clone(), context.tasks.token().clone()),
     );
     let store = stores.flows.clone();
     let catalog = Arc::new(FlowCatalog::new(store, Arc::new(system), rules, clock));
