@@ -54,7 +54,7 @@ async fn stored_flow_asks_and_continues_as_an_assistant() {
     assert_eq!(messages.len(), 2, "{end}");
     assert_eq!(messages[1]["name"], "Chain");
     let unknown = rig.post(&wait, &asking("flow-other", json!({}))).await;
-    assert_eq!(unknown.status.as_u16(), 404, "{}", unknown.text);
+    assert_eq!(unknown.status.as_u16(), 422, "{}", unknown.text);
 }
 
 #[tokio::test]
@@ -68,6 +68,8 @@ async fn flow_continues_after_a_power_cut_at_the_node_that_ran() {
         "nodeId: gate, nodeKind: control.human",
         "nodeId: gate, nodeKind: control.parallel",
     );
+    let held = "agentId: second, config: {userPrompt: '[[slow 40x1ms]][[hold 5]] on'}}";
+    let flow = flow.replace("agentId: second}", held);
     let edges = flow.find("    - {source: gate").expect("an edge");
     let flow = format!(
         "{}    - {{source: polish, target: finish}}\n",
@@ -75,7 +77,7 @@ async fn flow_continues_after_a_power_cut_at_the_node_that_ran() {
     );
     store(&rig, "chain", &flow).await;
     let thread = rig.thread().await;
-    let prompt = json!({"userPrompt": "[[slow 40x1ms]][[hold 5]] on"});
+    let prompt = json!({"userPrompt": "go"});
     let run = rig.background(&thread, &asking("flow-chain", prompt)).await;
     until("the second node", async || {
         let state = rig.get(&format!("/threads/{thread}/state")).await.json();
