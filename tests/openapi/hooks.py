@@ -40,6 +40,9 @@ def parse(*args, **kwargs):
 
 ast.parse = parse
 
+# An archive is sent as the bytes that were generated.
+schemathesis.serializer.alias("application/zip", "application/octet-stream")
+
 
 def existing_or(name: str, value):
     return DICE.choice(IDS[name]) if name in IDS and DICE.random() < HIT else value
