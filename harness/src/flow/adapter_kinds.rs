@@ -10,7 +10,7 @@ use super::adapters::pi_mono::PiMonoFactory;
 use super::deerflow::{DeerflowFactory, NodeAgents};
 use crate::ids::IdSource;
 
-/// What the adapter kinds of an installation are built from. A kind whose part is absent is not
+/// Parts of the adapter kinds of an installation. A kind whose part is absent is not
 /// registered.
 #[derive(Debug)]
 pub struct FlowKinds {

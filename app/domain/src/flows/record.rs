@@ -84,7 +84,7 @@ impl FlowContent {
     }
 }
 
-/// What lists display of a flow's document.
+/// Summary of a flow's document for lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Name.

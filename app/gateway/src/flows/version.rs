@@ -1,4 +1,4 @@
-//! A flow as runs and clients see it, whoever owns it.
+//! A flow of a user or of the system, as runs and clients receive it.
 
 use std::sync::Arc;
 

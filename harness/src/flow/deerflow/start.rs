@@ -8,7 +8,7 @@ use crate::messages::Message;
 use crate::runtime::checkpoint::NestedState;
 use crate::state::StateUpdate;
 
-/// How the nested agent starts.
+/// Start of the nested agent.
 #[derive(Debug)]
 pub(super) struct TurnStart<'a> {
     /// First state update, unless `saved` is resumed.

@@ -1,4 +1,4 @@
-//! What flows may consist of: their schema, node kinds, adapters and assets.
+//! Descriptions of the parts of flows: schema, node kinds, adapters and assets.
 
 use axum::Json;
 use axum::extract::State;

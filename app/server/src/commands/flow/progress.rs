@@ -8,7 +8,7 @@ use deerflow_flow::machine::add_usage;
 
 use super::report::one_line;
 
-/// What the events of a run have said so far.
+/// Progress of a run, derived from its events.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// Kind and usage of the nodes at work.

@@ -19,7 +19,7 @@ use super::report::one_line;
 use crate::commands::chat::plain;
 use crate::commands::chat::run::lines;
 
-/// What a run reads from and writes to.
+/// Inputs and outputs of a run.
 pub(super) struct Terminal<'t> {
     /// Result and events.
     pub(super) out: &'t mut dyn Write,
@@ -31,7 +31,7 @@ pub(super) struct Terminal<'t> {
     pub(super) interrupts: &'t mut mpsc::Receiver<()>,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunExit {
     /// Completed, or stopped at the requested node.
@@ -73,7 +73,7 @@ pub(super) struct Session<'t> {
     pub(super) options: FlowOptions,
     pub(super) ports: FlowPorts,
     pub(super) events: mpsc::UnboundedReceiver<FlowEvent>,
-    /// Whether events are written as JSON.
+    /// `true` if events are written as JSON.
     pub(super) json: bool,
     pub(super) terminal: Terminal<'t>,
 }

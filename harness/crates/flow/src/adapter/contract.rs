@@ -138,7 +138,7 @@ pub trait AgentAdapter: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a repetition of a turn does.
+/// Effect of a repetition of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnEffect {
@@ -150,7 +150,7 @@ pub enum TurnEffect {
     Unsafe,
 }
 
-/// What a factory builds an adapter from.
+/// Inputs from which a factory builds an adapter.
 #[derive(Debug, Clone)]
 pub struct AdapterContext {
     /// Name of the flow.

@@ -21,7 +21,7 @@ pub struct FlowError {
     pub message: String,
     /// Part that failed.
     pub category: ErrorCategory,
-    /// Whether a repetition may succeed.
+    /// `true` if a repetition may succeed.
     pub retryable: bool,
     /// Node, if one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

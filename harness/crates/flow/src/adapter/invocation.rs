@@ -1,4 +1,4 @@
-//! What an adapter receives for a session and for a turn.
+//! Input of an adapter for a session and for a turn.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a turn returns.
+//! Result of a turn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

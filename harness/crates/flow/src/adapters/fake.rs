@@ -52,7 +52,7 @@ pub struct ScriptedError {
     /// Category.
     #[serde(default)]
     pub category: Option<crate::adapter::ErrorCategory>,
-    /// Whether a repetition may succeed.
+    /// `true` if a repetition may succeed.
     #[serde(default)]
     pub retryable: bool,
     /// Facts.
@@ -60,7 +60,7 @@ pub struct ScriptedError {
     pub details: serde_json::Map<String, Value>,
 }
 
-/// What a fake adapter was asked to do.
+/// Call that a fake adapter received.
 #[derive(Debug, Clone)]
 pub enum FakeCall {
     /// A session was created for an agent.

@@ -44,7 +44,7 @@ const CHANNELS: [(&str, Reducer); 10] = [
     ("errors", Reducer::LastWrite),
 ];
 
-/// What the runs of flows use.
+/// Ports and limits of the runs of flows.
 #[derive(Debug, Clone)]
 pub struct FlowDependencies {
     /// Adapter kinds.

@@ -38,7 +38,7 @@ pub(super) struct StepReporter {
     progress: Mutex<Reported>,
 }
 
-/// What the runtime knows so far.
+/// Progress that was reported to the runtime.
 #[derive(Debug)]
 struct Reported {
     state: Arc<ThreadState>,

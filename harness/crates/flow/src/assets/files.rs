@@ -13,7 +13,7 @@ pub const MAX_FOLDER_ENTRIES: usize = 1_000;
 pub struct AssetEntry {
     /// Name without a path.
     pub name: String,
-    /// Whether it is a folder.
+    /// `true` if it is a folder.
     pub is_folder: bool,
 }
 

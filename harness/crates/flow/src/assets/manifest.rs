@@ -57,7 +57,7 @@ pub struct AgentAsset {
     /// Tools or groups of tools.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// Whether users may call the agent.
+    /// `true` if users may call the agent.
     #[serde(default)]
     pub user_invocable: bool,
     /// Hint about the input.
@@ -87,7 +87,7 @@ pub struct Includes {
     pub instructions: Vec<String>,
     /// Folders of skills.
     pub skills: Vec<String>,
-    /// Whether the global system prompt precedes.
+    /// `true` if the global system prompt precedes.
     pub global_system_prompt: bool,
 }
 

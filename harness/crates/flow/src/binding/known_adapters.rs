@@ -17,7 +17,7 @@ pub struct KnownAdapter {
     pub kind: String,
     /// Version of the contract that it implements.
     pub contract_version: String,
-    /// Whether turns without a time limit get the default one.
+    /// `true` if turns without a time limit get the default one.
     pub has_default_turn_limit: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which agent and adapter execute a node: `graph.nodes[*].agentId`, then
+//! Binding of a node to an agent and an adapter: `graph.nodes[*].agentId`, then
 //! `agents.agentDefs[*].agentId`, then `agentDef.adapterKind`, then the registered adapter. With
 //! `agentRef` the agent comes from the prompt assets.
 

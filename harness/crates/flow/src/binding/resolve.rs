@@ -13,7 +13,7 @@ use crate::assets::PromptAssetManifest;
 use crate::compiled::EffectiveAgent;
 use crate::schema::{AgentDef, Flow, Node};
 
-/// How a node names its agent.
+/// Reference of a node to its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BindingSource<'d> {
     /// `agentRef`.
@@ -29,7 +29,7 @@ pub struct Binding {
     pub agent: Arc<EffectiveAgent>,
     /// Adapter.
     pub adapter: KnownAdapter,
-    /// Whether `agentRef` names an agent definition, because there is no asset.
+    /// `true` if `agentRef` names an agent definition, because there is no asset.
     pub is_fallback: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::validate::model::Model;
 /// Limit of turns that nothing else limits.
 const DEFAULT_TURN_MS: u64 = 60_000;
 
-/// What the drivers of a flow are made from.
+/// Sources of the drivers of a flow.
 pub(super) struct DriverContext<'a, 'd> {
     pub(super) model: &'a Model<'d>,
     pub(super) settings: &'a [Map<String, Value>],

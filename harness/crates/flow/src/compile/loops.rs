@@ -1,4 +1,4 @@
-//! Which nodes evaluate the work of a plan loop.
+//! Nodes that evaluate the work of a plan loop.
 
 use std::collections::HashMap;
 

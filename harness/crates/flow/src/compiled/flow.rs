@@ -70,7 +70,7 @@ pub struct FlowLimits {
     pub max_concurrency: usize,
     /// Budgets of the whole run.
     pub budget: Budgets,
-    /// Whether events of turns are stored.
+    /// `true` if events of turns are stored.
     pub persist_events: bool,
 }
 

@@ -24,9 +24,9 @@ pub struct CompiledNode {
     pub inputs: Vec<Port>,
     /// Effective output ports.
     pub outputs: Vec<Port>,
-    /// When the node starts.
+    /// Condition under which the node starts.
     pub join: Join,
-    /// What executes it.
+    /// Executor.
     pub driver: Driver,
     /// Retries after retryable failures.
     pub retry: RetryPolicy,
@@ -34,7 +34,7 @@ pub struct CompiledNode {
     pub on_error: OnError,
 }
 
-/// What executes a node, with its settings.
+/// Executor of a node, with its settings.
 #[derive(Debug, Clone)]
 pub enum Driver {
     /// A turn of an agent.
@@ -61,14 +61,14 @@ pub enum Driver {
     Skip,
 }
 
-/// When a node starts.
+/// Condition under which a node starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
     /// After any predecessor.
     Any,
     /// After all predecessors that are not on a cycle through the node.
     All,
-    /// When nothing else is active.
+    /// Starts when nothing else is active.
     Defer,
 }
 
@@ -157,9 +157,9 @@ pub struct PlanLoopNode {
     pub completion_threshold: f64,
     /// Rubric of evaluating nodes without one of their own.
     pub evaluate_prompt: Option<String>,
-    /// Whether an edge leaves handle `plan`.
+    /// `true` if an edge leaves handle `plan`.
     pub has_plan: bool,
-    /// Whether an edge leaves handle `evaluate`.
+    /// `true` if an edge leaves handle `evaluate`.
     pub has_evaluate: bool,
     /// Evaluate-mode nodes that lead back to this loop, in declaration order.
     pub evaluators: Vec<NodeIndex>,
@@ -181,7 +181,7 @@ pub struct HumanNode {
     pub prompt: String,
     /// Options, each a handle.
     pub options: Vec<String>,
-    /// Whether an edge leaves handle `response`, so that any answer is accepted.
+    /// `true` if an edge leaves handle `response`, so that any answer is accepted.
     pub accepts_any: bool,
 }
 
@@ -221,7 +221,7 @@ pub struct RetryPolicy {
     pub backoff_factor: f64,
     /// Maximum delay in milliseconds.
     pub max_interval_ms: u64,
-    /// Whether delays vary at random.
+    /// `true` if delays vary at random.
     pub jitter: bool,
 }
 

@@ -11,6 +11,6 @@ pub const MAX_DEPTH: usize = 32;
 pub struct ConditionError {
     /// Byte offset of the problem, from 0.
     pub offset: usize,
-    /// What would be right there.
+    /// Value that would be correct.
     pub expected: String,
 }

@@ -19,9 +19,9 @@ pub(super) enum Expression {
     Literal(Value),
     /// Value at a path.
     Path(Root, Vec<Segment>),
-    /// Whether a text contains a text, a list a value or an object a key.
+    /// `true` if a text contains a text, a list a value or an object a key.
     Contains(Box<Expression>, Box<Expression>),
-    /// Whether a value is not null.
+    /// `true` if a value is not null.
     Exists(Box<Expression>),
     /// Characters of a text, items of a list or keys of an object; 0 for other values.
     Len(Box<Expression>),

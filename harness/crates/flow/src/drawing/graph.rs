@@ -50,11 +50,11 @@ pub struct GraphEdge {
     /// Handle, condition or label, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether control may take another way.
+    /// `true` if control may leave by another edge.
     pub conditional: bool,
-    /// Whether it carries control.
+    /// `true` if it carries control.
     pub control: bool,
-    /// Whether it carries a value.
+    /// `true` if it carries a value.
     pub data: bool,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Level<'a> {
     pub(super) seed: Uuid,
 }
 
-/// What the visits of a run share.
+/// State that the visits of a run share.
 pub(super) struct RunScope<'a> {
     pub(super) flow: &'a CompiledFlow,
     pub(super) ports: &'a FlowPorts,
@@ -64,7 +64,7 @@ pub(super) struct AttemptEnd {
     pub(super) report: AttemptReport,
 }
 
-/// What an attempt used.
+/// Usage of an attempt.
 #[derive(Default)]
 pub(super) struct AttemptReport {
     pub(super) is_turn: bool,

@@ -1,4 +1,4 @@
-//! What a run of a flow depends on: ports, options, its start and its end.
+//! Ports, options, start and end of a run of a flow.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub trait FlowSource: Send + Sync + fmt::Debug {
     async fn get(&self, flow_id: &str) -> Result<Option<Arc<CompiledFlow>>, FlowError>;
 }
 
-/// What a loader node asks for.
+/// Request of a loader node.
 #[derive(Debug)]
 pub struct LoadRequest<'a> {
     /// Node.

@@ -34,7 +34,7 @@ pub(super) struct SessionPool {
 pub(super) struct AgentSlot {
     adapter: Option<Arc<dyn AgentAdapter>>,
     session: Option<SessionRecord>,
-    /// Whether the other side has seen the history.
+    /// `true` if the other side has seen the history.
     pub(super) is_new: bool,
     /// Turns of the session.
     pub(super) history: VecDeque<TurnMessage>,
@@ -169,7 +169,7 @@ impl SessionPool {
     }
 }
 
-/// What a session is opened for.
+/// Context in which a session is opened.
 #[derive(Clone, Copy)]
 pub(super) struct OpenTurn<'a> {
     pub(super) flow: &'a CompiledFlow,

@@ -27,11 +27,11 @@ pub struct FlowEvent {
     pub invocation_id: Option<String>,
     /// Time.
     pub timestamp: DateTime<Utc>,
-    /// What happened.
+    /// Content.
     pub body: EventBody,
 }
 
-/// What happened. A run sends one of `RunCompleted`, `RunFailed`, `RunCancelled` and
+/// Content of an event. A run sends one of `RunCompleted`, `RunFailed`, `RunCancelled` and
 /// `RunInterrupted`, as its last event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventBody {
@@ -76,7 +76,7 @@ pub enum EventBody {
         visit: u64,
         /// Error.
         error: FlowError,
-        /// Whether the node handles the failure.
+        /// `true` if the node handles the failure.
         handled: bool,
         /// Duration.
         duration_ms: u64,
@@ -94,7 +94,7 @@ pub enum EventBody {
         adapter_kind: String,
         /// Mode.
         turn_mode: TurnMode,
-        /// Whether the session had earlier turns.
+        /// `true` if the session had earlier turns.
         session_reused: bool,
         /// Parts of the prompt.
         prompt: Arc<[PromptSegment]>,

@@ -46,11 +46,11 @@ pub struct NodeState {
     pub visit: u64,
     /// Attempts of the latest visit.
     pub attempts: u32,
-    /// What the latest visit received.
+    /// Input of the latest visit.
     pub input: NodeTrace,
     /// Sums over all turns.
     pub usage: Usage,
-    /// What the latest turn reported.
+    /// Report of the latest turn.
     pub turn: TurnReport,
     /// Warnings of the latest visit.
     pub warnings: Vec<TurnWarning>,
@@ -63,7 +63,7 @@ pub struct NodeState {
     pub last_event: String,
 }
 
-/// What a visit received.
+/// Input of a visit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeTrace {
@@ -73,7 +73,7 @@ pub struct NodeTrace {
     pub prompt_sources: Vec<PromptSegment>,
 }
 
-/// What a turn reported besides its text.
+/// Report of a turn in addition to its text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnReport {

@@ -99,7 +99,7 @@ impl Finding {
 /// Result of a validation: all findings of one pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Validation {
-    /// Whether there are no errors.
+    /// `true` if there are no errors.
     pub valid: bool,
     /// Findings that prevent runs.
     pub errors: Vec<Finding>,

@@ -1,6 +1,6 @@
 //! Severity of findings.
 
-/// Whether a finding prevents runs.
+/// Severity: an error prevents runs, a warning does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// A flow with this finding does not run.

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use crate::compiled::LoaderKind;
 use crate::schema::{DataType, Port};
 
-/// What executes a kind.
+/// Executor of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KindDriver {
     /// A turn of an agent: kinds `agent.*`.

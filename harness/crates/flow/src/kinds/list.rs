@@ -26,13 +26,13 @@ pub struct NodeKindInfo {
     pub input_ports: Vec<Port>,
     /// Default outputs.
     pub output_ports: Vec<Port>,
-    /// Whether edges may leave by handles of any name.
+    /// `true` if edges may leave by handles of any name.
     pub free_output_handles: bool,
     /// JSON Schema of `config`.
     pub config_schema: Value,
-    /// Whether a flow adds the kind.
+    /// `true` if a flow adds the kind.
     pub custom: bool,
-    /// Whether something executes the kind.
+    /// `true` if something executes the kind.
     pub executable: bool,
 }
 

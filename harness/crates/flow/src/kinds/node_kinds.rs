@@ -19,7 +19,7 @@ pub struct NodeKinds<'f> {
 pub struct Ports<'f> {
     /// Ports in the order of the document or of the kind.
     pub list: Cow<'f, [Port]>,
-    /// Whether edges may name other handles as well.
+    /// `true` if edges may name other handles as well.
     pub free: bool,
 }
 

@@ -99,7 +99,7 @@ pub enum VisitResult {
     Failed(Box<FlowError>),
 }
 
-/// What a completed visit publishes.
+/// Values that a completed visit publishes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
     /// Output of a node that produces text.

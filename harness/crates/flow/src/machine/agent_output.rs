@@ -1,4 +1,4 @@
-//! What an agent node publishes for the result of a turn.
+//! Values that an agent node publishes for the result of a turn.
 
 use std::collections::BTreeMap;
 

@@ -14,7 +14,7 @@ use crate::adapter::{ErrorCategory, FlowError, TurnWarning};
 use crate::compiled::{CompiledFlow, NodeIndex, OnError};
 use uuid::Uuid;
 
-/// What an attempt leads to.
+/// Consequence of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Applied {
     /// The visit has a result; [`FlowMachine::commit`] may commit it.
@@ -297,7 +297,7 @@ fn error_port(error: &FlowError) -> Value {
     json!({"code": error.code, "nodeId": error.node_id, "message": error.message})
 }
 
-/// What a node publishes instead of a failed result.
+/// Output that a node publishes instead of a failed result.
 fn default_completion(flow: &CompiledFlow, node: NodeIndex, value: &Value) -> Completion {
     super::agent_output::published(&flow.nodes[node].driver, value)
 }

@@ -73,7 +73,7 @@ pub struct FlowMachine {
     pub(super) run: RunProgress,
 }
 
-/// What happens next.
+/// Next action of the driver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// Run these visits of the superstep, given by position, in this order.

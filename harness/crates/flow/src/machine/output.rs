@@ -1,4 +1,4 @@
-//! What one node published in its latest visit.
+//! Values that one node published in its latest visit.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ impl NodeOutput {
 /// Position of a loop node in its rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopState {
-    /// What the loop waits for.
+    /// Event that the loop waits for.
     pub stage: LoopStage,
     /// Current round, from 1; 0 before the first.
     pub round: u64,
@@ -68,7 +68,7 @@ pub struct LoopState {
     pub since: u64,
 }
 
-/// What a loop waits for.
+/// Event that a loop waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LoopStage {
@@ -80,7 +80,7 @@ pub enum LoopStage {
     Evaluate,
 }
 
-/// What one node published.
+/// Values that one node published.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NodeData {
     pub(super) visits: u64,

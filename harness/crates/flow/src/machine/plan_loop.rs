@@ -11,7 +11,7 @@ use crate::adapter::FlowError;
 use crate::compiled::{CompiledFlow, LoopNode, NodeIndex, PlanLoopNode};
 use crate::schema::DataType;
 
-/// What a plan loop does next.
+/// Next action of a plan loop.
 enum PlanStep<'a> {
     Plan,
     Execute {

@@ -95,7 +95,7 @@ pub struct RuntimeSettings {
     /// Time limit of a turn in milliseconds, for agents without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_turn_timeout_ms: Option<u64>,
-    /// Whether events of turns are stored; true if absent.
+    /// `true` if events of turns are stored; true if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persist_events: Option<bool>,
     /// Reserved.

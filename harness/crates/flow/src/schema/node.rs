@@ -72,7 +72,7 @@ pub struct Edge {
     /// Condition in the language of [`crate::condition`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Whether it carries a value; false if absent.
+    /// `true` if it carries a value; false if absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub data_edge: bool,
     /// Unknown fields.

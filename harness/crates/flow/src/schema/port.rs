@@ -14,7 +14,7 @@ pub struct Port {
     /// Label for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Whether an input needs an edge; true if absent.
+    /// `true` if an input needs an edge; true if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// Description for people.

@@ -11,7 +11,7 @@ use crate::finding::{Collector, Finding, FindingCode, Severity};
 use crate::kinds::SUPPORTED_VERSIONS;
 use crate::schema::{Document, Flow};
 
-/// What the pass finds out.
+/// Results of the pass.
 pub(crate) struct Analysis<'d> {
     pub(crate) model: Model<'d>,
     /// Settings of each node.

@@ -27,7 +27,7 @@ pub(crate) struct NodeModel<'d> {
     pub(crate) position: usize,
     pub(crate) node: &'d Node,
     pub(crate) kind: &'d str,
-    /// What executes it; `None` for an unknown kind.
+    /// Executor; `None` for an unknown kind.
     pub(crate) driver: Option<KindDriver>,
     pub(crate) inputs: Ports<'d>,
     pub(crate) outputs: Ports<'d>,
@@ -43,12 +43,12 @@ pub(crate) struct EdgeModel<'d> {
     pub(crate) source_handle: Option<&'d str>,
     pub(crate) target_handle: Option<&'d str>,
     pub(crate) condition: Option<Condition>,
-    /// Whether it carries a value from an output port to an input port.
+    /// `true` if it carries a value from an output port to an input port.
     pub(crate) carries_data: bool,
     pub(crate) control: ControlRole,
 }
 
-/// What an edge does for control.
+/// Role of an edge for control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ControlRole {
     /// Nothing.

@@ -7,11 +7,11 @@ use crate::assets::AssetFiles;
 /// Options of a validation and of a compilation.
 #[derive(Clone, Copy)]
 pub struct Options<'p> {
-    /// Whether an unknown node kind is an error; else it is a warning and its node does nothing.
+    /// `true` if an unknown node kind is an error; else it is a warning and its node does nothing.
     pub strict: bool,
-    /// Whether adapters check the configuration of agents.
+    /// `true` if adapters check the configuration of agents.
     pub deep: bool,
-    /// Whether unknown fields are reported.
+    /// `true` if unknown fields are reported.
     pub unknown_fields: bool,
     /// Files of the flow's project, for relative paths of `promptFile`. Without a project such
     /// paths are not valid.

@@ -19,7 +19,7 @@ use super::results::compare;
 /// Limit of a turn whose server does not answer.
 const SHORT_LIMIT: Duration = Duration::from_millis(50);
 
-/// What a case did.
+/// Observed behaviour of a case.
 struct Outcome {
     result: AgentTurnResult,
     deltas: Vec<TurnDelta>,

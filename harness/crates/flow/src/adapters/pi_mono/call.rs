@@ -75,7 +75,7 @@ pub(super) fn is_retryable_status(status: u16) -> bool {
     matches!(status, 408 | 409 | 425 | 429 | 500..=599)
 }
 
-/// What ends a call early.
+/// Reason for which a call ends early.
 #[derive(Debug, Clone)]
 pub struct TurnLimits {
     /// Time at which the turn is over.

@@ -32,7 +32,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time without a received byte; a comment of an event stream counts as one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What a factory of this kind needs from the application.
+/// Dependencies of a factory of this kind.
 #[derive(Debug, Clone)]
 pub struct PiMonoPorts {
     /// Options of the application.

@@ -27,7 +27,7 @@ pub struct PiMonoOptions {
     pub allowed_origins: Vec<String>,
 }
 
-/// What settings are resolved from.
+/// Sources of settings.
 #[derive(Debug, Clone, Copy)]
 pub struct SettingsInput<'a> {
     /// `adapterConfig` of the agent.

@@ -45,7 +45,7 @@ pub(crate) struct Record {
 pub(crate) struct Field {
     /// Key.
     pub(crate) name: &'static str,
-    /// Whether it must be present.
+    /// `true` if it must be present.
     pub(crate) required: bool,
     /// Shape of its value; null stands for absence.
     pub(crate) shape: Shape,
