@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use deerflow_flow::adapter::{AdapterMetadata, AdapterRegistry, ConfigFinding};
-use deerflow_flow::binding::{KnownAdapter, KnownAdapters};
-use deerflow_flow::compiled::EffectiveAgent;
-use serde_json::{Map, Value};
+use deerflow_flow::adapter::{AdapterMetadata, AdapterRegistry};
+use deerflow_flow::binding::KnownAdapters;
 
 /// Adapters that flows may name.
 pub trait FlowAdapters: KnownAdapters + Send + Sync + fmt::Debug {
@@ -13,40 +11,8 @@ pub trait FlowAdapters: KnownAdapters + Send + Sync + fmt::Debug {
     fn metadata(&self) -> Vec<AdapterMetadata>;
 }
 
-/// Adapters of a registry.
-#[derive(Debug, Clone, Default)]
-pub struct RegisteredAdapters(pub AdapterRegistry);
-
-impl KnownAdapters for RegisteredAdapters {
-    fn find(&self, kind_or_alias: &str) -> Option<KnownAdapter> {
-        let factory = self.0.resolve(kind_or_alias).ok()?;
-        let metadata = factory.metadata();
-        Some(KnownAdapter {
-            kind: metadata.adapter_kind.clone(),
-            contract_version: metadata.contract_version.clone(),
-            has_default_turn_limit: factory.has_default_turn_limit(),
-        })
-    }
-
-    fn kinds(&self) -> Vec<String> {
-        let metadata = self.metadata().into_iter();
-        metadata.map(|metadata| metadata.adapter_kind).collect()
-    }
-
-    fn config_findings(
-        &self,
-        flow_config: &Map<String, Value>,
-        agent: &EffectiveAgent,
-    ) -> Vec<ConfigFinding> {
-        match self.0.resolve(&agent.adapter_kind) {
-            Ok(factory) => factory.validate_config(flow_config, agent),
-            Err(_) => Vec::new(),
-        }
-    }
-}
-
-impl FlowAdapters for RegisteredAdapters {
+impl FlowAdapters for AdapterRegistry {
     fn metadata(&self) -> Vec<AdapterMetadata> {
-        self.0.list()
+        self.list()
     }
 }

@@ -10,7 +10,7 @@ mod project;
 mod system;
 mod version;
 
-pub use adapters::{FlowAdapters, RegisteredAdapters};
+pub use adapters::FlowAdapters;
 pub use assistants::FlowAssistants;
 pub use catalog::FlowCatalog;
 pub use check::{CheckedFlow, FlowRules};

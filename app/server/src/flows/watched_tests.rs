@@ -4,7 +4,6 @@ use std::fs;
 
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::fake::FakeFactory;
-use deerflow_gateway::flows::RegisteredAdapters;
 use harness::clock::SystemClock;
 use harness::config_file::{Environment, load_file};
 use tempfile::TempDir;
@@ -43,7 +42,7 @@ impl Installation {
         registry
             .register(Arc::new(FakeFactory::plain("fake")))
             .unwrap();
-        let rules = Arc::new(FlowRules::new(Arc::new(RegisteredAdapters(registry))));
+        let rules = Arc::new(FlowRules::new(Arc::new(registry)));
         let handle = ConfigHandle::new(loaded, environment);
         let flows = WatchedFlows::open(handle, rules, Arc::new(SystemClock)).await;
         Self { home, flows }

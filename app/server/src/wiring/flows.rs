@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::model::ModelFactory;
 use deerflow_flow::agent::FlowDependencies;
-use deerflow_gateway::flows::{FlowAssistants, FlowCatalog, FlowRules, RegisteredAdapters};
+use deerflow_gateway::flows::{FlowAssistants, FlowCatalog, FlowRules};
 use harness::flow::{FlowKinds, ResolvedAgents, flow_registry};
 use harness::runtime::tasks::TaskKind;
 
@@ -28,7 +28,7 @@ pub(super) async fn open(
     agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<Flows> {
     let registry = registry(context, stores, agents.clone())?;
-    let adapters = Arc::new(RegisteredAdapters(registry.clone()));
+    let adapters = Arc::new(registry.clone());
     let rules = Arc::new(FlowRules::new(adapters));
     let (config, clock) = (context.config.clone(), stores.clock.clone());
     let system = WatchedFlows::open(config, rules.clone(), clock.clone()).await;

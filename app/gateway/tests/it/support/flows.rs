@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use deerflow_domain::flows::InMemoryFlowStore;
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::fake::FakeFactory;
-use deerflow_gateway::flows::{
-    FlowCatalog, FlowRules, ProjectFile, RegisteredAdapters, SystemFlows, SystemSnapshot,
-};
+use deerflow_gateway::flows::{FlowCatalog, FlowRules, ProjectFile, SystemFlows, SystemSnapshot};
 use harness::clock::Clock;
 
 /// A valid flow with one node.
@@ -43,7 +41,7 @@ pub(super) fn catalog(clock: Arc<dyn Clock>) -> Arc<FlowCatalog> {
     registry
         .register(Arc::new(FakeFactory::plain("fake")))
         .expect("a compatible adapter");
-    let rules = Arc::new(FlowRules::new(Arc::new(RegisteredAdapters(registry))));
+    let rules = Arc::new(FlowRules::new(Arc::new(registry)));
     let file = |path: &str, text: &str| ProjectFile {
         path: path.to_owned(),
         text: text.to_owned(),
