@@ -29,7 +29,7 @@ impl FlowEventSink for Journal {
             ..
         } = &event
         else {
-            self.0.send(AgentEvent::Custom(event.to_value()));
+            self.0.send(AgentEvent::NodeEvent(event.to_value()));
             return;
         };
         let (Some(node), Some(invocation)) = (node_id, invocation_id) else {

@@ -244,6 +244,7 @@ impl<'a, 'r> StepDriver<'a, 'r> {
             CommitEnd::Completed(action) => EventBody::NodeCompleted {
                 visit,
                 action: action.clone(),
+                ports: self.data.published(commit.node),
                 duration_ms,
             },
             CommitEnd::Handled(error) => failed(error, true),

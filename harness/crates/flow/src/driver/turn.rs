@@ -253,6 +253,7 @@ impl Turn<'_> {
             if result.status == TurnStatus::Completed {
                 EventBody::TurnCompleted {
                     usage,
+                    structured: result.structured_output.clone(),
                     reasoning: result.reasoning_text.clone(),
                     tool_calls: result.tool_calls.clone(),
                     artifacts: result.artifacts.clone(),

@@ -67,6 +67,8 @@ pub enum EventBody {
         visit: u64,
         /// Handle or action taken.
         action: Option<String>,
+        /// Values of the output ports, without `result`, which equals `out`.
+        ports: Map<String, Value>,
         /// Duration.
         duration_ms: u64,
     },
@@ -105,6 +107,8 @@ pub enum EventBody {
     TurnCompleted {
         /// Tokens and cost.
         usage: Usage,
+        /// Structured output.
+        structured: Option<Value>,
         /// Reasoning of the model.
         reasoning: Option<String>,
         /// Tool calls that the agent reports.
@@ -223,10 +227,11 @@ impl EventBody {
             Self::NodeCompleted {
                 visit,
                 action,
+                ports,
                 duration_ms,
-            } => {
-                json!({"visit": visit, "action": action, "durationMs": duration_ms})
-            }
+            } => json!({
+                "visit": visit, "action": action, "ports": ports, "durationMs": duration_ms,
+            }),
             Self::NodeFailed {
                 visit,
                 error,
@@ -252,6 +257,7 @@ impl EventBody {
             Self::Delta(delta) => delta_payload(delta),
             Self::TurnCompleted {
                 usage,
+                structured,
                 reasoning,
                 tool_calls,
                 artifacts,
@@ -259,6 +265,7 @@ impl EventBody {
             } => json!({
                 "status": "completed",
                 "usage": usage,
+                "structuredOutput": structured,
                 "reasoningText": reasoning,
                 "toolCalls": tool_calls,
                 "artifacts": artifacts,
