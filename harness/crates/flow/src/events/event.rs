@@ -35,10 +35,18 @@ pub struct FlowEvent {
 /// `RunInterrupted`, as its last event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventBody {
-    /// The run began, with the names of its input's fields.
-    RunStarted(Vec<String>),
+    /// The run began.
+    RunStarted {
+        /// Names of the input's fields.
+        input: Vec<String>,
+        /// Hash of the flow's content.
+        content_hash: String,
+    },
     /// The run continues after an interrupt or an error.
-    RunResumed,
+    RunResumed {
+        /// Hash of the flow's content.
+        content_hash: String,
+    },
     /// The run completed.
     RunCompleted {
         /// Result.
@@ -189,8 +197,8 @@ impl EventBody {
     /// Returns the name on the wire.
     pub fn event_type(&self) -> &'static str {
         match self {
-            Self::RunStarted(_) => "run_started",
-            Self::RunResumed => "run_resumed",
+            Self::RunStarted { .. } => "run_started",
+            Self::RunResumed { .. } => "run_resumed",
             Self::RunCompleted { .. } => "run_completed",
             Self::RunFailed(_) => "run_failed",
             Self::RunCancelled => "run_cancelled",
@@ -212,8 +220,12 @@ impl EventBody {
     /// Returns the payload.
     pub fn payload(&self) -> Value {
         match self {
-            Self::RunStarted(keys) => json!({"input": keys}),
-            Self::RunResumed | Self::RunCancelled => json!({}),
+            Self::RunStarted {
+                input,
+                content_hash,
+            } => json!({"input": input, "contentHash": content_hash}),
+            Self::RunResumed { content_hash } => json!({"contentHash": content_hash}),
+            Self::RunCancelled => json!({}),
             Self::RunCompleted { result, steps } => json!({"result": result, "steps": steps}),
             Self::RunFailed(error) => json!({"error": error}),
             Self::RunInterrupted(interrupts) => json!({"interrupts": interrupts}),

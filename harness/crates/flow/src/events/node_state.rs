@@ -251,7 +251,9 @@ impl NodeState {
                     self.warnings.push(TurnWarning { code, message });
                 }
             }
-            RecordedBody::RunCompleted {}
+            RecordedBody::RunStarted { .. }
+            | RecordedBody::RunResumed { .. }
+            | RecordedBody::RunCompleted {}
             | RecordedBody::RunFailed {}
             | RecordedBody::RunCancelled {}
             | RecordedBody::RunInterrupted { .. } => {}

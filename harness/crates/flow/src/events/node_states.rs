@@ -15,12 +15,18 @@ use crate::compiled::{CompiledFlow, Driver};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NodeStates {
     nodes: BTreeMap<String, NodeState>,
+    content_hash: Option<String>,
 }
 
 impl NodeStates {
     /// Returns the state of a node that had an event.
     pub fn get(&self, node: &str) -> Option<&NodeState> {
         self.nodes.get(node)
+    }
+
+    /// Returns the hash of the flow's content that the run executes. `None` if the run has not begun.
+    pub fn content_hash(&self) -> Option<&str> {
+        self.content_hash.as_deref()
     }
 
     /// Applies the next event of the run in the form that
@@ -31,6 +37,10 @@ impl NodeStates {
             return;
         };
         match &event.body {
+            RecordedBody::RunStarted { content_hash }
+            | RecordedBody::RunResumed { content_hash } => {
+                self.content_hash.clone_from(content_hash);
+            }
             RecordedBody::RunInterrupted { interrupts } => self.interrupt(interrupts),
             RecordedBody::RunCompleted {}
             | RecordedBody::RunFailed {}

@@ -26,6 +26,12 @@ pub(super) struct RecordedEvent {
     rename_all_fields = "camelCase"
 )]
 pub(super) enum RecordedBody {
+    RunStarted {
+        content_hash: Option<String>,
+    },
+    RunResumed {
+        content_hash: Option<String>,
+    },
     RunCompleted {},
     RunFailed {},
     RunCancelled {},
