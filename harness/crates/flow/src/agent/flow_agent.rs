@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use super::graph::graph;
 use super::input::channel_values;
-use super::journal::Journal;
 use super::node_write::{parked_value, write_as};
 use super::pending::question_json;
 use super::schemas::properties;
@@ -151,7 +150,7 @@ impl FlowAgent {
             },
             flows: self.dependencies.flows.clone(),
             loader: self.dependencies.loader.clone().filter(|_| !dry_run),
-            events: Arc::new(Journal::new(reporter.clone())),
+            events: reporter.clone(),
             hooks: reporter.clone(),
             clock: ctx.clock.clone(),
             ids: ctx.ids.clone(),

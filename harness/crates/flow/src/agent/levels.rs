@@ -8,16 +8,8 @@ use deerflow_runtime::checkpoint::{NestedState, within};
 use serde::Deserialize;
 
 use super::saved_flow::SavedFlow;
-use super::steps::StepReporter;
+use super::steps::{Outer, StepReporter};
 use crate::driver::{NestedFlow, SavedLevel};
-
-/// Place of a sub-flow in the enclosing flow.
-#[derive(Debug)]
-pub(super) struct Outer {
-    reporter: Arc<StepReporter>,
-    /// `node:task id` of the task that runs the sub-flow.
-    namespace: Arc<str>,
-}
 
 impl StepReporter {
     /// Creates the reporter of a sub-flow.
@@ -34,6 +26,7 @@ impl StepReporter {
             outer: Some(Outer {
                 reporter: self.clone(),
                 namespace,
+                prefix: level.prefix.to_owned(),
             }),
             ..Self::new(level.flow, &ctx, state, 0, &level.histories)
         }
@@ -45,6 +38,7 @@ impl StepReporter {
             Some(Outer {
                 reporter,
                 namespace,
+                ..
             }) => reporter.send(AgentEvent::Nested(namespace.clone(), Box::new(event))),
             None => self.ctx.sink.emit(event),
         }
@@ -62,19 +56,25 @@ impl StepReporter {
     pub(super) fn is_nested(&self) -> bool {
         self.outer.is_some()
     }
-}
 
-/// Reads the state that a sub-flow saved. `None` if it is unreadable.
-pub(super) fn read_saved(ctx: &RunContext, state: &NestedState) -> Option<SavedLevel> {
-    let mut saved = SavedFlow::deserialize(state.machine.as_ref()?).ok()?;
-    let mut values = ThreadState::clone(&state.state);
-    values.apply(saved.take_values(), &*ctx.ids).ok()?;
-    let channels = values.channels().iter();
-    Some(SavedLevel {
-        channels: channels
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-        is_same_run: saved.is_of(ctx.run_id.as_str()),
-        machine: saved.into_machine(),
-    })
+    /// Returns the id of a node without those of the enclosing flows.
+    pub(super) fn own_node<'a>(&self, node: &'a str) -> &'a str {
+        let prefix = self.outer.as_ref().map_or("", |outer| &outer.prefix);
+        node.strip_prefix(prefix).unwrap_or(node)
+    }
+
+    /// Reads the state that a sub-flow saved. `None` if it is unreadable.
+    pub(super) fn saved_level(&self, state: &NestedState) -> Option<SavedLevel> {
+        let mut saved = SavedFlow::deserialize(state.machine.as_ref()?).ok()?;
+        let mut values = ThreadState::clone(&state.state);
+        values.apply(saved.take_values(), &*self.ctx.ids).ok()?;
+        let channels = values.channels().iter();
+        Some(SavedLevel {
+            channels: channels
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            is_same_run: saved.is_of(self.ctx.run_id.as_str()),
+            machine: saved.into_machine(),
+        })
+    }
 }

@@ -1,7 +1,6 @@
 //! Runs a flow as an agent of the runtime: its values are state channels, its supersteps are
 //! checkpoints, its events are streams.
 
-mod answers;
 mod flow_agent;
 mod graph;
 mod input;
@@ -14,6 +13,7 @@ mod schemas;
 mod start;
 mod steps;
 mod tasks;
+mod turn_calls;
 mod turn_log;
 mod usage;
 

@@ -5,17 +5,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use deerflow_core::messages::Message;
 use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    AgentEvent, AgentOutcome, MessageMeta, RunContext, StepEvent, StopKind, Task, TaskEnd,
-    TaskInput,
+    AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, RunContext, StepEvent, StopKind, Task,
+    TaskEnd, TaskInput,
 };
 use deerflow_runtime::checkpoint::NestedState;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::journal::Journal;
-use super::levels::{Outer, read_saved};
 use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::tasks::Tasks;
@@ -26,10 +25,12 @@ use crate::compiled::{CompiledFlow, NodeIndex};
 use crate::driver::{
     Histories, NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask,
 };
-use crate::machine::{Decision, FlowMachine, Question, VisitStage};
+use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
+/// Caller of the message with the result of a run.
+const RESULT_CALLER: &str = "flow";
 /// Maximum messages of a session that are saved.
 const MAX_HISTORY: usize = 50;
 
@@ -43,40 +44,34 @@ pub(super) struct StepReporter {
     pub(super) progress: Mutex<Reported>,
 }
 
+/// Place of a sub-flow in the enclosing flow.
+#[derive(Debug)]
+pub(super) struct Outer {
+    pub(super) reporter: Arc<StepReporter>,
+    /// `node:task id` of the task that runs the sub-flow.
+    pub(super) namespace: Arc<str>,
+    /// Text before the ids of its nodes in events: `outer/`.
+    pub(super) prefix: String,
+}
+
 /// Progress that was reported to the runtime.
 #[derive(Debug)]
 pub(super) struct Reported {
     pub(super) state: Arc<ThreadState>,
     /// Checkpoints of the thread so far.
-    pub(super) step: i64,
-    pub(super) tasks: Tasks,
+    step: i64,
+    tasks: Tasks,
     histories: Histories,
     /// Agents whose histories changed since the last superstep.
     changed_histories: Vec<String>,
     /// Attempt of a turn whose output was streamed, by node.
-    pub(super) streamed: HashMap<String, String>,
+    streamed: HashMap<String, String>,
     /// Nodes whose nested agents report their model calls themselves.
     nested: HashSet<String>,
     /// Node that ended last.
-    pub(super) last_node: String,
-}
-
-/// Scheduling state to report.
-pub(super) struct Position<'a> {
-    flow: &'a CompiledFlow,
-    machine: &'a FlowMachine,
-    /// Updates of committed visits that the state does not have yet.
+    last_node: String,
+    /// Updates of visits that were committed since the last superstep.
     values: StateUpdate,
-}
-
-impl<'a> Position<'a> {
-    pub(super) fn new(flow: &'a CompiledFlow, machine: &'a FlowMachine) -> Self {
-        Self {
-            flow,
-            machine,
-            values: StateUpdate::default(),
-        }
-    }
 }
 
 impl StepReporter {
@@ -100,6 +95,7 @@ impl StepReporter {
                 streamed: HashMap::new(),
                 nested: HashSet::new(),
                 last_node: START.to_owned(),
+                values: StateUpdate::default(),
             }),
         }
     }
@@ -122,43 +118,82 @@ impl StepReporter {
     /// Reports the pending tasks before the first superstep.
     pub(super) fn begin(&self, flow: &CompiledFlow, machine: &FlowMachine) {
         let reported = self.progress.lock();
-        let position = Position::new(flow, machine);
-        self.step(&reported, position, START, None, false);
+        self.step(&reported, flow, machine, START, None, false);
     }
 
     /// Reports the position at a breakpoint.
     pub(super) fn pause(&self, flow: &CompiledFlow, machine: &FlowMachine) {
         let reported = self.progress.lock();
-        let position = Position::new(flow, machine);
-        self.step(&reported, position, &reported.last_node, None, true);
+        self.step(&reported, flow, machine, &reported.last_node, None, true);
     }
 
-    pub(super) fn apply(&self, reported: &mut Reported, update: StateUpdate) {
+    /// Reports the result as a message of the conversation.
+    pub(super) fn finish(
+        &self,
+        flow: &CompiledFlow,
+        machine: &FlowMachine,
+        data: &RunData,
+        result: Option<Value>,
+    ) {
+        let Some(result) = result else { return };
+        let mut reported = self.progress.lock();
+        let text = match &result {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let streamed = flow.nodes.iter().enumerate().find_map(|(node, entry)| {
+            let invocation = reported.streamed.get(&*entry.id)?;
+            let output = data.output(node)?;
+            (output.as_text() == text).then_some(invocation)
+        });
+        let is_streamed = streamed.is_some();
+        let id = streamed
+            .cloned()
+            .unwrap_or_else(|| self.ctx.ids.message_id());
+        let message = Message::ai(text).with(|body| {
+            body.id = Some(id.clone());
+            body.name = Some(self.flow_name.clone());
+        });
+        let node = reported.last_node.clone();
+        self.send(AgentEvent::ModelCall(ModelCallRecord {
+            call_id: id,
+            caller: RESULT_CALLER.to_owned(),
+            model: self.flow_name.clone(),
+            message: message.clone(),
+            usage: None,
+            latency_ms: 0,
+        }));
+        if !is_streamed && let Some(meta) = reported.tasks.meta(&node) {
+            self.send(AgentEvent::Message(message.clone(), meta));
+        }
+        let update = StateUpdate::messages([message]).and("result", result);
+        self.apply(&mut reported, update.clone());
+        self.step(&reported, flow, machine, &node, Some(update), true);
+        reported.step += 1;
+    }
+
+    fn apply(&self, reported: &mut Reported, update: StateUpdate) {
         if let Err(error) = Arc::make_mut(&mut reported.state).apply(update, &*self.ctx.ids) {
             tracing::error!(%error, "values of a flow cannot be reduced");
         }
     }
 
-    pub(super) fn step(
+    fn step(
         &self,
         reported: &Reported,
-        position: Position<'_>,
+        flow: &CompiledFlow,
+        machine: &FlowMachine,
         node: &str,
         update: Option<StateUpdate>,
         checkpoint: bool,
     ) {
-        let Position {
-            flow,
-            machine,
-            values,
-        } = position;
-        let saved = SavedFlow::new(self.ctx.run_id.as_str(), machine).with_values(values);
+        let saved = SavedFlow::new(self.ctx.run_id.as_str(), machine);
         self.send(AgentEvent::Step(StepEvent {
             node: node.to_owned(),
             update,
             state: reported.state.clone(),
             next: pending_tasks(flow, machine),
-            machine: saved.to_value(),
+            machine: saved.with_values(reported.values.clone()).to_value(),
             steps: machine.steps_of_run(),
             checkpoint,
         }));
@@ -215,36 +250,48 @@ impl RunHooks for StepReporter {
         let mut reported = self.progress.lock();
         let update = self.update(&reported, &progress);
         reported.changed_histories.clear();
+        reported.values = StateUpdate::default();
         self.apply(&mut reported, update.clone());
         // The result of a run follows in the same checkpoint.
         let is_last = progress.machine.next(progress.flow) == Decision::Finished;
         let checkpoint = self.is_nested() || !is_last || progress.data.result().is_none();
         let node = reported.last_node.clone();
-        let position = Position::new(progress.flow, progress.machine);
-        self.step(&reported, position, &node, Some(update), checkpoint);
+        self.step(
+            &reported,
+            progress.flow,
+            progress.machine,
+            &node,
+            Some(update),
+            checkpoint,
+        );
         reported.step += i64::from(checkpoint);
     }
 
     fn amended(&self, progress: Progress<'_>) {
-        let reported = self.progress.lock();
-        let position = Position {
-            values: self.update(&reported, &progress),
-            ..Position::new(progress.flow, progress.machine)
-        };
-        self.step(&reported, position, &reported.last_node, None, true);
+        let mut reported = self.progress.lock();
+        reported.values = self.update(&reported, &progress);
+        let node = reported.last_node.clone();
+        self.step(
+            &reported,
+            progress.flow,
+            progress.machine,
+            &node,
+            None,
+            true,
+        );
     }
 
     fn nested(self: Arc<Self>, level: NestedFlow<'_>) -> Option<NestedPorts> {
         let reporter = Arc::new(self.inside(&level));
         reporter.begin(level.flow, level.machine);
         Some(NestedPorts {
-            events: Arc::new(Journal::inside(reporter.clone(), level.prefix)),
+            events: reporter.clone(),
             hooks: reporter,
         })
     }
 
     fn read_saved(&self, state: &NestedState) -> Option<SavedLevel> {
-        read_saved(&self.ctx, state)
+        self.saved_level(state)
     }
 
     fn level_ended(&self) {
