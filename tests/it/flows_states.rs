@@ -224,7 +224,7 @@ async fn finished_branch_is_not_next_and_survives_a_power_cut() {
 }
 
 #[tokio::test]
-async fn sub_flow_shows_its_state_and_continues_inside_after_a_power_cut() {
+async fn sub_flow_shows_its_state_and_survives_a_power_cut() {
     let mut rig = Rig::start().await;
     store(&rig, "inner", INNER).await;
     store(&rig, "outer", OUTER).await;

@@ -1,18 +1,16 @@
 //! Builds the journal rows of a run: messages for the transcript, other events as trace.
 
-use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::bounded::bounded;
 use super::human_input::{self, HumanInput};
 use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
 use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary, is_flow_node};
 use crate::definition::RunFailure;
-use crate::ports::{NODE_EVENT, NODE_EVENTS_OMITTED, NewRunEvent, category};
+use crate::ports::{NewRunEvent, category};
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::{Message, kwargs};
@@ -23,9 +21,6 @@ pub(crate) const HUMAN_INPUT: &str = "llm.human.input";
 /// Type of the row that records the memory context of a run.
 pub(crate) const MEMORY_CONTEXT: &str = "context:memory";
 
-/// Maximum number of rows with progress of nodes per attempt of a run, plus one.
-const MAX_NODE_EVENTS: u64 = 20_001;
-
 /// Builder of a run's journal rows.
 #[derive(Debug)]
 pub(crate) struct RunEventCallback {
@@ -33,7 +28,7 @@ pub(crate) struct RunEventCallback {
     run_id: RunId,
     user_id: Option<String>,
     clock: Arc<dyn Clock>,
-    max_trace_chars: usize,
+    pub(super) max_trace_chars: usize,
     pending: Vec<NewRunEvent>,
     human: HumanInput,
     memory_is_written: bool,
@@ -45,7 +40,7 @@ pub(crate) struct RunEventCallback {
     last_answer: Option<String>,
     message_count: u64,
     llm_calls: u64,
-    node_events: u64,
+    pub(super) node_events: u64,
 }
 
 impl RunEventCallback {
@@ -236,21 +231,6 @@ impl RunEventCallback {
         self.trace_answer(&call.message, metadata);
     }
 
-    /// Journals the progress of a node, up to a number of rows; one more row states the omission.
-    fn node_event(&mut self, payload: &Value) {
-        self.node_events += 1;
-        match self.node_events.cmp(&MAX_NODE_EVENTS) {
-            Ordering::Less => {
-                let content = bounded(payload, self.max_trace_chars);
-                self.trace(NODE_EVENT, content);
-            }
-            Ordering::Equal => {
-                self.trace(NODE_EVENTS_OMITTED, json!({ "limit": MAX_NODE_EVENTS - 1 }))
-            }
-            Ordering::Greater => {}
-        }
-    }
-
     fn middleware_action(&mut self, done: &MiddlewareAction) {
         let MiddlewareAction {
             tag,
@@ -360,7 +340,7 @@ impl RunEventCallback {
         self.push(event_type, category::MESSAGE, content, metadata);
     }
 
-    fn trace(&mut self, event_type: &str, content: Value) {
+    pub(super) fn trace(&mut self, event_type: &str, content: Value) {
         self.push(event_type, category::TRACE, content, Map::new());
     }
 

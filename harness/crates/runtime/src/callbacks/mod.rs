@@ -4,6 +4,7 @@ mod bounded;
 mod delivery;
 mod events;
 mod human_input;
+mod node_events;
 mod pending_answers;
 mod subagents;
 mod title;
