@@ -94,25 +94,16 @@ async fn input_of_a_wrong_type_is_422_and_nothing_is_stored() {
     let thread = rig.thread().await;
     let path = format!("/threads/{thread}/runs");
     for (input, place) in [
-        (
-            json!({"userPrompt": 7}),
-            json!(["body", "input", "userPrompt"]),
-        ),
-        (
-            json!({"userPrompt": ["a"]}),
-            json!(["body", "input", "userPrompt"]),
-        ),
-        (json!({"messages": 7}), json!(["body", "input", "messages"])),
+        (json!({"userPrompt": 7}), "userPrompt"),
+        (json!({"userPrompt": ["a"]}), "userPrompt"),
+        (json!({"messages": 7}), "messages"),
     ] {
         let sent = json!({"assistant_id": "flow-chain", "input": input});
         let refused = rig.post(&path, &sent).await;
         assert_eq!(refused.status.as_u16(), 422, "{}", refused.text);
-        assert_eq!(
-            refused.json()["detail"][0]["loc"],
-            place,
-            "{}",
-            refused.text
-        );
+        let at = format!("body[\"input\"][\"{place}\"]");
+        let detail = refused.json()["detail"].to_string().replace("\\\"", "\"");
+        assert!(detail.contains(&at), "{detail}");
     }
     let large = json!({"assistant_id": "flow-chain", "input": {"data": "x".repeat(1 << 20)}});
     assert_eq!(rig.post(&path, &large).await.status.as_u16(), 422);

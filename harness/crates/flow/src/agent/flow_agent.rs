@@ -239,7 +239,7 @@ impl Agent for FlowAgent {
     }
 
     fn write_as(&self, write: NodeWrite<'_>) -> Result<Option<NodeWritten>, InputError> {
-        write_as(&self.flow, write)
+        write_as(&self.flow, write).map(Some)
     }
 
     fn properties(&self, part: SchemaPart) -> Option<Map<String, Value>> {

@@ -15,27 +15,36 @@ use crate::machine::{FlowMachine, RunBounds, RunData, RunInput};
 /// Names of the start and the end of a graph as clients know them.
 const START: &str = "__start__";
 const END: &str = "__end__";
+/// Maximum length of a node id in an error, in characters.
+const MAX_NAMED_CHARS: usize = 80;
 /// Channels that are no ports, unless a node has a port of such a name.
 const CHANNELS: [&str; 8] = [
     "messages", "title", "input", "visits", "loops", "waiting", "sessions", "errors",
 ];
 
 /// Writes values as a node: keys are its ports. Values of the channels `ports` and `outputs` are
-/// accepted, too. `None` if the flow has no such node.
+/// accepted, too.
 pub(super) fn write_as(
     flow: &CompiledFlow,
     write: NodeWrite<'_>,
-) -> Result<Option<NodeWritten>, InputError> {
+) -> Result<NodeWritten, InputError> {
     match write.node {
-        START => return at_start(flow, write).map(Some),
+        START => return at_start(flow, write),
         END => {
             let values = write.values;
-            return Ok(Some(NodeWritten {
+            return Ok(NodeWritten {
                 values,
                 ..NodeWritten::default()
-            }));
+            });
         }
-        node if flow.find(node).is_none() => return Ok(None),
+        node if flow.find(node).is_none() => {
+            let node: String = node.chars().take(MAX_NAMED_CHARS).collect();
+            return Err(InputError::Invalid {
+                path: Vec::new(),
+                reason: format!("the flow has no node {node:?}"),
+                value: Value::Null,
+            });
+        }
         _ => {}
     }
     let refused = |error: FlowError| InputError::Invalid {
@@ -69,11 +78,12 @@ pub(super) fn write_as(
         .waiting()
         .map(|node| &*flow.nodes[node].id)
         .collect();
-    update = update.and(
-        "waiting",
-        (!waiting.is_empty()).then(|| json!(waiting)).into(),
-    );
-    Ok(Some(positioned(flow, &machine, update, values)))
+    if !waiting.is_empty() {
+        update = update.and("waiting", json!(waiting));
+    } else if write.state.channel("waiting").is_some() {
+        update = update.and("waiting", Value::Null);
+    }
+    Ok(positioned(flow, &machine, update, values))
 }
 
 /// Makes a machine that runs these nodes next.
