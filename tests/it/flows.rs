@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::rig::{Rig, body, text, until};
 
 /// Two model nodes of two agents in a row.
-const CHAIN: &str = "
+pub(crate) const CHAIN: &str = "
 meta: {schemaVersion: '2.0', name: Chain}
 agents:
   agentDefs:
@@ -26,7 +26,8 @@ graph:
     - {source: polish, target: finish}
 ";
 
-async fn store(rig: &Rig, slug: &str, flow: &str) {
+/// Stores a flow of the user.
+pub(crate) async fn store(rig: &Rig, slug: &str, flow: &str) {
     let stored = rig
         .post("/api/flows", &json!({"id": slug, "content": flow}))
         .await;

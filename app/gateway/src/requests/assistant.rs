@@ -31,9 +31,7 @@ pub fn resolve_assistant(
         };
     };
     let uuid = Uuid::parse_str(sent).ok();
-    let found = known.iter().find(|info| {
-        info.name == sent || uuid.is_some_and(|uuid| assistant_uuid(&info.name) == uuid)
-    });
+    let found = known.iter().find(|info| is_name_of(sent, &info.name));
     match (found, dialect, uuid) {
         (Some(found), _, _) => Ok(found.name.clone()),
         (None, Dialect::Platform, Some(_)) => Err(ApiError::RunTargetNotFound(sent.to_owned())),
@@ -50,6 +48,11 @@ pub fn resolve_assistant(
         }
         (None, Dialect::DeerFlow, _) => custom_agent(sent),
     }
+}
+
+/// Reports whether a client names this assistant, by its name or its id.
+pub(crate) fn is_name_of(sent: &str, assistant: &str) -> bool {
+    sent == assistant || Uuid::parse_str(sent).is_ok_and(|id| id == assistant_uuid(assistant))
 }
 
 /// Normalises the name of a custom agent: lower case, dashes. The resolver checks if the agent

@@ -13,6 +13,7 @@ mod state;
 mod timing;
 mod unsupported;
 
+pub(crate) use assistant::is_name_of;
 pub use assistant::{assistant_uuid, resolve_assistant};
 pub use checkpoint::{NamedCheckpoint, NestedRef, before_cursor, checkpoint_of, nested_of};
 pub(crate) use command::NodeCommand;

@@ -9,6 +9,7 @@ mod follow_thread;
 mod get;
 mod join;
 mod list;
+mod nodes;
 mod regenerate;
 mod stream;
 mod wait;
@@ -22,6 +23,7 @@ pub(crate) use follow_thread::follow_thread;
 pub(crate) use get::get;
 pub(crate) use join::join;
 pub(crate) use list::{STATUSES, list};
+pub(crate) use nodes::nodes;
 pub(crate) use regenerate::{prepare_edit, prepare_regenerate};
 pub(crate) use stream::{stream, stream_stateless};
 pub(crate) use wait::{wait, wait_stateless};
@@ -29,7 +31,7 @@ pub(crate) use wait::{wait, wait_stateless};
 use std::sync::Arc;
 
 use harness::runtime::actor_context::{self, ActorContext, Owner};
-use harness::runtime::agent::Agent;
+use harness::runtime::agent::{Agent, AssistantInfo};
 use harness::runtime::compute::continuing;
 use harness::runtime::runs::store::{CreatedResource, RequestKey};
 use harness::runtime::runs::{DisconnectMode, RunError, RunRecord, RunRequest};
@@ -41,7 +43,7 @@ use crate::error::ApiError;
 use crate::queries::assistant_settings::{apply_assistant, attributed};
 use crate::queries::assistants::graphs_of_request;
 use crate::queries::threads::require_run;
-use crate::requests::{Defaults, RunTarget, UnreadRequest, into_request};
+use crate::requests::{Defaults, RunTarget, UnreadRequest, into_request, is_name_of};
 use crate::sse::DisconnectGuard;
 use crate::state::GatewayState;
 
@@ -92,7 +94,7 @@ pub(crate) async fn spec_for(
 ) -> Result<RunRequest, ApiError> {
     let (body, assistant) = apply_assistant(state, dialect, body).await?;
     let named = body.get("assistant_id").and_then(Value::as_str);
-    let assistants = graphs_of_request(state, named, dialect).await;
+    let mut assistants = graphs_of_request(state, named, dialect).await;
     // Admission rejects or creates an unknown thread.
     let thread = match target {
         RunTarget::Thread(thread) if dialect.is_platform() => {
@@ -104,6 +106,19 @@ pub(crate) async fn spec_for(
         }
         _ => None,
     };
+    if let Some(name) = thread
+        .as_ref()
+        .and_then(|thread| thread.assistant.as_deref())
+    {
+        // A thread that waits in a deleted assistant continues with the version of its last run.
+        let is_named = named.is_some_and(|named| is_name_of(named, name));
+        if is_named && assistants.iter().all(|known| known.name != name) {
+            assistants.push(AssistantInfo {
+                name: name.to_owned(),
+                description: None,
+            });
+        }
+    }
     let defaults = Defaults {
         assistants: &assistants,
         fresh_thread: state.process.ids.thread_id(),

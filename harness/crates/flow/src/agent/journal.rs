@@ -1,8 +1,6 @@
 //! Sends the events of a flow to the runtime: output of turns as message fragments, all other
 //! events to viewers of `custom`.
 
-use std::sync::Arc;
-
 use deerflow_core::messages::MessageChunk;
 use deerflow_runtime::agent::AgentEvent;
 
@@ -10,17 +8,7 @@ use super::steps::StepReporter;
 use crate::adapter::TurnDelta;
 use crate::events::{EventBody, FlowEvent, FlowEventSink};
 
-/// Receiver of a flow's events.
-#[derive(Debug)]
-pub(super) struct Journal(Arc<StepReporter>);
-
-impl Journal {
-    pub(super) fn new(reporter: Arc<StepReporter>) -> Self {
-        Self(reporter)
-    }
-}
-
-impl FlowEventSink for Journal {
+impl FlowEventSink for StepReporter {
     fn emit(&self, event: FlowEvent) {
         let FlowEvent {
             body: EventBody::Delta(delta),
@@ -29,15 +17,15 @@ impl FlowEventSink for Journal {
             ..
         } = &event
         else {
-            self.0.send(AgentEvent::Custom(event.to_value()));
+            let event = AgentEvent::NodeEvent(event.to_value());
+            self.send_for_run(event);
             return;
         };
         let (Some(node), Some(invocation)) = (node_id, invocation_id) else {
             return;
         };
-        if let Some(meta) = self.0.streaming(node, invocation) {
-            self.0
-                .send(AgentEvent::Token(Box::new(chunk(invocation, delta)), meta));
+        if let Some(meta) = self.streaming(self.own_node(node), invocation) {
+            self.send(AgentEvent::Token(Box::new(chunk(invocation, delta)), meta));
         }
     }
 }

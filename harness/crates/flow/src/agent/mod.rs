@@ -2,13 +2,18 @@
 //! checkpoints, its events are streams.
 
 mod flow_agent;
+mod graph;
 mod input;
 mod journal;
+mod levels;
+mod node_write;
 mod pending;
 mod saved_flow;
+mod schemas;
 mod start;
 mod steps;
 mod tasks;
+mod turn_calls;
 mod turn_log;
 mod usage;
 

@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use deerflow_core::messages::{Message, UsageMetadata};
+use deerflow_core::messages::Message;
 use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    AgentEvent, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd, TaskInput,
+    AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, RunContext, StepEvent, StopKind, Task,
+    TaskEnd, TaskInput,
 };
+use deerflow_runtime::checkpoint::NestedState;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
@@ -19,29 +21,43 @@ use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
 use super::usage::has_usage;
 use crate::adapter::{FlowError, InvocationId, TurnEffect, TurnMessage};
-use crate::compiled::{CompiledFlow, Driver, NodeIndex};
-use crate::driver::{Histories, Progress, RunHooks, VisitTask};
+use crate::compiled::{CompiledFlow, NodeIndex};
+use crate::driver::{
+    Histories, NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask,
+};
 use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
-/// Maximum messages of a session that are saved.
-const MAX_HISTORY: usize = 50;
 /// Caller of the message with the result of a run.
 const RESULT_CALLER: &str = "flow";
+/// Maximum messages of a session that are saved.
+const MAX_HISTORY: usize = 50;
 
 /// Reporter of one run.
 #[derive(Debug)]
 pub(super) struct StepReporter {
-    ctx: RunContext,
-    flow_name: String,
-    progress: Mutex<Reported>,
+    pub(super) ctx: RunContext,
+    pub(super) flow_name: String,
+    /// Reporter of the enclosing flow, of which this one reports a sub-flow.
+    pub(super) outer: Option<Outer>,
+    pub(super) progress: Mutex<Reported>,
+}
+
+/// Place of a sub-flow in the enclosing flow.
+#[derive(Debug)]
+pub(super) struct Outer {
+    pub(super) reporter: Arc<StepReporter>,
+    /// `node:task id` of the task that runs the sub-flow.
+    pub(super) namespace: Arc<str>,
+    /// Text before the ids of its nodes in events: `outer/`.
+    pub(super) prefix: String,
 }
 
 /// Progress that was reported to the runtime.
 #[derive(Debug)]
-struct Reported {
-    state: Arc<ThreadState>,
+pub(super) struct Reported {
+    pub(super) state: Arc<ThreadState>,
     /// Checkpoints of the thread so far.
     step: i64,
     tasks: Tasks,
@@ -54,6 +70,8 @@ struct Reported {
     nested: HashSet<String>,
     /// Node that ended last.
     last_node: String,
+    /// Updates of visits that were committed since the last superstep.
+    values: StateUpdate,
 }
 
 impl StepReporter {
@@ -67,6 +85,7 @@ impl StepReporter {
         Self {
             ctx: ctx.clone(),
             flow_name: flow.document.meta.name.clone(),
+            outer: None,
             progress: Mutex::new(Reported {
                 state: Arc::new(state),
                 step,
@@ -76,12 +95,9 @@ impl StepReporter {
                 streamed: HashMap::new(),
                 nested: HashSet::new(),
                 last_node: START.to_owned(),
+                values: StateUpdate::default(),
             }),
         }
-    }
-
-    pub(super) fn send(&self, event: AgentEvent) {
-        self.ctx.sink.emit(event);
     }
 
     /// Records that a node streams output, and returns its origin.
@@ -171,19 +187,20 @@ impl StepReporter {
         update: Option<StateUpdate>,
         checkpoint: bool,
     ) {
+        let saved = SavedFlow::new(self.ctx.run_id.as_str(), machine);
         self.send(AgentEvent::Step(StepEvent {
             node: node.to_owned(),
             update,
             state: reported.state.clone(),
             next: pending_tasks(flow, machine),
-            machine: SavedFlow::new(self.ctx.run_id.as_str(), machine).to_value(),
+            machine: saved.with_values(reported.values.clone()).to_value(),
             steps: machine.steps_of_run(),
             checkpoint,
         }));
     }
 
     /// Returns the values that a superstep changed.
-    fn update(&self, reported: &mut Reported, progress: &Progress<'_>) -> StateUpdate {
+    fn update(&self, reported: &Reported, progress: &Progress<'_>) -> StateUpdate {
         let Progress {
             flow,
             machine,
@@ -215,9 +232,9 @@ impl StepReporter {
             update = update.and("errors", json!(data.errors()));
         }
         let mut histories = Map::new();
-        for agent in std::mem::take(&mut reported.changed_histories) {
-            if let Some(history) = reported.histories.get(&agent) {
-                histories.insert(agent, json!(history));
+        for agent in &reported.changed_histories {
+            if let Some(history) = reported.histories.get(agent) {
+                histories.insert(agent.clone(), json!(history));
             }
         }
         if !histories.is_empty() {
@@ -225,44 +242,19 @@ impl StepReporter {
         }
         update
     }
-
-    fn model_call(&self, progress: &Progress<'_>, node: NodeIndex, task: &Task, is_counted: bool) {
-        let Driver::Agent(agent) = &progress.flow.nodes[node].driver else {
-            return;
-        };
-        let Some(output) = progress.data.output(node) else {
-            return;
-        };
-        let usage = UsageMetadata {
-            input_tokens: output.usage.input_tokens,
-            output_tokens: output.usage.output_tokens,
-            total_tokens: output.usage.total_tokens,
-            ..UsageMetadata::default()
-        };
-        let message = Message::ai(output.as_text()).with(|body| body.id = Some(task.id.clone()));
-        self.send(AgentEvent::ModelCall(ModelCallRecord {
-            call_id: task.id.clone(),
-            caller: format!("flow:{}", agent.agent.agent_id),
-            model: agent
-                .model
-                .clone()
-                .unwrap_or_else(|| agent.agent.adapter_kind.clone()),
-            message,
-            usage: (output.usage.total_tokens > 0 && !is_counted).then_some(usage),
-            latency_ms: 0,
-        }));
-    }
 }
 
 #[async_trait]
 impl RunHooks for StepReporter {
     fn superstep(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
-        let update = self.update(&mut reported, &progress);
+        let update = self.update(&reported, &progress);
+        reported.changed_histories.clear();
+        reported.values = StateUpdate::default();
         self.apply(&mut reported, update.clone());
-        // The result follows in the same checkpoint.
+        // The result of a run follows in the same checkpoint.
         let is_last = progress.machine.next(progress.flow) == Decision::Finished;
-        let checkpoint = !is_last || progress.data.result().is_none();
+        let checkpoint = self.is_nested() || !is_last || progress.data.result().is_none();
         let node = reported.last_node.clone();
         self.step(
             &reported,
@@ -276,7 +268,8 @@ impl RunHooks for StepReporter {
     }
 
     fn amended(&self, progress: Progress<'_>) {
-        let reported = self.progress.lock();
+        let mut reported = self.progress.lock();
+        reported.values = self.update(&reported, &progress);
         let node = reported.last_node.clone();
         self.step(
             &reported,
@@ -286,6 +279,26 @@ impl RunHooks for StepReporter {
             None,
             true,
         );
+    }
+
+    fn nested(self: Arc<Self>, level: NestedFlow<'_>) -> Option<NestedPorts> {
+        let reporter = Arc::new(self.inside(&level));
+        reporter.begin(level.flow, level.machine);
+        Some(NestedPorts {
+            events: reporter.clone(),
+            hooks: reporter,
+        })
+    }
+
+    fn read_saved(&self, state: &NestedState) -> Option<SavedLevel> {
+        self.saved_level(state)
+    }
+
+    fn level_ended(&self) {
+        self.send(AgentEvent::Done(AgentOutcome {
+            kind: StopKind::Completed,
+            stop_reason: None,
+        }));
     }
 
     fn task_started(&self, task: VisitTask<'_>) {

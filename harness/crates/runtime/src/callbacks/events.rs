@@ -28,7 +28,7 @@ pub(crate) struct RunEventCallback {
     run_id: RunId,
     user_id: Option<String>,
     clock: Arc<dyn Clock>,
-    max_trace_chars: usize,
+    pub(super) max_trace_chars: usize,
     pending: Vec<NewRunEvent>,
     human: HumanInput,
     memory_is_written: bool,
@@ -40,6 +40,7 @@ pub(crate) struct RunEventCallback {
     last_answer: Option<String>,
     message_count: u64,
     llm_calls: u64,
+    pub(super) node_events: u64,
 }
 
 impl RunEventCallback {
@@ -64,6 +65,7 @@ impl RunEventCallback {
             answers: HashSet::new(),
             message_count: 0,
             llm_calls: 0,
+            node_events: 0,
         }
     }
 
@@ -142,6 +144,7 @@ impl RunEventCallback {
                 let text = self.clip(&payload.to_string());
                 self.trace("custom_event", json!({ "payload": text }));
             }
+            AgentEvent::NodeEvent(payload) => self.node_event(payload),
             AgentEvent::Subagent(subagent_event) => {
                 let (event_type, content, metadata) = subagents::row(subagent_event);
                 self.push(event_type, category::SUBAGENT, content, metadata);
@@ -337,7 +340,7 @@ impl RunEventCallback {
         self.push(event_type, category::MESSAGE, content, metadata);
     }
 
-    fn trace(&mut self, event_type: &str, content: Value) {
+    pub(super) fn trace(&mut self, event_type: &str, content: Value) {
         self.push(event_type, category::TRACE, content, Map::new());
     }
 

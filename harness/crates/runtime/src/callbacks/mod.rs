@@ -1,8 +1,10 @@
 //! Observers of a run's events, which collect the journal rows, usage and title.
 
+mod bounded;
 mod delivery;
 mod events;
 mod human_input;
+mod node_events;
 mod pending_answers;
 mod subagents;
 mod title;
