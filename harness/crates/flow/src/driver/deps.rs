@@ -13,7 +13,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::history::Histories;
-use crate::adapter::{AdapterRegistry, FlowError, InvocationId, TurnEffect, TurnMessage};
+use crate::adapter::{
+    AdapterRegistry, AgentTurnResult, FlowError, InvocationId, TurnEffect, TurnMessage,
+};
 use crate::compiled::{CompiledFlow, LoaderKind, NodeIndex};
 use crate::events::FlowEventSink;
 use crate::machine::{FlowMachine, Question, RunBounds, RunData, RunInput, SessionRecord};
@@ -79,7 +81,8 @@ pub struct VisitTask<'a> {
     pub input: &'a Map<String, Value>,
 }
 
-/// Observes a run and makes it durable. Hooks never wait, except [`Self::turn_starts`]. Hooks of a
+/// Observes a run and makes it durable. Hooks never wait, except [`Self::turn_starts`]
+/// and [`Self::turn_ends`]. Hooks of a
 /// sub-flow are those of tasks and turns only.
 #[async_trait]
 pub trait RunHooks: Send + Sync + fmt::Debug {
@@ -105,17 +108,22 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
     /// Called with an event of an agent that runs inside of a node.
     fn agent_event(&self, _node_id: &str, _event: AgentEvent) {}
 
-    /// Called before a turn whose repetition has effects.
+    /// Called before a turn whose repetition has effects. A returned result, which an earlier
+    /// process recorded, stands for the turn.
     ///
     /// # Errors
     /// Refuses the turn, for example with `turn_outcome_unknown`, because an earlier process may
     /// have begun it. The engine then aborts the turn at the other side.
-    async fn turn_starts(&self, _: &InvocationId, _: TurnEffect) -> Result<(), FlowError> {
-        Ok(())
+    async fn turn_starts(
+        &self,
+        _: &InvocationId,
+        _: TurnEffect,
+    ) -> Result<Option<AgentTurnResult>, FlowError> {
+        Ok(None)
     }
 
-    /// Called after such a turn.
-    async fn turn_ends(&self, _: &InvocationId) {}
+    /// Called with the result of such a turn.
+    async fn turn_ends(&self, _: &InvocationId, _: &AgentTurnResult) {}
 }
 
 /// Hooks that do nothing.

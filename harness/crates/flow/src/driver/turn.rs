@@ -187,11 +187,15 @@ impl Turn<'_> {
         let hooks: &dyn RunHooks = &*self.scope.ports.hooks;
         let id = invocation.invocation_id.clone();
         let effect = self.adapter.effect();
-        if effect != TurnEffect::Pure
-            && let Err(error) = hooks.turn_starts(&id, effect).await
-        {
-            self.abort(&id).await;
-            return Some(AgentTurnResult::ended(TurnStatus::Failed, error));
+        if effect != TurnEffect::Pure {
+            match hooks.turn_starts(&id, effect).await {
+                Ok(None) => {}
+                Ok(Some(recorded)) => return Some(recorded),
+                Err(error) => {
+                    self.abort(&id).await;
+                    return Some(AgentTurnResult::ended(TurnStatus::Failed, error));
+                }
+            }
         }
         let stop = cancel.child_token();
         let limit = self.node.turn_limit_ms.map(Duration::from_millis);
@@ -230,7 +234,7 @@ impl Turn<'_> {
             }
         };
         if effect != TurnEffect::Pure {
-            hooks.turn_ends(&id).await;
+            hooks.turn_ends(&id, &result).await;
         }
         Some(result)
     }
@@ -291,7 +295,13 @@ impl Turn<'_> {
     fn invocation(&self, slot: &AgentSlot, repeated: bool) -> AgentInvocation {
         let (scope, attempt, node) = (self.scope, self.attempt, self.node);
         let prompt = assemble(node, scope.input.user_prompt(), &attempt.input);
-        let name = format!("{}{}", attempt.number, if repeated { "r" } else { "" });
+        // A fork and a retry in another run have the same task. They are other turns.
+        let name = format!(
+            "{}:{}{}",
+            scope.options.run_id,
+            attempt.number,
+            if repeated { "r" } else { "" }
+        );
         let sends_history = !self.adapter.stores_history() || slot.is_new;
         let messages = if sends_history {
             messages_of(&node.agent, &scope.options.thread_messages, &slot.history)
