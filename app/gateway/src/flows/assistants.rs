@@ -52,7 +52,7 @@ impl FlowAssistants {
 
     /// Returns a flow in its current version. `None` if the name is not that of a flow.
     async fn flow(&self, name: &str) -> Result<Option<FlowVersion>, UnknownAssistant> {
-        let Some(slug) = slug_in(name) else {
+        let Some(slug) = flow_slug(name) else {
             return Ok(None);
         };
         self.catalog
@@ -123,7 +123,7 @@ impl AgentResolver for FlowAssistants {
         options: &Map<String, Value>,
         pin: Option<&AssistantPin>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        let (Some(slug), Some(pin)) = (slug_in(assistant), pin) else {
+        let (Some(slug), Some(pin)) = (flow_slug(assistant), pin) else {
             return self.resolve(assistant, options).await;
         };
         let pinned = self.catalog.pinned(&effective_user_id(), slug, pin).await;
@@ -151,7 +151,7 @@ impl AgentResolver for FlowAssistants {
     }
 
     async fn details(&self, name: &str) -> Option<AssistantDetails> {
-        let Some(slug) = slug_in(name) else {
+        let Some(slug) = flow_slug(name) else {
             return self.agents.details(name).await;
         };
         match self.catalog.record(&effective_user_id(), slug).await {
@@ -187,7 +187,7 @@ struct CatalogFlows(Arc<FlowCatalog>);
 #[async_trait]
 impl FlowSource for CatalogFlows {
     async fn get(&self, flow_id: &str) -> Result<Option<Arc<CompiledFlow>>, FlowError> {
-        let slug = slug_in(flow_id).unwrap_or(flow_id);
+        let slug = flow_slug(flow_id).unwrap_or(flow_id);
         let unavailable = |error: StoreError| {
             let message = format!("flow {flow_id:?} cannot be read: {error}");
             FlowError::new("flow_unavailable", ErrorCategory::Engine, message).retryable(true)
@@ -207,7 +207,8 @@ impl FlowSource for CatalogFlows {
     }
 }
 
-fn slug_in(name: &str) -> Option<&str> {
+/// Returns the id of the flow that an assistant runs. `None` if the name is not that of a flow.
+pub(crate) fn flow_slug(name: &str) -> Option<&str> {
     name.strip_prefix(PREFIX).filter(|slug| is_slug(slug))
 }
 

@@ -12,6 +12,7 @@ mod version;
 
 pub use adapters::FlowAdapters;
 pub use assistants::FlowAssistants;
+pub(crate) use assistants::flow_slug;
 pub use catalog::FlowCatalog;
 pub use check::{CheckedFlow, FlowRules};
 pub use project::{FoundFlow, MAX_PROJECT_DEPTH, ProjectFile, flows_of_project, is_project_file};

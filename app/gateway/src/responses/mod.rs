@@ -18,7 +18,7 @@ pub use event::event_json;
 pub use feedback::{feedback_json, feedback_short_json};
 pub use item::{hit_json, item_json};
 pub use run::{is_rolled_back, run_json, run_status};
-pub use schemas::{context_schema, state_schema};
+pub use schemas::{channel_schemas, context_schema, state_schema};
 pub use snapshot::{
     StateView, checkpoint_json, empty_state_json, history_entry_json, state_json, values_json,
 };

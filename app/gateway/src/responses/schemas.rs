@@ -3,8 +3,8 @@
 use harness::state::{Channels, Reducer};
 use serde_json::{Map, Value, json};
 
-/// Returns the schema of a thread's values: messages and these channels.
-pub fn state_schema(title: &str, channels: &Channels) -> Value {
+/// Returns the schema of values: messages and these properties.
+pub fn state_schema(title: &str, properties: Map<String, Value>) -> Value {
     let kinds = [
         "HumanMessage",
         "AIMessage",
@@ -17,13 +17,16 @@ pub fn state_schema(title: &str, channels: &Channels) -> Value {
         .map(|kind| json!({ "$ref": format!("#/$defs/{kind}") }))
         .collect();
     let messages = json!({ "title": "Messages", "type": "array", "items": { "oneOf": any } });
-    let mut properties = Map::from_iter([("messages".to_owned(), messages)]);
-    properties.extend(
-        channels
-            .iter()
-            .map(|(name, reducer)| (name.to_owned(), channel(name, reducer))),
-    );
-    json!({ "$defs": definitions(), "title": title, "type": "object", "properties": properties })
+    let mut all = Map::from_iter([("messages".to_owned(), messages)]);
+    all.extend(properties);
+    json!({ "$defs": definitions(), "title": title, "type": "object", "properties": all })
+}
+
+/// Returns the schemas of channels by name.
+pub fn channel_schemas(channels: &Channels) -> Map<String, Value> {
+    let all = channels.iter();
+    all.map(|(name, reducer)| (name.to_owned(), channel(name, reducer)))
+        .collect()
 }
 
 /// Returns the schema of a run's context.
@@ -145,7 +148,7 @@ mod tests {
             .with("score", Reducer::LastWrite)
             .and_then(|channels| channels.with("ports", Reducer::MergeKeys))
             .expect("valid channels");
-        let schema = state_schema("State", &channels);
+        let schema = state_schema("State", channel_schemas(&channels));
         assert_eq!(
             schema["properties"]["ports"]["anyOf"][0],
             json!({ "type": "object" })

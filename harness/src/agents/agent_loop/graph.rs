@@ -52,7 +52,7 @@ pub(super) fn graph_of(nodes: &LoopNodes, tools: Vec<String>) -> AgentGraph {
         } else {
             Vec::new()
         },
-        name,
+        ..GraphNode::new(name)
     };
     AgentGraph {
         nodes: nodes.names().into_iter().map(node).collect(),

@@ -1,10 +1,10 @@
 //! Routes of runs, with and without a thread.
 
 use crate::openapi::{
-    Routes, STATELESS_RUNS, THREAD_RUNS as TAG, delete, flag, get, number, post, texts, word,
+    FLOWS, Routes, STATELESS_RUNS, THREAD_RUNS as TAG, delete, flag, get, number, post, texts, word,
 };
 use crate::requests::bodies::{RunBatch, RunCreate, RunsCancel, ThreadRunCreate};
-use crate::responses::documented::{Nothing, Run, RunOutcome, Runs};
+use crate::responses::documented::{Nothing, Run, RunNodes, RunOutcome, Runs};
 use crate::routes::runs;
 
 const ON_THREAD: &str = "/threads/{thread_id}/runs";
@@ -109,10 +109,22 @@ fn one() -> Routes {
     )
     .tag(TAG)
     .ids();
+    let nodes = get(
+        "/threads/{thread_id}/runs/{run_id}/nodes",
+        "list_run_nodes",
+        "Returns the states of a flow's nodes in a run.",
+    )
+    .tag(FLOWS)
+    .ids();
     let many = post("/runs/cancel", "cancel_runs", "Cancels several runs.").tag(TAG);
     let action = || word(runs::ACTIONS);
     Routes::default()
         .routes(read.returns::<Run>("The run.").handled_by(runs::get))
+        .routes(
+            nodes
+                .returns::<RunNodes>("States of the nodes; none for a run of another agent.")
+                .handled_by(runs::nodes),
+        )
         .routes(
             remove
                 .returns_empty(204, "Deleted.")

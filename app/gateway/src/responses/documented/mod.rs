@@ -3,6 +3,7 @@
 
 mod assistants;
 mod crons;
+mod flow_nodes;
 mod flows;
 mod items;
 mod runs;
@@ -13,6 +14,7 @@ mod threads;
 
 pub use assistants::{Assistant, AssistantVersions, Assistants, Graph, GraphSchemas, Subgraphs};
 pub use crons::{Cron, Crons};
+pub use flow_nodes::RunNodes;
 pub use flows::{
     FlowAdapterKinds, FlowAssets, FlowDocument, FlowEntries, FlowEntry, FlowError, FlowGraph,
     FlowNodeKinds, FlowSchema, FlowValidation, FlowVersions, SystemFlowState,

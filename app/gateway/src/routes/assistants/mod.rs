@@ -2,6 +2,7 @@
 
 mod change;
 mod graph;
+mod inner_graphs;
 mod schemas;
 mod search;
 mod versions;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use deerflow_domain::threads::ThreadRecord;
-use harness::runtime::agent::{Agent, AssistantPin, UnknownAssistant};
+use harness::runtime::agent::{Agent, AssistantPin, NodeWrite, NodeWritten, UnknownAssistant};
 use harness::runtime::checkpoint::{PendingTask, Snapshot};
 use harness::runtime::runs::GotoTarget;
 use harness::state::ThreadState;
@@ -40,6 +40,30 @@ pub(super) async fn thread_agent(
     assistants
         .resolve_pinned(&assistant, &Map::new(), pin.as_ref())
         .await
+}
+
+/// Returns the state and position after an update that is written as a node, if the agent has
+/// positions of its own.
+pub(super) fn node_write(
+    state: &GatewayState,
+    agent: &Result<Arc<dyn Agent>, UnknownAssistant>,
+    update: &Update,
+    before: &ThreadState,
+    machine: Option<&Value>,
+) -> Result<Option<NodeWritten>, ApiError> {
+    let (Some(node), Ok(agent)) = (update.as_node.as_deref(), agent) else {
+        return Ok(None);
+    };
+    let write = NodeWrite {
+        node,
+        values: update.values.clone(),
+        state: before,
+        machine,
+        seed: state.process.ids.random(),
+    };
+    agent
+        .write_as(write)
+        .map_err(|error| ApiError::of_input(error, "values"))
 }
 
 /// Returns the pending tasks after a change: unchanged, or the successors and targets of the nodes

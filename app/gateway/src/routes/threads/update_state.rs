@@ -17,7 +17,7 @@ use harness::runtime::runs::{RunError, ThreadStatus};
 use harness::state::{Channels, StateError, StateUpdate, ThreadState};
 use serde_json::{Map, json};
 
-use super::pending_tasks::{PendingTasks, pending_tasks, thread_agent};
+use super::pending_tasks::{PendingTasks, node_write, pending_tasks, thread_agent};
 use super::state::state_of;
 use super::update::{Update, busy, refused};
 use crate::dialect::Dialect;
@@ -157,8 +157,28 @@ impl StateChange<'_> {
             .map(|base| base.state.clone())
             .unwrap_or_default()
             .defined_by(channels.clone());
+        let mut position = None;
         for update in updates {
-            let values = read_values(update.values.clone(), &channels, "values", dialect)?;
+            let machine = position.as_ref().map_or(
+                base.as_ref().and_then(|base| base.meta.machine.as_ref()),
+                |at: &PendingTasks| at.machine.as_ref(),
+            );
+            let values = match node_write(state, &agent, update, &after, machine)? {
+                None => update.values.clone(),
+                Some(written) => {
+                    names_channels = true;
+                    position = Some(PendingTasks {
+                        next: written.next,
+                        machine: written.machine,
+                    });
+                    let most = state.node().limits().max_thread_messages;
+                    after
+                        .apply_within(written.update, most, state.process.ids.as_ref())
+                        .map_err(|error| ApiError::Unprocessable(error.to_string()))?;
+                    written.values
+                }
+            };
+            let values = read_values(values, &channels, "values", dialect)?;
             heavy_poll(Size::messages(
                 values.messages.as_deref().unwrap_or_default(),
             ))
@@ -167,8 +187,10 @@ impl StateChange<'_> {
             replaces |= replaces_messages(&values, dialect);
             after = apply_values(after, values, state, dialect)?;
         }
-        let PendingTasks { next, machine } =
-            pending_tasks(state, &agent, updates, base.as_ref(), &after)?;
+        let PendingTasks { next, machine } = match position {
+            Some(position) if updates.iter().all(|update| update.goto.is_empty()) => position,
+            _ => pending_tasks(state, &agent, updates, base.as_ref(), &after)?,
+        };
 
         let planned_on = match &newest {
             Some(newest) => newest.log_tail,

@@ -7,8 +7,8 @@ use std::time::Duration;
 use deerflow_core::messages::Message;
 use deerflow_core::state::{Channels, Reducer, StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    Agent, AgentError, AgentEvent, AgentGraph, AgentInput, AgentOutcome, AgentStream, GraphEdge,
-    GraphNode, InputError, RunContext, StopKind,
+    Agent, AgentError, AgentEvent, AgentGraph, AgentInput, AgentOutcome, AgentStream, InputError,
+    NodeWrite, NodeWritten, RunContext, SchemaPart, StopKind,
 };
 use deerflow_runtime::runs::GotoTarget;
 use futures_util::FutureExt;
@@ -16,17 +16,19 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use super::graph::graph;
 use super::input::channel_values;
 use super::journal::Journal;
+use super::node_write::{parked_value, write_as};
 use super::pending::question_json;
-use super::saved_flow::SavedFlow;
+use super::schemas::properties;
 use super::start::{Start, bounds_of, machine_of, start_of};
 use super::steps::StepReporter;
 use crate::adapter::AdapterRegistry;
 use crate::adapters::fake::FakeFactory;
-use crate::compiled::{CompiledFlow, Driver};
+use crate::compiled::CompiledFlow;
 use crate::driver::{DocumentLoader, FlowOptions, FlowOutcome, FlowPorts, FlowSource, run_flow};
-use crate::machine::{FlowMachine, MAX_STATE_BYTES, RunBounds, RunData, RunInput};
+use crate::machine::MAX_STATE_BYTES;
 
 /// Time in which a cancelled run aborts its turns and disposes its sessions.
 const STOP_GRACE: Duration = Duration::from_secs(6);
@@ -233,42 +235,20 @@ impl Agent for FlowAgent {
     }
 
     fn parked(&self, visits: Vec<GotoTarget>, seed: Uuid) -> Option<Value> {
-        let bounds = RunBounds::default();
-        let mut machine = FlowMachine::new(&self.flow, bounds, seed, 0);
-        let data = RunData::new(&self.flow, RunInput::default());
         let nodes: Vec<&str> = visits.iter().map(|visit| visit.node.as_str()).collect();
-        machine.goto(&self.flow, &data, &nodes).ok()?;
-        Some(SavedFlow::new("", &machine).to_value())
+        parked_value(&self.flow, &nodes, seed)
+    }
+
+    fn write_as(&self, write: NodeWrite<'_>) -> Result<Option<NodeWritten>, InputError> {
+        write_as(&self.flow, write)
+    }
+
+    fn properties(&self, part: SchemaPart) -> Option<Map<String, Value>> {
+        Some(properties(&self.flow, part))
     }
 
     fn graph(&self) -> AgentGraph {
-        let flow = &self.flow;
-        let node = |id: &str| GraphNode {
-            name: id.to_owned(),
-            tools: Vec::new(),
-        };
-        let mut edges = vec![GraphEdge::always(
-            AgentGraph::START,
-            &*flow.nodes[flow.start].id,
-        )];
-        for (source, from) in flow.nodes.iter().enumerate() {
-            let control = flow.control[source].iter();
-            let targets: Vec<_> = control.chain(&flow.error_edges[source]).collect();
-            for edge in &targets {
-                edges.push(GraphEdge {
-                    source: from.id.to_string(),
-                    target: flow.nodes[edge.target].id.to_string(),
-                    conditional: edge.handle.is_some() || edge.condition.is_some(),
-                });
-            }
-            if targets.is_empty() || matches!(from.driver, Driver::Finish(_)) {
-                edges.push(GraphEdge::always(&*from.id, AgentGraph::END));
-            }
-        }
-        AgentGraph {
-            nodes: flow.nodes.iter().map(|entry| node(&entry.id)).collect(),
-            edges,
-        }
+        graph(&self.flow)
     }
 }
 

@@ -10,13 +10,25 @@ use super::steps::StepReporter;
 use crate::adapter::TurnDelta;
 use crate::events::{EventBody, FlowEvent, FlowEventSink};
 
-/// Receiver of a flow's events.
+/// Receiver of a flow's events, or of a sub-flow's.
 #[derive(Debug)]
-pub(super) struct Journal(Arc<StepReporter>);
+pub(super) struct Journal {
+    reporter: Arc<StepReporter>,
+    /// `outer/` within a sub-flow.
+    prefix: String,
+}
 
 impl Journal {
     pub(super) fn new(reporter: Arc<StepReporter>) -> Self {
-        Self(reporter)
+        Self::inside(reporter, "")
+    }
+
+    /// Creates the receiver of a sub-flow's events. Their nodes begin with `prefix`.
+    pub(super) fn inside(reporter: Arc<StepReporter>, prefix: &str) -> Self {
+        Self {
+            reporter,
+            prefix: prefix.to_owned(),
+        }
     }
 }
 
@@ -29,14 +41,16 @@ impl FlowEventSink for Journal {
             ..
         } = &event
         else {
-            self.0.send(AgentEvent::Custom(event.to_value()));
+            let event = AgentEvent::NodeEvent(event.to_value());
+            self.reporter.send_for_run(event);
             return;
         };
         let (Some(node), Some(invocation)) = (node_id, invocation_id) else {
             return;
         };
-        if let Some(meta) = self.0.streaming(node, invocation) {
-            self.0
+        let node = node.strip_prefix(&self.prefix).unwrap_or(node);
+        if let Some(meta) = self.reporter.streaming(node, invocation) {
+            self.reporter
                 .send(AgentEvent::Token(Box::new(chunk(invocation, delta)), meta));
         }
     }

@@ -1,11 +1,16 @@
 //! Runs a flow as an agent of the runtime: its values are state channels, its supersteps are
 //! checkpoints, its events are streams.
 
+mod answers;
 mod flow_agent;
+mod graph;
 mod input;
 mod journal;
+mod levels;
+mod node_write;
 mod pending;
 mod saved_flow;
+mod schemas;
 mod start;
 mod steps;
 mod tasks;

@@ -27,12 +27,14 @@ pub(super) fn published(progress: &Progress<'_>, node: NodeIndex) -> StateUpdate
     update
 }
 
-/// Returns the visits of the current superstep without a committed result.
+/// Returns the visits of the current superstep without a result.
 pub(super) fn pending_tasks(flow: &CompiledFlow, machine: &FlowMachine) -> Vec<PendingTask> {
-    let open = machine
-        .active()
-        .iter()
-        .filter(|visit| !matches!(visit.stage, VisitStage::Committed(_)));
+    let open = machine.active().iter().filter(|visit| {
+        !matches!(
+            visit.stage,
+            VisitStage::Committed(_) | VisitStage::Finished(_)
+        )
+    });
     open.map(|visit| {
         let id = machine.task_id(flow, visit.node).to_string();
         let mut task = PendingTask::new(id, &*flow.nodes[visit.node].id);

@@ -1,7 +1,8 @@
 //! Saved form of a flow's scheduling state, from which any process can continue a thread.
 
+use deerflow_core::state::StateUpdate;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::machine::FlowMachine;
 
@@ -10,6 +11,10 @@ use crate::machine::FlowMachine;
 pub(super) struct SavedFlow {
     run: String,
     flow: Value,
+    /// Channel updates of the visits that were committed since the last superstep. The channels of
+    /// the state get them with the end of the superstep.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    values: Map<String, Value>,
 }
 
 impl SavedFlow {
@@ -21,6 +26,21 @@ impl SavedFlow {
         Self {
             run: run.to_owned(),
             flow,
+            values: Map::new(),
+        }
+    }
+
+    /// Adds channel updates of committed visits.
+    pub(super) fn with_values(mut self, update: StateUpdate) -> Self {
+        self.values = update.channels.into_iter().collect();
+        self
+    }
+
+    /// Takes the channel updates of committed visits.
+    pub(super) fn take_values(&mut self) -> StateUpdate {
+        StateUpdate {
+            messages: Vec::new(),
+            channels: std::mem::take(&mut self.values).into_iter().collect(),
         }
     }
 

@@ -54,11 +54,13 @@ pub(super) fn start_of(
             let machine = FlowMachine::new(flow, bounds.clone(), seed(ctx), now_ms(ctx));
             continued(flow, input, ctx, machine, false).map(Some)
         }
-        (_, Ok(Some(saved))) => {
+        (_, Ok(Some(mut saved))) => {
+            let mut input = input.clone();
+            input.state.apply(saved.take_values(), &*ctx.ids)?;
             let same_run = saved.is_of(ctx.run_id.as_str());
             let machine = FlowMachine::restore(flow, bounds.clone(), saved.into_machine())
                 .map_err(resume_error)?;
-            continued(flow, input, ctx, machine, same_run).map(Some)
+            continued(flow, &input, ctx, machine, same_run).map(Some)
         }
         (_, Ok(None)) if input.state.messages().is_empty() => Err(AgentError::EmptyInput),
         (_, Ok(None)) => Ok(None),
@@ -74,16 +76,7 @@ fn fresh(
 ) -> Result<Start, AgentError> {
     let mut state = input.state.clone();
     let run_input = run_input(&state);
-    let former = [
-        "ports", "outputs", "loops", "visits", "waiting", "sessions", "result", "errors",
-    ];
-    let mut update = StateUpdate::default();
-    for channel in former
-        .into_iter()
-        .filter(|name| state.channel(name).is_some())
-    {
-        update = update.and(channel, Value::Null);
-    }
+    let mut update = cleared(&state);
     if state.title().is_none() && !run_input.user_prompt().trim().is_empty() {
         update = update.and("title", title_of(run_input.user_prompt()).into());
     }
@@ -94,6 +87,19 @@ fn fresh(
         start: FlowStart::Prepared(Box::new(machine), Box::new(data)),
         state,
         histories: Histories::default(),
+    })
+}
+
+/// Returns the update that removes the values of a former run; the conversation stays.
+pub(super) fn cleared(state: &ThreadState) -> StateUpdate {
+    let former = [
+        "ports", "outputs", "loops", "visits", "waiting", "sessions", "result", "errors",
+    ];
+    let present = former
+        .into_iter()
+        .filter(|name| state.channel(name).is_some());
+    present.fold(StateUpdate::default(), |update, channel| {
+        update.and(channel, Value::Null)
     })
 }
 
@@ -115,6 +121,7 @@ fn continued(
         .with_input(run_input(&input.state));
     if !same_run {
         machine.begin_run(now_ms(ctx));
+        machine.renumber(&data);
     }
     match &input.start {
         AgentStart::Resume(answers) => machine.answer(answers.clone()).map_err(resume_error)?,

@@ -5,60 +5,83 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use deerflow_core::messages::{Message, UsageMetadata};
 use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    AgentEvent, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd, TaskInput,
+    AgentEvent, AgentOutcome, MessageMeta, RunContext, StepEvent, StopKind, Task, TaskEnd,
+    TaskInput,
 };
+use deerflow_runtime::checkpoint::NestedState;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::pending::{both, pending_tasks, published, question_json};
+use super::journal::Journal;
+use super::levels::{Outer, read_saved};
+use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
 use super::usage::has_usage;
 use crate::adapter::{AgentTurnResult, FlowError, InvocationId, TurnEffect, TurnMessage};
-use crate::compiled::{CompiledFlow, Driver, NodeIndex};
-use crate::driver::{Histories, Progress, RunHooks, VisitTask};
-use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
+use crate::compiled::{CompiledFlow, NodeIndex};
+use crate::driver::{
+    Histories, NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask,
+};
+use crate::machine::{Decision, FlowMachine, Question, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
 /// Maximum messages of a session that are saved.
 const MAX_HISTORY: usize = 50;
-/// Caller of the message with the result of a run.
-const RESULT_CALLER: &str = "flow";
 
 /// Reporter of one run.
 #[derive(Debug)]
 pub(super) struct StepReporter {
-    ctx: RunContext,
-    flow_name: String,
-    progress: Mutex<Reported>,
+    pub(super) ctx: RunContext,
+    pub(super) flow_name: String,
+    /// Reporter of the enclosing flow, of which this one reports a sub-flow.
+    pub(super) outer: Option<Outer>,
+    pub(super) progress: Mutex<Reported>,
 }
 
 /// Progress that was reported to the runtime.
 #[derive(Debug)]
-struct Reported {
-    state: Arc<ThreadState>,
+pub(super) struct Reported {
+    pub(super) state: Arc<ThreadState>,
     /// Checkpoints of the thread so far.
-    step: i64,
-    tasks: Tasks,
+    pub(super) step: i64,
+    pub(super) tasks: Tasks,
     histories: Histories,
     /// Agents whose histories changed since the last superstep.
     changed_histories: Vec<String>,
     /// Attempt of a turn whose output was streamed, by node.
-    streamed: HashMap<String, String>,
+    pub(super) streamed: HashMap<String, String>,
     /// Nodes whose nested agents report their model calls themselves.
     nested: HashSet<String>,
     /// Node that ended last.
-    last_node: String,
+    pub(super) last_node: String,
     /// Tasks that ended since the last step, oldest first: the last one of a run also has the
     /// result.
-    ended: Vec<(Arc<Task>, TaskEnd)>,
+    pub(super) ended: Vec<(Arc<Task>, TaskEnd)>,
     /// Values of the last superstep, which the step of the result includes.
-    last_update: StateUpdate,
+    pub(super) last_update: StateUpdate,
+}
+
+/// Scheduling state to report.
+pub(super) struct Position<'a> {
+    flow: &'a CompiledFlow,
+    machine: &'a FlowMachine,
+    /// Updates of committed visits that the state does not have yet.
+    values: StateUpdate,
+}
+
+impl<'a> Position<'a> {
+    pub(super) fn new(flow: &'a CompiledFlow, machine: &'a FlowMachine) -> Self {
+        Self {
+            flow,
+            machine,
+            values: StateUpdate::default(),
+        }
+    }
 }
 
 impl StepReporter {
@@ -72,6 +95,7 @@ impl StepReporter {
         Self {
             ctx: ctx.clone(),
             flow_name: flow.document.meta.name.clone(),
+            outer: None,
             progress: Mutex::new(Reported {
                 state: Arc::new(state),
                 step,
@@ -85,10 +109,6 @@ impl StepReporter {
                 last_update: StateUpdate::default(),
             }),
         }
-    }
-
-    pub(super) fn send(&self, event: AgentEvent) {
-        self.ctx.sink.emit(event);
     }
 
     /// Records that a node streams output, and returns its origin.
@@ -109,100 +129,57 @@ impl StepReporter {
     /// Reports the pending tasks before the first superstep.
     pub(super) fn begin(&self, flow: &CompiledFlow, machine: &FlowMachine) {
         let reported = self.progress.lock();
-        self.step(&reported, flow, machine, START, None, false);
+        let position = Position::new(flow, machine);
+        self.step(&reported, position, START, None, false);
     }
 
     /// Reports the position at a breakpoint.
     pub(super) fn pause(&self, flow: &CompiledFlow, machine: &FlowMachine) {
         let reported = self.progress.lock();
-        self.step(&reported, flow, machine, &reported.last_node, None, true);
+        let position = Position::new(flow, machine);
+        self.step(&reported, position, &reported.last_node, None, true);
     }
 
-    /// Reports the result as a message of the conversation.
-    pub(super) fn finish(
-        &self,
-        flow: &CompiledFlow,
-        machine: &FlowMachine,
-        data: &RunData,
-        result: Option<Value>,
-    ) {
-        let Some(result) = result else { return };
-        let mut reported = self.progress.lock();
-        let text = match &result {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let streamed = flow.nodes.iter().enumerate().find_map(|(node, entry)| {
-            let invocation = reported.streamed.get(&*entry.id)?;
-            let output = data.output(node)?;
-            (output.as_text() == text).then_some(invocation)
-        });
-        let is_streamed = streamed.is_some();
-        let id = streamed
-            .cloned()
-            .unwrap_or_else(|| self.ctx.ids.message_id());
-        let message = Message::ai(text).with(|body| {
-            body.id = Some(id.clone());
-            body.name = Some(self.flow_name.clone());
-        });
-        let node = reported.last_node.clone();
-        self.send(AgentEvent::ModelCall(ModelCallRecord {
-            call_id: id,
-            caller: RESULT_CALLER.to_owned(),
-            model: self.flow_name.clone(),
-            message: message.clone(),
-            usage: None,
-            latency_ms: 0,
-        }));
-        if !is_streamed && let Some(meta) = reported.tasks.meta(&node) {
-            self.send(AgentEvent::Message(message.clone(), meta));
-        }
-        let update = StateUpdate::messages([message]).and("result", result);
-        self.apply(&mut reported, update.clone());
-        if let Some((_, end)) = reported.ended.last_mut() {
-            let published = end.update.take().unwrap_or_default();
-            end.update = Some(both(published, update.clone()));
-        }
-        self.end_tasks(&mut reported);
-        let update = both(std::mem::take(&mut reported.last_update), update);
-        self.step(&reported, flow, machine, &node, Some(update), true);
-        reported.step += 1;
-    }
-
-    fn end_tasks(&self, reported: &mut Reported) {
+    /// Reports the tasks that ended since the last step.
+    pub(super) fn end_tasks(&self, reported: &mut Reported) {
         for (task, end) in reported.ended.drain(..) {
             self.send(AgentEvent::TaskEnd(task, end));
         }
     }
 
-    fn apply(&self, reported: &mut Reported, update: StateUpdate) {
+    pub(super) fn apply(&self, reported: &mut Reported, update: StateUpdate) {
         if let Err(error) = Arc::make_mut(&mut reported.state).apply(update, &*self.ctx.ids) {
             tracing::error!(%error, "values of a flow cannot be reduced");
         }
     }
 
-    fn step(
+    pub(super) fn step(
         &self,
         reported: &Reported,
-        flow: &CompiledFlow,
-        machine: &FlowMachine,
+        position: Position<'_>,
         node: &str,
         update: Option<StateUpdate>,
         checkpoint: bool,
     ) {
+        let Position {
+            flow,
+            machine,
+            values,
+        } = position;
+        let saved = SavedFlow::new(self.ctx.run_id.as_str(), machine).with_values(values);
         self.send(AgentEvent::Step(StepEvent {
             node: node.to_owned(),
             update,
             state: reported.state.clone(),
             next: pending_tasks(flow, machine),
-            machine: SavedFlow::new(self.ctx.run_id.as_str(), machine).to_value(),
+            machine: saved.to_value(),
             steps: machine.steps_of_run(),
             checkpoint,
         }));
     }
 
     /// Returns the values that a superstep changed.
-    fn update(&self, reported: &mut Reported, progress: &Progress<'_>) -> StateUpdate {
+    fn update(&self, reported: &Reported, progress: &Progress<'_>) -> StateUpdate {
         let Progress {
             flow,
             machine,
@@ -234,9 +211,9 @@ impl StepReporter {
             update = update.and("errors", json!(data.errors()));
         }
         let mut histories = Map::new();
-        for agent in std::mem::take(&mut reported.changed_histories) {
-            if let Some(history) = reported.histories.get(&agent) {
-                histories.insert(agent, json!(history));
+        for agent in &reported.changed_histories {
+            if let Some(history) = reported.histories.get(agent) {
+                histories.insert(agent.clone(), json!(history));
             }
         }
         if !histories.is_empty() {
@@ -244,72 +221,56 @@ impl StepReporter {
         }
         update
     }
-
-    fn model_call(&self, progress: &Progress<'_>, node: NodeIndex, task: &Task, is_counted: bool) {
-        let Driver::Agent(agent) = &progress.flow.nodes[node].driver else {
-            return;
-        };
-        let Some(output) = progress.data.output(node) else {
-            return;
-        };
-        let usage = UsageMetadata {
-            input_tokens: output.usage.input_tokens,
-            output_tokens: output.usage.output_tokens,
-            total_tokens: output.usage.total_tokens,
-            ..UsageMetadata::default()
-        };
-        let message = Message::ai(output.as_text()).with(|body| body.id = Some(task.id.clone()));
-        self.send(AgentEvent::ModelCall(ModelCallRecord {
-            call_id: task.id.clone(),
-            caller: format!("flow:{}", agent.agent.agent_id),
-            model: agent
-                .model
-                .clone()
-                .unwrap_or_else(|| agent.agent.adapter_kind.clone()),
-            message,
-            usage: (output.usage.total_tokens > 0 && !is_counted).then_some(usage),
-            latency_ms: 0,
-        }));
-    }
 }
 
 #[async_trait]
 impl RunHooks for StepReporter {
     fn superstep(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
-        let update = self.update(&mut reported, &progress);
+        let update = self.update(&reported, &progress);
+        reported.changed_histories.clear();
         self.apply(&mut reported, update.clone());
-        // The result follows in the same step.
+        // The result of a run follows in the same step.
         let is_last = progress.machine.next(progress.flow) == Decision::Finished;
-        if is_last && progress.data.result().is_some() {
+        if !self.is_nested() && is_last && progress.data.result().is_some() {
             reported.last_update = update;
             return;
         }
         self.end_tasks(&mut reported);
         let node = reported.last_node.clone();
-        self.step(
-            &reported,
-            progress.flow,
-            progress.machine,
-            &node,
-            Some(update),
-            true,
-        );
+        let position = Position::new(progress.flow, progress.machine);
+        self.step(&reported, position, &node, Some(update), true);
         reported.step += 1;
     }
 
     fn amended(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
         self.end_tasks(&mut reported);
-        let node = reported.last_node.clone();
-        self.step(
-            &reported,
-            progress.flow,
-            progress.machine,
-            &node,
-            None,
-            true,
-        );
+        let position = Position {
+            values: self.update(&reported, &progress),
+            ..Position::new(progress.flow, progress.machine)
+        };
+        self.step(&reported, position, &reported.last_node, None, true);
+    }
+
+    fn nested(self: Arc<Self>, level: NestedFlow<'_>) -> Option<NestedPorts> {
+        let reporter = Arc::new(self.inside(&level));
+        reporter.begin(level.flow, level.machine);
+        Some(NestedPorts {
+            events: Arc::new(Journal::inside(reporter.clone(), level.prefix)),
+            hooks: reporter,
+        })
+    }
+
+    fn read_saved(&self, state: &NestedState) -> Option<SavedLevel> {
+        read_saved(&self.ctx, state)
+    }
+
+    fn level_ended(&self) {
+        self.send(AgentEvent::Done(AgentOutcome {
+            kind: StopKind::Completed,
+            stop_reason: None,
+        }));
     }
 
     fn task_started(&self, task: VisitTask<'_>) {

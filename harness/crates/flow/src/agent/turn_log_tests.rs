@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use deerflow_core::ids::RunId;
 use deerflow_runtime::agent::ToolLedger;
-use deerflow_runtime::definition::StoreError;
+use deerflow_runtime::runs::store::StoreError;
 
 use super::*;
 

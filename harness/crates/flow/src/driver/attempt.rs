@@ -25,6 +25,8 @@ pub(super) struct Level<'a> {
     pub(super) depth: usize,
     /// Makes the task ids of a fresh start unique.
     pub(super) seed: Uuid,
+    /// `true` if the hooks observe this flow: that of the run, or a sub-flow with hooks of its own.
+    pub(super) is_observed: bool,
 }
 
 /// State that the visits of a run share.
@@ -39,6 +41,19 @@ pub(super) struct RunScope<'a> {
     pub(super) depth: usize,
     /// Runs a sub-flow.
     pub(super) run_nested: RunNested,
+    /// `true` if the hooks observe this flow.
+    pub(super) is_observed: bool,
+}
+
+impl RunScope<'_> {
+    /// Returns the id of a node as the hooks know it.
+    pub(super) fn hook_node(&self, node: &str) -> String {
+        if self.is_observed {
+            node.to_owned()
+        } else {
+            self.emitter.node_id(node)
+        }
+    }
 }
 
 /// An attempt to run.

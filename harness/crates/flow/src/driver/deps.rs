@@ -8,7 +8,7 @@ use deerflow_core::actor_context::ActorContext;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::IdSource;
 use deerflow_runtime::agent::{AgentEvent, RunContext};
-use deerflow_runtime::checkpoint::NestedStates;
+use deerflow_runtime::checkpoint::{NestedState, NestedStates};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -81,9 +81,48 @@ pub struct VisitTask<'a> {
     pub input: &'a Map<String, Value>,
 }
 
+/// Sub-flow that begins, or continues after its state was saved.
+#[derive(Debug)]
+pub struct NestedFlow<'a> {
+    /// Task of the enclosing flow that runs it.
+    pub task_id: uuid::Uuid,
+    /// Node of that task, in the enclosing flow.
+    pub node_id: &'a str,
+    /// Text before its nodes in events: `outer/`.
+    pub prefix: &'a str,
+    /// Flow.
+    pub flow: &'a CompiledFlow,
+    /// Scheduling state.
+    pub machine: &'a FlowMachine,
+    /// Values.
+    pub channels: Map<String, Value>,
+    /// Earlier turns of its sessions.
+    pub histories: Histories,
+}
+
+/// Receivers of the events and the progress of a sub-flow.
+#[derive(Debug)]
+pub struct NestedPorts {
+    /// Receiver of events.
+    pub events: Arc<dyn FlowEventSink>,
+    /// Hooks. Node ids are those of the sub-flow.
+    pub hooks: Arc<dyn RunHooks>,
+}
+
+/// Saved state of a sub-flow.
+#[derive(Debug)]
+pub struct SavedLevel {
+    /// Saved [`FlowMachine`].
+    pub machine: Value,
+    /// Values.
+    pub channels: Map<String, Value>,
+    /// `true` if this run saved it.
+    pub is_same_run: bool,
+}
+
 /// Observes a run and makes it durable. Hooks never wait, except [`Self::turn_starts`]
-/// and [`Self::turn_ends`]. Hooks of a
-/// sub-flow are those of tasks and turns only.
+/// and [`Self::turn_ends`]. A sub-flow has hooks of its own, or those of turns of the run, with
+/// node ids of the form `outer/inner`.
 #[async_trait]
 pub trait RunHooks: Send + Sync + fmt::Debug {
     /// Called when a superstep is complete and the next one is known.
@@ -104,6 +143,19 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
 
     /// Called with the messages that a completed turn adds to the history of its session.
     fn turn_added(&self, _agent_id: &str, _messages: &[TurnMessage]) {}
+
+    /// Called when a sub-flow begins. Returns its receivers; `None` if its progress is not observed.
+    fn nested(self: Arc<Self>, _level: NestedFlow<'_>) -> Option<NestedPorts> {
+        None
+    }
+
+    /// Reads the state that the hooks of a sub-flow saved. `None` if it is unreadable.
+    fn read_saved(&self, _state: &NestedState) -> Option<SavedLevel> {
+        None
+    }
+
+    /// Called on the hooks of a sub-flow when it ends or stops.
+    fn level_ended(&self) {}
 
     /// Called with an event of an agent that runs inside of a node.
     fn agent_event(&self, _node_id: &str, _event: AgentEvent) {}

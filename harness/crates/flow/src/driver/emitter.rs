@@ -100,6 +100,8 @@ pub(super) struct TurnSink<'a> {
     pub(super) node: &'a str,
     pub(super) agent: &'a str,
     pub(super) invocation: &'a InvocationId,
+    /// Id of the node as the hooks know it.
+    pub(super) hook_node: &'a str,
 }
 
 impl DeltaSink for TurnSink<'_> {
@@ -108,8 +110,6 @@ impl DeltaSink for TurnSink<'_> {
     }
 
     fn event(&self, event: AgentEvent) {
-        self.emitter
-            .hooks
-            .agent_event(&self.emitter.node_id(self.node), event);
+        self.emitter.hooks.agent_event(self.hook_node, event);
     }
 }

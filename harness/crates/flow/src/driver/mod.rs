@@ -5,6 +5,7 @@ mod attempt;
 mod deps;
 mod emitter;
 mod history;
+mod nested_level;
 mod run;
 mod sessions;
 mod step;
@@ -14,7 +15,8 @@ mod visit;
 
 pub use deps::{
     DocumentLoader, FlowEnd, FlowOptions, FlowOutcome, FlowPorts, FlowSource, FlowStart,
-    LoadRequest, NoEvents, NoHooks, Progress, RunHooks, VisitTask,
+    LoadRequest, NestedFlow, NestedPorts, NoEvents, NoHooks, Progress, RunHooks, SavedLevel,
+    VisitTask,
 };
 pub use history::Histories;
 pub use run::run_flow;

@@ -15,7 +15,7 @@ use super::step::StepDriver;
 use crate::adapter::{ErrorCategory, FlowError};
 use crate::compiled::CompiledFlow;
 use crate::events::EventBody;
-use crate::machine::{Decision, FlowMachine, RunData};
+use crate::machine::{Decision, FlowMachine, RunData, RunInput};
 
 /// Runs a flow until it completes, fails, stops at a question or breakpoint, or is cancelled.
 /// Sessions are disposed at every end. All work happens in the caller's task: dropping the future
@@ -34,6 +34,7 @@ pub async fn run_flow(
         prefix: String::new(),
         depth: 0,
         seed: ports.ids.random(),
+        is_observed: true,
     };
     run_level(level).await
 }
@@ -47,17 +48,18 @@ async fn run_level(level: Level<'_>) -> FlowEnd {
         prefix,
         depth,
         seed,
+        is_observed,
     } = level;
     let emitter = Emitter::new(ports, options.run_id.clone(), prefix);
     let (mut machine, mut data) = match start {
         FlowStart::Fresh(input) => {
-            emitter.run(None, || EventBody::RunStarted(input.keys()));
+            emitter.run(None, || started(flow, &input));
             let bounds = options.bounds.clone();
             let machine = FlowMachine::new(flow, bounds, seed, emitter.now_ms());
             (machine, RunData::new(flow, input))
         }
         FlowStart::Prepared(machine, data) => {
-            emitter.run(None, || EventBody::RunStarted(data.input().keys()));
+            emitter.run(None, || started(flow, data.input()));
             (*machine, *data)
         }
         FlowStart::Resumed(machine, data) => {
@@ -65,7 +67,9 @@ async fn run_level(level: Level<'_>) -> FlowEnd {
                 .next_nodes()
                 .first()
                 .map(|node| &*flow.nodes[*node].id);
-            emitter.run(node, || EventBody::RunResumed);
+            emitter.run(node, || EventBody::RunResumed {
+                content_hash: flow.content_hash.clone(),
+            });
             (*machine, *data)
         }
         FlowStart::TakenOver(machine, data) => (*machine, *data),
@@ -79,6 +83,7 @@ async fn run_level(level: Level<'_>) -> FlowEnd {
         input: data.input().clone(),
         depth,
         run_nested,
+        is_observed,
     };
     let steps = AssertUnwindSafe(run_steps(&scope, &mut machine, &mut data)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|panic| {
@@ -98,6 +103,13 @@ async fn run_level(level: Level<'_>) -> FlowEnd {
         machine,
         data,
         histories,
+    }
+}
+
+fn started(flow: &CompiledFlow, input: &RunInput) -> EventBody {
+    EventBody::RunStarted {
+        input: input.keys(),
+        content_hash: flow.content_hash.clone(),
     }
 }
 
@@ -136,7 +148,7 @@ async fn run_steps(
                     });
             }
         }
-        if !scope.emitter.is_nested() {
+        if scope.is_observed {
             let flow = scope.flow;
             scope.ports.hooks.superstep(Progress {
                 flow,

@@ -173,7 +173,7 @@ impl<'a, 'r> StepDriver<'a, 'r> {
             Applied::Open => self.task_asked(attempt.position),
         }
         self.commit(false);
-        if !self.machine.step_complete() && !scope.emitter.is_nested() {
+        if !self.machine.step_complete() && scope.is_observed {
             scope.ports.hooks.amended(self.progress());
         }
         None
@@ -244,12 +244,13 @@ impl<'a, 'r> StepDriver<'a, 'r> {
             CommitEnd::Completed(action) => EventBody::NodeCompleted {
                 visit,
                 action: action.clone(),
+                ports: self.data.published(commit.node),
                 duration_ms,
             },
             CommitEnd::Handled(error) => failed(error, true),
             CommitEnd::Failed(error) => failed(error, false),
         });
-        if !scope.emitter.is_nested() {
+        if scope.is_observed {
             let progress = Progress {
                 changed: &[commit.node],
                 ..self.progress()
@@ -263,7 +264,7 @@ impl<'a, 'r> StepDriver<'a, 'r> {
             return;
         };
         if let VisitStage::Asking(asking) = &visit.stage
-            && !self.scope.emitter.is_nested()
+            && self.scope.is_observed
         {
             let progress = Progress {
                 changed: &[],

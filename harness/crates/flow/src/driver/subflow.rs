@@ -2,15 +2,15 @@
 
 use deerflow_runtime::runs::NodeSelector;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, AttemptReport, Level, RunScope};
-use super::deps::{FlowOptions, FlowOutcome, FlowStart};
+use super::deps::{FlowOptions, FlowOutcome, FlowPorts};
+use super::nested_level::NestedLevel;
 use crate::adapter::{ErrorCategory, FlowError};
-use crate::compiled::{CompiledFlow, SubflowNode};
-use crate::machine::{AttemptOutcome, Completion, FlowMachine, RunBounds, RunData};
-use crate::prompt::input_text;
+use crate::compiled::SubflowNode;
+use crate::machine::{AttemptOutcome, Completion, RunBounds};
 
 /// Runs a sub-flow. Its failure has the code of the inner error and the id of this node.
 pub(super) fn run_subflow<'a>(
@@ -65,27 +65,30 @@ async fn run(
         cancel: cancel.clone(),
         ..scope.options.clone()
     };
-    let start = match &attempt.nested {
-        Some(saved) => resumed(scope, &flow, saved, attempt.answer.clone(), &options)?,
-        None => {
-            let prompt = input_text(scope.input.user_prompt(), &attempt.input);
-            FlowStart::Fresh(scope.input.with_prompt(&prompt))
-        }
-    };
-    let prefix = format!(
-        "{}/",
-        scope.emitter.node_id(&scope.flow.nodes[attempt.node].id)
-    );
-    let level = Level {
+    let mut level = NestedLevel::start(scope, attempt, &flow, &options)?;
+    let node = &scope.flow.nodes[attempt.node].id;
+    let prefix = format!("{}/", scope.emitter.node_id(node));
+    let nested = level.observed(scope, attempt, &flow, &prefix);
+    let options = level.options(scope, attempt, options, nested.is_some());
+    let ports = nested.as_ref().map(|nested| FlowPorts {
+        events: nested.events.clone(),
+        hooks: nested.hooks.clone(),
+        ..scope.ports.clone()
+    });
+    let end = (scope.run_nested)(Level {
         flow: &flow,
-        start,
+        start: level.start,
         options: &options,
-        ports: scope.ports,
+        ports: ports.as_ref().unwrap_or(scope.ports),
         prefix,
         depth: scope.depth + 1,
         seed: attempt.task_id,
-    };
-    let end = (scope.run_nested)(level).await;
+        is_observed: nested.is_some(),
+    })
+    .await;
+    if let Some(nested) = nested {
+        nested.hooks.level_ended();
+    }
     report.nested = Some(end.machine.ledger().run.clone());
     Ok(match end.outcome {
         FlowOutcome::Finished(result) => Ok(completion(result)).into(),
@@ -121,21 +124,4 @@ fn completion(result: Option<Value>) -> Completion {
             ..Completion::text(value.to_string())
         },
     }
-}
-
-fn resumed(
-    scope: &RunScope<'_>,
-    flow: &CompiledFlow,
-    saved: &Value,
-    answers: Option<Value>,
-    options: &FlowOptions,
-) -> Result<FlowStart, FlowError> {
-    let mut machine = FlowMachine::restore(flow, options.bounds.clone(), saved["machine"].clone())?;
-    let no_channels = Map::new();
-    let data = RunData::restore(flow, saved["data"].as_object().unwrap_or(&no_channels))?;
-    machine.begin_run(scope.emitter.now_ms());
-    if let Some(answers) = answers {
-        machine.answer(answers)?;
-    }
-    Ok(FlowStart::Resumed(Box::new(machine), Box::new(data)))
 }

@@ -153,6 +153,7 @@ impl Turn<'_> {
             node: node_id,
             agent: &self.node.agent.agent_id,
             invocation: &id,
+            hook_node: &self.scope.hook_node(node_id),
         };
         emitter.turn(&sink, || EventBody::AgentSelected {
             adapter_kind: self.node.agent.adapter_kind.clone(),
@@ -257,6 +258,7 @@ impl Turn<'_> {
             if result.status == TurnStatus::Completed {
                 EventBody::TurnCompleted {
                     usage,
+                    structured: result.structured_output.clone(),
                     reasoning: result.reasoning_text.clone(),
                     tool_calls: result.tool_calls.clone(),
                     artifacts: result.artifacts.clone(),
@@ -279,11 +281,8 @@ impl Turn<'_> {
         if context.is_none() {
             return String::new();
         }
-        let node = self
-            .scope
-            .emitter
-            .node_id(&self.scope.flow.nodes[self.attempt.node].id);
-        format!("{node}:{}", self.attempt.task_id)
+        let node = &self.scope.flow.nodes[self.attempt.node].id;
+        format!("{}:{}", self.scope.hook_node(node), self.attempt.task_id)
     }
 
     /// Returns the state of the turn's nested agent. A repeated turn continues at it, too.

@@ -99,7 +99,7 @@ fn announce(scope: &RunScope<'_>, attempt: &Attempt) {
         visit: attempt.visit,
         inputs: attempt.input.ports.clone(),
     });
-    if !scope.emitter.is_nested() {
+    if scope.is_observed {
         scope.ports.hooks.task_started(VisitTask {
             task_id: attempt.task_id,
             node_id: &node.id,

@@ -35,10 +35,18 @@ pub struct FlowEvent {
 /// `RunInterrupted`, as its last event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventBody {
-    /// The run began, with the names of its input's fields.
-    RunStarted(Vec<String>),
+    /// The run began.
+    RunStarted {
+        /// Names of the input's fields.
+        input: Vec<String>,
+        /// Hash of the flow's content.
+        content_hash: String,
+    },
     /// The run continues after an interrupt or an error.
-    RunResumed,
+    RunResumed {
+        /// Hash of the flow's content.
+        content_hash: String,
+    },
     /// The run completed.
     RunCompleted {
         /// Result.
@@ -67,6 +75,8 @@ pub enum EventBody {
         visit: u64,
         /// Handle or action taken.
         action: Option<String>,
+        /// Values of the output ports, without `result`, which equals `out`.
+        ports: Map<String, Value>,
         /// Duration.
         duration_ms: u64,
     },
@@ -105,6 +115,8 @@ pub enum EventBody {
     TurnCompleted {
         /// Tokens and cost.
         usage: Usage,
+        /// Structured output.
+        structured: Option<Value>,
         /// Reasoning of the model.
         reasoning: Option<String>,
         /// Tool calls that the agent reports.
@@ -185,8 +197,8 @@ impl EventBody {
     /// Returns the name on the wire.
     pub fn event_type(&self) -> &'static str {
         match self {
-            Self::RunStarted(_) => "run_started",
-            Self::RunResumed => "run_resumed",
+            Self::RunStarted { .. } => "run_started",
+            Self::RunResumed { .. } => "run_resumed",
             Self::RunCompleted { .. } => "run_completed",
             Self::RunFailed(_) => "run_failed",
             Self::RunCancelled => "run_cancelled",
@@ -208,8 +220,12 @@ impl EventBody {
     /// Returns the payload.
     pub fn payload(&self) -> Value {
         match self {
-            Self::RunStarted(keys) => json!({"input": keys}),
-            Self::RunResumed | Self::RunCancelled => json!({}),
+            Self::RunStarted {
+                input,
+                content_hash,
+            } => json!({"input": input, "contentHash": content_hash}),
+            Self::RunResumed { content_hash } => json!({"contentHash": content_hash}),
+            Self::RunCancelled => json!({}),
             Self::RunCompleted { result, steps } => json!({"result": result, "steps": steps}),
             Self::RunFailed(error) => json!({"error": error}),
             Self::RunInterrupted(interrupts) => json!({"interrupts": interrupts}),
@@ -223,10 +239,11 @@ impl EventBody {
             Self::NodeCompleted {
                 visit,
                 action,
+                ports,
                 duration_ms,
-            } => {
-                json!({"visit": visit, "action": action, "durationMs": duration_ms})
-            }
+            } => json!({
+                "visit": visit, "action": action, "ports": ports, "durationMs": duration_ms,
+            }),
             Self::NodeFailed {
                 visit,
                 error,
@@ -252,6 +269,7 @@ impl EventBody {
             Self::Delta(delta) => delta_payload(delta),
             Self::TurnCompleted {
                 usage,
+                structured,
                 reasoning,
                 tool_calls,
                 artifacts,
@@ -259,6 +277,7 @@ impl EventBody {
             } => json!({
                 "status": "completed",
                 "usage": usage,
+                "structuredOutput": structured,
                 "reasoningText": reasoning,
                 "toolCalls": tool_calls,
                 "artifacts": artifacts,

@@ -1,14 +1,17 @@
-//! State of each node of a run, derived from its events.
-
-use std::collections::BTreeMap;
+//! State of one node of a run, as the events of its visits change it.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::event::{EventBody, FlowEvent};
-use crate::adapter::{FlowError, PromptSegment, TurnWarning, Usage};
+use super::recorded::{RecordedBody, RecordedEvent};
+use crate::adapter::{FlowError, TurnWarning, Usage};
 use crate::machine::add_usage;
+
+/// Maximum number of visits that a state lists; older ones are left out.
+const MAX_VISITS: usize = 100;
+/// Maximum number of warnings of a visit.
+const MAX_WARNINGS: usize = 50;
 
 /// Status of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -35,56 +38,105 @@ pub enum NodeStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeState {
+    /// Facts of the document.
+    #[serde(flatten)]
+    pub identity: NodeIdentity,
     /// Status.
     pub status: NodeStatus,
+    /// Latest visit, from 1; 0 before the first.
+    pub visit: u64,
+    /// Attempts of the latest visit.
+    pub attempts: u32,
+    /// Input of the latest visit.
+    #[serde(flatten)]
+    pub input: NodeInputs,
+    /// Output of the latest visit.
+    #[serde(flatten)]
+    pub output: NodeOutputs,
+    /// Sums over all turns.
+    pub usage: Usage,
+    /// Warnings of the latest visit.
+    pub warnings: Vec<TurnWarning>,
+    /// Times of the latest visit.
+    #[serde(flatten)]
+    pub times: NodeTimes,
+    /// Error of the latest visit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_trace: Option<FlowError>,
+    /// Visits in order; the newest hundred.
+    pub visits: Vec<VisitRecord>,
+    /// Type of the last event.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub last_event: String,
+}
+
+/// Facts of a node that its document states.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeIdentity {
+    /// Label for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Kind.
     pub node_kind: String,
     /// Agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Latest visit.
-    pub visit: u64,
-    /// Attempts of the latest visit.
-    pub attempts: u32,
-    /// Input of the latest visit.
-    pub input: NodeTrace,
-    /// Sums over all turns.
-    pub usage: Usage,
-    /// Report of the latest turn.
-    pub turn: TurnReport,
-    /// Warnings of the latest visit.
-    pub warnings: Vec<TurnWarning>,
-    /// Times of the latest visit.
-    pub times: NodeTimes,
-    /// Error of the latest visit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_trace: Option<FlowError>,
-    /// Type of the last event.
-    pub last_event: String,
 }
 
 /// Input of a visit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeTrace {
+pub struct NodeInputs {
     /// Values of input ports.
     pub inputs: Map<String, Value>,
-    /// Parts of the prompt.
-    pub prompt_sources: Vec<PromptSegment>,
+    /// Parts of the prompt with their sources.
+    pub prompt_sources: Vec<Value>,
+    /// Data edges that brought a value.
+    pub input_traces: Vec<NodeTrace>,
 }
 
-/// Report of a turn in addition to its text.
+/// Output of a visit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TurnReport {
-    /// Text so far of a turn that runs.
-    pub text: String,
+pub struct NodeOutputs {
+    /// Values of output ports, without `result`, which equals `out`.
+    pub port_outputs: Map<String, Value>,
+    /// Final text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_text: Option<String>,
+    /// Structured output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<Value>,
     /// Reasoning.
-    pub reasoning_text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning_text: Option<String>,
     /// Tool calls.
     pub tool_calls: Vec<Value>,
     /// Artifacts.
     pub artifacts: Vec<Value>,
+    /// Data edges that carried a value on.
+    pub output_traces: Vec<NodeTrace>,
+}
+
+/// A value that a data edge carried.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeTrace {
+    /// Id, made of the edge and the visit of the target.
+    pub trace_id: String,
+    /// Node that the edge leaves.
+    pub source_node_id: String,
+    /// Output port.
+    pub source_port_id: String,
+    /// Node that the edge enters.
+    pub target_node_id: String,
+    /// Input port.
+    pub target_port_id: String,
+    /// Value.
+    pub value: Value,
+    /// Start of the target's visit.
+    pub timestamp: Option<DateTime<Utc>>,
 }
 
 /// Times of a visit.
@@ -99,100 +151,51 @@ pub struct NodeTimes {
     pub duration_ms: Option<u64>,
 }
 
-/// States of the nodes of a run, by node id.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct NodeStates {
-    nodes: BTreeMap<String, NodeState>,
-}
-
-impl NodeStates {
-    /// Returns the state of a node that had an event.
-    pub fn get(&self, node: &str) -> Option<&NodeState> {
-        self.nodes.get(node)
-    }
-
-    /// Returns the states by node id.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &NodeState)> {
-        self.nodes.iter().map(|(id, state)| (id.as_str(), state))
-    }
-
-    /// Applies the next event of the run.
-    pub fn apply(&mut self, event: &FlowEvent) {
-        match &event.body {
-            EventBody::RunInterrupted(interrupts) => self.interrupt(interrupts),
-            EventBody::RunCompleted { .. } | EventBody::RunFailed(_) | EventBody::RunCancelled => {
-                self.end(|_| NodeStatus::Cancelled)
-            }
-            EventBody::RunStarted(_) | EventBody::RunResumed | EventBody::EdgeTaken { .. } => {}
-            _ => {
-                if let Some(node) = &event.node_id {
-                    self.nodes.entry(node.clone()).or_default().apply(event);
-                }
-            }
-        }
-    }
-
-    fn interrupt(&mut self, interrupts: &[Value]) {
-        let asks = |node: &str| {
-            interrupts
-                .iter()
-                .filter_map(|interrupt| interrupt["node"].as_str())
-                .any(|asking| {
-                    let inner = asking.strip_prefix(node);
-                    inner.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                })
-        };
-        self.end(|node| {
-            if asks(node) {
-                NodeStatus::Waiting
-            } else {
-                NodeStatus::Cancelled
-            }
-        });
-    }
-
-    fn end(&mut self, status: impl Fn(&str) -> NodeStatus) {
-        for (node, state) in &mut self.nodes {
-            if state.status == NodeStatus::Running {
-                state.status = status(node);
-            }
-        }
-    }
+/// One visit in the list of a node's visits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VisitRecord {
+    /// Number of the visit.
+    pub visit: u64,
+    /// Status at its end, or of the visit at work.
+    pub status: NodeStatus,
+    /// Attempts.
+    pub attempts: u32,
+    /// Handle or action taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// Tokens and cost.
+    pub usage: Usage,
+    /// Times.
+    #[serde(flatten)]
+    pub times: NodeTimes,
+    /// Code of the error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
 }
 
 impl NodeState {
-    fn apply(&mut self, event: &FlowEvent) {
-        event.body.event_type().clone_into(&mut self.last_event);
-        match &event.body {
-            EventBody::NodeStarted {
+    /// Ends a visit that the run left open.
+    pub(super) fn leave(&mut self, status: NodeStatus) {
+        self.status = status;
+        if let Some(visit) = self.visits.last_mut() {
+            visit.status = status;
+        }
+    }
+
+    pub(super) fn apply(&mut self, event_type: &str, event: RecordedEvent) {
+        event_type.clone_into(&mut self.last_event);
+        let at = event.timestamp;
+        match event.body {
+            RecordedBody::NodeStarted {
                 kind,
                 visit,
                 inputs,
-            } => {
-                *self = Self {
-                    status: NodeStatus::Running,
-                    node_kind: kind.clone(),
-                    agent_id: self.agent_id.take(),
-                    visit: *visit,
-                    attempts: 1,
-                    input: NodeTrace {
-                        inputs: inputs.clone(),
-                        ..NodeTrace::default()
-                    },
-                    usage: std::mem::take(&mut self.usage),
-                    times: NodeTimes {
-                        started_at: Some(event.timestamp),
-                        ..NodeTimes::default()
-                    },
-                    last_event: std::mem::take(&mut self.last_event),
-                    ..Self::default()
-                };
-            }
-            EventBody::NodeCompleted {
+            } => self.start(at, kind, visit, inputs),
+            RecordedBody::NodeCompleted {
                 action,
+                ports,
                 duration_ms,
-                ..
             } => {
                 let skipped = action.as_deref() == Some("skipped");
                 let status = if skipped {
@@ -200,48 +203,107 @@ impl NodeState {
                 } else {
                     NodeStatus::Completed
                 };
-                self.finish(status, event.timestamp, *duration_ms);
+                self.output.final_text =
+                    ports.get("out").and_then(Value::as_str).map(str::to_owned);
+                self.output.port_outputs = ports;
+                if let Some(visit) = self.visits.last_mut() {
+                    visit.action = action;
+                }
+                self.finish(status, at, duration_ms);
             }
-            EventBody::NodeFailed {
-                error, duration_ms, ..
-            } => {
-                self.error_trace = Some(error.clone());
-                self.finish(NodeStatus::Failed, event.timestamp, *duration_ms);
+            RecordedBody::NodeFailed { error, duration_ms } => {
+                if let Some(visit) = self.visits.last_mut() {
+                    visit.error_code = Some(error.code.clone());
+                }
+                self.error_trace = Some(error);
+                self.finish(NodeStatus::Failed, at, duration_ms);
             }
-            EventBody::NodeRetry { attempt, .. } => {
-                self.attempts = *attempt;
-                self.turn = TurnReport::default();
+            RecordedBody::NodeRetry { attempt } => {
+                self.attempts = attempt;
+                if let Some(visit) = self.visits.last_mut() {
+                    visit.attempts = attempt;
+                }
+                self.output = NodeOutputs::default();
             }
-            EventBody::AgentSelected { prompt, .. } => {
-                self.agent_id.clone_from(&event.agent_id);
-                self.input.prompt_sources = prompt.to_vec();
+            RecordedBody::AgentSelected { prompt_sources } => {
+                self.identity.agent_id = event.agent_id;
+                self.input.prompt_sources = prompt_sources;
             }
-            EventBody::Delta(delta) => {
-                self.turn.text.push_str(&delta.text);
-                self.turn.reasoning_text.push_str(&delta.reasoning);
-            }
-            EventBody::TurnCompleted {
+            RecordedBody::TurnCompleted {
                 usage,
-                reasoning,
+                structured_output,
+                reasoning_text,
                 tool_calls,
                 artifacts,
-                ..
             } => {
-                add_usage(&mut self.usage, usage);
-                if let Some(reasoning) = reasoning {
-                    self.turn.reasoning_text.clone_from(reasoning);
+                self.spend(&usage);
+                self.output = NodeOutputs {
+                    structured_output,
+                    reasoning_text,
+                    tool_calls,
+                    artifacts,
+                    ..NodeOutputs::default()
+                };
+            }
+            RecordedBody::TurnFailed { usage } => self.spend(&usage),
+            RecordedBody::NodeWarning { code, message } => {
+                if self.warnings.len() < MAX_WARNINGS {
+                    self.warnings.push(TurnWarning { code, message });
                 }
-                self.turn.tool_calls.clone_from(tool_calls);
-                self.turn.artifacts.clone_from(artifacts);
             }
-            EventBody::TurnFailed { usage, .. } => add_usage(&mut self.usage, usage),
-            EventBody::Warning { code, message } => {
-                self.warnings.push(TurnWarning {
-                    code: code.clone(),
-                    message: message.clone(),
-                });
-            }
-            _ => {}
+            RecordedBody::RunStarted { .. }
+            | RecordedBody::RunResumed { .. }
+            | RecordedBody::RunCompleted {}
+            | RecordedBody::RunFailed {}
+            | RecordedBody::RunCancelled {}
+            | RecordedBody::RunInterrupted { .. } => {}
+        }
+    }
+
+    fn start(&mut self, at: DateTime<Utc>, kind: String, visit: u64, inputs: Map<String, Value>) {
+        let times = NodeTimes {
+            started_at: Some(at),
+            ..NodeTimes::default()
+        };
+        let mut visits = std::mem::take(&mut self.visits);
+        // A visit that another process or run had begun is repeated under its number.
+        visits.retain(|former| former.visit != visit);
+        if visits.len() == MAX_VISITS {
+            visits.remove(0);
+        }
+        visits.push(VisitRecord {
+            visit,
+            status: NodeStatus::Running,
+            attempts: 1,
+            action: None,
+            usage: Usage::default(),
+            times,
+            error_code: None,
+        });
+        *self = Self {
+            identity: NodeIdentity {
+                node_kind: kind,
+                ..std::mem::take(&mut self.identity)
+            },
+            status: NodeStatus::Running,
+            visit,
+            attempts: 1,
+            input: NodeInputs {
+                inputs,
+                ..NodeInputs::default()
+            },
+            usage: std::mem::take(&mut self.usage),
+            times,
+            visits,
+            last_event: std::mem::take(&mut self.last_event),
+            ..Self::default()
+        };
+    }
+
+    fn spend(&mut self, usage: &Usage) {
+        add_usage(&mut self.usage, usage);
+        if let Some(visit) = self.visits.last_mut() {
+            add_usage(&mut visit.usage, usage);
         }
     }
 
@@ -249,5 +311,9 @@ impl NodeState {
         self.status = status;
         self.times.ended_at = Some(at);
         self.times.duration_ms = Some(duration_ms);
+        if let Some(visit) = self.visits.last_mut() {
+            visit.status = status;
+            visit.times = self.times;
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Results of visits: retries, commits in activation order, and handling of failures.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::activation::{
@@ -209,19 +211,7 @@ impl FlowMachine {
             sequence: self.sequence,
             ..output
         });
-        let replacement = NodeData {
-            output,
-            ports,
-            ..NodeData::default()
-        };
-        let bytes = data.bytes_with(node, &replacement);
-        let limit = self.run.bounds.max_state_bytes;
-        if bytes > limit {
-            let message = format!("outputs and ports of the run exceed {limit} bytes");
-            let error = FlowError::new("state_too_large", ErrorCategory::Engine, message);
-            return Err(error.at_node(flow.nodes[node].id.to_string()));
-        }
-        data.publish(node, replacement.output, replacement.ports);
+        self.publish_within(flow, data, node, output, ports)?;
         match loop_change {
             LoopChange::None => {}
             LoopChange::Set(state) => data.nodes[node].loop_state = Some(state),
@@ -235,6 +225,31 @@ impl FlowMachine {
             action,
             warnings,
         })
+    }
+
+    /// Replaces output and ports of a node, within the maximum size of all values.
+    pub(super) fn publish_within(
+        &self,
+        flow: &CompiledFlow,
+        data: &mut RunData,
+        node: NodeIndex,
+        output: Option<NodeOutput>,
+        ports: BTreeMap<String, Value>,
+    ) -> Result<(), FlowError> {
+        let replacement = NodeData {
+            output,
+            ports,
+            ..NodeData::default()
+        };
+        let bytes = data.bytes_with(node, &replacement);
+        let limit = self.run.bounds.max_state_bytes;
+        if bytes > limit {
+            let message = format!("outputs and ports of the run exceed {limit} bytes");
+            let error = FlowError::new("state_too_large", ErrorCategory::Engine, message);
+            return Err(error.at_node(flow.nodes[node].id.to_string()));
+        }
+        data.publish(node, replacement.output, replacement.ports);
+        Ok(())
     }
 
     /// Handles a failure as the node demands.

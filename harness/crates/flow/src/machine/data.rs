@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::input::RunInput;
 use super::output::{LoopState, NodeData, NodeOutput};
@@ -54,6 +54,19 @@ impl RunData {
     /// Returns the value of an output port of a node.
     pub fn port(&self, node: NodeIndex, port: &str) -> Option<&Value> {
         self.nodes.get(node)?.port(port)
+    }
+
+    /// Returns the values that a node published, by port, without `result`, which equals `out`.
+    pub fn published(&self, node: NodeIndex) -> Map<String, Value> {
+        let Some(data) = self.nodes.get(node) else {
+            return Map::new();
+        };
+        let text = data.output.as_ref().map(NodeOutput::text_value);
+        let out = text.map(|text| ("out".to_owned(), text.clone()));
+        let ports = data.ports.iter();
+        out.into_iter()
+            .chain(ports.map(|(port, value)| (port.clone(), value.clone())))
+            .collect()
     }
 
     /// Returns the output of a node.

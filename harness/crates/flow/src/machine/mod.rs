@@ -28,6 +28,7 @@ mod routing;
 mod sessions;
 mod step_end;
 mod turns;
+mod write_as;
 
 pub use activation::{
     Activation, AskingVisit, AttemptOutcome, Completion, LoopChange, PendingVisit, Question, Route,

@@ -1,4 +1,4 @@
-//! Continuation of a saved flow: answers, repetition after an error, `goto` and external writes.
+//! Continuation of a saved flow: answers, repetition after an error, and `goto`.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,10 @@ use super::activation::{PendingVisit, Question, VisitStage};
 use super::data::RunData;
 use super::ledger::Ledger;
 use super::machine::FlowMachine;
-use super::output::NodeOutput;
-use crate::adapter::{ErrorCategory, FlowError, TurnMode};
-use crate::compiled::{CompiledFlow, Driver, NodeIndex};
+use crate::adapter::{ErrorCategory, FlowError};
+use crate::compiled::{CompiledFlow, NodeIndex};
 
-fn refused(message: impl Into<String>) -> FlowError {
+pub(super) fn refused(message: impl Into<String>) -> FlowError {
     FlowError::new("resume_invalid", ErrorCategory::Validation, message)
 }
 
@@ -30,6 +29,15 @@ impl FlowMachine {
             ..Ledger::default()
         };
         self.sessions.clear();
+    }
+
+    /// Numbers the visits that have not begun after those that the values count.
+    pub fn renumber(&mut self, data: &RunData) {
+        for visit in &mut self.active {
+            if let VisitStage::Pending(_) = visit.stage {
+                visit.visit = data.visits(visit.node) + 1;
+            }
+        }
     }
 
     /// Applies answers to open questions. One open question takes any value, or a map from its id
@@ -126,62 +134,12 @@ impl FlowMachine {
             })
             .collect();
         self.waiting.clear();
+        // Tasks of the nodes that ran before in this superstep have other ids.
+        self.step += 1;
         self.active = found?
             .into_iter()
             .map(|node| Self::activation(data, node))
             .collect();
-        Ok(())
-    }
-
-    /// Writes values to the ports of a node from outside of a run, and makes the nodes behind it
-    /// the next superstep. For an agent, `out` or `result` is its text.
-    ///
-    /// # Errors
-    /// `resume_invalid`, if the flow has no such node or no such port.
-    pub fn write_as(
-        &mut self,
-        flow: &CompiledFlow,
-        data: &mut RunData,
-        node: &str,
-        mut ports: Map<String, Value>,
-    ) -> Result<(), FlowError> {
-        let index = flow
-            .find(node)
-            .ok_or_else(|| refused(format!("the flow has no node {node:?}")))?;
-        let compiled = &flow.nodes[index];
-        let declared = |port: &String| {
-            matches!(port.as_str(), "out" | "result" | "error")
-                || compiled
-                    .outputs
-                    .iter()
-                    .any(|output| output.port_id == *port)
-        };
-        if let Some(port) = ports.keys().find(|port| !declared(port)) {
-            return Err(refused(format!(
-                "node {node:?} has no output port {port:?}"
-            )));
-        }
-        self.sequence += 1;
-        let texts = ["out", "result"].map(|port| ports.remove(port));
-        let text = texts.into_iter().flatten().next();
-        let mode = match &compiled.driver {
-            Driver::Agent(agent) => Some(agent.turn_mode),
-            _ => None::<TurnMode>,
-        };
-        let output = text.map(|text| NodeOutput {
-            turn_mode: mode,
-            sequence: self.sequence,
-            ..match text {
-                Value::String(text) => NodeOutput::text(text),
-                other => NodeOutput {
-                    structured: Some(other.clone()),
-                    ..NodeOutput::text(other.to_string())
-                },
-            }
-        });
-        data.publish(index, output, ports.into_iter().collect());
-        data.nodes[index].visits += 1;
-        self.follow(flow, data, index);
         Ok(())
     }
 }

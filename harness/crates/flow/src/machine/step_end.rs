@@ -74,15 +74,29 @@ impl FlowMachine {
         taken
     }
 
-    /// Activates the targets of a node's control edges as if the node had just run.
-    pub(super) fn follow(&mut self, flow: &CompiledFlow, data: &RunData, node: NodeIndex) {
-        let carried = [node];
+    /// Activates the targets of a node's edges in the current superstep, next to those that are
+    /// active.
+    pub(super) fn follow(
+        &mut self,
+        flow: &CompiledFlow,
+        data: &RunData,
+        node: NodeIndex,
+        route: &Route,
+    ) {
         let mut next = NextStep::default();
-        for edge in routing::edges(flow, data, node, Some(node), &Route::All) {
+        for visit in std::mem::take(&mut self.active) {
+            // A node that already ran in this superstep runs again.
+            if matches!(visit.stage, VisitStage::Committed(_)) {
+                next.active.push(visit);
+            } else {
+                next.push(visit);
+            }
+        }
+        for edge in routing::edges(flow, data, node, Some(node), route) {
             let arrival = Arrival {
                 from: node,
                 to: edge.target,
-                carried: &carried,
+                carried: &[node],
             };
             self.arrive(flow, data, &mut next, arrival);
         }

@@ -25,6 +25,9 @@ pub enum AgentEvent {
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
     Custom(Value),
+    /// A payload for `custom` viewers that describes the progress of a node. The journal has it as
+    /// an object, with long texts cut, soon after it happens.
+    NodeEvent(Value),
     /// Output that a tool call prints while it runs, for `custom` viewers.
     LiveOutput(Box<LiveOutput>),
     /// An update of a subagent that a call started.

@@ -1,12 +1,28 @@
 //! Graph of an agent: its nodes and edges.
 
+use serde_json::{Map, Value};
+
 /// Node of a graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GraphNode {
     /// Name of the node; runs can be interrupted at it.
     pub name: String,
     /// Names of the tools that the node can call.
     pub tools: Vec<String>,
+    /// Facts for clients that draw the graph, such as the kind of the node.
+    pub data: Map<String, Value>,
+    /// Name of the assistant whose graph runs inside of the node.
+    pub inner: Option<String>,
+}
+
+impl GraphNode {
+    /// Creates a node without tools.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Edge between two nodes.
@@ -63,13 +79,7 @@ impl AgentGraph {
             .collect();
         Self {
             edges,
-            nodes: names
-                .into_iter()
-                .map(|name| GraphNode {
-                    name,
-                    tools: Vec::new(),
-                })
-                .collect(),
+            nodes: names.into_iter().map(GraphNode::new).collect(),
         }
     }
 }

@@ -9,9 +9,11 @@ mod input;
 mod live_output;
 mod middleware_action;
 mod nested;
+mod node_write;
 mod pin;
 mod port;
 mod resolver;
+mod schema_part;
 mod subagent;
 mod task;
 mod tool_ledger;
@@ -28,11 +30,13 @@ pub use input::{InputError, known_channels};
 pub use live_output::{LiveOutput, OutputStream};
 pub use middleware_action::MiddlewareAction;
 pub use nested::{NestedCall, NestedListener, NestedOutcome, NestedQuestion, run_nested};
+pub use node_write::{NodeWrite, NodeWritten};
 pub use pin::AssistantPin;
 pub use port::{
     Agent, AgentError, AgentInput, AgentStart, AgentStream, EventSink, InputFacts, RunContext,
 };
 pub use resolver::AgentResolver;
+pub use schema_part::SchemaPart;
 pub use subagent::{SubagentEvent, SubagentStatus, SubagentUpdate, TokenCount};
 pub use task::{Task, TaskEnd, TaskInput, path_of};
 pub use tool_ledger::{CallEntry, CallProgress, ToolLedger};

@@ -18,6 +18,8 @@ use super::call_log::CallLog;
 use super::event::{AgentEvent, AgentOutcome};
 use super::graph::AgentGraph;
 use super::input::{InputError, known_channels};
+use super::node_write::{NodeWrite, NodeWritten};
+use super::schema_part::SchemaPart;
 use crate::checkpoint::NestedStates;
 use crate::definition::{GotoTarget, NodeSelector};
 use deerflow_core::actor_context::ActorContext;
@@ -338,6 +340,21 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// `seed` makes the ids of its tasks unique. `None` if the state alone determines the pending
     /// tasks.
     fn parked(&self, _visits: Vec<GotoTarget>, _seed: Uuid) -> Option<Value> {
+        None
+    }
+
+    /// Converts an update that a client writes as a node. By default `None`: the values are those of
+    /// channels, and the state determines the pending tasks.
+    ///
+    /// # Errors
+    /// The node does not accept the values, or it has no edge for them.
+    fn write_as(&self, _write: NodeWrite<'_>) -> Result<Option<NodeWritten>, InputError> {
+        Ok(None)
+    }
+
+    /// Returns the JSON schemas of the values besides `messages`, by name. By default `None`: the
+    /// channels describe them.
+    fn properties(&self, _part: SchemaPart) -> Option<Map<String, Value>> {
         None
     }
 

@@ -1,16 +1,18 @@
 //! Builds the journal rows of a run: messages for the transcript, other events as trace.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::bounded::bounded;
 use super::human_input::{self, HumanInput};
 use super::pending_answers::{AnswerState, PendingAnswer, PendingAnswers};
 use super::subagents;
 use crate::agent::{AgentEvent, MiddlewareAction, ModelCallRecord, is_auxiliary, is_flow_node};
 use crate::definition::RunFailure;
-use crate::ports::{NewRunEvent, category};
+use crate::ports::{NODE_EVENT, NODE_EVENTS_OMITTED, NewRunEvent, category};
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::{RunId, ThreadId};
 use deerflow_core::messages::{Message, kwargs};
@@ -20,6 +22,9 @@ use deerflow_core::state::ThreadState;
 pub(crate) const HUMAN_INPUT: &str = "llm.human.input";
 /// Type of the row that records the memory context of a run.
 pub(crate) const MEMORY_CONTEXT: &str = "context:memory";
+
+/// Maximum number of rows with progress of nodes per attempt of a run, plus one.
+const MAX_NODE_EVENTS: u64 = 20_001;
 
 /// Builder of a run's journal rows.
 #[derive(Debug)]
@@ -40,6 +45,7 @@ pub(crate) struct RunEventCallback {
     last_answer: Option<String>,
     message_count: u64,
     llm_calls: u64,
+    node_events: u64,
 }
 
 impl RunEventCallback {
@@ -64,6 +70,7 @@ impl RunEventCallback {
             answers: HashSet::new(),
             message_count: 0,
             llm_calls: 0,
+            node_events: 0,
         }
     }
 
@@ -142,6 +149,7 @@ impl RunEventCallback {
                 let text = self.clip(&payload.to_string());
                 self.trace("custom_event", json!({ "payload": text }));
             }
+            AgentEvent::NodeEvent(payload) => self.node_event(payload),
             AgentEvent::Subagent(subagent_event) => {
                 let (event_type, content, metadata) = subagents::row(subagent_event);
                 self.push(event_type, category::SUBAGENT, content, metadata);
@@ -226,6 +234,21 @@ impl RunEventCallback {
     pub(crate) fn nested_model_call(&mut self, call: &ModelCallRecord) {
         let metadata = self.facts_of(call);
         self.trace_answer(&call.message, metadata);
+    }
+
+    /// Journals the progress of a node, up to a number of rows; one more row states the omission.
+    fn node_event(&mut self, payload: &Value) {
+        self.node_events += 1;
+        match self.node_events.cmp(&MAX_NODE_EVENTS) {
+            Ordering::Less => {
+                let content = bounded(payload, self.max_trace_chars);
+                self.trace(NODE_EVENT, content);
+            }
+            Ordering::Equal => {
+                self.trace(NODE_EVENTS_OMITTED, json!({ "limit": MAX_NODE_EVENTS - 1 }))
+            }
+            Ordering::Greater => {}
+        }
     }
 
     fn middleware_action(&mut self, done: &MiddlewareAction) {

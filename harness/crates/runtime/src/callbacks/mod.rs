@@ -1,5 +1,6 @@
 //! Observers of a run's events, which collect the journal rows, usage and title.
 
+mod bounded;
 mod delivery;
 mod events;
 mod human_input;

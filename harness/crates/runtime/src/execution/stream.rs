@@ -164,6 +164,10 @@ impl Execution {
                     return Some(end);
                 }
             }
+            AgentEvent::NodeEvent(_) => {
+                let rows = self.callbacks.flush();
+                self.commit_buffer.events(rows);
+            }
             AgentEvent::AwaitingInput => {
                 self.ports
                     .bridge

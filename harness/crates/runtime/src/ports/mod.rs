@@ -23,7 +23,10 @@ pub use request_store::{CreatedResource, KeyState, RequestStore};
 pub use run_commit_store::{RunCommit, RunCommitStore, RunEnd};
 pub use run_create_store::{Admitted, Claimed, NewRun, RunCreateStore, StoredRunRequest};
 pub use run_delete_store::RunDeleteStore;
-pub use run_event_store::{EventQuery, NewRunEvent, Order, RunEvent, RunEventStore, category};
+pub use run_event_store::{
+    EventQuery, NODE_EVENT, NODE_EVENTS_OMITTED, NewRunEvent, Order, RunEvent, RunEventStore,
+    category,
+};
 pub use run_query_store::{RunListQuery, RunQueryStore, UnfinishedRun};
 pub use runtime_ports::RuntimePorts;
 pub use usage_ledger::{AuxiliaryUsage, UsageLedger};

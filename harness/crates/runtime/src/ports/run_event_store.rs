@@ -28,6 +28,12 @@ pub mod category {
     pub const MIDDLEWARE: &str = "middleware";
 }
 
+/// Type of the rows with the progress of nodes, as
+/// [`AgentEvent::NodeEvent`](crate::agent::AgentEvent::NodeEvent) emits it.
+pub const NODE_EVENT: &str = "node.event";
+/// Type of the row after the last one with the progress of nodes: more are not stored.
+pub const NODE_EVENTS_OMITTED: &str = "node.events_omitted";
+
 /// Event to be appended to the journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRunEvent {

@@ -9,10 +9,11 @@ pub use crate::agent::{CallEntry, CallProgress, ToolLedger};
 pub use crate::definition::{RequestKey, StoreError};
 pub use crate::ports::{
     AdmitError, Admitted, AuxiliaryUsage, Claimed, CommitError, CreatedResource, EventQuery,
-    KeyState, Lease, NewRun, NewRunEvent, NodeRecord, NodeStore, Order, OwnedRun, RequestStore,
-    RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore, RunEnd, RunEvent, RunEventStore,
-    RunListQuery, RunQueryStore, StoreLockStatus, StoredRunRequest, UnfinishedRun, UsageLedger,
-    WebhookCall, WebhookDelivery, WebhookOutbox, WebhookOutboxEntry, category,
+    KeyState, Lease, NODE_EVENT, NODE_EVENTS_OMITTED, NewRun, NewRunEvent, NodeRecord, NodeStore,
+    Order, OwnedRun, RequestStore, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore,
+    RunEnd, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreLockStatus,
+    StoredRunRequest, UnfinishedRun, UsageLedger, WebhookCall, WebhookDelivery, WebhookOutbox,
+    WebhookOutboxEntry, category,
 };
 
 // Former names, for crates that were written against them.
