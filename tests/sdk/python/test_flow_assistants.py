@@ -61,6 +61,10 @@ def test_graph_expands_subflows_on_request(client):
     assert "inner" in plain and "inner:draft" not in plain
     expanded = {node["id"] for node in client.assistants.get_graph("flow-outer", xray=True)["nodes"]}
     assert {"inner:draft", "inner:polish", "condense"} <= expanded
+
+
+@pytest.mark.parametrize("prefix", [""], ids=["root"], indirect=True)
+def test_subgraphs_are_the_subflows(client):
     assert "inner" in client.assistants.get_subgraphs(id_of(client, "flow-outer"))
 
 

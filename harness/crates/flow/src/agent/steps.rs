@@ -18,6 +18,7 @@ use super::journal::Journal;
 use super::levels::{Outer, read_saved};
 use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
+use super::session_log::{record_session, recorded_session};
 use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
 use super::usage::has_usage;
@@ -26,7 +27,7 @@ use crate::compiled::{CompiledFlow, NodeIndex};
 use crate::driver::{
     Histories, NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask,
 };
-use crate::machine::{Decision, FlowMachine, Question, VisitStage};
+use crate::machine::{Decision, FlowMachine, Question, SessionRecord, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
@@ -345,6 +346,14 @@ impl RunHooks for StepReporter {
         if let Some(task) = reported.tasks.task(node_id) {
             self.send(AgentEvent::Nested(task.namespace().into(), Box::new(event)));
         }
+    }
+
+    async fn save_session(&self, agent: &str, session: &SessionRecord) -> Result<(), FlowError> {
+        record_session(&self.ctx, agent, session).await
+    }
+
+    async fn saved_session(&self, agent: &str) -> Result<Option<SessionRecord>, FlowError> {
+        recorded_session(&self.ctx, agent).await
     }
 
     async fn turn_starts(

@@ -120,8 +120,8 @@ pub struct SavedLevel {
     pub is_same_run: bool,
 }
 
-/// Observes a run and makes it durable. Hooks never wait, except [`Self::turn_starts`]
-/// and [`Self::turn_ends`]. A sub-flow has hooks of its own, or those of turns of the run, with
+/// Observes a run and makes it durable. Hooks never wait, except those of sessions that
+/// are saved, [`Self::turn_starts`] and [`Self::turn_ends`]. A sub-flow has hooks of its own, or those of turns of the run, with
 /// node ids of the form `outer/inner`.
 #[async_trait]
 pub trait RunHooks: Send + Sync + fmt::Debug {
@@ -140,6 +140,22 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
 
     /// Called when an agent's session was created or disposed.
     fn session_changed(&self, _agent_id: &str, _session: Option<&SessionRecord>) {}
+
+    /// Records a session whose turns have effects, before its first turn.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be written.
+    async fn save_session(&self, _agent_id: &str, _: &SessionRecord) -> Result<(), FlowError> {
+        Ok(())
+    }
+
+    /// Returns the session that an earlier process recorded for an agent of this run.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be read.
+    async fn saved_session(&self, _agent_id: &str) -> Result<Option<SessionRecord>, FlowError> {
+        Ok(None)
+    }
 
     /// Called with the messages that a completed turn adds to the history of its session.
     fn turn_added(&self, _agent_id: &str, _messages: &[TurnMessage]) {}

@@ -223,17 +223,17 @@ impl Turn<'_> {
             }
             result = limited => result,
         };
-        let result = match result {
-            Some(result) => result,
-            None => {
-                stop.cancel();
-                self.abort(&id).await;
-                let limit = self.node.turn_limit_ms.unwrap_or_default();
-                let message = format!("the turn exceeded its limit of {limit} ms");
-                let error = FlowError::new("turn_timeout", ErrorCategory::Adapter, message);
-                AgentTurnResult::ended(TurnStatus::TimedOut, error.retryable(true))
-            }
-        };
+        let result = result.unwrap_or_else(|| {
+            stop.cancel();
+            let limit = self.node.turn_limit_ms.unwrap_or_default();
+            let message = format!("the turn exceeded its limit of {limit} ms");
+            let error = FlowError::new("turn_timeout", ErrorCategory::Adapter, message);
+            AgentTurnResult::ended(TurnStatus::TimedOut, error.retryable(true))
+        });
+        // The adapter may notice the limit first.
+        if result.status == TurnStatus::TimedOut {
+            self.abort(&id).await;
+        }
         if effect != TurnEffect::Pure {
             hooks.turn_ends(&id, &result).await;
         }
