@@ -25,6 +25,12 @@ test-external: ## Run the tests against the official SDKs, in a browser, on Post
 chaos: ## Kill and freeze gateways repeatedly: make chaos ROUNDS=100 SEED=1
 	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) tests/cluster/run.sh $(ARGS)
 
+.PHONY: kill-flows
+kill-flows: ## Kill a gateway repeatedly while flows run: make kill-flows ROUNDS=200 SEED=1
+	cargo build --workspace --bins
+	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) \
+		cargo test --workspace --test cluster killed_gateway_repeats_no_finished_node_of_flows -- --nocapture
+
 .PHONY: simulate
 simulate: ## Simulate the runtime with injected faults, one run per seed: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \

@@ -7,6 +7,7 @@ mod clocks;
 mod concurrent_runs;
 mod concurrent_users;
 mod fail_points;
+mod flows;
 mod follower;
 mod healthy_cluster;
 mod idempotency_keys;

@@ -6,6 +6,7 @@ mod bad_input;
 mod console;
 mod containers;
 mod disk;
+mod flow_backends;
 mod flows;
 mod flows_about;
 mod flows_nodes;

@@ -8,5 +8,6 @@ pub mod history;
 pub mod local_server;
 pub mod reserved_port;
 pub mod scripted_openai;
+pub mod scripted_pi_mono;
 pub mod seeded_random;
 pub mod sse;

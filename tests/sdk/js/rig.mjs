@@ -2,14 +2,16 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 
 const BINARIES = process.env.DEERFLOW_BIN_DIR;
+const FLOWS = fileURLToPath(new URL("../flows", import.meta.url));
 const TIMEOUT = 30_000;
 
 const webUi = (baseUrl) => `config_version: 34
@@ -51,6 +53,7 @@ export async function start({ config = webUi, env = {} } = {}) {
   const home = await mkdtemp(path.join(os.tmpdir(), "deerflow-"));
   const [baseUrl] = /http:\/\/\S+/.exec(line);
   await writeFile(path.join(home, "config.yaml"), config(baseUrl));
+  await cp(FLOWS, path.join(home, "flows"), { recursive: true });
   const port = await freePort();
   const gateway = spawn(path.join(BINARIES, "deerflow"), ["serve"], {
     cwd: home,
@@ -84,7 +87,12 @@ export async function start({ config = webUi, env = {} } = {}) {
     const answer = await fetch(new URL(`/__release?${new URLSearchParams(to ? { word, to } : { word })}`, baseUrl));
     if (!answer.ok) throw new Error(`the model did not accept the release: ${answer.status}`);
   };
-  return { port, origin: `http://127.0.0.1:${port}`, release, stop };
+  /** Returns the number of model calls whose script has this beginning and contains the word. */
+  const calls = async (word, beginning = "") => {
+    const log = await (await fetch(new URL("/__log", baseUrl))).json();
+    return log.filter(({ user }) => user.startsWith(beginning) && user.includes(word)).length;
+  };
+  return { port, origin: `http://127.0.0.1:${port}`, release, calls, stop };
 }
 
 async function freePort() {

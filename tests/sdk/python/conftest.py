@@ -8,9 +8,14 @@ from messages import user, words
 
 
 @pytest.fixture(scope="session")
-def gateway(tmp_path_factory):
-    home = tmp_path_factory.mktemp("home")
-    with ScriptedModel() as model, Gateway(home, model.base_url) as gateway:
+def model():
+    with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory, model):
+    with Gateway(tmp_path_factory.mktemp("home"), model.base_url) as gateway:
         yield gateway
 
 

@@ -1,7 +1,9 @@
 """A gateway with a scripted model behind it, as two child processes."""
 
+import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -9,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 BINARIES = Path(os.environ["DEERFLOW_BIN_DIR"])
+FLOWS = Path(__file__).parent.parent / "flows"
 TIMEOUT = 30.0
 
 CONFIG = """\
@@ -26,6 +29,7 @@ tools:
   - {{name: write_file, group: files, use: sandbox.write_file}}
 sandbox: {{use: local}}
 memory: {{enabled: false}}
+webhooks: {{allow_private: true}}
 database: {{backend: sqlite}}
 llm_call: {{retry_base_delay_ms: 1, retry_cap_delay_ms: 2, burst_retry_base_delay_ms: 1}}
 """
@@ -40,6 +44,12 @@ class ScriptedModel:
         self.base_url = re.search(r"http://\S+", self.process.stdout.readline()).group()
         return self
 
+    def calls(self, word: str, beginning: str = "") -> int:
+        """Returns the number of requests whose script has this beginning and contains the word."""
+        with urllib.request.urlopen(f"{self.base_url.removesuffix('/v1')}/__log", timeout=TIMEOUT) as log:
+            scripts = [request["user"] for request in json.load(log)]
+        return sum(word in script and script.startswith(beginning) for script in scripts)
+
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
@@ -51,6 +61,7 @@ class Gateway:
     def __init__(self, home: Path, model_url: str):
         self.home, self.log = home, home / "gateway.log"
         (home / "config.yaml").write_text(CONFIG.format(base_url=model_url))
+        shutil.copytree(FLOWS, home / "flows")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -84,9 +95,9 @@ class Gateway:
         self.process.wait()
 
 
-def eventually(ask, what: str):
+def eventually(ask, what: str, within: float = TIMEOUT):
     """Polls until the result is true: another process can only be polled."""
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + within
     while not (answer := ask()):
         assert time.monotonic() < end, f"waited too long for {what}"
         time.sleep(0.02)

@@ -30,6 +30,7 @@
 //! An API key that begins with `refused-` and a status, such as `refused-401`, is answered with that status.
 //! `/__log` lists received requests, `/__reset` clears the list, `/__release` without a word is [`ScriptedOpenAi::release`].
 
+pub(crate) mod body;
 mod directive;
 mod history;
 mod request;
@@ -56,7 +57,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use self::{request::ChatRequest, script::Script, turn::Turn};
+use self::{body::Released, request::ChatRequest, script::Script, turn::Turn};
 use crate::local_server::LocalServer;
 
 pub use self::{
@@ -135,21 +136,6 @@ struct Model {
     released: watch::Sender<Released>,
 }
 
-/// Held answers that may continue.
-#[derive(Debug, Default)]
-struct Released {
-    all: bool,
-    /// Maximum number of pieces by the word of the directive.
-    words: HashMap<String, usize>,
-}
-
-impl Released {
-    /// Reports whether an answer with this word may send the piece after `sent` pieces.
-    fn allows_more(&self, word: &str, sent: usize) -> bool {
-        self.all || self.words.get(word).is_some_and(|pieces| sent < *pieces)
-    }
-}
-
 #[derive(Debug, Default)]
 struct Memory {
     log: VecDeque<RecordedRequest>,
@@ -204,12 +190,8 @@ impl Model {
     }
 
     fn release(&self, word: Option<String>, to: Option<usize>) {
-        self.released.send_modify(|released| match word {
-            None => released.all = true,
-            Some(word) => {
-                released.words.insert(word, to.unwrap_or(usize::MAX));
-            }
-        });
+        self.released
+            .send_modify(|released| released.release(word, to));
     }
 
     fn count_try(&self, text: &str, length: usize) -> u32 {
@@ -252,7 +234,7 @@ async fn chat(State(model): State<Arc<Model>>, headers: HeaderMap, body: Bytes) 
         .unwrap_or_default();
     let turn = model.answer(&body, authorization);
     tokio::time::sleep(turn.delay).await;
-    let mut response = Response::new(Body::from_stream(turn::play(
+    let mut response = Response::new(Body::from_stream(body::play(
         turn.body_steps,
         model.released.subscribe(),
     )));

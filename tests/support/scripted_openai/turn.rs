@@ -1,14 +1,12 @@
 //! Builds one response of the scripted model: its status, and the order of what is sent.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use axum::body::Bytes;
-use futures_util::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::{
-    Released,
+    body::BodyStep,
     request::{ChatRequest, ScriptMessage},
     script::{Call, Script, Usage, words},
 };
@@ -28,21 +26,6 @@ pub(super) struct Turn {
     pub(super) delay: Duration,
     /// The body.
     pub(super) body_steps: Vec<BodyStep>,
-}
-
-/// One step of a response body.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BodyStep {
-    /// Sends these bytes.
-    Send(Bytes),
-    /// Pauses.
-    Wait(Duration),
-    /// Pauses until the test releases answers with this word beyond `sent` pieces.
-    Hold { word: String, sent: usize },
-    /// Drops the connection.
-    Cut,
-    /// Sends nothing more.
-    Hang,
 }
 
 impl Turn {
@@ -331,39 +314,4 @@ fn reported(usage: Usage) -> Value {
 
 fn event(data: &str) -> BodyStep {
     BodyStep::Send(format!("data: {data}\n\n").into())
-}
-
-/// Streams the steps as a response body.
-pub(super) fn play(
-    body_steps: Vec<BodyStep>,
-    released: watch::Receiver<Released>,
-) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::iter(body_steps).filter_map(move |beat| {
-        let mut released = released.clone();
-        async move {
-            match beat {
-                BodyStep::Send(bytes) => Some(Ok(bytes)),
-                BodyStep::Wait(pause) => {
-                    tokio::time::sleep(pause).await;
-                    None
-                }
-                BodyStep::Hold { word, sent } => {
-                    // The sender is dropped only with the server, which also ends the response.
-                    let _released = released
-                        .wait_for(|released| released.allows_more(&word, sent))
-                        .await;
-                    None
-                }
-                BodyStep::Cut => {
-                    // The connection flushes its buffer only when the body has nothing ready.
-                    tokio::task::yield_now().await;
-                    Some(Err(io::Error::new(
-                        io::ErrorKind::ConnectionAborted,
-                        "scripted cut",
-                    )))
-                }
-                BodyStep::Hang => std::future::pending().await,
-            }
-        }
-    })
 }

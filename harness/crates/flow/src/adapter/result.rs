@@ -35,7 +35,7 @@ impl TurnStatus {
 }
 
 /// Result of a turn. A failure is a result with an `error`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentTurnResult {
     /// Status.
     pub status: TurnStatus,

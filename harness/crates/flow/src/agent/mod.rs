@@ -10,6 +10,7 @@ mod node_write;
 mod pending;
 mod saved_flow;
 mod schemas;
+mod session_log;
 mod start;
 mod steps;
 mod tasks;

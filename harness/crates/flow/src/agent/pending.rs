@@ -51,3 +51,10 @@ pub(super) fn pending_tasks(flow: &CompiledFlow, machine: &FlowMachine) -> Vec<P
     })
     .collect()
 }
+
+/// Returns one update with the values of two, which have no channel in common.
+pub(super) fn both(mut update: StateUpdate, other: StateUpdate) -> StateUpdate {
+    update.messages.extend(other.messages);
+    update.channels.extend(other.channels);
+    update
+}

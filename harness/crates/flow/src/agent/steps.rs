@@ -15,17 +15,18 @@ use deerflow_runtime::checkpoint::NestedState;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use super::pending::{pending_tasks, published, question_json};
+use super::pending::{both, pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
+use super::session_log::{record_session, recorded_session};
 use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
 use super::usage::has_usage;
-use crate::adapter::{FlowError, InvocationId, TurnEffect, TurnMessage};
+use crate::adapter::{AgentTurnResult, FlowError, InvocationId, TurnEffect, TurnMessage};
 use crate::compiled::{CompiledFlow, NodeIndex};
 use crate::driver::{
     Histories, NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask,
 };
-use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
+use crate::machine::{Decision, FlowMachine, Question, RunData, SessionRecord, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
@@ -70,6 +71,11 @@ pub(super) struct Reported {
     nested: HashSet<String>,
     /// Node that ended last.
     last_node: String,
+    /// Tasks that ended since the last step, oldest first: the last one of a run also has the
+    /// result.
+    ended: Vec<(Arc<Task>, TaskEnd)>,
+    /// Values of the last superstep, which the step of the result includes.
+    last_update: StateUpdate,
     /// Updates of visits that were committed since the last superstep.
     values: StateUpdate,
 }
@@ -95,6 +101,8 @@ impl StepReporter {
                 streamed: HashMap::new(),
                 nested: HashSet::new(),
                 last_node: START.to_owned(),
+                ended: Vec::new(),
+                last_update: StateUpdate::default(),
                 values: StateUpdate::default(),
             }),
         }
@@ -168,8 +176,21 @@ impl StepReporter {
         }
         let update = StateUpdate::messages([message]).and("result", result);
         self.apply(&mut reported, update.clone());
+        if let Some((_, end)) = reported.ended.last_mut() {
+            let published = end.update.take().unwrap_or_default();
+            end.update = Some(both(published, update.clone()));
+        }
+        self.end_tasks(&mut reported);
+        let update = both(std::mem::take(&mut reported.last_update), update);
         self.step(&reported, flow, machine, &node, Some(update), true);
         reported.step += 1;
+    }
+
+    /// Reports the tasks that ended since the last step.
+    fn end_tasks(&self, reported: &mut Reported) {
+        for (task, end) in reported.ended.drain(..) {
+            self.send(AgentEvent::TaskEnd(task, end));
+        }
     }
 
     fn apply(&self, reported: &mut Reported, update: StateUpdate) {
@@ -252,9 +273,13 @@ impl RunHooks for StepReporter {
         reported.changed_histories.clear();
         reported.values = StateUpdate::default();
         self.apply(&mut reported, update.clone());
-        // The result of a run follows in the same checkpoint.
+        // The result of a run follows in the same step.
         let is_last = progress.machine.next(progress.flow) == Decision::Finished;
-        let checkpoint = self.is_nested() || !is_last || progress.data.result().is_none();
+        if !self.is_nested() && is_last && progress.data.result().is_some() {
+            reported.last_update = update;
+            return;
+        }
+        self.end_tasks(&mut reported);
         let node = reported.last_node.clone();
         self.step(
             &reported,
@@ -262,13 +287,14 @@ impl RunHooks for StepReporter {
             progress.machine,
             &node,
             Some(update),
-            checkpoint,
+            true,
         );
-        reported.step += i64::from(checkpoint);
+        reported.step += 1;
     }
 
     fn amended(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
+        self.end_tasks(&mut reported);
         reported.values = self.update(&reported, &progress);
         let node = reported.last_node.clone();
         self.step(
@@ -346,7 +372,7 @@ impl RunHooks for StepReporter {
                 }
             }
         };
-        self.send(AgentEvent::TaskEnd(task, end));
+        reported.ended.push((task, end));
     }
 
     fn turn_added(&self, agent_id: &str, messages: &[TurnMessage]) {
@@ -375,11 +401,23 @@ impl RunHooks for StepReporter {
         }
     }
 
-    async fn turn_starts(&self, turn: &InvocationId, effect: TurnEffect) -> Result<(), FlowError> {
+    async fn save_session(&self, agent: &str, session: &SessionRecord) -> Result<(), FlowError> {
+        record_session(&self.ctx, agent, session).await
+    }
+
+    async fn saved_session(&self, agent: &str) -> Result<Option<SessionRecord>, FlowError> {
+        recorded_session(&self.ctx, agent).await
+    }
+
+    async fn turn_starts(
+        &self,
+        turn: &InvocationId,
+        effect: TurnEffect,
+    ) -> Result<Option<AgentTurnResult>, FlowError> {
         record_start(&self.ctx.calls, turn, effect).await
     }
 
-    async fn turn_ends(&self, turn: &InvocationId) {
-        record_end(&self.ctx.calls, turn).await;
+    async fn turn_ends(&self, turn: &InvocationId, result: &AgentTurnResult) {
+        record_end(&self.ctx.calls, turn, result).await;
     }
 }

@@ -13,7 +13,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::history::Histories;
-use crate::adapter::{AdapterRegistry, FlowError, InvocationId, TurnEffect, TurnMessage};
+use crate::adapter::{
+    AdapterRegistry, AgentTurnResult, FlowError, InvocationId, TurnEffect, TurnMessage,
+};
 use crate::compiled::{CompiledFlow, LoaderKind, NodeIndex};
 use crate::events::FlowEventSink;
 use crate::machine::{FlowMachine, Question, RunBounds, RunData, RunInput, SessionRecord};
@@ -118,8 +120,9 @@ pub struct SavedLevel {
     pub is_same_run: bool,
 }
 
-/// Observes a run and makes it durable. Hooks never wait, except [`Self::turn_starts`]. A sub-flow
-/// has hooks of its own, or those of turns of the run, with node ids of the form `outer/inner`.
+/// Observes a run and makes it durable. Hooks never wait, except those of sessions that
+/// are saved, [`Self::turn_starts`] and [`Self::turn_ends`]. A sub-flow has hooks of its own, or those of turns of the run, with
+/// node ids of the form `outer/inner`.
 #[async_trait]
 pub trait RunHooks: Send + Sync + fmt::Debug {
     /// Called when a superstep is complete and the next one is known.
@@ -137,6 +140,22 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
 
     /// Called when an agent's session was created or disposed.
     fn session_changed(&self, _agent_id: &str, _session: Option<&SessionRecord>) {}
+
+    /// Records a session whose turns have effects, before its first turn.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be written.
+    async fn save_session(&self, _agent_id: &str, _: &SessionRecord) -> Result<(), FlowError> {
+        Ok(())
+    }
+
+    /// Returns the session that an earlier process recorded for an agent of this run.
+    ///
+    /// # Errors
+    /// Returns an error if the record cannot be read.
+    async fn saved_session(&self, _agent_id: &str) -> Result<Option<SessionRecord>, FlowError> {
+        Ok(None)
+    }
 
     /// Called with the messages that a completed turn adds to the history of its session.
     fn turn_added(&self, _agent_id: &str, _messages: &[TurnMessage]) {}
@@ -157,17 +176,22 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
     /// Called with an event of an agent that runs inside of a node.
     fn agent_event(&self, _node_id: &str, _event: AgentEvent) {}
 
-    /// Called before a turn whose repetition has effects.
+    /// Called before a turn whose repetition has effects. A returned result, which an earlier
+    /// process recorded, stands for the turn.
     ///
     /// # Errors
     /// Refuses the turn, for example with `turn_outcome_unknown`, because an earlier process may
     /// have begun it. The engine then aborts the turn at the other side.
-    async fn turn_starts(&self, _: &InvocationId, _: TurnEffect) -> Result<(), FlowError> {
-        Ok(())
+    async fn turn_starts(
+        &self,
+        _: &InvocationId,
+        _: TurnEffect,
+    ) -> Result<Option<AgentTurnResult>, FlowError> {
+        Ok(None)
     }
 
-    /// Called after such a turn.
-    async fn turn_ends(&self, _: &InvocationId) {}
+    /// Called with the result of such a turn.
+    async fn turn_ends(&self, _: &InvocationId, _: &AgentTurnResult) {}
 }
 
 /// Hooks that do nothing.

@@ -124,14 +124,13 @@ async fn run_steps(
 ) -> FlowOutcome {
     let cancel = &scope.options.cancel;
     loop {
-        if cancel.is_cancelled() {
-            return FlowOutcome::Cancelled;
-        }
         let positions = match machine.next(scope.flow) {
+            Decision::Finished => return FlowOutcome::Finished(data.result()),
+            // A flow without a further node completes in spite of a cancel.
+            _ if cancel.is_cancelled() => return FlowOutcome::Cancelled,
             Decision::Run(positions) => positions,
             Decision::Breakpoint(node) => return FlowOutcome::Breakpoint(node),
             Decision::Interrupted(questions) => return FlowOutcome::Interrupted(questions),
-            Decision::Finished => return FlowOutcome::Finished(data.result()),
             Decision::Failed(error) => return FlowOutcome::Failed(error),
         };
         let mut step = StepDriver::new(scope, machine, data);

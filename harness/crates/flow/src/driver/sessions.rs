@@ -12,7 +12,8 @@ use tokio::sync::Mutex as AsyncMutex;
 use super::deps::{FlowOptions, FlowPorts};
 use super::history::Histories;
 use crate::adapter::{
-    AdapterContext, AgentAdapter, ErrorCategory, FlowError, SessionContext, SessionId, TurnMessage,
+    AdapterContext, AgentAdapter, ErrorCategory, FlowError, SessionContext, SessionId, TurnEffect,
+    TurnMessage,
 };
 use crate::compiled::{AgentNode, CompiledFlow, EffectiveAgent};
 use crate::machine::{FlowMachine, SessionRecord};
@@ -34,6 +35,8 @@ pub(super) struct SessionPool {
 pub(super) struct AgentSlot {
     adapter: Option<Arc<dyn AgentAdapter>>,
     session: Option<SessionRecord>,
+    /// `true` if the session of an earlier process was asked for.
+    is_restored: bool,
     /// `true` if the other side has seen the history.
     pub(super) is_new: bool,
     /// Turns of the session.
@@ -98,6 +101,16 @@ impl SessionPool {
         if let Some(session) = &slot.session {
             return Ok((adapter, session.id.clone()));
         }
+        let hooks = &turn.ports.hooks;
+        let is_saved = adapter.effect() != TurnEffect::Pure;
+        if is_saved
+            && !std::mem::replace(&mut slot.is_restored, true)
+            && let Some(saved) = hooks.saved_session(&agent.agent_id).await?
+        {
+            let id = saved.id.clone();
+            self.enter(slot, agent, saved);
+            return Ok((adapter, id));
+        }
         let context = SessionContext {
             run_id: turn.options.run_id.to_string(),
             flow_name: turn.flow.document.meta.name.clone(),
@@ -110,15 +123,21 @@ impl SessionPool {
             id: id.clone(),
             created_at_ms: turn.now_ms,
         };
-        turn.ports
-            .hooks
-            .session_changed(&agent.agent_id, Some(&record));
-        self.changes
-            .lock()
-            .push((agent.agent_id.clone(), record.clone()));
-        slot.session = Some(record);
+        hooks.session_changed(&agent.agent_id, Some(&record));
+        let saved = match is_saved {
+            true => hooks.save_session(&agent.agent_id, &record).await,
+            false => Ok(()),
+        };
+        self.enter(slot, agent, record);
+        saved.map(|()| (adapter, id))
+    }
+
+    /// Makes a session the one of its agent.
+    fn enter(&self, slot: &mut AgentSlot, agent: &EffectiveAgent, session: SessionRecord) {
+        let change = (agent.agent_id.clone(), session.clone());
+        self.changes.lock().push(change);
+        slot.session = Some(session);
         slot.is_new = true;
-        Ok((adapter, id))
     }
 
     /// Disposes the session of a slot; the next turn creates another one.

@@ -188,11 +188,15 @@ impl Turn<'_> {
         let hooks: &dyn RunHooks = &*self.scope.ports.hooks;
         let id = invocation.invocation_id.clone();
         let effect = self.adapter.effect();
-        if effect != TurnEffect::Pure
-            && let Err(error) = hooks.turn_starts(&id, effect).await
-        {
-            self.abort(&id).await;
-            return Some(AgentTurnResult::ended(TurnStatus::Failed, error));
+        if effect != TurnEffect::Pure {
+            match hooks.turn_starts(&id, effect).await {
+                Ok(None) => {}
+                Ok(Some(recorded)) => return Some(recorded),
+                Err(error) => {
+                    self.abort(&id).await;
+                    return Some(AgentTurnResult::ended(TurnStatus::Failed, error));
+                }
+            }
         }
         let stop = cancel.child_token();
         let limit = self.node.turn_limit_ms.map(Duration::from_millis);
@@ -219,19 +223,19 @@ impl Turn<'_> {
             }
             result = limited => result,
         };
-        let result = match result {
-            Some(result) => result,
-            None => {
-                stop.cancel();
-                self.abort(&id).await;
-                let limit = self.node.turn_limit_ms.unwrap_or_default();
-                let message = format!("the turn exceeded its limit of {limit} ms");
-                let error = FlowError::new("turn_timeout", ErrorCategory::Adapter, message);
-                AgentTurnResult::ended(TurnStatus::TimedOut, error.retryable(true))
-            }
-        };
+        let result = result.unwrap_or_else(|| {
+            stop.cancel();
+            let limit = self.node.turn_limit_ms.unwrap_or_default();
+            let message = format!("the turn exceeded its limit of {limit} ms");
+            let error = FlowError::new("turn_timeout", ErrorCategory::Adapter, message);
+            AgentTurnResult::ended(TurnStatus::TimedOut, error.retryable(true))
+        });
+        // The adapter may notice the limit first.
+        if result.status == TurnStatus::TimedOut {
+            self.abort(&id).await;
+        }
         if effect != TurnEffect::Pure {
-            hooks.turn_ends(&id).await;
+            hooks.turn_ends(&id, &result).await;
         }
         Some(result)
     }
@@ -290,7 +294,13 @@ impl Turn<'_> {
     fn invocation(&self, slot: &AgentSlot, repeated: bool) -> AgentInvocation {
         let (scope, attempt, node) = (self.scope, self.attempt, self.node);
         let prompt = assemble(node, scope.input.user_prompt(), &attempt.input);
-        let name = format!("{}{}", attempt.number, if repeated { "r" } else { "" });
+        // A fork and a retry in another run have the same task. They are other turns.
+        let name = format!(
+            "{}:{}{}",
+            scope.options.run_id,
+            attempt.number,
+            if repeated { "r" } else { "" }
+        );
         let sends_history = !self.adapter.stores_history() || slot.is_new;
         let messages = if sends_history {
             messages_of(&node.agent, &scope.options.thread_messages, &slot.history)
