@@ -27,3 +27,5 @@ mod stopping;
 mod subflows;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "engine/takeover.rs"]
+mod takeover;
