@@ -23,7 +23,10 @@ fn documents_are_found_by_their_keys_in_path_order() {
     let found = found(&[
         ("b/Deep One.yml", FLOW),
         ("a.json", broken),
-        ("package.json", "{\"name\": \"graph\", \"scripts\": {\"meta\": \"x\"}}"),
+        (
+            "package.json",
+            "{\"name\": \"graph\", \"scripts\": {\"meta\": \"x\"}}",
+        ),
         ("z.json", "{\"graph\": 1}"),
         ("compose.yaml", "services:\n  graph: 1\n"),
         ("a/b/c/d.yaml", FLOW),

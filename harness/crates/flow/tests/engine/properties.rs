@@ -7,7 +7,9 @@ use deerflow_flow::machine::{RunBounds, RunInput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, agent, agent_with, data, document, edge, handle, node, try_compiled};
+use crate::fixture::{
+    Fixture, agent, agent_with, data, document, edge, handle, node, try_compiled,
+};
 use crate::takeover::Takeover;
 
 const KINDS: usize = 9;
@@ -81,7 +83,11 @@ fn any_node(index: usize, kind: usize) -> Value {
 fn any_edge(source: usize, target: usize, kind: usize, variant: usize) -> Value {
     let (from, to) = (format!("n{source}"), format!("n{target}"));
     match (kind, variant) {
-        (4, variant) => handle(&from, ["plan", "execute", "evaluate", "done"][variant % 4], &to),
+        (4, variant) => handle(
+            &from,
+            ["plan", "execute", "evaluate", "done"][variant % 4],
+            &to,
+        ),
         (5, variant) => handle(&from, ["loop", "done"][variant % 2], &to),
         (_, 0) => {
             let mut edge = edge(&from, &to);

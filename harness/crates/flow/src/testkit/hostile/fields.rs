@@ -149,5 +149,6 @@ fn repeated(base: &Value, pointer: &str) -> String {
     if let Some(Value::Object(fields)) = flow.pointer_mut(parent) {
         fields.insert(MARK.to_owned(), json!(1));
     }
-    flow.to_string().replace(&format!("{MARK:?}"), &format!("{key:?}"))
+    flow.to_string()
+        .replace(&format!("{MARK:?}"), &format!("{key:?}"))
 }

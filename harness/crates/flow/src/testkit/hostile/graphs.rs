@@ -6,7 +6,18 @@ use super::HostileDocument;
 
 /// Ids that no node may have.
 const IDS: [&str; 12] = [
-    "", "a|b", "a:b", "a\nb", "a\tb", "\u{7f}", "\u{0}", "\u{85}", "*", "__start__", "__end__", "|",
+    "",
+    "a|b",
+    "a:b",
+    "a\nb",
+    "a\tb",
+    "\u{7f}",
+    "\u{0}",
+    "\u{85}",
+    "*",
+    "__start__",
+    "__end__",
+    "|",
 ];
 
 pub(super) fn graphs() -> Vec<HostileDocument> {
@@ -20,22 +31,39 @@ pub(super) fn graphs() -> Vec<HostileDocument> {
             flow["graph"]["edges"] = edges.collect();
         }),
         document("201 agents", |flow| {
-            let agents = (0..201).map(|n| json!({"agentId": format!("a{n}"), "adapterKind": "fake"}));
+            let agents =
+                (0..201).map(|n| json!({"agentId": format!("a{n}"), "adapterKind": "fake"}));
             flow["agents"]["agentDefs"] = agents.collect();
         }),
         document("no nodes", |flow| flow["graph"]["nodes"] = json!([])),
-        document("unknown version", |flow| flow["meta"]["schemaVersion"] = json!("9")),
-        document("unknown start", |flow| flow["graph"]["startNodeId"] = json!("nowhere")),
-        document("unknown source", |flow| flow["graph"]["edges"][0]["source"] = json!("x")),
-        document("unknown target", |flow| flow["graph"]["edges"][0]["target"] = json!("x")),
-        document("self edge", |flow| flow["graph"]["edges"][0]["target"] = json!("a")),
-        document("unknown output", |flow| flow["graph"]["edges"][0]["sourceHandle"] = json!("x")),
-        document("unknown input", |flow| flow["graph"]["edges"][0]["targetHandle"] = json!("x")),
+        document("unknown version", |flow| {
+            flow["meta"]["schemaVersion"] = json!("9")
+        }),
+        document("unknown start", |flow| {
+            flow["graph"]["startNodeId"] = json!("nowhere")
+        }),
+        document("unknown source", |flow| {
+            flow["graph"]["edges"][0]["source"] = json!("x")
+        }),
+        document("unknown target", |flow| {
+            flow["graph"]["edges"][0]["target"] = json!("x")
+        }),
+        document("self edge", |flow| {
+            flow["graph"]["edges"][0]["target"] = json!("a")
+        }),
+        document("unknown output", |flow| {
+            flow["graph"]["edges"][0]["sourceHandle"] = json!("x")
+        }),
+        document("unknown input", |flow| {
+            flow["graph"]["edges"][0]["targetHandle"] = json!("x")
+        }),
         document("same edge twice", |flow| {
             let edge = flow["graph"]["edges"][0].clone();
             flow["graph"]["edges"] = json!([edge, edge]);
         }),
-        document("same node twice", |flow| flow["graph"]["nodes"][1] = agent("a")),
+        document("same node twice", |flow| {
+            flow["graph"]["nodes"][1] = agent("a")
+        }),
         document("same agent twice", |flow| {
             let agent = flow["agents"]["agentDefs"][0].clone();
             flow["agents"]["agentDefs"] = json!([agent, agent]);
@@ -45,8 +73,10 @@ pub(super) fn graphs() -> Vec<HostileDocument> {
             flow["graph"]["nodes"][0]["inputPorts"] = json!([port, port]);
         }),
         document("types of ports differ", |flow| {
-            flow["graph"]["nodes"][0]["outputPorts"] = json!([{"portId": "n", "dataType": "number"}]);
-            flow["graph"]["nodes"][1]["inputPorts"] = json!([{"portId": "b", "dataType": "boolean"}]);
+            flow["graph"]["nodes"][0]["outputPorts"] =
+                json!([{"portId": "n", "dataType": "number"}]);
+            flow["graph"]["nodes"][1]["inputPorts"] =
+                json!([{"portId": "b", "dataType": "boolean"}]);
             flow["graph"]["edges"][0] = data("n", "b");
         }),
         document("two sources of one input", |flow| {
@@ -57,9 +87,15 @@ pub(super) fn graphs() -> Vec<HostileDocument> {
                  "dataEdge": true},
             ]);
         }),
-        document("unknown agent", |flow| flow["graph"]["nodes"][0]["agentId"] = json!("x")),
-        document("unknown agent file", |flow| flow["graph"]["nodes"][0]["agentRef"] = json!("x")),
-        document("no agent", |flow| flow["graph"]["nodes"][0]["agentId"] = Value::Null),
+        document("unknown agent", |flow| {
+            flow["graph"]["nodes"][0]["agentId"] = json!("x")
+        }),
+        document("unknown agent file", |flow| {
+            flow["graph"]["nodes"][0]["agentRef"] = json!("x")
+        }),
+        document("no agent", |flow| {
+            flow["graph"]["nodes"][0]["agentId"] = Value::Null
+        }),
         document("unknown adapter", |flow| {
             flow["agents"]["agentDefs"][0]["adapterKind"] = json!("nothing-has-this-kind");
         }),
@@ -70,32 +106,102 @@ pub(super) fn graphs() -> Vec<HostileDocument> {
         document("branch without an edge", |flow| {
             flow["graph"]["nodes"][0]["config"] = json!({"onError": "branch"});
         }),
+        document("long agent id that many nodes name", |flow| {
+            flow["agents"]["agentDefs"][0]["agentId"] = "x".repeat(500_000).into();
+            let nodes = (0..500).map(|n| agent(&format!("n{n}")));
+            flow["graph"]["nodes"] = nodes.collect();
+        }),
+        document("long port id that many edges miss", |flow| {
+            let id = "x".repeat(500_000);
+            flow["graph"]["nodes"][0]["outputPorts"] = json!([{"portId": id, "dataType": "any"}]);
+            let edge =
+                |n: usize| json!({"source": "a", "target": "b", "sourceHandle": format!("p{n}")});
+            flow["graph"]["edges"] = (0..2_000).map(edge).collect();
+        }),
+        document("many ports", |flow| {
+            let port = |n: usize| json!({"portId": format!("p{n}"), "dataType": "any"});
+            flow["graph"]["nodes"][0]["outputPorts"] = (0..20_000).map(port).collect();
+        }),
+        document("many options", |flow| {
+            let options: Vec<String> = (0..60_000).map(|n| format!("o{n}")).collect();
+            flow["graph"]["nodes"][1] =
+                json!({"nodeId": "b", "nodeKind": "control.human", "config": {"options": options}});
+        }),
+        document("many secrets below a long key", |flow| {
+            let secrets: Vec<String> = (0..5_000).map(|n| format!("sk-{n:030}")).collect();
+            flow["x".repeat(400_000)] = json!(secrets);
+            flow["graph"]["edges"][0]["source"] = json!("x");
+        }),
+        document("many unknown settings with long names", |flow| {
+            let names = (0..100).map(|n| (format!("{n}{}", "x".repeat(5_000)), json!(1)));
+            flow["graph"]["nodes"][0]["config"] = Value::Object(names.collect());
+            flow["graph"]["edges"][0]["source"] = json!("x");
+        }),
         document("500 problems", |flow| {
             let nodes = (0..500).map(|n| json!({"nodeId": format!("n{n}"), "nodeKind": "x.y"}));
             flow["graph"]["nodes"] = nodes.collect();
         }),
     ];
     documents.extend(IDS.iter().enumerate().map(|(number, id)| {
-        document(format!("node id {number}"), |flow| flow["graph"]["nodes"][0]["nodeId"] = json!(id))
+        document(format!("node id {number}"), |flow| {
+            flow["graph"]["nodes"][0]["nodeId"] = json!(id)
+        })
     }));
-    let kinds = ["", "x", "control.", "control.nothing", ".", "router", "\u{0}.x", "CONTROL.FINISH"];
+    let kinds = [
+        "",
+        "x",
+        "control.",
+        "control.nothing",
+        ".",
+        "router",
+        "\u{0}.x",
+        "CONTROL.FINISH",
+    ];
     documents.extend(kinds.iter().enumerate().map(|(number, kind)| {
         document(format!("node kind {number}"), |flow| {
             flow["graph"]["nodes"][2]["nodeKind"] = json!(kind);
         })
     }));
-    documents.extend(settings().into_iter().enumerate().map(|(number, (kind, config))| {
-        document(format!("setting {number} of {kind}"), |flow| {
-            flow["graph"]["nodes"][1] = json!({"nodeId": "b", "nodeKind": kind, "config": config});
-            if kind.starts_with("agent.") {
-                flow["graph"]["nodes"][1]["agentId"] = json!("main");
-            }
-        })
-    }));
+    documents.extend(
+        settings()
+            .into_iter()
+            .enumerate()
+            .map(|(number, (kind, config))| {
+                document(format!("setting {number} of {kind}"), |flow| {
+                    flow["graph"]["nodes"][1] =
+                        json!({"nodeId": "b", "nodeKind": kind, "config": config});
+                    if kind.starts_with("agent.") {
+                        flow["graph"]["nodes"][1]["agentId"] = json!("main");
+                    }
+                })
+            }),
+    );
     let conditions = [
-        "(", ")", "a", "1 <", "== 1", "'open", "input.", "nodes[", "1 2", "a()", "contains(1)", "!",
-        "input.a == == 2", "input.a < 1 < 2", "\u{0}", "input.a & input.b", "len(", "nodes['a].out",
-        "1e999999 > 0 0", "&&", "exists()", "loop", "last", "\u{202e}input.a", "input..a",
+        "(",
+        ")",
+        "a",
+        "1 <",
+        "== 1",
+        "'open",
+        "input.",
+        "nodes[",
+        "1 2",
+        "a()",
+        "contains(1)",
+        "!",
+        "input.a == == 2",
+        "input.a < 1 < 2",
+        "\u{0}",
+        "input.a & input.b",
+        "len(",
+        "nodes['a].out",
+        "1e999999 > 0 0",
+        "&&",
+        "exists()",
+        "loop",
+        "last",
+        "\u{202e}input.a",
+        "input..a",
     ];
     documents.extend(conditions.iter().enumerate().map(|(number, condition)| {
         document(format!("condition {number}"), |flow| {
@@ -137,7 +243,10 @@ fn settings() -> Vec<(&'static str, Value)> {
         ("loader.local-dir", json!({"maxFileSize": -1})),
         ("loader.http-auth", json!({"url": "file:///etc/passwd"})),
         ("loader.http-auth", json!({})),
-        ("loader.http-auth", json!({"url": "https://a.example", "authType": "magic"})),
+        (
+            "loader.http-auth",
+            json!({"url": "https://a.example", "authType": "magic"}),
+        ),
     ]
 }
 

@@ -69,9 +69,18 @@ fn plain() -> Vec<(&'static str, &'static str)> {
         ("key that is an object", "? {a: b}\n: 1\n"),
         ("unknown alias", "meta: *nowhere\n"),
         ("alias of itself", "meta: &m [*m]\n"),
-        ("half of a surrogate pair", "{\"meta\": {\"name\": \"\\ud800\"}}"),
-        ("reversed surrogate pair", "{\"meta\": {\"name\": \"\\udc00\\ud800\"}}"),
-        ("half of a surrogate pair in YAML", "meta: {name: \"\\ud800\"}\n"),
+        (
+            "half of a surrogate pair",
+            "{\"meta\": {\"name\": \"\\ud800\"}}",
+        ),
+        (
+            "reversed surrogate pair",
+            "{\"meta\": {\"name\": \"\\udc00\\ud800\"}}",
+        ),
+        (
+            "half of a surrogate pair in YAML",
+            "meta: {name: \"\\ud800\"}\n",
+        ),
         ("unknown escape", "{\"meta\": \"\\x\"}"),
         ("control character in a string", "{\"meta\": \"a\u{1}\"}"),
         ("NUL in YAML", "meta: a\0b\n"),
@@ -99,14 +108,32 @@ fn large() -> Vec<(&'static str, String)> {
         ("large spaces", format!("{SMALL}{}", " ".repeat(MIB))),
         ("large lines", format!("{SMALL}{}", "\n".repeat(MIB))),
         ("large key", format!("{SMALL}{long}: 1\n")),
-        ("many keys", (0..60_000).map(|n| format!("k{n}: 1\n")).collect()),
+        (
+            "many keys",
+            (0..60_000).map(|n| format!("k{n}: 1\n")).collect(),
+        ),
         ("many values", format!("a: [{}1]", "1,".repeat(200_000))),
-        ("many nulls in JSON", format!("{{\"a\": [{}null]}}", "null,".repeat(150_000))),
-        ("number of many digits", format!("meta: {}\n", "9".repeat(500_000))),
-        ("number of many digits in JSON", format!("{{\"meta\": {}}}", "9".repeat(500_000))),
-        ("many anchors", (0..30_000).map(|n| format!("a{n}: &a{n} 1\n")).collect()),
+        (
+            "many nulls in JSON",
+            format!("{{\"a\": [{}null]}}", "null,".repeat(150_000)),
+        ),
+        (
+            "number of many digits",
+            format!("meta: {}\n", "9".repeat(500_000)),
+        ),
+        (
+            "number of many digits in JSON",
+            format!("{{\"meta\": {}}}", "9".repeat(500_000)),
+        ),
+        (
+            "many anchors",
+            (0..30_000).map(|n| format!("a{n}: &a{n} 1\n")).collect(),
+        ),
         ("many comments", "# x\n".repeat(200_000)),
-        ("long block text", format!("meta: |\n{}", "  x\n".repeat(200_000))),
+        (
+            "long block text",
+            format!("meta: |\n{}", "  x\n".repeat(200_000)),
+        ),
         ("many quotes", format!("meta: {}", "''".repeat(400_000))),
     ]
 }
@@ -122,9 +149,15 @@ fn not_utf_8() -> Vec<(&'static str, Vec<u8>)> {
         ("character beyond Unicode", around(b"\xf5\x80\x80\x80")),
         ("byte that never occurs", around(b"\xff")),
         ("UTF-16", wide(SMALL)),
-        ("UTF-16 with its mark", [b"\xff\xfe".to_vec(), wide(SMALL)].concat()),
+        (
+            "UTF-16 with its mark",
+            [b"\xff\xfe".to_vec(), wide(SMALL)].concat(),
+        ),
         ("archive", b"PK\x03\x04\x14\0\0\0\x08\0\xff\xff".to_vec()),
-        ("cut last character", [SMALL.as_bytes(), b"# \xf0\x9f\x98"].concat()),
+        (
+            "cut last character",
+            [SMALL.as_bytes(), b"# \xf0\x9f\x98"].concat(),
+        ),
     ]
 }
 
@@ -133,7 +166,11 @@ fn deep() -> Vec<(&'static str, String)> {
     let names = [
         ["flow lists", "deep flow lists", "very deep flow lists"],
         ["JSON lists", "deep JSON lists", "very deep JSON lists"],
-        ["JSON objects", "deep JSON objects", "very deep JSON objects"],
+        [
+            "JSON objects",
+            "deep JSON objects",
+            "very deep JSON objects",
+        ],
         ["block lists", "deep block lists", "very deep block lists"],
         ["flow maps", "deep flow maps", "very deep flow maps"],
     ];
@@ -144,7 +181,10 @@ fn deep() -> Vec<(&'static str, String)> {
         texts.push((names[1][level], format!("{{\"x\": {open}{close}}}")));
         let (open, close) = ("{\"a\":".repeat(depth), "}".repeat(depth));
         texts.push((names[2][level], format!("{open}1{close}")));
-        texts.push((names[3][level], format!("x:\n  {}1\n{SMALL}", "- ".repeat(depth))));
+        texts.push((
+            names[3][level],
+            format!("x:\n  {}1\n{SMALL}", "- ".repeat(depth)),
+        ));
         let open = "{a: ".repeat(depth);
         texts.push((names[4][level], format!("x: {open}1{close}\n{SMALL}")));
     }
@@ -154,9 +194,18 @@ fn deep() -> Vec<(&'static str, String)> {
     texts.push(("staircase of keys", staircase));
     texts.push(("open lists", "[".repeat(500_000)));
     texts.push(("open objects", "{\"a\":".repeat(150_000)));
-    texts.push(("many conditions", SMALL.replace("len(last.text) > 0", &"(".repeat(3_000))));
-    texts.push(("deep condition", SMALL.replace("len(last.text) > 0", &"!(".repeat(40))));
-    texts.push(("long condition", SMALL.replace("> 0", &"|| 1 ".repeat(2_000))));
+    texts.push((
+        "many conditions",
+        SMALL.replace("len(last.text) > 0", &"(".repeat(3_000)),
+    ));
+    texts.push((
+        "deep condition",
+        SMALL.replace("len(last.text) > 0", &"!(".repeat(40)),
+    ));
+    texts.push((
+        "long condition",
+        SMALL.replace("> 0", &"|| 1 ".repeat(2_000)),
+    ));
     texts
 }
 
@@ -171,8 +220,16 @@ fn aliases() -> Vec<(&'static str, String)> {
         chain += &format!("a{level}: &a{level} [*{before}, *{before}]\n");
         maps += &format!("a{level}: &a{level} {{k: *{before}, l: *{before}}}\n");
     }
-    let quadratic = format!("a: &a [{}]\nb: [{}]\n", "x, ".repeat(2_000), tenfold(2_000, "a"));
-    let texts = format!("a: &a '{}'\nb: [{}]\n", "x".repeat(20_000), tenfold(20_000, "a"));
+    let quadratic = format!(
+        "a: &a [{}]\nb: [{}]\n",
+        "x, ".repeat(2_000),
+        tenfold(2_000, "a")
+    );
+    let texts = format!(
+        "a: &a '{}'\nb: [{}]\n",
+        "x".repeat(20_000),
+        tenfold(20_000, "a")
+    );
     vec![
         ("ninefold aliases", doubling),
         ("doubled aliases", chain),
