@@ -1,9 +1,10 @@
 //! Finds the flows of a project: documents, and the prompt assets that they use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use deerflow_domain::flows::{FlowAsset, FlowContent, slug_of};
 use deerflow_flow::assets::ASSET_FOLDER;
+use serde::de::IgnoredAny;
 
 /// Maximum number of folders above a document.
 pub const MAX_PROJECT_DEPTH: usize = 3;
@@ -77,9 +78,15 @@ fn stem(path: &str) -> &str {
 
 /// Reports whether a text has one of the two keys that only flows have at their top level.
 fn may_be_flow(text: &str) -> bool {
+    const KEYS: [&str; 2] = ["graph", "meta"];
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('{') {
-        return ["graph", "meta"].iter().any(|key| text.contains(key));
+        let fields: Result<HashMap<String, IgnoredAny>, _> = serde_json::from_str(text);
+        return match fields {
+            Ok(fields) => KEYS.iter().any(|key| fields.contains_key(*key)),
+            // Broken JSON, or YAML in braces.
+            Err(_) => KEYS.iter().any(|key| text.contains(key)),
+        };
     }
     let key = |line: &str| {
         line.split(':')
@@ -88,7 +95,8 @@ fn may_be_flow(text: &str) -> bool {
     };
     text.lines()
         .filter(|line| line.contains(':'))
-        .any(|line| matches!(key(line).as_deref(), Some("graph" | "meta")))
+        .filter_map(key)
+        .any(|key| KEYS.contains(&key.as_str()))
 }
 
 /// Returns the folder that contains the asset folder of a path; empty for the outermost one.

@@ -23,6 +23,11 @@ fn documents_are_found_by_their_keys_in_path_order() {
     let found = found(&[
         ("b/Deep One.yml", FLOW),
         ("a.json", broken),
+        (
+            "package.json",
+            "{\"name\": \"graph\", \"scripts\": {\"meta\": \"x\"}}",
+        ),
+        ("z.json", "{\"graph\": 1}"),
         ("compose.yaml", "services:\n  graph: 1\n"),
         ("a/b/c/d.yaml", FLOW),
         ("日.yaml", "\u{feff}\"graph\":\n"),
@@ -34,6 +39,7 @@ fn documents_are_found_by_their_keys_in_path_order() {
             flow("a.json", Some("a")),
             flow("a/b/c/d.yaml", Some("d")),
             flow("b/Deep One.yml", Some("deep-one")),
+            flow("z.json", Some("z")),
             flow("日.yaml", None),
         ]
     );

@@ -27,5 +27,7 @@ mod stopping;
 mod subflows;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "engine/takeover.rs"]
+mod takeover;
 #[path = "engine/writes.rs"]
 mod writes;

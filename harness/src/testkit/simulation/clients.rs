@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::agent::Script;
+use super::flow::{FLOW_THREADS, has_flow};
 use super::nodes::Cluster;
 use super::viewer::{HEARTBEAT_INTERVAL, follow};
 use super::world::{RequestedRun, World};
@@ -73,7 +74,12 @@ impl Client {
 
     async fn request_run(&self, nth: usize) -> Option<JoinHandle<Result<(), TaskPanicked>>> {
         let chance = &self.world.chance;
-        let thread = format!("t{}", chance.below(self.threads));
+        let kind = if self.world.has_flows && chance.of_thousand(500) {
+            FLOW_THREADS
+        } else {
+            't'
+        };
+        let thread = format!("{kind}{}", chance.below(self.threads));
         let strategies = [
             MultitaskStrategy::Reject,
             MultitaskStrategy::Enqueue,
@@ -213,6 +219,7 @@ fn script(label: &str, world: &World) -> Script {
 
 fn spec_of(script: &Script, thread: &str) -> RunRequest {
     let thread = ThreadId::parse(thread).expect("a plain id");
+    let agent = if has_flow(&thread) { "flow" } else { "agent" };
     let text = script.text();
     let message =
         Message::human(text.clone()).with(|body| body.id = Some(format!("h-{}", script.label)));
@@ -223,7 +230,7 @@ fn spec_of(script: &Script, thread: &str) -> RunRequest {
             request_echo,
             ..RunPresentation::default()
         },
-        ..RunRequest::ask("agent", thread, message)
+        ..RunRequest::ask(agent, thread, message)
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::flow::has_flow;
+use super::flow_invariants;
 use super::nodes::Cluster;
 use super::world::{Observations, RequestedRun, World};
 use crate::ids::{RunId, ThreadId};
@@ -103,6 +105,8 @@ pub(super) async fn check_invariants(world: &Arc<World>, cluster: &Cluster) {
         checker.check_answers(&requested);
         checker.check_effects();
         checker.check_views();
+        let of_flows = flow_invariants::violations(&observations, &runs, &history);
+        checker.violation.extend(of_flows);
         checker.violation
     };
     violation.into_iter().for_each(|what| world.violation(what));
@@ -180,7 +184,9 @@ impl InvariantChecker<'_> {
                 format!("message {id} is twice in a thread")
             });
         }
-        for message in all.iter().filter(|message| message.is_ai()) {
+        let of_agents = self.history.iter().filter(|(thread, _)| !has_flow(thread));
+        let answers: Vec<&Message> = of_agents.flat_map(|(_, messages)| messages).collect();
+        for message in answers.into_iter().filter(|message| message.is_ai()) {
             let id = message.id.clone().unwrap_or_default();
             let text = message.content.text();
             match self.observations.model_answer.get(&id) {
@@ -198,7 +204,7 @@ impl InvariantChecker<'_> {
                 }
             }
         }
-        for requested in requested {
+        for requested in requested.iter().filter(|run| !has_flow(&run.thread_id)) {
             let Some(run) = self
                 .runs
                 .get(&requested.run_id)
@@ -335,7 +341,7 @@ impl InvariantChecker<'_> {
                     run.run_id, run.status, view.end
                 )
             });
-            for (id, text) in &view.texts {
+            for (id, text) in view.texts.iter().filter(|_| !has_flow(&run.thread_id)) {
                 let model_answer = self
                     .observations
                     .model_answer

@@ -6,7 +6,8 @@
 //! writes, [`process`](crate::runtime::process)es freeze and die at any await, clocks differ, and
 //! clients reconnect with cursors to any node. All random choices come from one generator, and the
 //! simulation runs on one OS thread with paused time, so that a seed always yields the same trace.
-//! When the faults are over, [`invariants`] checks the store, the streams and the tool effects.
+//! When the faults are over, [`invariants`] checks the store, the streams and the tool effects. One
+//! seed in three also has threads that run a [`flow`].
 
 mod agent;
 mod clients;
@@ -16,6 +17,8 @@ mod faulty_checkpoints;
 mod faulty_notifier;
 mod faulty_ports;
 mod faulty_stores;
+mod flow;
+mod flow_invariants;
 mod invariants;
 mod nodes;
 mod viewer;
@@ -50,6 +53,7 @@ struct Counts {
     faults: usize,
     attempts: usize,
     effects: usize,
+    turns: usize,
     streams: usize,
 }
 
@@ -59,6 +63,7 @@ impl Counts {
         self.faults += other.faults;
         self.attempts += other.attempts;
         self.effects += other.effects;
+        self.turns += other.turns;
         self.streams += other.streams;
     }
 }

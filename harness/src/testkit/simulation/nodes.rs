@@ -16,6 +16,7 @@ use super::agent::agent;
 use super::faulty_bridge::FaultyBridge;
 use super::faulty_notifier::FaultyNotifier;
 use super::faulty_stores::FaultyStores;
+use super::flow::flow_agent;
 use super::world::{SkewedClock, World};
 use crate::agents::StaticResolver;
 use crate::runtime::in_memory::{
@@ -176,7 +177,9 @@ impl Node {
             notifier: self.notifier.clone(),
             world: world.clone(),
         });
-        let agents = StaticResolver::new().with_agent("agent", agent(&world, &process));
+        let agents = StaticResolver::new()
+            .with_agent("agent", agent(&world, &process))
+            .with_agent("flow", flow_agent(&world));
         let tasks = Tasks::within(process.clone());
         let stores = Arc::new(FaultyStores {
             stores: self.stores.clone(),

@@ -25,10 +25,15 @@ use crate::testkit::seeded_rng::SeededRng;
 /// Number of trace lines that a failure prints.
 const TAIL: usize = 100;
 
+/// One seed of this number plays flows.
+const FLOWS_EVERY: u64 = 3;
+
 /// Environment of one simulation.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) chance: SeededRng,
+    /// `true` if some threads run a flow.
+    pub(super) has_flows: bool,
     /// Tasks that survive crashes of nodes: clients, and writes in flight.
     pub(super) tasks: Tasks,
     began: Instant,
@@ -55,6 +60,18 @@ pub(super) struct Observations {
     /// Stored ends of each run.
     pub(super) ends: BTreeMap<RunId, Vec<RunStatus>>,
     pub(super) views: Vec<View>,
+    /// Turns of flows, in order.
+    pub(super) turns: Vec<FlowTurn>,
+}
+
+/// A turn of a flow that an adapter began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FlowTurn {
+    pub(super) run: String,
+    pub(super) node: String,
+    pub(super) visit: u64,
+    pub(super) invocation: String,
+    pub(super) is_unsafe: bool,
 }
 
 /// A run that a client requested.
@@ -91,6 +108,7 @@ impl World {
     pub(super) fn new(seed: u64, tail: Option<usize>) -> Self {
         Self {
             chance: SeededRng::of(seed),
+            has_flows: seed.is_multiple_of(FLOWS_EVERY),
             tasks: Tasks::new(),
             began: Instant::now(),
             faults_enabled: AtomicBool::new(true),
@@ -144,6 +162,7 @@ impl World {
             counts: Counts {
                 runs: observations.requested.len(),
                 effects: observations.effects.len(),
+                turns: observations.turns.len(),
                 streams: observations.views.len(),
                 ..observations.counts
             },

@@ -7,8 +7,10 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use deerflow_domain::flows::MAX_TEXT_BYTES;
+use deerflow_flow::finding::{Finding, FindingCode};
 use serde_json::Value;
 
+use super::errors::invalid;
 use crate::error::ApiError;
 use crate::extract::{BODY_TIMEOUT, refuse_declared};
 use crate::state::GatewayState;
@@ -47,8 +49,7 @@ impl FromRequest<Arc<GatewayState>> for FlowText {
             )));
         }
         let bytes = read_bytes(request, MAX_BODY_BYTES).await?;
-        let text = String::from_utf8(bytes.into())
-            .map_err(|_| ApiError::Unprocessable("The body is not UTF-8 text".to_owned()))?;
+        let text = String::from_utf8(bytes.into()).map_err(|error| not_utf_8(error.as_bytes()))?;
         let flow = match kind.as_str() {
             "application/json" => unwrapped(text),
             _ => Self { text, id: None },
@@ -58,6 +59,18 @@ impl FromRequest<Arc<GatewayState>> for FlowText {
         }
         Ok(flow)
     }
+}
+
+/// Returns the error of a body that is not text, with the line of the first wrong byte.
+fn not_utf_8(bytes: &[u8]) -> ApiError {
+    let valid = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let message = format!(
+        "the document: byte {} is not UTF-8; expected YAML or JSON as UTF-8 text",
+        valid.len()
+    );
+    let mut finding = Finding::new(FindingCode::SchemaInvalid, message).at("");
+    finding.line = Some(1 + valid.matches('\n').count() as u64);
+    invalid(&[finding])
 }
 
 /// Returns the flow of a wrapper `{"content": "..."}` or `{"flow": {...}}`, each with an optional

@@ -10,7 +10,7 @@ use crate::support::{FLOW, Gateway, HttpResponse};
 const ZIP: (&str, &str) = ("content-type", "application/zip");
 const AGENT: &str = "---\nname: A\ndescription: d\nagentId: helper\noutput.kind: text\nadapterKind: fake\n---\nHelp.\n";
 
-fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let file = |(path, text): &(&str, &str)| TextFile {
         path: (*path).to_owned(),
         text: (*text).to_owned(),
@@ -18,7 +18,7 @@ fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     pack(&files.iter().map(file).collect::<Vec<_>>()).expect("an archive")
 }
 
-async fn import(gateway: &Gateway, query: &str, bytes: Vec<u8>) -> HttpResponse {
+pub(super) async fn import(gateway: &Gateway, query: &str, bytes: Vec<u8>) -> HttpResponse {
     let path = format!("/api/flows/import{query}");
     gateway.raw("POST", &path, bytes, &[ZIP]).await
 }

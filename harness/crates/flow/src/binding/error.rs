@@ -1,6 +1,6 @@
 //! Reasons why no agent executes a node.
 
-use crate::finding::{Finding, FindingCode};
+use crate::finding::{Finding, FindingCode, listed};
 
 /// Reason why no agent executes a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,13 +96,10 @@ impl BindingError {
     }
 }
 
-/// Lists names; at most 20, because a message is read by people.
+/// Lists names after words that introduce them.
 fn names(intro: &str, names: &[String]) -> String {
-    const MAX_NAMES: usize = 20;
     if names.is_empty() {
         return "there are none".to_owned();
     }
-    let more = if names.len() > MAX_NAMES { ", …" } else { "" };
-    let names = &names[..names.len().min(MAX_NAMES)];
-    format!("{intro} {}{more}", names.join(", "))
+    format!("{intro} {}", listed(names.iter().map(String::as_str)))
 }

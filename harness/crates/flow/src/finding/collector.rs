@@ -27,7 +27,7 @@ impl Collector {
             Severity::Warning => &mut self.warnings,
         };
         if list.len() + 1 < MAX_FINDINGS {
-            list.push(finding);
+            list.push(finding.bounded());
         } else if list.len() + 1 == MAX_FINDINGS {
             let message = format!("more problems follow; the first {} are listed", list.len());
             list.push(Finding::new(finding.code, message));

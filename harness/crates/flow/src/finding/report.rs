@@ -4,6 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::code::FindingCode;
 
+/// Maximum characters of a message.
+const MAX_MESSAGE: usize = 1_000;
+/// Maximum characters of an id or a name in a finding.
+const MAX_ID: usize = 200;
+
 /// One problem of a flow document and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,6 +56,24 @@ impl Finding {
         }
     }
 
+    /// Returns the finding with printable texts of bounded length: ids and names in it are those
+    /// of a client.
+    pub(super) fn bounded(mut self) -> Self {
+        self.message = printable(&self.message, MAX_MESSAGE);
+        let ids = [
+            &mut self.node_id,
+            &mut self.agent_id,
+            &mut self.handle,
+            &mut self.field,
+        ];
+        for id in ids.into_iter().flatten() {
+            if id.len() > MAX_ID {
+                *id = printable(id, MAX_ID);
+            }
+        }
+        self
+    }
+
     /// Sets the place as a JSON pointer.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
@@ -94,6 +117,16 @@ impl Finding {
         self.field = Some(field.into());
         self
     }
+}
+
+/// Cuts a text and replaces control characters.
+fn printable(text: &str, limit: usize) -> String {
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut printable: String = text.chars().take(limit).map(plain).collect();
+    if text.chars().nth(limit).is_some() {
+        printable.push('…');
+    }
+    printable
 }
 
 /// Result of a validation: all findings of one pass.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::built_in::{KindDriver, output};
+use super::settings::MAX_OPTIONS;
 use crate::schema::{CustomNodeSpec, DataType, Flow, Node, Port};
 
 /// Kinds of a flow.
@@ -94,7 +95,8 @@ fn fixed(ports: &[Port]) -> Ports<'_> {
 fn human_outputs(node: &Node) -> Vec<Port> {
     let options = node.config.get("options").and_then(Value::as_array);
     let mut ports = KindDriver::Human.outputs().to_vec();
-    for option in options.into_iter().flatten().filter_map(Value::as_str) {
+    let options = options.into_iter().flatten().take(MAX_OPTIONS);
+    for option in options.filter_map(Value::as_str) {
         if ports.iter().all(|port| port.port_id != option) {
             ports.push(output((option, DataType::Flow)));
         }

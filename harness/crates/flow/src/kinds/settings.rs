@@ -221,6 +221,8 @@ static LOOP: Record = record(
 );
 
 static OPTION: Shape = Shape::Name;
+/// Maximum options of a human node.
+pub(super) const MAX_OPTIONS: usize = 100;
 
 static HUMAN: Record = record(
     "HumanSettings",
@@ -228,7 +230,7 @@ static HUMAN: Record = record(
         optional("prompt", Shape::Text, "Question."),
         optional(
             "options",
-            Shape::List(&OPTION, 0, 100),
+            Shape::List(&OPTION, 0, MAX_OPTIONS),
             "Options, each a handle.",
         ),
     ],

@@ -217,8 +217,9 @@ impl FlowMachine {
             LoopChange::Set(state) => data.nodes[node].loop_state = Some(state),
             LoopChange::Clear => data.nodes[node].loop_state = None,
         }
-        if result.is_some() {
-            data.result = result;
+        // A channel cannot tell null from no value.
+        if let Some(result) = result.filter(|value| !value.is_null()) {
+            data.result = Some(result);
         }
         Ok(Committed {
             route,

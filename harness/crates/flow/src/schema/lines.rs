@@ -5,17 +5,19 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
+use super::json_lines;
 use super::syntax::yaml_options;
 
 /// Lines of a value and of the values in it.
 #[derive(Debug)]
 pub(super) struct Lines {
-    line: u64,
-    inner: Inner,
+    pub(super) line: u64,
+    pub(super) inner: Inner,
 }
 
+/// Lines of the values in a value.
 #[derive(Debug)]
-enum Inner {
+pub(super) enum Inner {
     Scalar,
     List(Vec<Lines>),
     /// Key, line of the key, value.
@@ -23,8 +25,12 @@ enum Inner {
 }
 
 impl Lines {
-    /// Reads the lines of a text. JSON is read as YAML, which it is but for rare cases.
+    /// Reads the lines of a text that is a document.
     pub(super) fn read(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if text.trim_start().starts_with('{') && is_json(text) {
+            return json_lines::read(text);
+        }
         serde_saphyr::from_str_with_options(text, yaml_options()).ok()
     }
 
@@ -53,6 +59,10 @@ impl Lines {
         }
         (line > 0).then_some(line)
     }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 impl<'de> Deserialize<'de> for Lines {

@@ -5,11 +5,13 @@
 
 mod agent_def;
 mod document;
+mod json_lines;
 mod lines;
 mod node;
 mod port;
 mod read;
 pub(crate) mod shape;
+mod strict_value;
 mod syntax;
 mod tables;
 mod turn_mode;

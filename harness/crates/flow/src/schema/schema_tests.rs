@@ -70,6 +70,73 @@ fn unknown_fields_survive_reading_and_writing() {
     }
 }
 
+/// A document with every kind of record that can have unknown fields.
+const EVERY_RECORD: &str = include_str!("../../tests/documents/every_record.yaml");
+
+/// Adds an unknown field to each object, except to those whose fields are free.
+fn add_unknown_fields(value: &mut Value, added: &mut usize) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                if !["config", "adapterConfig", "overrides", "defaultValue"].contains(&key.as_str())
+                {
+                    add_unknown_fields(value, added);
+                }
+            }
+            fields.insert("xNote".to_owned(), json!({"a": [1.5, null, "no"]}));
+            *added += 1;
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| add_unknown_fields(item, added)),
+        _ => {}
+    }
+}
+
+#[test]
+fn unknown_fields_of_every_record_survive() {
+    let mut value = Document::read(EVERY_RECORD).unwrap().value().clone();
+    let mut added = 0;
+    add_unknown_fields(&mut value, &mut added);
+    assert!(added > 25, "{added}");
+    let document = Document::from_value(value.clone()).unwrap();
+    for text in [
+        document.flow.to_json().unwrap(),
+        document.flow.to_yaml().unwrap(),
+    ] {
+        assert_eq!(*Document::read(&text).unwrap().value(), value, "{text}");
+    }
+}
+
+#[test]
+fn cases_are_the_same_after_reading_and_writing() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flow_cases");
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let case: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let Ok(document) = Document::from_value(case["flow"].clone()) else {
+            continue;
+        };
+        read += 1;
+        for text in [
+            document.flow.to_json().unwrap(),
+            document.flow.to_yaml().unwrap(),
+        ] {
+            assert_eq!(
+                Document::read(&text).unwrap().flow,
+                document.flow,
+                "{}",
+                path.display()
+            );
+        }
+    }
+    assert!(read > 25, "{read}");
+}
+
 #[test]
 fn structural_problems_name_node_edge_agent_and_line() {
     let text = "meta: {schemaVersion: '2.0', name: x}

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, Options};
 
+use super::strict_value::StrictValue;
+
 /// Maximum bytes of a document's text.
 pub const MAX_BYTES: usize = 1024 * 1024;
 /// Maximum depth of a document.
@@ -26,8 +28,8 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
     if !text.trim_start().starts_with('{') {
         return yaml(text);
     }
-    match serde_json::from_str(text) {
-        Ok(value) => check_size(&value).map(|()| value),
+    match serde_json::from_str::<StrictValue>(text) {
+        Ok(StrictValue(value)) => check_size(&value).map(|()| value),
         // A YAML document may begin with a brace, too.
         Err(json) => yaml(text).map_err(|_| SyntaxError {
             message: format!("not valid JSON: {}", without_place(&json.to_string())),
@@ -37,16 +39,18 @@ pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
 }
 
 fn yaml(text: &str) -> Result<Value, SyntaxError> {
-    serde_saphyr::from_str_with_options(text, yaml_options()).map_err(|error| SyntaxError {
-        message: format!(
-            "not valid YAML: {}",
-            without_place(&error.without_snippet().to_string())
-        ),
-        line: error
-            .location()
-            .map(|location| location.line())
-            .filter(|line| *line > 0),
-    })
+    let read = serde_saphyr::from_str_with_options::<StrictValue>(text, yaml_options());
+    read.map(|StrictValue(value)| value)
+        .map_err(|error| SyntaxError {
+            message: format!(
+                "not valid YAML: {}",
+                without_place(&error.without_snippet().to_string())
+            ),
+            line: error
+                .location()
+                .map(|location| location.line())
+                .filter(|line| *line > 0),
+        })
 }
 
 /// Options of the YAML parser. Plain `yes`, `no`, `on` and `off` are text, as in YAML 1.2.

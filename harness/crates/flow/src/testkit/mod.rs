@@ -1,7 +1,8 @@
 //! Contract suite of adapters: promises that every adapter kind keeps. Each function panics with the
-//! promise that is broken.
+//! promise that is broken. Hostile documents for readers of flows.
 
 mod adapter_suite;
+mod hostile;
 mod setup;
 
 pub use adapter_suite::{
@@ -10,4 +11,5 @@ pub use adapter_suite::{
     failure_is_a_result, sessions_are_distinct, stopped_turn_can_be_dropped,
     turns_of_a_session_follow_each_other,
 };
+pub use hostile::{HostileDocument, hostile_documents};
 pub use setup::{AdapterSubject, CollectedDeltas};

@@ -1,11 +1,13 @@
 //! Checks of the settings of nodes.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::model::{ControlRole, Model, NodeModel};
 use super::options::Options;
 use crate::condition::Condition;
-use crate::finding::{Collector, Finding, FindingCode};
+use crate::finding::{Collector, Finding, FindingCode, push_segment};
 use crate::kinds::{KindDriver, settings_of};
 use crate::schema::shape::{Problem, check_fields};
 
@@ -55,7 +57,7 @@ impl Check<'_, '_, '_, '_> {
         for record in [settings.own, settings.common] {
             check_fields(record, config, &path, &mut |place, problem, message| {
                 // The other record may know the field.
-                if problem == Problem::Invalid || place[path.len() + 1..].contains('/') {
+                if problem == Problem::Invalid || below(&path, place).contains('/') {
                     problems.push((place.to_owned(), problem, message));
                 }
             });
@@ -65,9 +67,10 @@ impl Check<'_, '_, '_, '_> {
             .keys()
             .filter(|key| fields().all(|field| field.name != *key))
         {
-            let key = key.replace('~', "~0").replace('/', "~1");
+            let mut place = path.clone();
+            push_segment(&mut place, key);
             let message = format!("is no setting of `{}`", self.node.kind);
-            problems.push((format!("{path}/{key}"), Problem::Unknown, message));
+            problems.push((place, Problem::Unknown, message));
         }
         for (place, problem, message) in problems {
             let code = match problem {
@@ -75,7 +78,7 @@ impl Check<'_, '_, '_, '_> {
                 Problem::Unknown if self.options.unknown_fields => FindingCode::UnknownField,
                 Problem::Unknown => continue,
             };
-            let field = place[path.len() + 1..].replace('/', ".");
+            let field = below(&path, &place).replace('/', ".");
             self.add(code, &field, format!("`{field}`: {message}"), place);
         }
     }
@@ -154,17 +157,16 @@ impl Check<'_, '_, '_, '_> {
 
     fn options(&mut self, options: Option<&Value>) {
         let options = options.and_then(Value::as_array).into_iter().flatten();
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         for option in options.filter_map(Value::as_str) {
             if ["out", "response"].contains(&option) {
                 self.invalid(
                     "options",
                     "`out` and `response` are handles of each human node",
                 );
-            } else if seen.contains(&option) {
+            } else if !seen.insert(option) {
                 self.invalid("options", "each option must be different");
             }
-            seen.push(option);
         }
     }
 
@@ -186,6 +188,11 @@ impl Check<'_, '_, '_, '_> {
                 .field(field),
         );
     }
+}
+
+/// Returns the part of a pointer below another one; empty if there is none.
+fn below<'p>(pointer: &str, place: &'p str) -> &'p str {
+    place.get(pointer.len() + 1..).unwrap_or_default()
 }
 
 /// Returns a text that is not empty.

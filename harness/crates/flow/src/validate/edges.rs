@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::model::{ControlRole, ERROR_HANDLE, EdgeModel, Model, NodeModel, condition, handle};
 use crate::compiled::NodeIndex;
 use crate::condition::Condition;
-use crate::finding::{Collector, Finding, FindingCode};
+use crate::finding::{Collector, Finding, FindingCode, listed};
 use crate::kinds::Ports;
 use crate::schema::{DataType, Edge, Flow};
 
@@ -154,15 +154,11 @@ fn output_type(node: &NodeModel<'_>, handle: &str, is_failure: bool) -> Option<D
 }
 
 fn no_port(side: &str, handle: &str, node: &NodeModel<'_>, ports: &Ports<'_>) -> String {
-    let names: Vec<&str> = ports
-        .list
-        .iter()
-        .map(|port| port.port_id.as_str())
-        .collect();
-    let known = if names.is_empty() {
+    let known = if ports.list.is_empty() {
         format!("it has no {side}s")
     } else {
-        format!("its {side}s are {}", names.join(", "))
+        let names = listed(ports.list.iter().map(|port| port.port_id.as_str()));
+        format!("its {side}s are {names}")
     };
     format!("`{}` has no {side} `{handle}`; {known}", node.node.node_id)
 }

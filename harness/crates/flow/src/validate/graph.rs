@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::components::{components, reachable};
 use super::model::{Model, NodeModel};
-use crate::finding::{Collector, Finding, FindingCode};
+use crate::finding::{Collector, Finding, FindingCode, listed};
 use crate::kinds::KindDriver;
 use crate::schema::{DataType, Port};
 
@@ -141,16 +141,10 @@ pub(crate) fn check_cycles(model: &Model<'_>, findings: &mut Collector) {
         .collect();
     cycles.sort_by_key(|nodes| nodes[0].position);
     for nodes in cycles {
-        const MAX_NAMES: usize = 20;
-        let names: Vec<&str> = nodes
-            .iter()
-            .take(MAX_NAMES)
-            .map(|n| n.node.node_id.as_str())
-            .collect();
+        let names = listed(nodes.iter().map(|node| node.node.node_id.as_str()));
         let message = format!(
-            "the nodes {} form a cycle that only the limit of steps ends; put a `control.loop` or \
-             `control.plan-loop` into it",
-            names.join(", ")
+            "the nodes {names} form a cycle that only the limit of steps ends; put a \
+             `control.loop` or `control.plan-loop` into it"
         );
         findings.add(
             Finding::new(FindingCode::CycleWithoutLimit, message)

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::finding::{Collector, Finding, FindingCode};
+use crate::finding::{Collector, Finding, FindingCode, push_segment};
 use crate::schema::name_ends;
 
 /// Ends of keys that hold secrets, in lower case without separators.
@@ -43,7 +43,7 @@ pub(crate) fn check_secrets(document: &Value, findings: &mut Collector) {
         path: String::new(),
         findings,
     };
-    search.value(document);
+    search.value(document, false);
 }
 
 struct Search<'v, 'c> {
@@ -53,24 +53,21 @@ struct Search<'v, 'c> {
 }
 
 impl Search<'_, '_> {
-    fn value(&mut self, value: &Value) {
+    /// Searches a value; `is_named` tells that a key around it names a secret.
+    fn value(&mut self, value: &Value, is_named: bool) {
         match value {
-            Value::String(text) if is_secret(text) => self.report(),
+            Value::String(text) if is_secret(text) || is_named && is_literal(text) => self.report(),
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.below(&index.to_string(), |search| search.value(item));
+                    self.below(&index.to_string(), |search| search.value(item, is_named));
                 }
             }
+            // `{"apiKey": {"secret": "name"}}` names a secret that is stored outside.
+            Value::Object(fields) if is_named && is_reference(fields) => {}
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    self.below(key, |search| match value {
-                        Value::String(text) if is_secret_key(key) && is_literal(text) => {
-                            search.report();
-                        }
-                        // `{"apiKey": {"secret": "name"}}` names a secret that is stored outside.
-                        Value::Object(inner) if is_secret_key(key) && is_reference(inner) => {}
-                        value => search.value(value),
-                    });
+                    let is_named = is_named || is_secret_key(key);
+                    self.below(key, |search| search.value(value, is_named));
                 }
             }
             _ => {}
@@ -79,9 +76,7 @@ impl Search<'_, '_> {
 
     fn below(&mut self, segment: &str, step: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        self.path.push('/');
-        self.path
-            .push_str(&segment.replace('~', "~0").replace('/', "~1"));
+        push_segment(&mut self.path, segment);
         step(self);
         self.path.truncate(length);
     }
@@ -106,7 +101,10 @@ fn is_secret_key(key: &str) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    SECRET_KEYS.iter().any(|end| plain.ends_with(end))
+    let one = plain.strip_suffix('s').unwrap_or(&plain);
+    SECRET_KEYS
+        .iter()
+        .any(|end| plain.ends_with(end) || one.ends_with(end))
 }
 
 fn is_reference(fields: &Map<String, Value>) -> bool {

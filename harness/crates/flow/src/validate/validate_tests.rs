@@ -270,6 +270,7 @@ fn secrets_are_found_and_not_shown() {
     value["agents"]["agentDefs"][0]["adapterConfig"] = json!({
         "apiKey": "canary-1", "baseUrl": "https://user:canary-2@host/x", "maxTokens": 5,
         "other": {"apiKey": {"secret": "name"}, "authToken": "${TOKEN}", "token": ""},
+        "deep": {"apiKeys": ["canary-5", "$KEY"], "credentials": {"user": "canary-6"}},
     });
     value["runtime"] =
         json!({"adapterConfig": {"fake": {"headers": {"Authorization": "Bearer canary-3"}}}});
@@ -285,6 +286,8 @@ fn secrets_are_found_and_not_shown() {
         [
             "/agents/agentDefs/0/adapterConfig/apiKey",
             "/agents/agentDefs/0/adapterConfig/baseUrl",
+            "/agents/agentDefs/0/adapterConfig/deep/apiKeys/0",
+            "/agents/agentDefs/0/adapterConfig/deep/credentials/user",
             "/graph/nodes/0/config/userPrompt",
             "/runtime/adapterConfig/fake/headers/Authorization",
         ]

@@ -1,16 +1,25 @@
 //! Properties of random graphs.
 
-use deerflow_flow::driver::FlowOutcome;
+use std::collections::HashMap;
+
+use deerflow_flow::driver::{FlowOptions, FlowOutcome};
+use deerflow_flow::machine::{RunBounds, RunInput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fixture::{Fixture, agent, agent_with, document, edge, handle, node, try_compiled};
+use crate::fixture::{
+    Fixture, agent, agent_with, data, document, edge, handle, node, try_compiled,
+};
+use crate::takeover::Takeover;
 
-const KINDS: usize = 8;
+const KINDS: usize = 9;
+/// Kind whose runs stop at a question.
+const HUMAN: usize = 8;
 
-fn graph() -> impl Strategy<Value = Value> {
-    let kinds = prop::collection::vec(0..KINDS, 1..9);
-    let edges = prop::collection::vec((0usize..9, 0usize..9, 0usize..4), 0..20);
+/// Documents of flows; most are valid. `kinds` is the number of node kinds that they use.
+fn graph(kinds: usize) -> impl Strategy<Value = Value> {
+    let kinds = prop::collection::vec(0..kinds, 1..9);
+    let edges = prop::collection::vec((0usize..9, 0usize..9, 0usize..5), 0..20);
     let concurrency = 1u32..4;
     (kinds, edges, concurrency).prop_map(|(kinds, edges, concurrency)| {
         let count = kinds.len();
@@ -66,6 +75,7 @@ fn any_node(index: usize, kind: usize) -> Value {
         4 => node(&id, "control.plan-loop", json!({"maxIterations": 2})),
         5 => node(&id, "control.loop", json!({"maxIterations": 2})),
         6 => node(&id, "control.finish", json!({})),
+        HUMAN => node(&id, "control.human", json!({"options": ["yes", "no"]})),
         _ => agent_with(&id, json!({"onError": "branch", "join": "all"})),
     }
 }
@@ -73,13 +83,19 @@ fn any_node(index: usize, kind: usize) -> Value {
 fn any_edge(source: usize, target: usize, kind: usize, variant: usize) -> Value {
     let (from, to) = (format!("n{source}"), format!("n{target}"));
     match (kind, variant) {
-        (4, variant) => handle(&from, ["plan", "execute", "evaluate", "done"][variant], &to),
+        (4, variant) => handle(
+            &from,
+            ["plan", "execute", "evaluate", "done"][variant % 4],
+            &to,
+        ),
         (5, variant) => handle(&from, ["loop", "done"][variant % 2], &to),
         (_, 0) => {
             let mut edge = edge(&from, &to);
             edge["condition"] = json!("len(last.text) > 3");
             edge
         }
+        (0 | 1 | 7, 4) => data(&from, "result", &to, "data"),
+        (HUMAN, 1 | 2) => handle(&from, ["yes", "no"][variant - 1], &to),
         _ => edge(&from, &to),
     }
 }
@@ -88,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn random_graphs_end_with_the_same_trace_twice(document in graph()) {
+    fn random_graphs_end_with_the_same_trace_twice(document in graph(HUMAN)) {
         prop_assume!(try_compiled(&document).is_ok());
         let run = || {
             let mut fixture = Fixture::of(&document, json!({}));
@@ -104,5 +120,30 @@ proptest! {
             Ok((code, fixture.lines(), end.data.result()))
         };
         prop_assert_eq!(run()?, run()?);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_graphs_reach_the_same_end_from_every_checkpoint(document in graph(KINDS)) {
+        let compiled = try_compiled(&document);
+        prop_assume!(compiled.is_ok());
+        let bounds = RunBounds {
+            recursion_limit: 40,
+            ..RunBounds::default()
+        };
+        let takeover = Takeover {
+            flow: compiled.unwrap(),
+            script: HashMap::new(),
+            kinds: vec!["fake".to_owned()],
+            options: FlowOptions { bounds, ..FlowOptions::new("run") },
+            subflows: HashMap::new(),
+            input: RunInput::prompt("T"),
+            answers: Vec::new(),
+        };
+        let checked = takeover.check();
+        prop_assert!(checked.is_ok(), "{:?}", checked);
     }
 }

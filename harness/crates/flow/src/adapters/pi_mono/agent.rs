@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use super::call::TurnLimits;
 use super::failure::invalid_config;
 use super::findings::MISSING_MODEL;
+use super::key_filter::{KeyFilter, without_key};
 use super::settings::TransportKind;
 use super::transport::{SessionRequest, TurnRequest, TurnTransport};
 use crate::adapter::{
@@ -20,6 +22,8 @@ use crate::adapter::{
 pub(super) struct PiMonoAdapter {
     pub(super) transport: Box<dyn TurnTransport>,
     pub(super) kind: TransportKind,
+    /// Key that is sent; removed from what comes back.
+    pub(super) key: Option<SecretString>,
     /// Model for turns whose node and agent name none.
     pub(super) model: Option<String>,
     /// Temperature for turns whose node and agent state none.
@@ -73,7 +77,13 @@ impl AgentAdapter for PiMonoAdapter {
             cancel,
             idle: self.idle,
         };
-        self.transport.run_turn(request, sink, &limits).await
+        let Some(key) = &self.key else {
+            return self.transport.run_turn(request, sink, &limits).await;
+        };
+        let filter = KeyFilter::new(sink, key);
+        let result = self.transport.run_turn(request, &filter, &limits).await;
+        filter.finish();
+        without_key(result, key)
     }
 
     async fn abort(&self, invocation: &InvocationId) -> Result<(), FlowError> {

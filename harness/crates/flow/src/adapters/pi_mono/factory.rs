@@ -175,7 +175,7 @@ impl AdapterFactory for PiMonoFactory {
         let caller = Caller {
             client: client.clone(),
             base_url: base_url.value,
-            key,
+            key: key.clone(),
             clock: self.ports.clock.clone(),
         };
         let transport: Box<dyn TurnTransport> = match kind {
@@ -191,6 +191,7 @@ impl AdapterFactory for PiMonoFactory {
         Ok(Arc::new(PiMonoAdapter {
             transport,
             kind,
+            key,
             model: settings.model.map(|model| model.value),
             temperature: settings.temperature.map(|temperature| temperature.value),
             idle: self.idle,

@@ -12,6 +12,7 @@ mod factory;
 mod failure;
 mod findings;
 mod http;
+mod key_filter;
 mod origin;
 mod redaction;
 mod secrets;

@@ -21,7 +21,7 @@ const SECRET_PARTS: &[&str] = &[
 ];
 const REPLACEMENT: &str = "[redacted]";
 /// Minimum length of a key that is replaced, in bytes. A shorter one occurs in words by chance.
-const MIN_KEY_BYTES: usize = 4;
+pub(super) const MIN_KEY_BYTES: usize = 4;
 
 /// Returns a configuration without the keys that look like secrets, at every depth.
 pub(super) fn without_secrets(config: &Map<String, Value>) -> Map<String, Value> {

@@ -3,7 +3,8 @@
 use serde_json::{Map, Number, Value};
 
 use super::describe::{expectation, found};
-use super::types::{Field, Record, Shape};
+use super::types::{Field, MAX_NAME, Record, Shape};
+use crate::finding::push_segment;
 
 /// Maximum characters of a node id.
 const MAX_NODE_ID: usize = 128;
@@ -113,13 +114,7 @@ impl Checker<'_, '_> {
     /// Runs `step` with the path extended by one segment.
     fn below(&mut self, segment: &str, step: impl FnOnce(&mut Self)) {
         let length = self.path.len();
-        self.path.push('/');
-        if segment.contains(['~', '/']) {
-            self.path
-                .push_str(&segment.replace('~', "~0").replace('/', "~1"));
-        } else {
-            self.path.push_str(segment);
-        }
+        push_segment(&mut self.path, segment);
         step(self);
         self.path.truncate(length);
     }
@@ -172,7 +167,9 @@ fn integer(number: &Number) -> Option<u64> {
 fn fits(shape: &Shape, value: &Value) -> bool {
     match (shape, value) {
         (Shape::Any, _) | (Shape::Text, Value::String(_)) | (Shape::Bool, Value::Bool(_)) => true,
-        (Shape::Name | Shape::Version, Value::String(text)) => !text.is_empty(),
+        (Shape::Name | Shape::Version, Value::String(text)) => {
+            !text.is_empty() && (text.len() <= MAX_NAME || text.chars().count() <= MAX_NAME)
+        }
         (Shape::NodeId, Value::String(text)) => is_node_id(text),
         (Shape::OneOf(names), Value::String(text)) => names.contains(&text.as_str()),
         (Shape::Integer(min, max), Value::Number(number)) => {

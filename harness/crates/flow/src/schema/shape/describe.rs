@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::types::Shape;
+use super::types::{MAX_NAME, Shape};
 
 /// Maximum characters of a value that a message quotes.
 const MAX_QUOTED: usize = 40;
@@ -12,7 +12,7 @@ pub(super) fn expectation(shape: &Shape) -> String {
     match shape {
         Shape::Any => "any value".to_owned(),
         Shape::Text => "text".to_owned(),
-        Shape::Name => "text that is not empty".to_owned(),
+        Shape::Name => format!("text of 1 to {MAX_NAME} characters"),
         Shape::NodeId => "an id of 1 to 128 characters without control characters, `|` and `:`, \
                           and not `__start__`, `__end__` or `*`"
             .to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn found(shape: &Shape, value: &Value) -> String {
         Value::Number(number) => number.to_string(),
         Value::String(text) if text.is_empty() => "an empty text".to_owned(),
         Value::String(text) if matches!(shape, Shape::OneOf(_) | Shape::NodeId) => quoted(text),
-        Value::String(_) => "text".to_owned(),
+        Value::String(text) => format!("text of {} characters", text.chars().count()),
         Value::Array(items) => format!("a list of {} items", items.len()),
         Value::Object(_) => "an object".to_owned(),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::types::{Record, Shape};
+use super::types::{MAX_NAME, Record, Shape};
 
 /// Returns the schema of a record with the records that it contains under `$defs`.
 pub(crate) fn record_schema(record: &'static Record) -> Value {
@@ -25,7 +25,7 @@ pub(crate) fn shape_schema(shape: &'static Shape, definitions: &mut Map<String, 
     match shape {
         Shape::Any => json!({}),
         Shape::Text => json!({"type": "string"}),
-        Shape::Name => json!({"type": "string", "minLength": 1}),
+        Shape::Name => json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME}),
         Shape::NodeId => json!({
             "type": "string", "minLength": 1, "maxLength": 128,
             "pattern": "^[^|:\\u0000-\\u001f]+$",

@@ -1,5 +1,8 @@
 //! Types of the description.
 
+/// Maximum characters of ids and names. Messages repeat them.
+pub(crate) const MAX_NAME: usize = 1_000;
+
 /// Shape of a value.
 #[derive(Debug)]
 pub(crate) enum Shape {
@@ -7,7 +10,7 @@ pub(crate) enum Shape {
     Any,
     /// Text, which may be empty.
     Text,
-    /// Text that is not empty.
+    /// Text of 1 to [`MAX_NAME`] characters.
     Name,
     /// Id of a node: namespaces and breakpoints are made of it.
     NodeId,

@@ -166,7 +166,7 @@ static NODE_SPEC: Record = record(
         required("kind", Shape::Name, "Kind, as family.variant."),
         required("label", Shape::Name, "Label for people."),
         required("category", Shape::Name, "Group in a palette."),
-        required("description", Shape::Name, "Description for people."),
+        required("description", Shape::Text, "Description for people."),
         required("icon", Shape::Name, "Icon of an editor."),
         optional("inputPorts", PORTS, "Inputs."),
         optional("outputPorts", PORTS, "Outputs."),

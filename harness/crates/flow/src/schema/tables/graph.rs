@@ -7,6 +7,8 @@ use crate::schema::shape::{Record, Shape, optional, required};
 pub const MAX_NODES: usize = 500;
 /// Maximum edges of a flow.
 pub const MAX_EDGES: usize = 2_000;
+/// Maximum ports on one side of a node.
+const MAX_PORTS: usize = 500;
 
 static NODE_SHAPE: Shape = Shape::Record(&NODE);
 static EDGE_SHAPE: Shape = Shape::Record(&EDGE);
@@ -15,7 +17,7 @@ static PARAM_SHAPE: Shape = Shape::Record(&PARAM);
 static PARAM_OPTION_SHAPE: Shape = Shape::Record(&PARAM_OPTION);
 
 /// Ports of one side of a node.
-pub(super) const PORTS: Shape = list(&PORT_SHAPE);
+pub(super) const PORTS: Shape = Shape::List(&PORT_SHAPE, 0, MAX_PORTS);
 /// Form fields of a node.
 pub(super) const PARAMS: Shape = list(&PARAM_SHAPE);
 
