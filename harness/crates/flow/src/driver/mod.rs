@@ -14,7 +14,7 @@ mod visit;
 
 pub use deps::{
     DocumentLoader, FlowEnd, FlowOptions, FlowOutcome, FlowPorts, FlowSource, FlowStart,
-    LoadRequest, NoEvents, NoHooks, Progress, RunHooks, VisitTask,
+    LoadRequest, NoEvents, NoHooks, Progress, RunHooks, TextRequest, VisitTask,
 };
 pub use history::Histories;
 pub use run::run_flow;
