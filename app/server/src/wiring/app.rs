@@ -58,7 +58,7 @@ impl App {
         bridge.start().await?;
         let resources = &Resources::open(context, stores).await?;
         let agents = agents::open(context, stores, resources);
-        let flows = flows::open(context, stores, agents.clone()).await?;
+        let flows = flows::open(context, stores, &resources.files, agents.clone()).await?;
         let assistants = flows.assistants.clone();
         let runs = runs::open(context, stores, bridge.clone(), bell, assistants);
         let webhooks = webhooks::options(&context.now)?;
