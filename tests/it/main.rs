@@ -6,6 +6,7 @@ mod bad_input;
 mod console;
 mod containers;
 mod disk;
+mod flow_kinds;
 mod flows;
 mod gateway_process;
 mod health;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::middlewares::guardrail::ApprovalRule;
+pub(crate) use crate::middlewares::guardrail::ApprovalRule;
 use crate::tools::builtins::{ASK_CLARIFICATION, DESCRIBE_SKILL, TOOL_SEARCH};
 
 /// Run option that holds a [`ToolRestriction`].

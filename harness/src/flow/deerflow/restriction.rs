@@ -4,11 +4,10 @@ use serde::Deserialize;
 use serde::de::value::Error as ValueError;
 use serde::de::value::StrDeserializer;
 
-use crate::agents::tool_restriction::ToolRestriction;
+use crate::agents::tool_restriction::{ApprovalRule, ToolRestriction};
 use crate::flow::adapter::Capability;
 use crate::flow::compiled::EffectiveAgent;
 use crate::flow::schema::Approval;
-use crate::middlewares::guardrail::ApprovalRule;
 
 /// Tool by which a custom agent changes itself. What reaches a node comes from other agents, which
 /// must not be able to change it permanently.

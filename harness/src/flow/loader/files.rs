@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{failed, invalid};
+use super::errors::{failed, invalid};
 use crate::flow::adapter::FlowError;
 use crate::flow::compiled::LoaderKind;
 use crate::flow::documents::{DocumentRules, Documents, project_folder};

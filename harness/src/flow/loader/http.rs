@@ -9,8 +9,8 @@ use reqwest::{Response, StatusCode, Url};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
+use super::errors::{failed, invalid, no_hosts, not_allowed};
 use super::http_request::HttpRequest;
-use super::{failed, invalid, no_hosts, not_allowed};
 use crate::flow::adapter::FlowError;
 use crate::flow::documents::{Documents, MAX_DOCUMENTS_BYTES};
 use crate::net::{Denied, Egress, GuardedClient, HostRules, Lookup, forbidden};

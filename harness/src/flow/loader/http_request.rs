@@ -6,7 +6,7 @@ use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::invalid;
+use super::errors::invalid;
 use crate::flow::adapter::FlowError;
 
 /// Default header of an API key.

@@ -1,6 +1,7 @@
 //! Loader of the documents that nodes name: files of the run's thread, and HTTP addresses of listed
 //! hosts.
 
+mod errors;
 mod files;
 #[cfg(feature = "http")]
 mod http;
@@ -10,7 +11,8 @@ mod http_request;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::adapter::{ErrorCategory, FlowError};
+use self::errors::no_hosts;
+use super::adapter::FlowError;
 use super::compiled::LoaderKind;
 use super::driver::{DocumentLoader, LoadRequest, TextRequest};
 use crate::sandbox::FileHome;
@@ -71,21 +73,4 @@ impl DocumentLoader for FlowLoader {
     async fn read_text(&self, request: TextRequest<'_>) -> Result<String, FlowError> {
         files::read_text(&self.files, &request).await
     }
-}
-
-fn no_hosts() -> FlowError {
-    let message = "HTTP loaders are not enabled; list their hosts in flows.loader_hosts";
-    not_allowed(message)
-}
-
-fn not_allowed(message: impl Into<String>) -> FlowError {
-    FlowError::new("loader_not_allowed", ErrorCategory::Validation, message)
-}
-
-fn failed(message: impl Into<String>) -> FlowError {
-    FlowError::new("loader_failed", ErrorCategory::Adapter, message)
-}
-
-fn invalid(message: impl Into<String>) -> FlowError {
-    FlowError::new("invalid_config", ErrorCategory::Validation, message)
 }

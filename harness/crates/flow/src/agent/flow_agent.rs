@@ -149,7 +149,10 @@ impl FlowAgent {
             },
             flows: self.dependencies.flows.clone(),
             loader: self.dependencies.loader.clone().filter(|_| !dry_run),
-            events: Arc::new(Journal::new(reporter.clone())),
+            events: Arc::new(Journal::new(
+                reporter.clone(),
+                self.flow.limits.persist_events,
+            )),
             hooks: reporter.clone(),
             clock: ctx.clock.clone(),
             ids: ctx.ids.clone(),
@@ -222,6 +225,10 @@ impl Agent for FlowAgent {
 
     fn stop_grace(&self) -> Duration {
         STOP_GRACE
+    }
+
+    fn limits_tasks(&self) -> bool {
+        true
     }
 
     fn nodes(&self) -> Vec<String> {

@@ -12,11 +12,18 @@ use crate::events::{EventBody, FlowEvent, FlowEventSink};
 
 /// Receiver of a flow's events.
 #[derive(Debug)]
-pub(super) struct Journal(Arc<StepReporter>);
+pub(super) struct Journal {
+    reporter: Arc<StepReporter>,
+    /// `true` if events of turns are recorded; those of the run and its nodes always are.
+    records_turns: bool,
+}
 
 impl Journal {
-    pub(super) fn new(reporter: Arc<StepReporter>) -> Self {
-        Self(reporter)
+    pub(super) fn new(reporter: Arc<StepReporter>, records_turns: bool) -> Self {
+        Self {
+            reporter,
+            records_turns,
+        }
     }
 }
 
@@ -29,14 +36,19 @@ impl FlowEventSink for Journal {
             ..
         } = &event
         else {
-            self.0.send(AgentEvent::Custom(event.to_value()));
-            return;
+            let payload = event.to_value();
+            let is_recorded = self.records_turns || event.body.is_lifecycle();
+            return self.reporter.send(if is_recorded {
+                AgentEvent::Custom(payload)
+            } else {
+                AgentEvent::Unrecorded(payload)
+            });
         };
         let (Some(node), Some(invocation)) = (node_id, invocation_id) else {
             return;
         };
-        if let Some(meta) = self.0.streaming(node, invocation) {
-            self.0
+        if let Some(meta) = self.reporter.streaming(node, invocation) {
+            self.reporter
                 .send(AgentEvent::Token(Box::new(chunk(invocation, delta)), meta));
         }
     }

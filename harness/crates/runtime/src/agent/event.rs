@@ -25,6 +25,8 @@ pub enum AgentEvent {
     Message(Message, Arc<MessageMeta>),
     /// A payload for `custom` viewers.
     Custom(Value),
+    /// A payload for `custom` viewers that the journal does not record.
+    Unrecorded(Value),
     /// Output that a tool call prints while it runs, for `custom` viewers.
     LiveOutput(Box<LiveOutput>),
     /// An update of a subagent that a call started.
