@@ -8,6 +8,7 @@ mod containers;
 mod disk;
 mod flow_backends;
 mod flow_examples;
+mod flow_kinds;
 mod flow_projects;
 mod flow_secrets;
 mod flows;

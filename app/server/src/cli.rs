@@ -9,7 +9,7 @@ use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
 
 pub use file_args::FileArgs;
-pub use flow::{CheckArgs, DrawArgs, DrawFormat, FlowCommand, ListArgs, RunFlowArgs};
+pub use flow::{CheckArgs, DrawArgs, DrawFormat, FlowCommand, ImportArgs, ListArgs, RunFlowArgs};
 
 /// DeerFlow backend.
 #[derive(Debug, Parser)]

@@ -60,6 +60,24 @@ pub trait AgentSource: Send + Sync + fmt::Debug + 'static {
     fn forget(&self) {}
 }
 
+#[async_trait]
+impl<T: AgentSource> AgentSource for Arc<T> {
+    fn description(&self) -> Option<&str> {
+        (**self).description()
+    }
+
+    async fn agent(
+        &self,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+        (**self).agent(options).await
+    }
+
+    fn forget(&self) {
+        (**self).forget();
+    }
+}
+
 /// Source that returns the same agent for every run and ignores the options.
 #[derive(Debug)]
 struct Fixed(Arc<dyn Agent>);

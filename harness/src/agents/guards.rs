@@ -7,7 +7,7 @@ use crate::config::{
     SafetyFinishReasonConfig, SubagentsConfig, TokenBudgetConfig, TokenUsageConfig,
     ToolOutputConfig,
 };
-use crate::middlewares::guardrail::policy_of;
+use crate::middlewares::guardrail::{ApprovalRule, GuardrailPolicy, RequiredApproval, policy_of};
 use crate::middlewares::{
     FinishGuardMiddleware, GuardrailMiddleware, InputSanitizationMiddleware,
     LoopDetectionMiddleware, Middleware, ReadBeforeWriteMiddleware, SubagentLimitMiddleware,
@@ -22,6 +22,8 @@ use crate::tools::ToolRegistry;
 pub struct Guards {
     /// Policy that decides on tool calls.
     pub guardrails: GuardrailsConfig,
+    /// Calls that need approval whatever the policy allows.
+    pub approval: Option<ApprovalRule>,
     /// Detection of repeated tool calls.
     pub loop_detection: LoopDetectionConfig,
     /// Rejection of changes to files that the agent has not read.
@@ -42,6 +44,7 @@ impl From<&AppConfig> for Guards {
     fn from(config: &AppConfig) -> Self {
         Self {
             guardrails: config.guardrails.clone(),
+            approval: None,
             loop_detection: config.loop_detection.clone(),
             read_before_write: config.read_before_write.clone(),
             safety_finish_reason: config.safety_finish_reason.clone(),
@@ -79,19 +82,7 @@ impl Guards {
                 safety: self.safety_finish_reason.enabled,
             }),
         ];
-        if self.guardrails.enabled {
-            let GuardrailsConfig {
-                provider,
-                fail_closed,
-                passport,
-                ..
-            } = &self.guardrails;
-            guards.push(Arc::new(GuardrailMiddleware::new(
-                policy_of(provider.as_ref()),
-                *fail_closed,
-                passport.clone(),
-            )));
-        }
+        guards.extend(self.guardrail(tools));
         if self.tool_output.enabled {
             guards.push(Arc::new(ToolOutputBudgetMiddleware::new(
                 self.tool_output.clone(),
@@ -123,6 +114,29 @@ impl Guards {
             )));
         }
         guards
+    }
+
+    /// Builds the guardrail, if a policy is configured or the run requires approval.
+    fn guardrail(&self, tools: &ToolRegistry) -> Option<Arc<dyn Middleware>> {
+        let GuardrailsConfig {
+            enabled,
+            provider,
+            fail_closed,
+            passport,
+            ..
+        } = &self.guardrails;
+        let configured = enabled.then(|| policy_of(provider.as_ref()));
+        let policy: Arc<dyn GuardrailPolicy> = match self.approval {
+            Some(rule) => Arc::new(RequiredApproval {
+                inner: configured,
+                fail_closed: *fail_closed,
+                rule,
+                tools: tools.clone(),
+            }),
+            None => configured?,
+        };
+        let guardrail = GuardrailMiddleware::new(policy, *fail_closed, passport.clone());
+        Some(Arc::new(guardrail))
     }
 }
 

@@ -14,6 +14,7 @@ mod guards;
 pub mod lead;
 mod nested;
 pub mod subagents;
+pub(crate) mod tool_restriction;
 
 pub use builder::AgentBuilder;
 pub use catalog::{AgentSource, StaticResolver};

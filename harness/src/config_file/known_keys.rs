@@ -169,7 +169,7 @@ static SECTIONS: &[KeySection] = &[
     closed(
         "flows",
         "path max_state_bytes max_concurrency max_subflow_depth max_flows_per_user max_versions \
-         allowed_origins adapters",
+         allowed_origins loader_hosts adapters",
     ),
     closed("flows.adapters", "pi-mono"),
     closed(

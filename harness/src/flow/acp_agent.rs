@@ -1,5 +1,6 @@
 //! Adapter kind `acp`: a turn is a session with an ACP agent, as tool `invoke_acp_agent` runs it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -22,17 +23,31 @@ const KIND: &str = "acp";
 /// Key of the configuration that names the entry of `acp_agents`.
 const AGENT: &str = "agent";
 
+/// Returns the ACP agents of the current configuration; `None` if it has none.
+pub type CurrentAcpAgents = Arc<dyn Fn() -> Option<Arc<InvokeAcpAgent>> + Send + Sync>;
+
 /// Factory of the kind `acp`.
-#[derive(Debug)]
 pub struct AcpFactory {
     metadata: AdapterMetadata,
-    agents: Arc<InvokeAcpAgent>,
+    agents: CurrentAcpAgents,
     ids: Arc<dyn IdSource>,
+}
+
+impl fmt::Debug for AcpFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcpFactory").finish_non_exhaustive()
+    }
 }
 
 impl AcpFactory {
     /// Creates the factory of these agents. `ids` creates the ids of sessions.
     pub fn new(agents: Arc<InvokeAcpAgent>, ids: Arc<dyn IdSource>) -> Self {
+        Self::of_current(Arc::new(move || Some(agents.clone())), ids)
+    }
+
+    /// Creates the factory of agents that change with the configuration. A run keeps the agents
+    /// with which its adapters were created.
+    pub fn of_current(agents: CurrentAcpAgents, ids: Arc<dyn IdSource>) -> Self {
         let metadata = AdapterMetadata {
             adapter_kind: KIND.to_owned(),
             display_name: "ACP agent".to_owned(),
@@ -51,12 +66,12 @@ impl AcpFactory {
         }
     }
 
-    /// Returns the entry of an agent, or the problem of its configuration.
+    /// Returns the agents and the entry of an agent, or the problem of its configuration.
     fn entry(
         &self,
         flow_config: &Map<String, Value>,
         agent: &EffectiveAgent,
-    ) -> Result<String, ConfigFinding> {
+    ) -> Result<(Arc<InvokeAcpAgent>, String), ConfigFinding> {
         let finding = |code: &str, message: String| ConfigFinding {
             code: code.to_owned(),
             key: AGENT.to_owned(),
@@ -67,7 +82,11 @@ impl AcpFactory {
             .get(AGENT)
             .or_else(|| flow_config.get(AGENT));
         let name = value.and_then(Value::as_str).map_or("", str::trim);
-        let known: Vec<&str> = self.agents.names().collect();
+        let Some(agents) = (self.agents)() else {
+            let message = "the server has no ACP agents; add one to acp_agents in config.yaml";
+            return Err(finding("unknown_agent", message.to_owned()));
+        };
+        let known: Vec<&str> = agents.names().collect();
         let listed = known.join(", ");
         if name.is_empty() {
             let message = format!("name an entry of acp_agents in {AGENT}: {listed}");
@@ -77,7 +96,8 @@ impl AcpFactory {
             let message = format!("acp_agents has no entry {name:?}; it has: {listed}");
             return Err(finding("unknown_agent", message));
         }
-        Ok(name.to_owned())
+        let name = name.to_owned();
+        Ok((agents, name))
     }
 }
 
@@ -85,6 +105,11 @@ impl AcpFactory {
 impl AdapterFactory for AcpFactory {
     fn metadata(&self) -> &AdapterMetadata {
         &self.metadata
+    }
+
+    /// The limits of the agent's entry apply.
+    fn has_default_turn_limit(&self) -> bool {
+        false
     }
 
     fn validate_config(
@@ -97,13 +122,13 @@ impl AdapterFactory for AcpFactory {
 
     async fn create(&self, context: AdapterContext) -> Result<Arc<dyn AgentAdapter>, FlowError> {
         let entry = self.entry(&context.flow_config, &context.agent);
-        let entry = entry.map_err(|finding| {
+        let (agents, entry) = entry.map_err(|finding| {
             let category = ErrorCategory::Validation;
             FlowError::new("adapter_config_invalid", category, finding.message)
         })?;
         Ok(Arc::new(AcpAdapter {
             entry,
-            agents: self.agents.clone(),
+            agents,
             ids: self.ids.clone(),
         }))
     }

@@ -25,6 +25,18 @@ impl ToolSet {
         self.version
     }
 
+    /// Returns the set with the tools whose names fulfil the predicate, of the same version.
+    pub(crate) fn filtered(&self, mut is_wanted: impl FnMut(&str) -> bool) -> Self {
+        let tools = self.tools.iter();
+        Self {
+            version: self.version,
+            tools: tools
+                .filter(|tool| is_wanted(&tool.schema().name))
+                .cloned()
+                .collect(),
+        }
+    }
+
     /// The tools, in a stable order.
     pub fn tools(&self) -> &[Arc<dyn DynTool>] {
         &self.tools

@@ -4,3 +4,5 @@ mod gateway;
 mod hostile;
 mod support;
 mod tasks;
+
+pub(crate) use self::support::AGENT;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Path of the agent's program.
-pub(super) const AGENT: &str = env!("CARGO_BIN_EXE_scripted-acp");
+pub(crate) const AGENT: &str = env!("CARGO_BIN_EXE_scripted-acp");
 
 /// Home folder with agents that work in it.
 pub(super) struct Bench {

@@ -50,6 +50,11 @@ impl FlowAssistants {
         }
     }
 
+    /// Ports and limits of the runs of flows.
+    pub fn dependencies(&self) -> &FlowDependencies {
+        &self.dependencies
+    }
+
     /// Returns a flow in its current version. `None` if the name is not that of a flow.
     async fn flow(&self, name: &str) -> Result<Option<FlowVersion>, UnknownAssistant> {
         let Some(slug) = flow_slug(name) else {

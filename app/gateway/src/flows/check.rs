@@ -9,10 +9,12 @@ use deerflow_flow::assets::{
 };
 use deerflow_flow::compile::compile;
 use deerflow_flow::compiled::CompiledFlow;
+use deerflow_flow::documents::{DocumentRules, project_documents, project_folder};
 use deerflow_flow::finding::Validation;
 use deerflow_flow::schema::{Document, Flow};
 use deerflow_flow::validate::{Options, validate};
 use harness::runtime::compute::Size;
+use serde_json::{Map, Value};
 
 use super::adapters::FlowAdapters;
 
@@ -66,7 +68,7 @@ impl FlowRules {
         if !validation.valid {
             return refused(validation);
         }
-        let used = used_assets(&document.flow, &project.manifest);
+        let used = used_assets(&document.flow, &project);
         let summary = summary_of(&document.flow);
         let is_used = |asset: &FlowAsset| used.contains(asset.path.as_str());
         let assets = content.assets.iter().filter(|asset| is_used(asset));
@@ -154,12 +156,15 @@ fn summary_of(flow: &Flow) -> FlowSummary {
 }
 
 /// Returns the paths of the files that a valid flow uses: those of the agents that its nodes name
-/// with `agentRef`, with what they include, and those of its prompt nodes.
-fn used_assets(flow: &Flow, manifest: &PromptAssetManifest) -> BTreeSet<String> {
+/// with `agentRef`, with what they include, those of its prompt nodes, and the documents of its
+/// loaders.
+fn used_assets(flow: &Flow, project: &Project) -> BTreeSet<String> {
+    let manifest = &project.manifest;
     let mut used = BTreeSet::new();
     for node in &flow.graph.nodes {
         let file = node.config.get("promptFile").and_then(|file| file.as_str());
         used.extend(file.map(|file| file.trim_start_matches("./").to_owned()));
+        used.extend(documents_of(&node.config, project));
         let agent = node
             .agent_ref
             .as_deref()
@@ -171,6 +176,15 @@ fn used_assets(flow: &Flow, manifest: &PromptAssetManifest) -> BTreeSet<String> 
         );
     }
     used
+}
+
+/// Returns the paths of the documents that a node loads from the project.
+fn documents_of(config: &Map<String, Value>, project: &Project) -> Vec<String> {
+    let (Some(folder), Ok(rules)) = (project_folder(config), DocumentRules::read(config)) else {
+        return Vec::new();
+    };
+    let found = project_documents(&project.files, folder, &rules);
+    found.ok().flatten().unwrap_or_default()
 }
 
 fn files_of(agent: &AgentAsset, manifest: &PromptAssetManifest) -> Vec<String> {

@@ -15,6 +15,8 @@ pub use assistants::FlowAssistants;
 pub(crate) use assistants::flow_slug;
 pub use catalog::FlowCatalog;
 pub use check::{CheckedFlow, FlowRules};
-pub use project::{FoundFlow, MAX_PROJECT_DEPTH, ProjectFile, flows_of_project, is_project_file};
+pub use project::{
+    FoundFlow, MAX_PROJECT_DEPTH, ProjectFile, files_of_archive, flows_of_project, is_project_file,
+};
 pub use system::{SystemFlow, SystemFlows, SystemProblem, SystemSnapshot};
 pub use version::{FlowListing, FlowOwner, FlowVersion};

@@ -55,6 +55,26 @@ pub fn flows_of_project(mut files: Vec<ProjectFile>) -> Vec<FoundFlow> {
         .collect()
 }
 
+/// Returns the files of an archive that may be documents or assets. A single folder at the root of
+/// the archive is left out of the paths.
+pub fn files_of_archive(files: Vec<ProjectFile>) -> Vec<ProjectFile> {
+    let tops: BTreeSet<Option<&str>> = files
+        .iter()
+        .map(|file| file.path.split_once('/').map(|(top, _)| top))
+        .collect();
+    let is_single = tops.len() == 1 && !tops.contains(&None) && !tops.contains(&Some(ASSET_FOLDER));
+    let files = files
+        .into_iter()
+        .map(|file| match file.path.split_once('/') {
+            Some((_, inner)) if is_single => ProjectFile {
+                path: inner.to_owned(),
+                text: file.text,
+            },
+            _ => file,
+        });
+    files.filter(|file| is_project_file(&file.path)).collect()
+}
+
 /// Returns the folders of a path, from the outermost one.
 fn folders(path: &str) -> impl Iterator<Item = &str> {
     let names = path.rsplit_once('/').map_or("", |(folder, _)| folder);

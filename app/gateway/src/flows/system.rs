@@ -18,7 +18,8 @@ use super::version::{FlowListing, FlowOwner, FlowVersion};
 pub struct SystemFlow {
     /// Path of the document in the folder.
     pub path: String,
-    /// Number of valid contents that this process has seen.
+    /// Number that belongs to the content: the same in every process and after a restart. It does
+    /// not count.
     pub version: u32,
     /// Hash of the content.
     pub content_hash: String,
@@ -200,16 +201,31 @@ fn system_flow(
     let same = known.filter(|known| known.content_hash == content_hash);
     SystemFlow {
         path,
-        version: match (same, known) {
-            (Some(same), _) => same.version,
-            (None, Some(known)) => known.version + 1,
-            (None, None) => 1,
-        },
+        version: version_of(&content_hash),
         content_hash,
         summary,
         content: Arc::new(content),
         created_at: known.map_or(at, |known| known.created_at),
         updated_at: same.map_or(at, |same| same.updated_at),
         errors: Vec::new(),
+    }
+}
+
+/// Returns the number of a content: the first 31 bits of its hash, at least 1.
+fn version_of(content_hash: &str) -> u32 {
+    let start = content_hash.get(..8).unwrap_or_default();
+    let bits = u32::from_str_radix(start, 16).unwrap_or_default();
+    (bits >> 1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_of_a_content_is_a_positive_number() {
+        assert_eq!(version_of("ffffffff00"), 0x7fff_ffff);
+        assert_eq!(version_of("00000001aa"), 1);
+        assert_eq!(version_of("00000004aa"), 2);
     }
 }

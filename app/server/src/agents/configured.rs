@@ -14,6 +14,8 @@ use harness::agents::lead::{
 };
 use harness::clock::Clock;
 use harness::config::{AppConfig, ToolConfig};
+use harness::flow::{AgentTarget, NodeAgent, NodeAgents};
+use harness::messages::UsageMetadata;
 use harness::models::{AuxiliaryModels, ModelCatalog};
 use harness::runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
 use harness::sandbox::FileHome;
@@ -69,6 +71,9 @@ pub(crate) struct Assembled {
     pub(crate) config: Arc<AppConfig>,
     /// Models for auxiliary requests.
     pub(crate) models: AuxiliaryModels,
+    /// ACP agents, if there are any.
+    pub(crate) acp: Option<Arc<InvokeAcpAgent>>,
+    lead: Arc<LeadAgents>,
     agents: StaticResolver,
 }
 
@@ -102,16 +107,20 @@ impl ConfiguredAgents {
             &config,
             ModelCatalog::from_config(&config.models, self.ports.clock.clone()),
         );
-        let agents = self.agents(&config, &models);
+        let lead = Arc::new(LeadAgents::new(self.lead(&config, &models)));
+        let agents = self.agents(&config, &models, lead.clone());
+        let acp = InvokeAcpAgent::new(config.acp_agents.clone(), self.ports.acp.clone());
         Assembled {
             config,
             models,
+            acp: acp.map(Arc::new),
+            lead,
             agents,
         }
     }
 
-    fn agents(&self, config: &AppConfig, models: &AuxiliaryModels) -> StaticResolver {
-        let lead = LeadAgentSpec {
+    fn lead(&self, config: &AppConfig, models: &AuxiliaryModels) -> LeadAgentSpec {
+        LeadAgentSpec {
             tools: self.tools(config),
             live_tools: Some(self.ports.live_tools.clone()),
             custom: Some(self.ports.custom.clone()),
@@ -123,8 +132,16 @@ impl ConfiguredAgents {
                 MemoryRules::from(&config.memory),
             )),
             ..LeadAgentSpec::configured(config, models)
-        };
-        let agents = StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(lead));
+        }
+    }
+
+    fn agents(
+        &self,
+        config: &AppConfig,
+        models: &AuxiliaryModels,
+        lead: Arc<LeadAgents>,
+    ) -> StaticResolver {
+        let agents = StaticResolver::new().with(LEAD_AGENT, lead);
         match (config.testing.conformance_agent, self.ports.testing) {
             (true, true) => agents.with(CONFORMANCE, ConformanceAgent::new(models.catalog.clone())),
             (true, false) => {
@@ -193,6 +210,21 @@ impl ConfiguredAgents {
                 tracing::warn!(tool = %entry.name, kind = %entry.implementation, "unknown tool is disabled")
             }
         }
+    }
+}
+
+#[async_trait]
+impl NodeAgents for ConfiguredAgents {
+    async fn agent(
+        &self,
+        target: &AgentTarget,
+        options: &Map<String, Value>,
+    ) -> Result<NodeAgent, UnknownAssistant> {
+        NodeAgents::agent(&*self.assembled().lead, target, options).await
+    }
+
+    fn cost_usd(&self, model: &str, usage: &UsageMetadata) -> Option<f64> {
+        self.assembled().lead.cost_usd(model, usage)
     }
 }
 

@@ -17,6 +17,8 @@ pub enum FlowCommand {
     Run(Box<RunFlowArgs>),
     /// List the system flows, and the files that are not valid.
     List(ListArgs),
+    /// Add flows to the folder of system flows: a file, a project folder, or a zip archive.
+    Import(ImportArgs),
     /// Print the JSON Schema of flow documents, for editors.
     Schema,
 }
@@ -88,6 +90,19 @@ pub struct ListArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Configuration file.
+    #[command(flatten)]
+    pub file: FileArgs,
+}
+
+/// Options of `flow import`.
+#[derive(Debug, Clone, Args)]
+pub struct ImportArgs {
+    /// File, folder or zip archive.
+    pub source: PathBuf,
+    /// Replace what an earlier import of the same name added.
+    #[arg(long)]
+    pub replace: bool,
     /// Configuration file.
     #[command(flatten)]
     pub file: FileArgs,

@@ -65,7 +65,7 @@ pub(super) fn fingerprint(root: &Path) -> io::Result<u64> {
 ///
 /// # Errors
 /// A folder or a file cannot be read, or the limits are exceeded.
-pub(super) fn read(root: &Path) -> io::Result<Vec<ProjectFile>> {
+pub(crate) fn read(root: &Path) -> io::Result<Vec<ProjectFile>> {
     let files = files(root)?;
     if files.iter().map(|file| file.bytes).sum::<u64>() > MAX_BYTES {
         return Err(io::Error::other(format!(

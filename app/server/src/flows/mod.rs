@@ -5,5 +5,5 @@ mod folder;
 mod watched;
 
 pub(crate) use built_in_kinds::{BuiltInKinds, KINDS};
-pub(crate) use folder::{folder_of, snapshot};
+pub(crate) use folder::{folder_of, read, snapshot};
 pub(crate) use watched::{WatchedFlows, watch};

@@ -31,6 +31,8 @@ pub struct App {
     pub gateway: Arc<GatewayState>,
     /// Files of all threads.
     pub files: FileHome,
+    /// Flows with their adapter kinds and loader.
+    pub flows: Arc<deerflow_gateway::flows::FlowAssistants>,
     /// Stream bridge to viewers.
     pub bridge: Arc<dyn StreamBridge>,
     /// Tasks of runs and of runtime services.
@@ -58,9 +60,9 @@ impl App {
         bridge.start().await?;
         let resources = &Resources::open(context, stores).await?;
         let agents = agents::open(context, stores, resources);
-        let flows = flows::open(context, stores, agents.clone()).await?;
+        let flows = flows::open(context, stores, &resources.files, agents.clone()).await?;
         let assistants = flows.assistants.clone();
-        let runs = runs::open(context, stores, bridge.clone(), bell, assistants);
+        let runs = runs::open(context, stores, bridge.clone(), bell, assistants.clone());
         let webhooks = webhooks::options(&context.now)?;
         let policy = webhooks.policy;
         if role == Role::Server {
@@ -70,15 +72,13 @@ impl App {
         let node = NodeLifecycle::new(runs.runtime());
         runs::join(&node, role).await?;
         limits::apply_config_changes(config, node, &tasks);
-        let items = items::open(context, stores)?;
-        let memory_tasks = memories::start(context, stores, resources, agents.clone());
         let gateway = gateway::open(
             context,
             stores,
             resources,
             runs.clone(),
             flows,
-            items,
+            items::open(context, stores)?,
             policy,
         );
         if role == Role::Server {
@@ -90,9 +90,10 @@ impl App {
             runs,
             gateway,
             files: resources.files.clone(),
+            flows: assistants,
             bridge,
             tasks,
-            memory_tasks,
+            memory_tasks: memories::start(context, stores, resources, agents),
             store_tasks,
         })
     }

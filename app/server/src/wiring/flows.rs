@@ -6,8 +6,10 @@ use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::adapters::model::ModelFactory;
 use deerflow_flow::agent::FlowDependencies;
 use deerflow_gateway::flows::{FlowAssistants, FlowCatalog, FlowRules};
-use harness::flow::{FlowKinds, ResolvedAgents, flow_registry};
+use harness::flow::{AcpFactory, FlowKinds, FlowLoader, HttpLoader, flow_registry};
+use harness::net::SystemLookup;
 use harness::runtime::tasks::TaskKind;
+use harness::sandbox::FileHome;
 
 use super::context::Context;
 use super::pi_mono;
@@ -25,9 +27,11 @@ pub(super) struct Flows {
 pub(super) async fn open(
     context: &Context<'_>,
     stores: &Stores,
+    files: &FileHome,
     agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<Flows> {
     let registry = registry(context, stores, agents.clone())?;
+    let loader = loader(context, files.clone());
     let adapters = Arc::new(registry.clone());
     let rules = Arc::new(FlowRules::new(adapters));
     let (config, clock) = (context.config.clone(), stores.clock.clone());
@@ -44,6 +48,7 @@ pub(super) async fn open(
         max_concurrency: limits.max_concurrency,
         max_subflow_depth: limits.max_subflow_depth,
         max_state_bytes: limits.max_state_bytes,
+        loader: Some(Arc::new(loader)),
         ..FlowDependencies::new(registry)
     };
     let assistants = FlowAssistants::new(agents.clone(), catalog.clone(), dependencies);
@@ -59,7 +64,7 @@ fn registry(
     stores: &Stores,
     agents: Arc<ConfiguredAgents>,
 ) -> anyhow::Result<AdapterRegistry> {
-    let models = agents.clone();
+    let (models, acp) = (agents.clone(), agents.clone());
     let (clock, ids) = (stores.clock.clone(), context.ids.clone());
     let kinds = FlowKinds {
         model: Some(ModelFactory::of_current(
@@ -67,7 +72,11 @@ fn registry(
             clock.clone(),
             ids.clone(),
         )),
-        agents: Some(Arc::new(ResolvedAgents::new(agents))),
+        agents: Some(agents),
+        acp: Some(AcpFactory::of_current(
+            Arc::new(move || acp.assembled().acp.clone()),
+            ids.clone(),
+        )),
         pi_mono: Some(pi_mono::factory(
             &context.now.flows,
             context.config.environment(),
@@ -77,4 +86,12 @@ fn registry(
         ..FlowKinds::new(ids)
     };
     Ok(flow_registry(kinds)?)
+}
+
+/// Loader of threads' files, and of the hosts of the current configuration.
+fn loader(context: &Context<'_>, files: FileHome) -> FlowLoader {
+    let config = context.config.clone();
+    let hosts = move || config.current().flows.loader_hosts.clone();
+    let lookup = Arc::new(SystemLookup::default());
+    FlowLoader::new(files).with_http(HttpLoader::new(Arc::new(hosts), lookup))
 }

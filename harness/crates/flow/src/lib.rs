@@ -14,6 +14,7 @@ pub mod binding;
 pub mod compile;
 pub mod compiled;
 pub mod condition;
+pub mod documents;
 pub mod drawing;
 pub mod driver;
 pub mod events;

@@ -216,3 +216,17 @@ fn input_that_is_no_text_is_refused_with_its_place() {
     let error = bench.agent.read_input(sent).expect_err("refused");
     assert_eq!(error.to_string(), "userPrompt: userPrompt must be text");
 }
+
+#[tokio::test(start_paused = true)]
+async fn silent_turn_ends_at_its_own_limit() {
+    let flow = PAIR.replace(
+        "{agentId: b, adapterKind: fake}",
+        "{agentId: b, adapterKind: fake, timeouts: {turnMs: 1200000}}",
+    );
+    let bench = Bench::new(&flow, json!({"right": [{"hang": true}]}));
+    let WaitOutcome::Failed { name, message, .. } = bench.send(json!({"userPrompt": "x"})).await
+    else {
+        panic!("the run must fail")
+    };
+    assert_eq!(name, "turn_timeout", "{message}");
+}

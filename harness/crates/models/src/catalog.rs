@@ -11,6 +11,7 @@ use super::factory;
 use super::fallback::WithFallbacks;
 use super::{ChatModel, ModelEntry, ModelError, ModelErrorKind};
 use deerflow_core::clock::Clock;
+use deerflow_core::messages::UsageMetadata;
 
 /// Public properties of a model entry. Contains no key and no address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,6 +196,14 @@ impl ModelCatalog {
     /// Returns the entry `name`.
     pub fn entry(&self, name: &str) -> Option<&ModelEntry> {
         self.slots.get(name).map(|slot| &slot.entry)
+    }
+
+    /// Returns the cost of a call of the entry `name` in US dollars. `None` if the entry has no
+    /// price in this currency.
+    pub fn cost_usd(&self, name: &str, usage: &UsageMetadata) -> Option<f64> {
+        let pricing = self.entry(name)?.pricing.as_ref()?;
+        let is_usd = pricing.currency.eq_ignore_ascii_case("USD");
+        is_usd.then(|| pricing.cost(usage))
     }
 
     /// Returns the public properties of every entry, in order.

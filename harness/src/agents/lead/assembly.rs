@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::built::Built;
 use super::factory::{LEAD_AGENT, LeadAgents};
 use super::options::LeadOptions;
 use super::persona::Persona;
@@ -12,20 +13,35 @@ use crate::agents::agent_loop::{ModelSettings, RetrySettings};
 use crate::agents::agent_skills::AgentSkills;
 use crate::agents::custom::{AgentName, ModelOverrides, SetupAgent, UpdateAgent};
 use crate::agents::dynamic_tools::add_dynamic;
+use crate::agents::guards::Guards;
 use crate::agents::subagents::{SubagentPool, SubagentPoolSpec, TaskTool, build_pool, kinds};
+use crate::agents::tool_restriction::ToolRestriction;
 use crate::middlewares::summarization::Compactor;
 use crate::middlewares::{
     ClarificationMiddleware, DanglingToolCallMiddleware, GoalMiddleware, LlmErrorMiddleware,
-    MemoryMiddleware, Middleware, SkillsMiddleware, SummarizationMiddleware, ThreadDataMiddleware,
-    TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware, ViewImageMiddleware,
-    order,
+    MemoryMiddleware, Middleware, SkillsMiddleware, SummarizationMiddleware, TASK,
+    ThreadDataMiddleware, TitleMiddleware, TodoMiddleware, ToolErrorMiddleware, UploadsMiddleware,
+    ViewImageMiddleware, order,
 };
-use crate::runtime::agent::{Agent, UnknownAssistant};
+use crate::runtime::agent::UnknownAssistant;
 use crate::tools::builtins::{
-    ASK_CLARIFICATION, AskClarification, DescribeSkill, ListUploadedFiles, VIEW_IMAGE, ViewImage,
-    WriteTodos,
+    ASK_CLARIFICATION, AskClarification, DESCRIBE_SKILL, DescribeSkill, ListUploadedFiles,
+    TOOL_SEARCH, VIEW_IMAGE, ViewImage, WriteTodos,
 };
 use crate::tools::{ToolRegistry, ToolSet, erase};
+
+/// Tools that options add to the configured ones.
+const OWN_TOOLS: [&str; 9] = [
+    TASK,
+    ASK_CLARIFICATION,
+    DESCRIBE_SKILL,
+    TOOL_SEARCH,
+    VIEW_IMAGE,
+    "list_uploaded_files",
+    "write_todos",
+    "setup_agent",
+    "update_agent",
+];
 
 impl LeadAgents {
     pub(super) fn build(
@@ -34,7 +50,7 @@ impl LeadAgents {
         persona: &Persona,
         skills: &AgentSkills,
         live: &ToolSet,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
+    ) -> Result<Built, UnknownAssistant> {
         let spec = &self.spec;
         if let Some(name) = options
             .model
@@ -62,8 +78,14 @@ impl LeadAgents {
             .models
             .entry(&name)
             .is_some_and(|entry| entry.supports_thinking);
-        let shared = self.shared_tools(persona);
-        let pool = self.pool(options, &name, &shared, live, skills);
+        let unknown_tools = self.unknown_tools(&options.tools, live);
+        let guards = Guards {
+            approval: options.tools.approval,
+            ..spec.guards.clone()
+        };
+        let shared = self.shared_tools(persona, &options.tools);
+        let live = &live.filtered(|tool| options.tools.allows(tool, None));
+        let pool = self.pool(options, &name, &shared, live, skills, &guards);
         let delegation = pool
             .as_ref()
             .zip(options.tasks)
@@ -82,6 +104,7 @@ impl LeadAgents {
             skills,
             model.info().supports_vision,
         );
+        tools.retain(|tool| options.tools.allows(tool, self.group_of(tool)));
         add_dynamic(&mut tools, live, &spec.tool_search, |_| true);
         let skills_section = skills.section(spec.defers_skills);
         let facts = PromptFacts {
@@ -107,8 +130,8 @@ impl LeadAgents {
                 .unwrap_or_default(),
         };
         let prompt = system_prompt(&facts);
-        let middlewares = self.middlewares(options, persona, skills, &name, &tools);
-        Ok(AgentBuilder::new(model)
+        let middlewares = self.middlewares(options, persona, skills, &name, &tools, &guards);
+        let agent = AgentBuilder::new(model)
             .name(persona.name.as_ref().map_or(LEAD_AGENT, AgentName::as_str))
             .system_prompt(prompt)
             .model_settings(ModelSettings {
@@ -129,13 +152,37 @@ impl LeadAgents {
             })
             .tools(tools)
             .middlewares(middlewares)
-            .build())
+            .build();
+        Ok(Built {
+            agent,
+            subagents: pool,
+            unknown_tools,
+        })
+    }
+
+    /// Returns the names in a restriction that are neither tools nor groups.
+    fn unknown_tools(&self, restriction: &ToolRestriction, live: &ToolSet) -> Vec<String> {
+        let spec = &self.spec;
+        let is_known = |name: &str| {
+            OWN_TOOLS.contains(&name)
+                || spec.tools.get(name).is_some()
+                || spec.tool_groups.values().any(|group| group == name)
+                || live.tools().iter().any(|tool| tool.schema().name == name)
+        };
+        let names = restriction.names().into_iter();
+        let unknown = names.filter(|name| !is_known(name));
+        unknown.map(str::to_owned).collect()
+    }
+
+    fn group_of(&self, tool: &str) -> Option<&str> {
+        self.spec.tool_groups.get(tool).map(String::as_str)
     }
 
     /// Returns the tools that an agent shares with its subagents: the configured tools of its
-    /// groups.
-    fn shared_tools(&self, persona: &Persona) -> ToolRegistry {
+    /// groups that the run allows.
+    fn shared_tools(&self, persona: &Persona, restriction: &ToolRestriction) -> ToolRegistry {
         let mut tools = self.spec.tools.clone();
+        tools.retain(|tool| restriction.allows(tool, self.group_of(tool)));
         if let Some(allowed) = &persona.agent.tool_groups {
             tools.retain(|tool| {
                 self.spec
@@ -155,9 +202,10 @@ impl LeadAgents {
         tools: &ToolRegistry,
         live: &ToolSet,
         skills: &AgentSkills,
+        guards: &Guards,
     ) -> Option<SubagentPool> {
         let spec = &self.spec;
-        let config = &spec.guards.subagents;
+        let config = &guards.subagents;
         options
             .tasks
             .filter(|_| config.enabled && !options.bootstrap)?;
@@ -172,7 +220,7 @@ impl LeadAgents {
                 files: spec.files.as_ref(),
                 skills: spec.skills.as_ref().map(|all| (all, skills)),
                 defers_skills: spec.defers_skills,
-                guards: &spec.guards,
+                guards,
                 summarization: &spec.summarization,
                 middlewares: &spec.middlewares,
                 room: self.subagent_permits.clone(),
@@ -251,6 +299,7 @@ impl LeadAgents {
         skills: &AgentSkills,
         model: &str,
         tools: &ToolRegistry,
+        guards: &Guards,
     ) -> Vec<Arc<dyn Middleware>> {
         let spec = &self.spec;
         let mut all: Vec<Arc<dyn Middleware>> = vec![
@@ -296,7 +345,7 @@ impl LeadAgents {
                 MemoryMiddleware::new(memories.clone(), rules.clone()).of_agent(agent),
             ));
         }
-        all.extend(spec.guards.middlewares(tools, spec.files.as_ref()));
+        all.extend(guards.middlewares(tools, spec.files.as_ref()));
         all.extend(spec.middlewares.iter().cloned());
         order::ordered(all)
     }

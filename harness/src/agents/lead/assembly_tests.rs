@@ -27,6 +27,7 @@ fn full_chain_follows_the_fixed_order() {
         &AgentSkills::default(),
         "m",
         &ToolRegistry::new(),
+        &agents.spec.guards,
     );
     let names: Vec<&str> = chain.iter().map(|middleware| middleware.name()).collect();
     let known: Vec<&str> = order::ORDER

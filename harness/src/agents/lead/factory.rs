@@ -9,12 +9,14 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
+use super::built::Built;
 use super::options::{LeadOptions, agent_name};
 use super::persona::Persona;
 use super::skills::skills_of;
 use super::spec::LeadAgentSpec;
 use crate::agents::catalog::AgentSource;
 use crate::agents::custom::{CustomAgent, CustomAgentError};
+use crate::models::ModelCatalog;
 use crate::runtime::actor_context::effective_user_id;
 use crate::runtime::agent::{Agent, UnknownAssistant};
 
@@ -25,7 +27,7 @@ pub const LEAD_AGENT: &str = "lead_agent";
 const MAX_CACHED_AGENTS: usize = 64;
 
 /// Cached agents, least recently used first.
-type AgentCache = IndexMap<BuildKey, Arc<dyn Agent>>;
+type AgentCache = IndexMap<BuildKey, Arc<Built>>;
 
 /// Cache key: run options, a digest of the custom agent and its skills, and the version of the
 /// dynamic tools.
@@ -49,6 +51,47 @@ impl LeadAgents {
             subagent_permits,
             built: Mutex::default(),
         }
+    }
+
+    /// Models of the agents.
+    pub(crate) fn models(&self) -> &ModelCatalog {
+        &self.spec.models
+    }
+
+    /// Returns the agent for a run of the current actor with these options, with its subagents.
+    pub(crate) async fn built(
+        &self,
+        options: &Map<String, Value>,
+    ) -> Result<Arc<Built>, UnknownAssistant> {
+        let lead_options = LeadOptions::read(options);
+        let mut persona = self.persona(options, lead_options.bootstrap).await?;
+        narrow_tool_groups(&mut persona.agent, options);
+        let skills = skills_of(&self.spec, &lead_options, &persona).await;
+        let live = match &self.spec.live_tools {
+            Some(source) => source.tools().await,
+            None => Arc::default(),
+        };
+        let fingerprint = persona.fingerprint(&skills.section(false).unwrap_or_default());
+        let key = (
+            lead_options.with_defaults_of(&persona.agent),
+            fingerprint,
+            live.version(),
+        );
+        if let Some(agent) = cached(&mut self.built.lock(), &key) {
+            return Ok(agent);
+        }
+        let agent = Arc::new(self.build(&key.0, &persona, &skills, &live)?);
+        let mut built = self.built.lock();
+        // New runs never request tools of an older version.
+        built.retain(|(_, _, version), _| *version == live.version());
+        if let Some(existing) = cached(&mut built, &key) {
+            return Ok(existing);
+        }
+        if built.len() >= MAX_CACHED_AGENTS {
+            built.shift_remove_index(0);
+        }
+        built.insert(key, agent.clone());
+        Ok(agent)
     }
 
     /// Resolves the persona of a run: the custom agent that its options name, or the unnamed agent
@@ -112,35 +155,7 @@ impl AgentSource for LeadAgents {
         &self,
         options: &Map<String, Value>,
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        let lead_options = LeadOptions::read(options);
-        let mut persona = self.persona(options, lead_options.bootstrap).await?;
-        narrow_tool_groups(&mut persona.agent, options);
-        let skills = skills_of(&self.spec, &lead_options, &persona).await;
-        let live = match &self.spec.live_tools {
-            Some(source) => source.tools().await,
-            None => Arc::default(),
-        };
-        let fingerprint = persona.fingerprint(&skills.section(false).unwrap_or_default());
-        let key = (
-            lead_options.with_defaults_of(&persona.agent),
-            fingerprint,
-            live.version(),
-        );
-        if let Some(agent) = cached(&mut self.built.lock(), &key) {
-            return Ok(agent);
-        }
-        let agent = self.build(&key.0, &persona, &skills, &live)?;
-        let mut built = self.built.lock();
-        // New runs never request tools of an older version.
-        built.retain(|(_, _, version), _| *version == live.version());
-        if let Some(existing) = cached(&mut built, &key) {
-            return Ok(existing);
-        }
-        if built.len() >= MAX_CACHED_AGENTS {
-            built.shift_remove_index(0);
-        }
-        built.insert(key, agent.clone());
-        Ok(agent)
+        Ok(self.built(options).await?.agent.clone())
     }
 
     fn forget(&self) {
@@ -163,7 +178,7 @@ fn narrow_tool_groups(agent: &mut CustomAgent, options: &Map<String, Value>) {
 }
 
 /// Returns the agent with this key and marks it as most recently used.
-fn cached(built: &mut AgentCache, key: &BuildKey) -> Option<Arc<dyn Agent>> {
+fn cached(built: &mut AgentCache, key: &BuildKey) -> Option<Arc<Built>> {
     let at = built.get_index_of(key)?;
     built.move_index(at, built.len() - 1);
     built.get(key).cloned()

@@ -1,6 +1,7 @@
 //! The lead agent, which converses with the user.
 
 mod assembly;
+mod built;
 mod configured;
 mod factory;
 mod options;

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::agents::custom::{AgentName, CustomAgent, InvalidAgentName};
+use crate::agents::tool_restriction::ToolRestriction;
 use crate::middlewares::TaskLimits;
 
 /// Options that select a separately built agent.
@@ -24,6 +25,8 @@ pub(super) struct LeadOptions {
     pub(super) bootstrap: bool,
     /// `true` if a webhook of a code forge started the run; such a run must not change the agent.
     pub(super) from_forge: bool,
+    /// Tools that the agent may use.
+    pub(super) tools: ToolRestriction,
 }
 
 impl LeadOptions {
@@ -40,6 +43,7 @@ impl LeadOptions {
             interactive: !flag("non_interactive").unwrap_or(false),
             bootstrap: flag("is_bootstrap").unwrap_or(false),
             from_forge: text(options, "channel_name").as_deref() == Some("github"),
+            tools: ToolRestriction::read(options),
         }
     }
 

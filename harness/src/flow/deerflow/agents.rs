@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::agents::lead::LEAD_AGENT;
 use crate::agents::subagents::SubagentPool;
+use crate::messages::UsageMetadata;
 use crate::runtime::agent::{Agent, AgentResolver, UnknownAssistant};
 
 /// Agent that a node names.
@@ -26,6 +27,8 @@ pub struct NodeAgent {
     pub agent: Arc<dyn Agent>,
     /// Maximum number of super-steps, if the agent has its own.
     pub max_steps: Option<u64>,
+    /// Names in the options' restriction of tools that are neither tools nor groups.
+    pub unknown_tools: Vec<String>,
 }
 
 /// Resolves the agents of nodes for the bound actor.
@@ -40,6 +43,11 @@ pub trait NodeAgents: Send + Sync + fmt::Debug {
         target: &AgentTarget,
         options: &Map<String, Value>,
     ) -> Result<NodeAgent, UnknownAssistant>;
+
+    /// Returns the cost of a call of a model entry in US dollars. `None` if the entry has no price.
+    fn cost_usd(&self, _model: &str, _usage: &UsageMetadata) -> Option<f64> {
+        None
+    }
 }
 
 /// Agents of a resolver, whose lead agent reads `agent_name`, and the subagents of a pool.
@@ -80,6 +88,7 @@ impl NodeAgents for ResolvedAgents {
             AgentTarget::Lead => Ok(NodeAgent {
                 agent: self.resolver.resolve(LEAD_AGENT, options).await?,
                 max_steps: None,
+                unknown_tools: Vec::new(),
             }),
             AgentTarget::Subagent(kind) => {
                 let found = self.subagents.as_ref().and_then(|pool| pool.get(kind));
@@ -87,6 +96,7 @@ impl NodeAgents for ResolvedAgents {
                 Ok(NodeAgent {
                     agent: found.agent.clone(),
                     max_steps: Some(found.kind.max_turns),
+                    unknown_tools: Vec::new(),
                 })
             }
         }

@@ -60,6 +60,11 @@ impl AdapterFactory for DeerflowFactory {
         &["harness"]
     }
 
+    /// Turns with tools and questions have no typical duration.
+    fn has_default_turn_limit(&self) -> bool {
+        false
+    }
+
     fn validate_config(
         &self,
         flow_config: &Map<String, Value>,

@@ -3,7 +3,9 @@
 
 mod agents;
 mod factory;
+mod lead_agents;
 mod listener;
+mod restriction;
 mod result;
 mod settings;
 mod start;
@@ -12,6 +14,8 @@ mod turn;
 pub use agents::{AgentTarget, NodeAgent, NodeAgents, ResolvedAgents};
 pub use factory::DeerflowFactory;
 
+#[cfg(test)]
+mod run_tests;
 #[cfg(test)]
 mod tests;
 

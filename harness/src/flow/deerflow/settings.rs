@@ -3,10 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::agents::AgentTarget;
+use super::restriction::restriction_of;
 use crate::agents::custom::AGENT_NAME;
+use crate::agents::tool_restriction::TOOL_RESTRICTION;
 use crate::flow::adapter::{AgentInvocation, ConfigFinding};
 use crate::flow::compiled::EffectiveAgent;
-use crate::flow::schema::Approval;
 
 /// Maximum number of super-steps that a flow may allow.
 const MAX_RECURSION_LIMIT: u64 = 1_000;
@@ -19,8 +20,9 @@ const SWITCHES: [(&str, &str); 3] = [
     ("subagentEnabled", "subagent_enabled"),
 ];
 /// Options of the flow's run that do not apply to the agents of its nodes.
-const OWN_OPTIONS: [&str; 9] = [
+const OWN_OPTIONS: [&str; 10] = [
     AGENT_NAME,
+    TOOL_RESTRICTION,
     "dry_run",
     "is_bootstrap",
     "is_plan_mode",
@@ -54,7 +56,7 @@ impl Settings {
         let mut reader = Reader {
             own: &agent.adapter_config,
             flow: flow_config,
-            findings: policy_findings(agent),
+            findings: Vec::new(),
         };
         let (name, kind) = (reader.text("agentName"), reader.text("subagentType"));
         if name.is_some() && kind.is_some() {
@@ -76,6 +78,7 @@ impl Settings {
         if let Some(groups) = reader.tool_groups() {
             options.insert("tool_groups".to_owned(), groups);
         }
+        options.insert(TOOL_RESTRICTION.to_owned(), json!(restriction_of(agent)));
         let (model, limit) = (reader.text("modelName"), reader.recursion_limit());
         if !reader.findings.is_empty() {
             return Err(reader.findings);
@@ -107,34 +110,6 @@ impl Settings {
         }
         options
     }
-}
-
-/// Returns the restrictions that this kind cannot enforce. They are refused, because an agent that
-/// ignores them does what its author forbade.
-fn policy_findings(agent: &EffectiveAgent) -> Vec<ConfigFinding> {
-    let policy = &agent.tool_policy;
-    let restrictions = [
-        (
-            "allowedCapabilities",
-            !policy.allowed_capabilities.is_empty(),
-        ),
-        ("blockedTools", !policy.blocked_tools.is_empty()),
-        (
-            "approvalRequirement",
-            policy.approval_requirement == Some(Approval::Always),
-        ),
-    ];
-    let unsupported = restrictions.into_iter().filter(|(_, is_set)| *is_set);
-    unsupported
-        .map(|(key, _)| ConfigFinding {
-            code: "unsupported_tool_policy".to_owned(),
-            key: format!("toolPolicy.{key}"),
-            message: format!(
-                "kind deerflow does not enforce toolPolicy.{key}; restrict the tools with \
-                 toolGroups, a custom agent or a guardrail"
-            ),
-        })
-        .collect()
 }
 
 /// Reads the keys of a configuration and collects its problems.

@@ -351,10 +351,6 @@ fn configurations_are_checked() {
         let codes: Vec<&str> = found.iter().map(|finding| finding.code.as_str()).collect();
         assert_eq!(codes, expected, "{config}");
     }
-    let mut restricted = EffectiveAgent::clone(&effective(json!({})));
-    restricted.tool_policy.blocked_tools = vec!["bash".to_owned()];
-    let found = factory.validate_config(&Map::new(), &restricted);
-    assert_eq!(found[0].code, "unsupported_tool_policy");
 }
 
 #[tokio::test]

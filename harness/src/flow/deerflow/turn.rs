@@ -16,10 +16,13 @@ use super::settings::Settings;
 use super::start::{TurnStart, has_question};
 use crate::flow::adapter::{
     AgentAdapter, AgentInvocation, AgentTurnResult, DeltaSink, ErrorCategory, FlowError,
-    InvocationId, SessionContext, SessionId, TurnEffect, TurnRuntime, TurnStatus,
+    InvocationId, SessionContext, SessionId, TurnEffect, TurnRuntime, TurnStatus, TurnWarning,
 };
 use crate::ids::IdSource;
 use crate::runtime::agent::{AgentEvent, EventSink, NestedCall, RunContext, run_nested};
+
+/// Maximum warnings about unknown tools of a turn.
+const MAX_WARNINGS: usize = 16;
 
 /// Adapter of one agent. Sessions are names only: each turn gets the messages of its session.
 #[derive(Debug)]
@@ -123,15 +126,37 @@ impl DeerflowAdapter {
             .unwrap_or_default();
         let start = TurnStart::of(turn, call.saved, answered);
         let consumes = start.saved.is_some_and(has_question) && turn.answer.is_some();
-        let mut listener = TurnListener::new(answered + usize::from(consumes));
+        let mut listener = TurnListener::new(&*self.agents, answered + usize::from(consumes));
         call.saved = start.saved;
         call.answers = &start.answers;
         let work = run_nested(&*found.agent, start.initial, call, &mut listener);
         let ended = forwarding(work, received, sink).await;
+        let result = result_of(ended, turn);
+        let mut warnings = unknown_tools(&found.unknown_tools);
+        warnings.extend(listener.is_cost_partial().then(cost_not_counted));
+        warnings.extend(result.warnings);
         AgentTurnResult {
             usage: listener.usage(),
-            ..result_of(ended, turn)
+            warnings,
+            ..result
         }
+    }
+}
+
+fn unknown_tools(names: &[String]) -> Vec<TurnWarning> {
+    let names = names.iter().take(MAX_WARNINGS);
+    let warning = |name| TurnWarning {
+        code: "unknown_tool".to_owned(),
+        message: format!("no tool or group has the name {name:?}, so it is ignored"),
+    };
+    names.map(warning).collect()
+}
+
+fn cost_not_counted() -> TurnWarning {
+    TurnWarning {
+        code: "cost_not_counted".to_owned(),
+        message: "some model calls of the turn have no price, so budgets count a part of its cost"
+            .to_owned(),
     }
 }
 

@@ -10,6 +10,7 @@ mod allowlist;
 mod approval;
 mod from_config;
 mod policy;
+mod required;
 mod rules;
 
 use std::panic::AssertUnwindSafe;
@@ -23,6 +24,8 @@ use serde_json::{Value, json};
 pub use self::allowlist::AllowlistPolicy;
 pub use self::from_config::{InvalidPolicy, policy_config_error, policy_of};
 pub use self::policy::{Decision, GuardrailPolicy, GuardrailRequest, PolicyError, Reason, Verdict};
+pub use self::required::ApprovalRule;
+pub(crate) use self::required::RequiredApproval;
 pub use self::rules::{Rule, RulePolicy};
 use super::hooks::Hooks;
 use super::middleware::{Middleware, ToolNext};

@@ -11,7 +11,6 @@ use bytes::Bytes;
 use deerflow_domain::flows::{
     Expected, FlowWrite, MAX_ASSETS, MAX_ASSETS_BYTES, MAX_TEXT_BYTES, is_slug,
 };
-use deerflow_flow::assets::ASSET_FOLDER;
 use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::compute::{Size, heavy_poll};
 use harness::skills::archive::text_files;
@@ -24,7 +23,8 @@ use super::save::{require_free_slug, save};
 use crate::error::ApiError;
 use crate::extract::Query;
 use crate::flows::{
-    FlowOwner, FlowRules, FoundFlow, ProjectFile, flows_of_project, is_project_file,
+    FlowOwner, FlowRules, FoundFlow, ProjectFile, files_of_archive, flows_of_project,
+    is_project_file,
 };
 use crate::routes::App;
 use crate::state::GatewayState;
@@ -80,7 +80,7 @@ pub(crate) async fn import(
     Ok((StatusCode::CREATED, Json(json!(flows))))
 }
 
-/// Reads the flows of an archive. A single folder at its root is left out of the paths.
+/// Reads the flows of an archive.
 fn flows_of_archive(bytes: Bytes) -> Result<Vec<FoundFlow>, ApiError> {
     let inner = |path: &str| path.split_once('/').map(|(_, inner)| inner.to_owned());
     let is_wanted = |path: &str| {
@@ -88,20 +88,11 @@ fn flows_of_archive(bytes: Bytes) -> Result<Vec<FoundFlow>, ApiError> {
     };
     let files = text_files(Cursor::new(bytes), MAX_ARCHIVE_BYTES as u64, is_wanted)
         .map_err(|error| refused_archive(&error))?;
-    let tops: BTreeSet<Option<&str>> = files
-        .iter()
-        .map(|file| file.path.split_once('/').map(|(top, _)| top))
-        .collect();
-    let is_single = tops.len() == 1 && !tops.contains(&None) && !tops.contains(&Some(ASSET_FOLDER));
     let files = files.into_iter().map(|file| ProjectFile {
-        path: match inner(&file.path).filter(|_| is_single) {
-            Some(inner) => inner,
-            None => file.path,
-        },
+        path: file.path,
         text: file.text,
     });
-    let files = files.filter(|file| is_project_file(&file.path)).collect();
-    let found = flows_of_project(files);
+    let found = flows_of_project(files_of_archive(files.collect()));
     if found.is_empty() {
         return Err(ApiError::Unprocessable(
             "The archive contains no flow: a YAML or JSON file with `meta` and `graph`".to_owned(),

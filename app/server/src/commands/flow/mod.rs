@@ -1,9 +1,13 @@
-//! `deerflow flow`: checks, draws, runs and lists flows, without a server.
+//! `deerflow flow`: checks, draws, runs, lists and imports flows, without a server.
 
 mod check;
 mod document;
 mod draw;
+mod import;
+mod import_source;
+mod installation;
 mod list;
+mod nested_agents;
 mod progress;
 mod questions;
 mod registry;
@@ -31,6 +35,7 @@ pub async fn run(command: FlowCommand, environment: Environment) -> anyhow::Resu
         FlowCommand::Check(args) => check::check(&args, &mut out, &mut err),
         FlowCommand::Draw(args) => draw::draw(&args, &mut out, &mut err),
         FlowCommand::Run(args) => start::run_at_terminal(&args, environment).await,
+        FlowCommand::Import(args) => import::import(&args, &environment, &mut out, &mut err),
         FlowCommand::List(args) => list::list(&args, &environment, &mut out),
         FlowCommand::Schema => {
             write_json(&json_schema(), &mut out)?;
@@ -39,6 +44,10 @@ pub async fn run(command: FlowCommand, environment: Environment) -> anyhow::Resu
     }
 }
 
+#[cfg(test)]
+mod import_tests;
+#[cfg(test)]
+mod installation_tests;
 #[cfg(test)]
 #[path = "flow_tests.rs"]
 mod tests;

@@ -15,7 +15,9 @@ pub(super) fn show(question: &Question, out: &mut dyn Write) -> io::Result<()> {
     if let Some(context) = text("context").filter(|context| !context.is_empty()) {
         writeln!(out, "{}", plain(context))?;
     }
-    let prompt = match text("prompt").filter(|prompt| !prompt.is_empty()) {
+    // An agent asks with `question`, a node of the flow with `prompt`.
+    let asked = text("prompt").or_else(|| text("question"));
+    let prompt = match asked.filter(|prompt| !prompt.is_empty()) {
         Some(prompt) => prompt.to_owned(),
         None => value.to_string(),
     };

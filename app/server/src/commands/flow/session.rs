@@ -13,6 +13,7 @@ use deerflow_flow::machine::{Question, RunData, RunInput};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::nested_agents::NestedAgents;
 use super::progress::Progress;
 use super::questions;
 use super::report::one_line;
@@ -72,6 +73,8 @@ pub(super) struct Session<'t> {
     pub(super) flow: Arc<CompiledFlow>,
     pub(super) options: FlowOptions,
     pub(super) ports: FlowPorts,
+    /// States of the agents inside of nodes.
+    pub(super) agents: Arc<NestedAgents>,
     pub(super) events: mpsc::UnboundedReceiver<FlowEvent>,
     /// `true` if events are written as JSON.
     pub(super) json: bool,
@@ -95,6 +98,7 @@ impl Session<'_> {
             flow,
             mut options,
             ports,
+            agents,
             mut events,
             json,
             terminal,
@@ -137,6 +141,7 @@ impl Session<'_> {
                 return printer.fail(&error);
             }
             options.histories = end.histories;
+            options.nested = agents.states();
             start = FlowStart::Resumed(Box::new(machine), Box::new(end.data));
         }
     }

@@ -9,17 +9,19 @@ use anyhow::Context as _;
 use deerflow_flow::adapter::AdapterRegistry;
 use deerflow_flow::binding::KnownAdapters;
 use deerflow_flow::compiled::CompiledFlow;
-use deerflow_flow::driver::{FlowOptions, FlowPorts};
-use deerflow_flow::finding::{FindingCode, Validation};
+use deerflow_flow::driver::{DocumentLoader, FlowOptions, FlowPorts};
 use deerflow_flow::machine::{RunBounds, RunInput};
 use harness::config_file::{Environment, load};
 use harness::ids::{IdSource, SystemIds};
+use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID};
 use harness::runtime::runs::NodeSelector;
 use harness::runtime::tasks::Tasks;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::document::FlowFile;
+use super::installation::{self, context, needs_installation};
+use super::nested_agents::NestedAgents;
 use super::registry;
 use super::report::write_findings;
 use super::session::{EventChannel, RunExit, Session, Terminal};
@@ -27,10 +29,14 @@ use super::subflows::FolderFlows;
 use crate::cli::RunFlowArgs;
 use crate::commands::chat::run::interrupts;
 use crate::flows::BuiltInKinds;
+use crate::wiring::App;
 
 /// Adapter kinds of a run, and limits of the configuration.
 struct Setting {
-    registry: AdapterRegistry,
+    registry: Arc<AdapterRegistry>,
+    loader: Option<Arc<dyn DocumentLoader>>,
+    /// Installation that serves the kinds, if the flow needs one.
+    app: Option<App>,
     /// Kinds that validation accepts.
     known: Arc<dyn KnownAdapters + Send + Sync>,
     options: FlowOptions,
@@ -61,14 +67,35 @@ pub(super) async fn run_flow_file(
     terminal: Terminal<'_>,
 ) -> anyhow::Result<RunExit> {
     let path = args.flow.display();
-    let input = input_of(args)?;
+    input_of(args)?;
     let file = FlowFile::read(&args.flow).with_context(|| format!("cannot read {path}"))?;
-    let mut setting = setting(args, environment)?;
+    let mut setting = match file.compile(&BuiltInKinds::default(), false) {
+        Ok(compiled) => setting(args, environment, &compiled.flow).await?,
+        Err(validation) => {
+            write_findings(&path, &validation, terminal.err)?;
+            return Ok(RunExit::Failed);
+        }
+    };
+    let app = setting.app.take();
+    let exit = run_with(args, &file, setting, terminal).await;
+    if let Some(app) = app {
+        installation::close(&app).await;
+    }
+    exit
+}
+
+/// Runs a flow with the adapter kinds of a setting.
+async fn run_with(
+    args: &RunFlowArgs,
+    file: &FlowFile,
+    mut setting: Setting,
+    terminal: Terminal<'_>,
+) -> anyhow::Result<RunExit> {
+    let input = input_of(args)?;
     let flow = match file.compile(&*setting.known, !args.fake) {
         Ok(compiled) => compiled.flow,
         Err(validation) => {
-            write_findings(&path, &validation, terminal.err)?;
-            explain_kinds(&validation, args.fake, terminal.err)?;
+            write_findings(&args.flow.display(), &validation, terminal.err)?;
             return Ok(RunExit::Failed);
         }
     };
@@ -76,15 +103,20 @@ pub(super) async fn run_flow_file(
     let folder = args.flow.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new(".")).to_owned();
     let (sender, events) = mpsc::unbounded_channel();
+    let agents = Arc::<NestedAgents>::default();
     let ports = FlowPorts {
+        registry: setting.registry.clone(),
+        loader: setting.loader,
+        hooks: agents.clone(),
         flows: Some(Arc::new(FolderFlows::new(folder, setting.known))),
         events: Arc::new(EventChannel(sender)),
-        ..FlowPorts::new(setting.registry)
+        ..FlowPorts::new(AdapterRegistry::default())
     };
     let session = Session {
         flow,
         options: setting.options,
         ports,
+        agents,
         events,
         json: args.json,
         terminal,
@@ -92,7 +124,11 @@ pub(super) async fn run_flow_file(
     session.run(input).await
 }
 
-fn setting(args: &RunFlowArgs, environment: &Environment) -> anyhow::Result<Setting> {
+async fn setting(
+    args: &RunFlowArgs,
+    environment: &Environment,
+    flow: &CompiledFlow,
+) -> anyhow::Result<Setting> {
     let mut options = FlowOptions {
         dry_run: args.fake,
         bounds: RunBounds {
@@ -103,19 +139,39 @@ fn setting(args: &RunFlowArgs, environment: &Environment) -> anyhow::Result<Sett
     };
     if args.fake {
         return Ok(Setting {
-            registry: registry::dry()?,
+            registry: Arc::new(registry::dry()?),
+            loader: None,
+            app: None,
             known: Arc::new(BuiltInKinds::default()),
             options,
         });
     }
-    let config = load(args.file.config.as_deref(), environment)?.config;
+    let loaded = load(args.file.config.as_deref(), environment)?;
+    let config = &loaded.config;
     options.max_concurrency = config.flows.max_concurrency;
     options.max_subflow_depth = config.flows.max_subflow_depth;
     options.bounds.max_state_bytes = config.flows.max_state_bytes;
-    let registry = registry::live(&config, environment)?;
+    if needs_installation(flow) {
+        let token = options.cancel.clone();
+        options.context = context(&options.run_id, args.recursion_limit, token);
+        options.actor = ActorContext::user(DEFAULT_USER_ID);
+        let app = installation::open(loaded, environment).await?;
+        let dependencies = app.flows.dependencies();
+        let registry = dependencies.registry.clone();
+        return Ok(Setting {
+            known: registry.clone(),
+            registry,
+            loader: dependencies.loader.clone(),
+            app: Some(app),
+            options,
+        });
+    }
+    let registry = Arc::new(registry::live(config, environment)?);
     Ok(Setting {
-        known: Arc::new(registry.clone()),
+        known: registry.clone(),
         registry,
+        loader: None,
+        app: None,
         options,
     })
 }
@@ -146,23 +202,4 @@ fn stop_after(args: &RunFlowArgs, flow: &CompiledFlow) -> anyhow::Result<NodeSel
             .join(", ")
     );
     Ok(NodeSelector::Named(vec![node.clone()]))
-}
-
-/// States why a kind of the server is not available here.
-fn explain_kinds(
-    validation: &Validation,
-    is_dry: bool,
-    err: &mut dyn Write,
-) -> std::io::Result<()> {
-    let is_unknown = validation
-        .errors
-        .iter()
-        .any(|error| error.code == FindingCode::AdapterNotFound);
-    if is_unknown && !is_dry {
-        writeln!(
-            err,
-            "adapter kinds deerflow and acp need the server; --fake runs a flow without them"
-        )?;
-    }
-    Ok(())
 }

@@ -7,6 +7,8 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::open_keys::optional_secret;
+#[cfg(feature = "http")]
+use crate::net::HostRules;
 
 /// Graphs of agents.
 #[derive(Debug, Clone, Deserialize)]
@@ -27,6 +29,9 @@ pub struct FlowsConfig {
     pub max_versions: usize,
     /// Origins that may receive a key of `adapters`, besides that of its `base_url`.
     pub allowed_origins: Vec<String>,
+    /// Hosts that loader nodes may call: names, `*.name` for subdomains, or addresses, each with an
+    /// optional port or `*`. Empty disables HTTP loaders.
+    pub loader_hosts: Vec<String>,
     /// Settings of adapters that flows do not state themselves.
     pub adapters: FlowAdaptersConfig,
 }
@@ -67,6 +72,7 @@ impl Default for FlowsConfig {
             max_flows_per_user: 200,
             max_versions: 50,
             allowed_origins: Vec::new(),
+            loader_hosts: Vec::new(),
             adapters: FlowAdaptersConfig::default(),
         }
     }
@@ -87,6 +93,19 @@ impl FlowsConfig {
                         &position.to_string(),
                         format!("{origin:?}"),
                         "an origin such as https://host:8443",
+                    );
+                }
+            }
+        });
+        #[cfg(feature = "http")]
+        check.under("loader_hosts", |check| {
+            for (position, host) in self.loader_hosts.iter().enumerate() {
+                // A name that resolves into a network is not known before it is called.
+                if host.contains('/') || HostRules::only([host]).is_err() {
+                    check.refuse(
+                        &position.to_string(),
+                        format!("{host:?}"),
+                        "a host such as docs.example, *.docs.example:8443 or 10.1.2.3:*",
                     );
                 }
             }
@@ -137,6 +156,7 @@ mod tests {
         let found = violations(json!({
             "max_concurrency": 0,
             "allowed_origins": ["https://a.example:8443", "a.example", "https://a.example/path"],
+            "loader_hosts": ["docs.example:*", "10.0.0.0/8", "a b"],
             "adapters": {"pi-mono": {"temperature": 3}},
         }));
         assert_eq!(
@@ -145,6 +165,8 @@ mod tests {
                 "`max_concurrency` is 0, allowed: 1 to 1000",
                 "`allowed_origins[1]` is \"a.example\", allowed: an origin such as https://host:8443",
                 "`allowed_origins[2]` is \"https://a.example/path\", allowed: an origin such as https://host:8443",
+                "`loader_hosts[1]` is \"10.0.0.0/8\", allowed: a host such as docs.example, *.docs.example:8443 or 10.1.2.3:*",
+                "`loader_hosts[2]` is \"a b\", allowed: a host such as docs.example, *.docs.example:8443 or 10.1.2.3:*",
                 "`adapters.pi-mono.temperature` is 3, allowed: 0 to 2",
             ]
         );

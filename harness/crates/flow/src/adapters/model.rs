@@ -266,14 +266,11 @@ impl ModelAdapter {
         let Some(usage) = usage else {
             return Usage::default();
         };
-        let entry = self.port.models.catalog.entry(model);
-        let pricing = entry.and_then(|entry| entry.pricing.as_ref());
-        let in_dollars = pricing.filter(|pricing| pricing.currency.eq_ignore_ascii_case("USD"));
         Usage {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             total_tokens: usage.total(),
-            cost_usd: in_dollars.map(|pricing| pricing.cost(usage)),
+            cost_usd: self.port.models.catalog.cost_usd(model, usage),
         }
     }
 }

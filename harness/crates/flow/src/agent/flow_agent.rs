@@ -225,6 +225,10 @@ impl Agent for FlowAgent {
         STOP_GRACE
     }
 
+    fn limits_tasks(&self) -> bool {
+        true
+    }
+
     fn nodes(&self) -> Vec<String> {
         self.flow
             .nodes

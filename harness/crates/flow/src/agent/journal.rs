@@ -17,8 +17,13 @@ impl FlowEventSink for StepReporter {
             ..
         } = &event
         else {
-            let event = AgentEvent::NodeEvent(event.to_value());
-            self.send_for_run(event);
+            let payload = event.to_value();
+            let is_recorded = self.records_turns || event.body.is_lifecycle();
+            self.send_for_run(if is_recorded {
+                AgentEvent::NodeEvent(payload)
+            } else {
+                AgentEvent::Unrecorded(payload)
+            });
             return;
         };
         let (Some(node), Some(invocation)) = (node_id, invocation_id) else {

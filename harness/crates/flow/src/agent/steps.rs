@@ -40,6 +40,8 @@ const MAX_HISTORY: usize = 50;
 pub(super) struct StepReporter {
     pub(super) ctx: RunContext,
     pub(super) flow_name: String,
+    /// `true` if events of turns are recorded; those of the run and its nodes always are.
+    pub(super) records_turns: bool,
     /// Reporter of the enclosing flow, of which this one reports a sub-flow.
     pub(super) outer: Option<Outer>,
     pub(super) progress: Mutex<Reported>,
@@ -91,6 +93,7 @@ impl StepReporter {
         Self {
             ctx: ctx.clone(),
             flow_name: flow.document.meta.name.clone(),
+            records_turns: flow.limits.persist_events,
             outer: None,
             progress: Mutex::new(Reported {
                 state: Arc::new(state),

@@ -28,7 +28,12 @@ impl StepReporter {
             total_tokens: output.usage.total_tokens,
             ..UsageMetadata::default()
         };
-        let message = Message::ai(output.as_text()).with(|body| body.id = Some(task.id.clone()));
+        let text = if progress.flow.limits.persist_events {
+            output.as_text()
+        } else {
+            Default::default()
+        };
+        let message = Message::ai(text).with(|body| body.id = Some(task.id.clone()));
         self.send(AgentEvent::ModelCall(ModelCallRecord {
             call_id: task.id.clone(),
             caller: format!("flow:{}", agent.agent.agent_id),

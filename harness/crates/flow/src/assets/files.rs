@@ -51,7 +51,10 @@ impl MemoryAssets {
 
 impl AssetFiles for MemoryAssets {
     fn list(&self, folder: &str) -> io::Result<Option<Vec<AssetEntry>>> {
-        let prefix = format!("{folder}/");
+        let prefix = match folder {
+            "" => String::new(),
+            folder => format!("{folder}/"),
+        };
         let mut entries: Vec<AssetEntry> = self
             .0
             .keys()

@@ -13,6 +13,7 @@ use crate::compiled::{
     NodeIndex, OutputFormat, PlanLoopNode, PromptNode, SubflowNode,
 };
 use crate::condition::Condition;
+use crate::documents::{DocumentRules, project_folder, read_project};
 use crate::kinds::KindDriver;
 use crate::schema::OutputKind;
 use crate::validate::model::Model;
@@ -47,7 +48,7 @@ impl DriverContext<'_, '_> {
                 Some(binding) => Driver::Agent(Box::new(self.agent(node, &settings, binding))),
                 None => Driver::Skip,
             },
-            KindDriver::Loader(kind) => Driver::Loader(Box::new(loader(kind, settings.0))),
+            KindDriver::Loader(kind) => Driver::Loader(Box::new(self.loader(kind, settings.0)?)),
             KindDriver::Prompt => Driver::Prompt(self.prompt(&settings)?),
             KindDriver::PlanLoop => Driver::PlanLoop(self.plan_loop(node, &settings)),
             KindDriver::Loop => Driver::Loop(LoopNode {
@@ -164,6 +165,25 @@ impl DriverContext<'_, '_> {
         })
     }
 
+    /// Returns a loader with the documents of the project; those of the thread are read by the run.
+    fn loader(
+        &self,
+        kind: LoaderKind,
+        settings: &Map<String, Value>,
+    ) -> Result<LoaderNode, String> {
+        let mut loader = loader(kind, settings);
+        let reads_folder = matches!(kind, LoaderKind::WorkDir | LoaderKind::LocalDir);
+        let folder = project_folder(settings).filter(|_| reads_folder);
+        let (Some(folder), Some(project)) = (folder, self.project) else {
+            return Ok(loader);
+        };
+        let rules = DocumentRules::read(&loader.config)
+            .map_err(|error| format!("`filePattern`: {error}"))?;
+        loader.documents = read_project(project, folder, &rules)
+            .map_err(|error| format!("`directory`: cannot read {folder}: {error}"))?;
+        Ok(loader)
+    }
+
     /// Merges the text of a file of the project into the text of the node; a file of the thread is
     /// read by the run.
     fn prompt(&self, settings: &Settings<'_>) -> Result<PromptNode, String> {
@@ -174,6 +194,7 @@ impl DriverContext<'_, '_> {
         };
         let text = settings.text("promptText").unwrap_or_default();
         let file = settings.text("promptFile");
+        let file = file.map(|path| path.trim_start_matches("./").to_owned());
         let (Some(path), Some(project)) = (&file, self.project) else {
             return Ok(PromptNode { text, file, merge });
         };
@@ -183,14 +204,8 @@ impl DriverContext<'_, '_> {
         let content = project
             .read(path)
             .map_err(|error| format!("`promptFile`: cannot read {path}: {error}"))?;
-        let parts = match merge {
-            MergeMode::Append => [text.as_str(), content.trim()],
-            MergeMode::Prepend => [content.trim(), text.as_str()],
-            MergeMode::Replace => ["", content.trim()],
-        };
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         Ok(PromptNode {
-            text: parts.join("\n\n"),
+            text: merge.merge(&text, &content),
             file: None,
             merge,
         })
@@ -212,5 +227,9 @@ fn loader(kind: LoaderKind, settings: &Map<String, Value>) -> LoaderNode {
         _ => Map::new(),
     };
     config.extend(settings.clone());
-    LoaderNode { kind, config }
+    LoaderNode {
+        kind,
+        config,
+        documents: None,
+    }
 }

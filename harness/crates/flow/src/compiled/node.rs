@@ -123,6 +123,8 @@ pub struct LoaderNode {
     pub kind: LoaderKind,
     /// Settings with the kind's defaults.
     pub config: serde_json::Map<String, Value>,
+    /// Documents of the flow's project, if `directory` is a folder of it.
+    pub documents: Option<Value>,
 }
 
 /// Place of the text of a prompt node relative to the prompt of the run.
@@ -135,6 +137,19 @@ pub enum MergeMode {
     Prepend,
     /// Instead of it.
     Replace,
+}
+
+impl MergeMode {
+    /// Merges the text of a file into the text of a node.
+    pub fn merge(self, text: &str, content: &str) -> String {
+        let parts = match self {
+            Self::Append => [text, content.trim()],
+            Self::Prepend => [content.trim(), text],
+            Self::Replace => ["", content.trim()],
+        };
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join("\n\n")
+    }
 }
 
 /// Settings of `input.prompt`.

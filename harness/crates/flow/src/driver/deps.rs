@@ -44,6 +44,17 @@ pub struct LoadRequest<'a> {
     pub context: Option<&'a RunContext>,
 }
 
+/// Request of a prompt node.
+#[derive(Debug)]
+pub struct TextRequest<'a> {
+    /// Path below `/mnt/user-data`.
+    pub path: &'a str,
+    /// Actor.
+    pub actor: &'a ActorContext,
+    /// Context of the run; absent outside of the runtime.
+    pub context: Option<&'a RunContext>,
+}
+
 /// Reads documents and files for nodes.
 #[async_trait]
 pub trait DocumentLoader: Send + Sync + fmt::Debug {
@@ -52,7 +63,7 @@ pub trait DocumentLoader: Send + Sync + fmt::Debug {
     async fn load(&self, request: LoadRequest<'_>) -> Result<Option<Value>, FlowError>;
 
     /// Returns the text of the file of a prompt node.
-    async fn read_text(&self, path: &str, actor: &ActorContext) -> Result<String, FlowError>;
+    async fn read_text(&self, request: TextRequest<'_>) -> Result<String, FlowError>;
 }
 
 /// State of a run at a moment that may be saved.

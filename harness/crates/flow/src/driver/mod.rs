@@ -16,7 +16,7 @@ mod visit;
 pub use deps::{
     DocumentLoader, FlowEnd, FlowOptions, FlowOutcome, FlowPorts, FlowSource, FlowStart,
     LoadRequest, NestedFlow, NestedPorts, NoEvents, NoHooks, Progress, RunHooks, SavedLevel,
-    VisitTask,
+    TextRequest, VisitTask,
 };
 pub use history::Histories;
 pub use run::run_flow;

@@ -8,11 +8,11 @@ use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, AttemptEnd, AttemptReport, RunScope};
-use super::deps::{LoadRequest, VisitTask};
+use super::deps::{LoadRequest, TextRequest, VisitTask};
 use super::subflow::run_subflow;
 use super::turn::run_turn;
 use crate::adapter::{ErrorCategory, FlowError};
-use crate::compiled::{Driver, LoaderKind, LoaderNode};
+use crate::compiled::{Driver, LoaderKind, LoaderNode, PromptNode};
 use crate::events::EventBody;
 use crate::machine::{AttemptOutcome, Completion, prompt_completion};
 
@@ -80,7 +80,7 @@ async fn execute(
             }
         }
         Driver::Prompt(prompt) => {
-            let read = read_prompt(scope, prompt.file.as_deref());
+            let read = read_prompt(scope, prompt);
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return AttemptOutcome::Cancelled,
@@ -121,7 +121,9 @@ async fn load(
         .loader
         .as_ref()
         .filter(|_| !is_input && !scope.options.dry_run);
+    let of_project = node.documents.as_ref().filter(|_| !scope.options.dry_run);
     let loaded = match loader {
+        _ if of_project.is_some() => of_project.cloned(),
         Some(loader) => {
             let request = LoadRequest {
                 node_id,
@@ -146,10 +148,11 @@ async fn load(
     })
 }
 
-async fn read_prompt(scope: &RunScope<'_>, file: Option<&str>) -> Result<Completion, FlowError> {
-    let path = file.unwrap_or_default();
+/// Reads the file of a prompt node. A dry run reads none.
+async fn read_prompt(scope: &RunScope<'_>, node: &PromptNode) -> Result<Completion, FlowError> {
+    let path = node.file.as_deref().unwrap_or_default();
     if scope.options.dry_run {
-        return Ok(prompt_completion(path));
+        return Ok(prompt_completion(&node.merge.merge(&node.text, path)));
     }
     let Some(loader) = &scope.ports.loader else {
         let message = format!("nothing reads files here; the node needs the text of {path:?}");
@@ -159,6 +162,11 @@ async fn read_prompt(scope: &RunScope<'_>, file: Option<&str>) -> Result<Complet
             message,
         ));
     };
-    let text = loader.read_text(path, &scope.options.actor).await?;
-    Ok(prompt_completion(&text))
+    let request = TextRequest {
+        path,
+        actor: &scope.options.actor,
+        context: scope.options.context.as_ref(),
+    };
+    let text = loader.read_text(request).await?;
+    Ok(prompt_completion(&node.merge.merge(&node.text, &text)))
 }

@@ -217,6 +217,12 @@ impl EventBody {
         }
     }
 
+    /// Reports whether it is an event of the run or of a node, not of a turn or an edge.
+    pub fn is_lifecycle(&self) -> bool {
+        let name = self.event_type();
+        name.starts_with("run_") || name.starts_with("node_")
+    }
+
     /// Returns the payload.
     pub fn payload(&self) -> Value {
         match self {
@@ -314,4 +320,24 @@ fn delta_payload(delta: &TurnDelta) -> Value {
         payload.entry("part").or_insert_with(|| "reasoning".into());
     }
     Value::Object(payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_runs_and_nodes_are_lifecycle_events() {
+        let resumed = EventBody::RunResumed {
+            content_hash: String::new(),
+        };
+        assert!(resumed.is_lifecycle());
+        let retry = EventBody::NodeRetry {
+            attempt: 2,
+            delay_ms: 1,
+        };
+        assert!(retry.is_lifecycle());
+        let delta = EventBody::Delta(TurnDelta::default());
+        assert!(!delta.is_lifecycle());
+    }
 }

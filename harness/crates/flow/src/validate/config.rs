@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::model::{ControlRole, Model, NodeModel};
 use super::options::Options;
 use crate::condition::Condition;
+use crate::documents::DocumentRules;
 use crate::finding::{Collector, Finding, FindingCode, push_segment};
 use crate::kinds::{KindDriver, settings_of};
 use crate::schema::shape::{Problem, check_fields};
@@ -96,6 +97,9 @@ impl Check<'_, '_, '_, '_> {
             KindDriver::Loader(_) => {
                 if let Some(folder) = text(config, "directory") {
                     self.path("directory", folder, true);
+                }
+                if let Err(error) = DocumentRules::read(config) {
+                    self.invalid("filePattern", &error.to_string());
                 }
                 if let Some(url) = text(config, "url")
                     && !(url.starts_with("https://") || url.starts_with("http://"))

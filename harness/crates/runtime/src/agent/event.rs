@@ -28,6 +28,8 @@ pub enum AgentEvent {
     /// A payload for `custom` viewers that describes the progress of a node. The journal has it as
     /// an object, with long texts cut, soon after it happens.
     NodeEvent(Value),
+    /// A payload for `custom` viewers that the journal does not record.
+    Unrecorded(Value),
     /// Output that a tool call prints while it runs, for `custom` viewers.
     LiveOutput(Box<LiveOutput>),
     /// An update of a subagent that a call started.

@@ -333,6 +333,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
         Duration::ZERO
     }
 
+    /// Returns `true` if each task that the agent reports has a time limit of its own. The limit of
+    /// silence then does not apply while a task is pending.
+    fn limits_tasks(&self) -> bool {
+        false
+    }
+
     /// Returns the nodes on which clients may set breakpoints.
     fn nodes(&self) -> Vec<String>;
 

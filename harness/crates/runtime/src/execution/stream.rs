@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use tokio::time::{Instant, sleep_until};
 
 use super::stream_end::StreamEnd;
-use crate::agent::{AgentError, AgentEvent, AgentStream, StepEvent};
+use crate::agent::{Agent, AgentError, AgentEvent, AgentStream, StepEvent};
 use crate::checkpoint::{
     CheckpointMeta, CheckpointPath, CheckpointSource, CheckpointWrite, PendingTask,
 };
@@ -27,9 +27,18 @@ struct IdleState {
     /// Number of running tools. Tools have time limits of their own, so a slow tool is not a hung
     /// agent.
     tools: usize,
+    /// Number of pending tasks, if they have time limits of their own as well.
+    tasks: Option<usize>,
 }
 
 impl IdleState {
+    fn of(agent: &dyn Agent) -> Self {
+        Self {
+            tasks: agent.limits_tasks().then_some(0),
+            ..Self::default()
+        }
+    }
+
     fn on_event(&mut self, event: &AgentEvent) {
         self.awaits_human = matches!(event, AgentEvent::AwaitingInput);
         match event {
@@ -37,12 +46,16 @@ impl IdleState {
             AgentEvent::ToolEnd(_) => self.tools = self.tools.saturating_sub(1),
             // No tool runs after a step. A tool that raises an interrupt ends without an end event.
             AgentEvent::Step(_) => self.tools = 0,
+            AgentEvent::TaskStart(..) => self.tasks = self.tasks.map(|tasks| tasks + 1),
+            AgentEvent::TaskEnd(..) => {
+                self.tasks = self.tasks.map(|tasks| tasks.saturating_sub(1));
+            }
             _ => {}
         }
     }
 
     fn is_allowed(&self) -> bool {
-        self.awaits_human || self.tools > 0
+        self.awaits_human || self.tools > 0 || self.tasks.is_some_and(|tasks| tasks > 0)
     }
 }
 
@@ -57,7 +70,7 @@ impl Execution {
         let mut last_event = Instant::now();
         // The timer is re-armed only when it fires, because a reset per event is expensive.
         let mut watchdog = pin!(sleep_until(wall.min(last_event + limits.idle)));
-        let mut silence = IdleState::default();
+        let mut silence = IdleState::of(&**self.plan.agent());
         loop {
             tokio::select! {
                 biased;

@@ -115,7 +115,9 @@ impl ModeEncoder {
             AgentEvent::Token(chunk, meta) => self.token(chunk, meta, frames),
             AgentEvent::Message(message, meta) => self.message(message, meta, frames),
             AgentEvent::Step(step) => self.step(step, frames),
-            AgentEvent::Custom(payload) | AgentEvent::NodeEvent(payload)
+            AgentEvent::Custom(payload)
+            | AgentEvent::NodeEvent(payload)
+            | AgentEvent::Unrecorded(payload)
                 if self.has(StreamMode::Custom) =>
             {
                 frames.push(Frame::new("custom", payload))
