@@ -1,9 +1,21 @@
 //! Lines of the values of a JSON text.
 
+use serde::de::IgnoredAny;
+
 use super::lines::{Inner, Lines};
 
+/// Reads the lines of a document: JSON if it is JSON, else YAML.
+pub(super) fn lines_of(text: &str) -> Option<Lines> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_json = || serde_json::from_str::<IgnoredAny>(text).is_ok();
+    if text.trim_start().starts_with('{') && is_json() {
+        return read(text);
+    }
+    Lines::read(text)
+}
+
 /// Reads the lines of a text that is valid JSON. `None` if it is not.
-pub(super) fn read(text: &str) -> Option<Lines> {
+fn read(text: &str) -> Option<Lines> {
     let mut scanner = Scanner {
         bytes: text.as_bytes(),
         at: 0,

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::json_lines;
 use super::syntax::yaml_options;
 
 /// Lines of a value and of the values in it.
@@ -25,12 +24,8 @@ pub(super) enum Inner {
 }
 
 impl Lines {
-    /// Reads the lines of a text that is a document.
+    /// Reads the lines of a YAML text.
     pub(super) fn read(text: &str) -> Option<Self> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        if text.trim_start().starts_with('{') && is_json(text) {
-            return json_lines::read(text);
-        }
         serde_saphyr::from_str_with_options(text, yaml_options()).ok()
     }
 
@@ -59,10 +54,6 @@ impl Lines {
         }
         (line > 0).then_some(line)
     }
-}
-
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 impl<'de> Deserialize<'de> for Lines {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::document::Flow;
+use super::json_lines::lines_of;
 use super::lines::Lines;
 use super::shape::{Problem, check};
 use super::syntax::{self, SyntaxError};
@@ -105,7 +106,7 @@ impl Document {
             name_ends(&mut finding, &value);
             findings.add(finding);
         }
-        let lines = Lines::read(&text);
+        let lines = lines_of(&text);
         Err(findings.finish(|path| lines.as_ref()?.find(path)))
     }
 
@@ -127,7 +128,7 @@ impl Document {
     /// Returns the line of the value at a JSON pointer, from 1.
     pub fn line(&self, pointer: &str) -> Option<u64> {
         self.lines
-            .get_or_init(|| Lines::read(&self.text))
+            .get_or_init(|| lines_of(&self.text))
             .as_ref()?
             .find(pointer)
     }

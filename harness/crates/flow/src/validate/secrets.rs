@@ -53,7 +53,7 @@ struct Search<'v, 'c> {
 }
 
 impl Search<'_, '_> {
-    /// Searches a value; `is_named` tells that a key around it names a secret.
+    /// Searches a value; `is_named` is true if a key around it names a secret.
     fn value(&mut self, value: &Value, is_named: bool) {
         match value {
             Value::String(text) if is_secret(text) || is_named && is_literal(text) => self.report(),
