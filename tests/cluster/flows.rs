@@ -141,7 +141,9 @@ impl Rig {
             let is_finished = started.finished.contains(node);
             assert!(!(is_finished && again), "{node} was finished: {turns:?}");
         }
-        assert!(by_node[UNSAFE_NODE].len() == 1, "{by_node:?}");
+        // A gateway that dies between its record and the request has begun no turn at the backend.
+        let begun = by_node.get(UNSAFE_NODE).map_or(0, Vec::len);
+        assert!(begun <= 1, "{by_node:?}");
         by_node.values().map(|turns| turns.len() - 1).sum()
     }
 
