@@ -152,3 +152,20 @@ async fn changed_asset_changes_the_content_of_its_flow() {
         .await;
     assert_ne!(after.flows["one"].content_hash, first.content_hash);
 }
+
+#[tokio::test]
+async fn documents_of_a_loader_belong_to_the_content() {
+    let loader = "nodes: [{nodeId: load, nodeKind: loader.local-dir, config: {directory: docs}}, ";
+    let text = flow("Main").replace("nodes: [", loader);
+    let files = [
+        ("p/.agents-flow/global-system-prompt.md", "Be brief."),
+        ("p/docs/a.md", "A"),
+        ("p/other.md", "O"),
+        ("p/main.yaml", text.as_str()),
+    ];
+    let installation = Installation::with(&files).await;
+    let snapshot = installation.flows.current();
+    let assets = &snapshot.flows["main"].content.assets;
+    let paths: Vec<&str> = assets.iter().map(|asset| &*asset.path).collect();
+    assert_eq!(paths, ["docs/a.md"]);
+}

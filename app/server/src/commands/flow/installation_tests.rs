@@ -33,7 +33,7 @@ async fn lead_agent_asks_at_the_terminal_and_its_files_are_loaded() {
         home.path().join("config.yaml"),
         home.path().join("files.yaml"),
     );
-    fs::write(&config, "config_version: 34\ndatabase: {backend: memory}\n").unwrap();
+    fs::write(&config, "config_version: 34\ndatabase: {backend: memory}\nmodels: [{name: s, use: scripted, model: s}]\n").unwrap();
     fs::write(&flow, FLOW).unwrap();
     let args = RunFlowArgs {
         flow,

@@ -1,6 +1,5 @@
 //! `deerflow flow run`: starts a run in this process.
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
