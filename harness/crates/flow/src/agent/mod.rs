@@ -7,6 +7,7 @@ mod journal;
 mod pending;
 mod saved_flow;
 mod start;
+mod step_changes;
 mod steps;
 mod tasks;
 mod turn_log;

@@ -3,24 +3,29 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::step_changes::StepChanges;
 use crate::machine::FlowMachine;
 
 /// Scheduling state, and the run that saved it: another run begins with new budgets and sessions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedFlow {
     run: String,
-    flow: Value,
+    /// JSON text of the scheduling state: the runtime copies the whole more often than it is read.
+    flow: String,
+    #[serde(default, skip_serializing_if = "StepChanges::is_empty")]
+    changes: StepChanges,
 }
 
 impl SavedFlow {
-    pub(super) fn new(run: &str, machine: &FlowMachine) -> Self {
-        let flow = serde_json::to_value(machine).unwrap_or_else(|error| {
+    pub(super) fn new(run: &str, machine: &FlowMachine, changes: &StepChanges) -> Self {
+        let flow = serde_json::to_string(machine).unwrap_or_else(|error| {
             tracing::error!(%error, "cannot save the state of a flow");
-            Value::Null
+            String::new()
         });
         Self {
             run: run.to_owned(),
             flow,
+            changes: changes.clone(),
         }
     }
 
@@ -33,7 +38,8 @@ impl SavedFlow {
         self.run == run
     }
 
-    pub(super) fn into_machine(self) -> Value {
-        self.flow
+    /// Returns the scheduling state, and the changes of the current superstep.
+    pub(super) fn into_parts(self) -> serde_json::Result<(Value, StepChanges)> {
+        Ok((serde_json::from_str(&self.flow)?, self.changes))
     }
 }

@@ -11,22 +11,21 @@ use deerflow_runtime::agent::{
     AgentEvent, MessageMeta, ModelCallRecord, RunContext, StepEvent, Task, TaskEnd, TaskInput,
 };
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
+use super::step_changes::StepChanges;
 use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
 use super::usage::has_usage;
-use crate::adapter::{FlowError, InvocationId, TurnEffect, TurnMessage};
+use crate::adapter::{FlowError, InvocationId, TurnEffect};
 use crate::compiled::{CompiledFlow, Driver, NodeIndex};
-use crate::driver::{Histories, Progress, RunHooks, VisitTask};
+use crate::driver::{Progress, RunHooks, VisitTask};
 use crate::machine::{Decision, FlowMachine, Question, RunData, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
-/// Maximum messages of a session that are saved.
-const MAX_HISTORY: usize = 50;
 /// Caller of the message with the result of a run.
 const RESULT_CALLER: &str = "flow";
 
@@ -45,9 +44,8 @@ struct Reported {
     /// Checkpoints of the thread so far.
     step: i64,
     tasks: Tasks,
-    histories: Histories,
-    /// Agents whose histories changed since the last superstep.
-    changed_histories: Vec<String>,
+    /// Changes since the last superstep.
+    changes: StepChanges,
     /// Attempt of a turn whose output was streamed, by node.
     streamed: HashMap<String, String>,
     /// Nodes whose nested agents report their model calls themselves.
@@ -62,7 +60,7 @@ impl StepReporter {
         ctx: &RunContext,
         state: ThreadState,
         step: i64,
-        histories: &Histories,
+        changes: StepChanges,
     ) -> Self {
         Self {
             ctx: ctx.clone(),
@@ -71,8 +69,7 @@ impl StepReporter {
                 state: Arc::new(state),
                 step,
                 tasks: Tasks::default(),
-                histories: histories.clone(),
-                changed_histories: Vec::new(),
+                changes,
                 streamed: HashMap::new(),
                 nested: HashSet::new(),
                 last_node: START.to_owned(),
@@ -176,54 +173,29 @@ impl StepReporter {
             update,
             state: reported.state.clone(),
             next: pending_tasks(flow, machine),
-            machine: SavedFlow::new(self.ctx.run_id.as_str(), machine).to_value(),
+            machine: self.saved(reported, machine),
             steps: machine.steps_of_run(),
             checkpoint,
         }));
     }
 
+    fn saved(&self, reported: &Reported, machine: &FlowMachine) -> Value {
+        SavedFlow::new(self.ctx.run_id.as_str(), machine, &reported.changes).to_value()
+    }
+
     /// Returns the values that a superstep changed.
     fn update(&self, reported: &mut Reported, progress: &Progress<'_>) -> StateUpdate {
-        let Progress {
-            flow,
-            machine,
-            data,
-            changed,
-        } = *progress;
-        let mut update = StateUpdate::default();
-        for (channel, entries) in data.update(flow, changed) {
-            if entries
-                .as_object()
-                .is_some_and(|entries| !entries.is_empty())
-            {
-                update = update.and(channel, entries);
-            }
-        }
-        let waiting: Vec<&str> = machine
+        let update = reported.changes.take_update();
+        let waiting: Vec<&str> = progress
+            .machine
             .waiting()
-            .map(|node| &*flow.nodes[node].id)
+            .map(|node| &*progress.flow.nodes[node].id)
             .collect();
-        if !waiting.is_empty() || reported.state.channel("waiting").is_some() {
-            let waiting = if waiting.is_empty() {
-                Value::Null
-            } else {
-                json!(waiting)
-            };
-            update = update.and("waiting", waiting);
+        match (waiting.is_empty(), reported.state.channel("waiting")) {
+            (true, None) => update,
+            (true, Some(_)) => update.and("waiting", Value::Null),
+            (false, _) => update.and("waiting", json!(waiting)),
         }
-        if !data.errors().is_empty() {
-            update = update.and("errors", json!(data.errors()));
-        }
-        let mut histories = Map::new();
-        for agent in std::mem::take(&mut reported.changed_histories) {
-            if let Some(history) = reported.histories.get(&agent) {
-                histories.insert(agent, json!(history));
-            }
-        }
-        if !histories.is_empty() {
-            update = update.and("sessions", Value::Object(histories));
-        }
-        update
     }
 
     fn model_call(&self, progress: &Progress<'_>, node: NodeIndex, task: &Task, is_counted: bool) {
@@ -258,8 +230,13 @@ impl StepReporter {
 impl RunHooks for StepReporter {
     fn superstep(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
+        if !progress.data.errors().is_empty() {
+            reported.changes.set_errors(json!(progress.data.errors()));
+        }
         let update = self.update(&mut reported, &progress);
         self.apply(&mut reported, update.clone());
+        let Reported { state, changes, .. } = &mut *reported;
+        changes.take_turns(Arc::make_mut(state).histories_mut());
         // The result follows in the same checkpoint.
         let is_last = progress.machine.next(progress.flow) == Decision::Finished;
         let checkpoint = !is_last || progress.data.result().is_none();
@@ -276,16 +253,12 @@ impl RunHooks for StepReporter {
     }
 
     fn amended(&self, progress: Progress<'_>) {
-        let reported = self.progress.lock();
-        let node = reported.last_node.clone();
-        self.step(
-            &reported,
-            progress.flow,
-            progress.machine,
-            &node,
-            None,
-            true,
-        );
+        let mut reported = self.progress.lock();
+        if !progress.data.errors().is_empty() {
+            reported.changes.set_errors(json!(progress.data.errors()));
+        }
+        let (flow, machine) = (progress.flow, progress.machine);
+        self.step(&reported, flow, machine, &reported.last_node, None, true);
     }
 
     fn task_started(&self, task: VisitTask<'_>) {
@@ -308,6 +281,11 @@ impl RunHooks for StepReporter {
         let id = &*progress.flow.nodes[node].id;
         let mut reported = self.progress.lock();
         id.clone_into(&mut reported.last_node);
+        let values = progress.data.update(progress.flow, &[node]);
+        let update = published(&values);
+        if asked.is_empty() {
+            reported.changes.add(values);
+        }
         let Some(task) = reported.tasks.task(id) else {
             return;
         };
@@ -328,7 +306,7 @@ impl RunHooks for StepReporter {
             _ => {
                 self.model_call(&progress, node, &task, reported.nested.contains(id));
                 TaskEnd {
-                    update: Some(published(&progress, node)),
+                    update: Some(update),
                     ..TaskEnd::default()
                 }
             }
@@ -336,20 +314,9 @@ impl RunHooks for StepReporter {
         self.send(AgentEvent::TaskEnd(task, end));
     }
 
-    fn turn_added(&self, agent_id: &str, messages: &[TurnMessage]) {
+    fn turn_added(&self, agent_id: &str, turn: [Message; 2], length: usize) {
         let mut reported = self.progress.lock();
-        let history = reported.histories.entry(agent_id.to_owned()).or_default();
-        history.extend(messages.iter().cloned());
-        while history.len() > MAX_HISTORY {
-            history.pop_front();
-        }
-        if !reported
-            .changed_histories
-            .iter()
-            .any(|changed| changed == agent_id)
-        {
-            reported.changed_histories.push(agent_id.to_owned());
-        }
+        reported.changes.add_turn(agent_id, turn, length);
     }
 
     fn agent_event(&self, node_id: &str, event: AgentEvent) {

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::IdSource;
+use deerflow_core::messages::Message;
 use deerflow_runtime::agent::{AgentEvent, RunContext};
 use deerflow_runtime::checkpoint::NestedStates;
 use serde_json::{Map, Value};
@@ -99,8 +100,9 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
     /// Called when an agent's session was created or disposed.
     fn session_changed(&self, _agent_id: &str, _session: Option<&SessionRecord>) {}
 
-    /// Called with the messages that a completed turn adds to the history of its session.
-    fn turn_added(&self, _agent_id: &str, _messages: &[TurnMessage]) {}
+    /// Called with the messages that a completed turn adds to the history of its session, and the
+    /// number of messages that the history has from now on.
+    fn turn_added(&self, _agent_id: &str, _turn: [Message; 2], _length: usize) {}
 
     /// Called with an event of an agent that runs inside of a node.
     fn agent_event(&self, _node_id: &str, _event: AgentEvent) {}

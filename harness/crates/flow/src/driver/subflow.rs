@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, AttemptReport, Level, RunScope};
 use super::deps::{FlowOptions, FlowOutcome, FlowStart};
+use super::history::Histories;
 use crate::adapter::{ErrorCategory, FlowError};
 use crate::compiled::{CompiledFlow, SubflowNode};
 use crate::machine::{AttemptOutcome, Completion, FlowMachine, RunBounds, RunData};
@@ -63,6 +64,7 @@ async fn run(
             ..scope.options.bounds.clone()
         },
         cancel: cancel.clone(),
+        histories: saved_histories(attempt.nested.as_ref()),
         ..scope.options.clone()
     };
     let start = match &attempt.nested {
@@ -121,6 +123,15 @@ fn completion(result: Option<Value>) -> Completion {
             ..Completion::text(value.to_string())
         },
     }
+}
+
+/// Returns the histories of a sub-flow that is continued; a new one has none.
+fn saved_histories(saved: Option<&Value>) -> Histories {
+    let saved = saved.map(|saved| saved["histories"].clone());
+    serde_json::from_value(saved.unwrap_or(json!({}))).unwrap_or_else(|error| {
+        tracing::warn!(%error, "histories of a sub-flow are unreadable; agents begin without them");
+        Histories::default()
+    })
 }
 
 fn resumed(
