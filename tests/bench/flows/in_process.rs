@@ -36,7 +36,7 @@ const KIND: &str = "fake";
 
 /// Node steps per second of ten fake agents in a chain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StepFigures {
+pub(crate) struct StepFigures {
     /// Engine alone, per second of processor time.
     pub(super) engine: f64,
     /// Through the runtime with one viewer of `updates`, by the clock.
@@ -46,9 +46,9 @@ pub(super) struct StepFigures {
 }
 
 /// Measures for this long each.
-pub(super) async fn measure(period: Duration) -> anyhow::Result<StepFigures> {
-    let (engine, _) = steps_of(period, engine_run().await?).await?;
-    let (by_processor, by_clock) = steps_of(period, runtime_run().await?).await?;
+pub(crate) async fn measure(period: Duration) -> anyhow::Result<StepFigures> {
+    let (engine, _) = steps_of(period, engine_run()?).await?;
+    let (by_processor, by_clock) = steps_of(period, runtime_run()?).await?;
     Ok(StepFigures {
         engine,
         by_clock,
@@ -97,7 +97,7 @@ fn registry(fake: FakeFactory) -> anyhow::Result<AdapterRegistry> {
     Ok(registry)
 }
 
-async fn engine_run() -> anyhow::Result<impl AsyncFn() -> anyhow::Result<()>> {
+fn engine_run() -> anyhow::Result<impl AsyncFn() -> anyhow::Result<()>> {
     let flow = compiled(&chain(KIND))?;
     let ports = FlowPorts::new(registry(FakeFactory::plain(KIND))?);
     Ok(async move || {
@@ -131,7 +131,7 @@ impl AgentResolver for OneFlow {
     }
 }
 
-async fn runtime_run() -> anyhow::Result<impl AsyncFn() -> anyhow::Result<()>> {
+fn runtime_run() -> anyhow::Result<impl AsyncFn() -> anyhow::Result<()>> {
     let flow = compiled(&chain(KIND))?;
     let dependencies = FlowDependencies::new(registry(FakeFactory::plain(KIND))?);
     let agent = Arc::new(FlowAgent::new(flow, Arc::new(dependencies)));

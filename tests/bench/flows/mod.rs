@@ -112,8 +112,8 @@ impl Gateway {
             "config": {"recursion_limit": SUPERSTEPS},
             "raise_error": false,
         });
-        let end = self.post(&format!("/threads/{thread}/runs/wait"), &run);
-        let end = end.await?.to_string();
+        let wait = format!("/threads/{thread}/runs/wait");
+        let end = self.post(&wait, &run).await?.to_string();
         anyhow::ensure!(end.contains("recursion_limit"), "the long run ended: {end}");
         Ok(size_of(home)?.saturating_sub(before))
     }
