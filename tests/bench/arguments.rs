@@ -46,6 +46,8 @@ pub(super) enum Chapter {
     Live,
     /// Thousands of viewers of one run.
     Viewers,
+    /// Runs of flows, and what stored flows cost other runs.
+    Flows,
 }
 
 /// A process of the benchmark that is this program again.

@@ -54,6 +54,8 @@ pub(super) struct Load {
     pub(super) clients: usize,
     pub(super) tokens: usize,
     pub(super) gap: Duration,
+    /// Flow without model calls that runs instead of the lead agent.
+    flow: Option<&'static str>,
     /// No run begins after this time.
     at_most: Duration,
     runs_at_most: usize,
@@ -66,6 +68,7 @@ impl Load {
             clients,
             tokens: 1,
             gap: Duration::ZERO,
+            flow: None,
             at_most,
             runs_at_most: 50_000,
         }
@@ -88,6 +91,15 @@ impl Load {
         }
     }
 
+    /// Returns the same load with dry runs of a flow.
+    pub(super) fn of_flow(&self, assistant: &'static str) -> Self {
+        Self {
+            flow: Some(assistant),
+            tokens: 0,
+            ..self.clone()
+        }
+    }
+
     /// Returns a small, unmeasured version of the same load.
     pub(super) fn warm_up(&self) -> Self {
         let clients = self.clients.min(16);
@@ -101,6 +113,16 @@ impl Load {
     }
 
     fn body(&self) -> Bytes {
+        if let Some(flow) = self.flow {
+            let run = json!({
+                "assistant_id": flow,
+                "input": {"userPrompt": "Go"},
+                "context": {"dry_run": true},
+                "stream_mode": ["updates"],
+                "on_disconnect": "continue",
+            });
+            return run.to_string().into();
+        }
         let message = json!({"type": "human", "content": provider::prompt(self.tokens, self.gap)});
         let run = json!({
             "assistant_id": "lead_agent",

@@ -9,6 +9,7 @@ mod arguments;
 mod client;
 mod disk;
 mod figures;
+mod flows;
 mod frames;
 mod load;
 mod parts;
@@ -58,6 +59,11 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     process::raise_file_limit()?;
     let parts = Parts::start().await?;
     let mut report = Report::default();
+    let seconds = if arguments.quick { 1 } else { 5 };
+    if arguments.includes(Chapter::Flows) {
+        let period = Duration::from_secs(seconds);
+        report.steps = Some(flows::measure_steps(period).await?);
+    }
     for (name, folder) in storages(arguments)? {
         let section = measure_on(arguments, &parts, name, &folder).await?;
         report.storages.push(section);
@@ -98,6 +104,7 @@ async fn measure_on(
         fdatasync,
         start: None,
         viewers: None,
+        flows: None,
         comparisons: Vec::new(),
     };
     let mut subject = match &arguments.gateway {
@@ -146,6 +153,20 @@ async fn measure_on(
         let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
         let measured = viewers::measure(subject.address(), subject.pid()?).await;
         section.viewers =
+            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
+        subject.stop().await?;
+    }
+    if let Some(binary) = arguments
+        .gateway
+        .as_deref()
+        .filter(|_| arguments.includes(Chapter::Flows))
+    {
+        eprintln!("  flows");
+        let subject = Subject::launch(binary, folder, parts.provider.address()).await?;
+        let seconds = if arguments.quick { 1 } else { 5 };
+        let measured =
+            flows::measure(subject.address(), subject.pid()?, subject.home(), seconds).await;
+        section.flows =
             Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
         subject.stop().await?;
     }

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     figures::{Figures, Spread},
+    flows::{FlowFigures, StepFigures},
     load::Load,
     subject::StartFigures,
     viewers::ViewerFigures,
@@ -17,6 +18,7 @@ use super::{
 /// All measurements.
 #[derive(Debug, Default)]
 pub(super) struct Report {
+    pub(super) steps: Option<StepFigures>,
     pub(super) storages: Vec<StorageReport>,
 }
 
@@ -29,6 +31,7 @@ pub(super) struct StorageReport {
     pub(super) fdatasync: Duration,
     pub(super) start: Option<StartFigures>,
     pub(super) viewers: Option<ViewerFigures>,
+    pub(super) flows: Option<FlowFigures>,
     pub(super) comparisons: Vec<Comparison>,
 }
 
@@ -58,6 +61,9 @@ impl fmt::Display for Report {
             f,
             "Times to first token and to the end count from the request that streams the run; runs/s also pay for the thread."
         )?;
+        if let Some(steps) = &self.steps {
+            write!(f, "{steps}")?;
+        }
         self.storages
             .iter()
             .try_for_each(|storage| storage.write(f))
@@ -69,7 +75,8 @@ impl StorageReport {
         let failed = |both: &Comparison| {
             both.relay.failed + both.gateway.as_ref().map_or(0, |gateway| gateway.failed)
         };
-        self.comparisons.iter().map(failed).sum()
+        let flows = self.flows.as_ref().map_or(0, FlowFigures::failed_runs);
+        self.comparisons.iter().map(failed).sum::<usize>() + flows
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,6 +102,9 @@ impl StorageReport {
         }
         if let Some(viewers) = &self.viewers {
             write!(f, "{viewers}")?;
+        }
+        if let Some(flows) = &self.flows {
+            write!(f, "{flows}")?;
         }
         if self.comparisons.is_empty() {
             return Ok(());
@@ -282,6 +292,7 @@ mod tests {
             fdatasync,
             start: None,
             viewers: None,
+            flows: None,
             comparisons: vec![],
         };
         assert_eq!(storage.disk_allows(16).round(), 4000.0);

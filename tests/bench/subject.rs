@@ -17,7 +17,7 @@ pub(super) struct Subject {
     gateway: GatewayProcess,
     options: GatewayOptions,
     storage: PathBuf,
-    _home: TempDir,
+    home: TempDir,
 }
 
 /// Start-up measurements of the gateway.
@@ -47,7 +47,7 @@ impl Subject {
             gateway,
             options,
             storage: storage.to_owned(),
-            _home: home,
+            home,
         })
     }
 
@@ -78,6 +78,11 @@ impl Subject {
     pub(super) async fn stop(mut self) -> anyhow::Result<()> {
         self.gateway.terminate().await?;
         Ok(())
+    }
+
+    /// Returns the data folder.
+    pub(super) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     pub(super) fn address(&self) -> SocketAddr {

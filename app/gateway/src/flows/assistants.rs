@@ -18,7 +18,7 @@ use harness::runtime::agent::{
 use harness::runtime::runs::store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::catalog::FlowCatalog;
+use super::catalog::{FlowCatalog, Unpinned};
 use super::version::{FlowListing, FlowVersion};
 
 /// Prefix of the names of flows.
@@ -73,10 +73,11 @@ impl FlowAssistants {
     ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
         let compiled = self.catalog.compiled(flow).await;
         let compiled = compiled.map_err(|validation| invalid(name, &validation))?;
-        Ok(Arc::new(FlowAgent::new(
-            compiled,
-            self.dependencies.clone(),
-        )))
+        Ok(self.agent_of(compiled))
+    }
+
+    fn agent_of(&self, flow: Arc<CompiledFlow>) -> Arc<dyn Agent> {
+        Arc::new(FlowAgent::new(flow, self.dependencies.clone()))
     }
 
     /// Returns the details of all flows of the bound actor; none if they cannot be read, because a
@@ -110,16 +111,14 @@ impl AgentResolver for FlowAssistants {
         assistant: &str,
         options: &Map<String, Value>,
     ) -> Result<Option<AssistantPin>, UnknownAssistant> {
-        let Some(flow) = self.flow(assistant).await? else {
-            return self.agents.pin(assistant, options).await;
+        let pin = match slug_in(assistant) {
+            Some(slug) => self.catalog.pin(&effective_user_id(), slug).await,
+            None => Ok(None),
         };
-        self.agent(assistant, &flow).await?;
-        let retained = self.catalog.retain(&flow).await;
-        retained.map_err(|error| unavailable(assistant, &error))?;
-        Ok(Some(AssistantPin {
-            version: flow.version.into(),
-            content_hash: flow.content_hash,
-        }))
+        match pin.map_err(|error| unpinned(assistant, error))? {
+            Some(pin) => Ok(Some(pin)),
+            None => self.agents.pin(assistant, options).await,
+        }
     }
 
     async fn resolve_pinned(
@@ -131,9 +130,10 @@ impl AgentResolver for FlowAssistants {
         let (Some(slug), Some(pin)) = (flow_slug(assistant), pin) else {
             return self.resolve(assistant, options).await;
         };
-        let pinned = self.catalog.pinned(&effective_user_id(), slug, pin).await;
-        match pinned.map_err(|error| unavailable(assistant, &error))? {
-            Some(flow) => self.agent(assistant, &flow).await,
+        let user = effective_user_id();
+        let pinned = self.catalog.compiled_pin(&user, slug, pin).await;
+        match pinned.map_err(|error| unpinned(assistant, error))? {
+            Some(flow) => Ok(self.agent_of(flow)),
             None => Err(UnknownAssistant::Unusable {
                 name: assistant.to_owned(),
                 reason: format!("version {} is no longer stored", pin.version),
@@ -251,6 +251,13 @@ fn invalid(name: &str, validation: &Validation) -> UnknownAssistant {
             .iter()
             .map(|finding| json!(finding))
             .collect(),
+    }
+}
+
+fn unpinned(name: &str, error: Unpinned) -> UnknownAssistant {
+    match error {
+        Unpinned::Store(error) => unavailable(name, &error),
+        Unpinned::Invalid(validation) => invalid(name, &validation),
     }
 }
 

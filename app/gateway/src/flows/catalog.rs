@@ -24,6 +24,23 @@ use super::version::{FlowListing, FlowOwner, FlowVersion};
 /// an unused content stays.
 const RENEWAL_PERIOD: TimeDelta = TimeDelta::hours(1);
 
+/// Reason why a run cannot have a flow.
+#[derive(Debug, thiserror::Error)]
+pub enum Unpinned {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The flow is not valid.
+    #[error("the flow is not valid")]
+    Invalid(Box<Validation>),
+}
+
+impl From<Validation> for Unpinned {
+    fn from(validation: Validation) -> Self {
+        Self::Invalid(Box::new(validation))
+    }
+}
+
 /// Flows of all users and of the system.
 #[derive(Debug)]
 pub struct FlowCatalog {
@@ -79,8 +96,12 @@ impl FlowCatalog {
         if let Some(stored) = self.store.get(user, slug, None).await? {
             return Ok(Some(FlowVersion::of_user(slug, stored)));
         }
+        Ok(self.system_flow(slug))
+    }
+
+    fn system_flow(&self, slug: &str) -> Option<FlowVersion> {
         let system = self.system.current();
-        Ok(system.flows.get(slug).map(|flow| flow.version(slug)))
+        system.flows.get(slug).map(|flow| flow.version(slug))
     }
 
     /// Returns the owner and the record of a flow's current version, without its content.
@@ -95,6 +116,49 @@ impl FlowCatalog {
         let system = self.system.current();
         let listing = system.flows.get(slug).map(|flow| flow.listing(slug));
         Ok(listing.map(|listing| (listing.owner, listing.record)))
+    }
+
+    /// Returns what a new run of a flow pins: its current version, which is valid. Reads the record
+    /// of the flow only, if its content is compiled.
+    ///
+    /// # Errors
+    /// [`Unpinned`], if the flow cannot be read or is not valid.
+    pub async fn pin(&self, user: &str, slug: &str) -> Result<Option<AssistantPin>, Unpinned> {
+        let record = self.store.find(user, slug).await?;
+        let flow = match record {
+            Some(record) if self.compiled.get(&record.content_hash).is_some() => {
+                return Ok(Some(AssistantPin {
+                    version: record.version.into(),
+                    content_hash: record.content_hash,
+                }));
+            }
+            Some(_) => self.find(user, slug).await?,
+            None => self.system_flow(slug),
+        };
+        let Some(flow) = flow else { return Ok(None) };
+        self.compiled(&flow).await?;
+        self.retain(&flow).await?;
+        Ok(Some(flow.pin()))
+    }
+
+    /// Returns the flow that a run of a user has pinned, compiled, also after it was changed or
+    /// deleted. `None` if its content is no longer stored. Reads nothing if it is compiled.
+    ///
+    /// # Errors
+    /// [`Unpinned`], if the content cannot be read or is no longer valid.
+    pub async fn compiled_pin(
+        &self,
+        user: &str,
+        slug: &str,
+        pin: &AssistantPin,
+    ) -> Result<Option<Arc<CompiledFlow>>, Unpinned> {
+        if let Some(compiled) = self.compiled.get(&pin.content_hash) {
+            return Ok(Some(compiled));
+        }
+        match self.pinned(user, slug, pin).await? {
+            Some(flow) => Ok(Some(self.compiled(&flow).await?)),
+            None => Ok(None),
+        }
     }
 
     /// Returns the content that a run of a user has pinned, also after its flow was changed or

@@ -1,22 +1,15 @@
 //! Flows as agents of the runtime, on its in-memory stores.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+#[path = "flow_agent/bench.rs"]
+mod bench;
+#[path = "flow_agent/histories.rs"]
+mod histories;
 
-use async_trait::async_trait;
-use deerflow_core::ids::ThreadId;
-use deerflow_core::messages::Message;
-use deerflow_flow::adapter::AdapterRegistry;
-use deerflow_flow::adapters::fake::{FakeCall, FakeFactory, ScriptedTurn};
-use deerflow_flow::agent::{FlowAgent, FlowDependencies};
-use deerflow_flow::assets::PromptAssetManifest;
-use deerflow_flow::binding::AdapterList;
-use deerflow_flow::compile::compile_text;
-use deerflow_flow::validate::Options;
-use deerflow_runtime::agent::{Agent, AgentResolver, AssistantInfo, UnknownAssistant};
-use deerflow_runtime::in_memory::runtime_in_memory;
-use deerflow_runtime::runs::{RunInput, RunLimits, RunRequest, RunsFacade, WaitOutcome};
-use serde_json::{Map, Value, json};
+use deerflow_runtime::agent::Agent;
+use deerflow_runtime::runs::{RunInput, WaitOutcome};
+use serde_json::json;
+
+use self::bench::{Bench, values};
 
 /// Writes, asks a person, and publishes or revises.
 const APPROVAL: &str = "
@@ -57,91 +50,6 @@ graph:
     - {source: join, target: finish}
     - {source: left, sourceHandle: result, target: finish, targetHandle: result, dataEdge: true}
 ";
-
-#[derive(Debug)]
-struct OneFlow(Arc<FlowAgent>);
-
-#[async_trait]
-impl AgentResolver for OneFlow {
-    async fn resolve(
-        &self,
-        _: &str,
-        _: &Map<String, Value>,
-    ) -> Result<Arc<dyn Agent>, UnknownAssistant> {
-        Ok(self.0.clone())
-    }
-
-    async fn list(&self) -> Vec<AssistantInfo> {
-        vec![]
-    }
-}
-
-struct Bench {
-    agent: Arc<FlowAgent>,
-    fake: FakeFactory,
-    runs: RunsFacade,
-    thread: ThreadId,
-}
-
-impl Bench {
-    fn new(text: &str, script: Value) -> Self {
-        let script: HashMap<String, Vec<ScriptedTurn>> =
-            serde_json::from_value(script).expect("valid");
-        let fake = FakeFactory::scripted("fake", script);
-        let mut registry = AdapterRegistry::default();
-        registry.register(Arc::new(fake.clone())).expect("valid");
-        let (manifest, options) = (PromptAssetManifest::default(), Options::default());
-        let compiled =
-            compile_text(text, &manifest, &AdapterList::new(["fake"]), &options).expect("valid");
-        let dependencies = Arc::new(FlowDependencies::new(registry));
-        let agent = Arc::new(FlowAgent::new(compiled.flow, dependencies));
-        let runtime = runtime_in_memory(Arc::new(OneFlow(agent.clone()))).expect("valid");
-        let runs = RunsFacade::new(runtime, RunLimits::default());
-        Self {
-            agent,
-            fake,
-            runs,
-            thread: ThreadId::parse("t1").expect("valid"),
-        }
-    }
-
-    async fn run(&self, input: RunInput) -> WaitOutcome {
-        let request = RunRequest {
-            input,
-            ..RunRequest::ask("flow-x", self.thread.clone(), Message::human(""))
-        };
-        self.runs.create_and_wait(request).await.expect("valid").1
-    }
-
-    /// Runs an input that a client sends.
-    async fn send(&self, input: Value) -> WaitOutcome {
-        let mut values = self
-            .agent
-            .read_input(input.as_object().cloned().expect("valid"))
-            .expect("valid");
-        let text = values.shift_remove("messages").expect("valid");
-        let update = deerflow_core::state::StateUpdate {
-            messages: vec![Message::human(text.as_str().expect("valid"))],
-            channels: values.into_iter().collect(),
-        };
-        self.run(RunInput::Update(update)).await
-    }
-
-    fn turns(&self) -> Vec<String> {
-        let turn = |call| match call {
-            FakeCall::Turn(turn) => Some(turn.node_id),
-            _ => None,
-        };
-        self.fake.calls().into_iter().filter_map(turn).collect()
-    }
-}
-
-fn values(outcome: WaitOutcome) -> Value {
-    match outcome {
-        WaitOutcome::Values(values) => serde_json::from_slice(&values).expect("valid"),
-        WaitOutcome::Failed { message, .. } => panic!("the run failed: {message}"),
-    }
-}
 
 #[tokio::test]
 async fn result_of_a_flow_is_an_answer_of_the_thread() {

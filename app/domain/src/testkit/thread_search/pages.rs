@@ -211,6 +211,9 @@ pub async fn contents_are_read_for_many_threads(open: impl AsyncFn() -> ThreadSt
             &deerflow_core::ids::SeededIds::new(9),
         )
         .expect("reduced");
+    // Histories are no part of the conversation.
+    let turn = ["asked", "answered"].map(Message::human);
+    second.histories_mut().push("agent", turn, 9);
     stores
         .runs
         .checkpoints

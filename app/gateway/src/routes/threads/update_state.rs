@@ -284,24 +284,15 @@ fn apply_values(
             channels.insert(name, value);
         }
     }
-    let stored = before
-        .messages()
-        .iter()
-        .cloned()
-        .zip(before.log_places().iter().copied());
-    let mut after = ThreadState::restored(
-        stored.filter_map(|(message, place)| Some((place?, message))),
-        channels,
-    )
-    .defined_by(before.definition().clone());
+    before.set_channels(channels);
     if let Some(messages) = values.messages {
         let clear = Message::remove(REMOVE_ALL);
         let update = StateUpdate::messages(std::iter::once(clear).chain(messages));
-        after
+        before
             .apply_within(update, most, state.process.ids.as_ref())
             .map_err(refused)?;
     }
-    Ok(after)
+    Ok(before)
 }
 
 /// `true` if the change replaces the whole list of messages.

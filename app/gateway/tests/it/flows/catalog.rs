@@ -108,3 +108,33 @@ async fn flow_is_compiled_once_per_content() {
     send(&gateway, "PUT", "/api/flows/copy", &changed).await;
     assert!(!Arc::ptr_eq(&first, &compiled("copy").await));
 }
+
+#[tokio::test]
+async fn runs_of_one_content_share_its_compiled_form() {
+    let gateway = Gateway::new();
+    send(&gateway, "POST", "/api/flows?id=f", FLOW).await;
+    let catalog = catalog(&gateway);
+    for slug in ["f", "shipped"] {
+        let pin = catalog.pin(USER, slug).await.expect("valid");
+        let pin = pin.expect("a flow");
+        let first = catalog.compiled_pin(USER, slug, &pin).await;
+        let again = catalog.pin(USER, slug).await.expect("valid");
+        assert_eq!(again.as_ref(), Some(&pin));
+        let second = catalog.compiled_pin(USER, slug, &pin).await;
+        let compiled = [first, second].map(|flow| flow.expect("valid").expect("stored"));
+        assert!(Arc::ptr_eq(&compiled[0], &compiled[1]));
+    }
+    assert_eq!(catalog.pin(USER, "other").await.expect("read"), None);
+}
+
+#[tokio::test]
+async fn changed_flow_has_another_pin() {
+    let gateway = Gateway::new();
+    send(&gateway, "POST", "/api/flows?id=f", FLOW).await;
+    let catalog = catalog(&gateway);
+    let first = catalog.pin(USER, "f").await.expect("valid");
+    let changed = FLOW.replace("Say Hello", "Other");
+    send(&gateway, "PUT", "/api/flows/f", &changed).await;
+    let second = catalog.pin(USER, "f").await.expect("valid");
+    assert!(first.is_some() && second.is_some() && first != second);
+}

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use deerflow_core::ids::ThreadId;
 use deerflow_domain::threads::StoredState;
-use deerflow_runtime::checkpoint::{CheckpointError, LogRange};
+use deerflow_runtime::checkpoint::{CheckpointError, LogRange, conversation_of};
 use deerflow_runtime::runs::store::StoreError;
+use indexmap::IndexMap;
 use sea_orm::{DatabaseConnection, DbBackend, FromQueryResult, Statement};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -52,35 +53,44 @@ pub(crate) async fn newest_states(
             .all(db)
             .await,
     )?;
+    let read: Vec<_> = rows.iter().map(|row| (row, conversation(row))).collect();
     let mut ranges = Vec::new();
-    for row in &rows {
+    for (row, conversation) in &read {
         // An unreadable layout is reported when its state is built.
-        let layout = layout(row).unwrap_or_default();
-        ranges.extend(
-            layout
-                .into_iter()
-                .map(|range| (row.thread_id.as_str(), range)),
-        );
+        let layout = conversation.iter().flat_map(|(layout, _)| layout);
+        ranges.extend(layout.map(|range| (row.thread_id.as_str(), *range)));
     }
     let mut parts = parts(db, &ranges).await?;
-    let state = |row: &checkpoint::Model| {
-        (
-            row.thread_id.clone(),
-            state(row, parts.remove(&row.thread_id).unwrap_or_default()),
-        )
+    let state = |(row, conversation): (&checkpoint::Model, _)| {
+        let parts = parts.remove(&row.thread_id).unwrap_or_default();
+        (row.thread_id.clone(), state(row, conversation, parts))
     };
-    Ok(rows.iter().map(state).collect())
+    Ok(read.into_iter().map(state).collect())
 }
 
-fn state(row: &checkpoint::Model, parts: Vec<String>) -> Result<StoredState, CheckpointError> {
-    if parts.len() != layout(row)?.len() {
+/// Ranges of a conversation, and the channels.
+type Conversation = Result<(Vec<LogRange>, IndexMap<String, Value>), CheckpointError>;
+
+/// Returns the layout and the channels of a row without its histories.
+fn conversation(row: &checkpoint::Model) -> Conversation {
+    let mut channels = channels(row)?;
+    Ok((conversation_of(layout(row)?, &mut channels), channels))
+}
+
+fn state(
+    row: &checkpoint::Model,
+    conversation: Conversation,
+    parts: Vec<String>,
+) -> Result<StoredState, CheckpointError> {
+    let (layout, channels) = conversation?;
+    if parts.len() != layout.len() {
         return Err(damaged(row, "messages of its log are missing".to_owned()));
     }
     let messages = RawValue::from_string(format!("[{}]", parts.join(",")))
         .map_err(|error| damaged(row, error.to_string()))?;
     Ok(StoredState {
         meta: meta(row)?,
-        channels: channels(row)?.into_iter().collect(),
+        channels: channels.into_iter().collect(),
         messages,
     })
 }
@@ -172,7 +182,7 @@ pub(crate) async fn newest_channels(
             .await,
     )?;
     let channels_of = |row: &checkpoint::Model| {
-        let values = channels(row)
+        let (_, values) = conversation(row)
             .inspect_err(
                 |error| tracing::error!(%error, "a state is damaged, omitted from a search"),
             )

@@ -21,7 +21,7 @@ pub(super) fn new_row(write: &CheckpointWrite) -> checkpoint::Model {
         source: source_word(meta.source).to_owned(),
         step: meta.step,
         layout_json: json_text(&write.layout),
-        channels_json: json_text(&write.channels),
+        channels_json: json_text(&write.stored_channels()),
         next_json: json_text(&meta.next),
         machine_json: meta.machine.as_ref().map(json_text),
         metadata_json: json_text(&meta.metadata),

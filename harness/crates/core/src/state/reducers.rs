@@ -45,9 +45,41 @@ pub enum StateError {
     UnknownMessage(String),
 }
 
+/// Accepted write to a channel.
+#[derive(Debug)]
+pub(super) enum Reduction {
+    /// New value; `None` leaves the channel without one.
+    Value(Option<Value>),
+    /// Entries to be merged into the current value, which need not be copied for it.
+    Keys(Map<String, Value>),
+}
+
+impl Reduction {
+    /// Checks a write to `channel` and reduces it.
+    pub(super) fn of(
+        channel: &str,
+        channels: &Channels,
+        current: Option<&Value>,
+        new: Value,
+    ) -> Result<Self, StateError> {
+        match (channels.reducer(channel), new) {
+            (Some(Reducer::MergeKeys), Value::Object(entries)) => Ok(Self::Keys(entries)),
+            (_, new) => reduce(channel, channels, current.cloned(), new).map(Self::Value),
+        }
+    }
+
+    /// Returns the new value of the channel.
+    pub(super) fn applied_to(self, current: Option<Value>) -> Option<Value> {
+        match self {
+            Self::Value(value) => value,
+            Self::Keys(entries) => merge_keys(current, entries),
+        }
+    }
+}
+
 /// Returns the new value of `channel` by the reducer that it has among `channels`; `None` leaves
 /// the channel without one.
-pub(super) fn reduce(
+fn reduce(
     channel: &str,
     channels: &Channels,
     current: Option<Value>,

@@ -2,6 +2,7 @@
 //! and channel values.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::ser::SerializeMap;
@@ -9,8 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::channels::{Channels, Reducer, wire_order};
+use super::histories::Histories;
 use super::message_reducer::{self, MessageChanges, Positions};
-use super::reducers::{StateError, reduce};
+use super::reducers::{Reduction, StateError};
 use super::update::StateUpdate;
 use crate::ids::IdSource;
 use crate::messages::{Message, MessageKind};
@@ -27,23 +29,31 @@ use crate::messages::{Message, MessageKind};
 pub struct ThreadState {
     messages: Vec<Message>,
     log_places: Vec<Option<u64>>,
-    channels: IndexMap<String, Value>,
+    /// Shared with checkpoints and clones until they are changed.
+    channels: Arc<IndexMap<String, Value>>,
+    histories: Histories,
     definition: Channels,
 }
 
 /// Messages and values decide; the definition of the channels is no part of the comparison.
 impl PartialEq for ThreadState {
     fn eq(&self, other: &Self) -> bool {
-        self.messages == other.messages && self.channels == other.channels
+        self.messages == other.messages
+            && self.channels == other.channels
+            && self.histories == other.histories
     }
 }
 
 impl ThreadState {
-    /// Creates a state from stored data: every message with its position in the log.
+    /// Creates a state from stored data: every message with its position in the log, first those of
+    /// the conversation, then those of the histories.
     pub fn restored(
         messages: impl IntoIterator<Item = (u64, Message)>,
-        channels: IndexMap<String, Value>,
+        mut channels: IndexMap<String, Value>,
     ) -> Self {
+        let lengths = Histories::take_lengths(&mut channels);
+        let mut messages: Vec<(u64, Message)> = messages.into_iter().collect();
+        let histories = Histories::split_off(&mut messages, &lengths);
         let (log_places, messages) = messages
             .into_iter()
             .map(|(position, message)| (Some(position), message))
@@ -51,9 +61,30 @@ impl ThreadState {
         Self {
             messages,
             log_places,
-            channels,
+            channels: Arc::new(channels),
+            histories,
             definition: Channels::lead(),
         }
+    }
+
+    /// Returns the message lists apart from the conversation.
+    pub fn histories(&self) -> &Histories {
+        &self.histories
+    }
+
+    /// Returns the message lists apart from the conversation, to be changed.
+    pub fn histories_mut(&mut self) -> &mut Histories {
+        &mut self.histories
+    }
+
+    /// Replaces the values of all channels, without reducers.
+    pub fn set_channels(&mut self, channels: IndexMap<String, Value>) {
+        self.channels = Arc::new(channels);
+    }
+
+    /// Returns all channels that have a value, without a copy.
+    pub fn shared_channels(&self) -> Arc<IndexMap<String, Value>> {
+        self.channels.clone()
     }
 
     /// Sets the channels that updates may write, with their reducers. No value changes.
@@ -108,6 +139,7 @@ impl ThreadState {
                 .filter(|&existing| earlier.messages[existing] == *message)
                 .and_then(|existing| earlier.log_places[existing]);
         }
+        self.histories.keep_log_places(&earlier.histories);
     }
 
     /// Filters `messages` by ids that no message of the state has.
@@ -184,12 +216,8 @@ impl ThreadState {
         let StateUpdate { messages, channels } = update;
         let mut reduced = Vec::with_capacity(channels.len());
         for (name, value) in channels {
-            let value = reduce(
-                &name,
-                &self.definition,
-                self.channels.get(&name).cloned(),
-                value,
-            )?;
+            let current = self.channels.get(&name);
+            let value = Reduction::of(&name, &self.definition, current, value)?;
             reduced.push((name, value));
         }
         let changes = message_reducer::plan(&self.messages, messages, ids)?;
@@ -199,11 +227,14 @@ impl ThreadState {
                 limit: max_messages,
             });
         }
-        for (name, value) in reduced {
-            // A written channel moves to the end of the map.
-            self.channels.shift_remove(&name);
-            if let Some(value) = value {
-                self.channels.insert(name, value);
+        if !reduced.is_empty() {
+            let channels = Arc::make_mut(&mut self.channels);
+            for (name, reduction) in reduced {
+                // A written channel moves to the end of the map.
+                let current = channels.shift_remove(&name);
+                if let Some(value) = reduction.applied_to(current) {
+                    channels.insert(name, value);
+                }
             }
         }
         self.change_messages(changes);
@@ -307,7 +338,8 @@ impl<'de> Deserialize<'de> for ThreadState {
         Ok(Self {
             log_places: vec![None; messages.len()],
             messages,
-            channels,
+            channels: Arc::new(channels),
+            histories: Histories::default(),
             definition: Channels::lead(),
         })
     }

@@ -1,7 +1,7 @@
 //! Agent that runs a flow; built once per content of the flow and shared by all of its runs.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use deerflow_core::messages::Message;
@@ -87,19 +87,11 @@ pub struct FlowAgent {
 impl FlowAgent {
     /// Creates an agent for a compiled flow.
     pub fn new(flow: Arc<CompiledFlow>, dependencies: Arc<FlowDependencies>) -> Self {
-        let channels = CHANNELS
-            .into_iter()
-            .try_fold(Channels::empty(), |all, (name, reducer)| {
-                all.with(name, reducer)
-            })
-            .unwrap_or_else(|error| {
-                tracing::error!(%error, "channels of flows are not valid");
-                Channels::lead()
-            });
+        static DEFINED: LazyLock<Channels> = LazyLock::new(defined_channels);
         Self {
             flow,
             dependencies,
-            channels,
+            channels: DEFINED.clone(),
         }
     }
 
@@ -122,10 +114,10 @@ impl FlowAgent {
             start,
             state,
             histories,
+            changes,
         } = start;
-        let reporter = Arc::new(StepReporter::new(
-            &self.flow, &ctx, state, input.step, &histories,
-        ));
+        let reporter = StepReporter::new(&self.flow, &ctx, state, input.step, changes);
+        let reporter = Arc::new(reporter);
         if let Some(machine) = machine_of(&start) {
             reporter.begin(&self.flow, machine);
         }
@@ -253,6 +245,17 @@ impl Agent for FlowAgent {
     fn graph(&self) -> AgentGraph {
         graph(&self.flow)
     }
+}
+
+fn defined_channels() -> Channels {
+    let mut channels = CHANNELS.into_iter();
+    let defined = channels.try_fold(Channels::empty(), |all, (name, reducer)| {
+        all.with(name, reducer)
+    });
+    defined.unwrap_or_else(|error| {
+        tracing::error!(%error, "channels of flows are not valid");
+        Channels::lead()
+    })
 }
 
 /// Returns a registry that answers every registered kind without a model.

@@ -8,6 +8,8 @@ use deerflow_runtime::checkpoint::{NestedState, within};
 use serde::Deserialize;
 
 use super::saved_flow::SavedFlow;
+use super::start::histories_in;
+use super::step_changes::StepChanges;
 use super::steps::{Outer, StepReporter};
 use crate::driver::{NestedFlow, SavedLevel};
 
@@ -21,14 +23,18 @@ impl StepReporter {
         };
         let channels = level.channels.clone().into_iter().collect();
         let definition = self.progress.lock().state.definition().clone();
-        let state = ThreadState::restored([], channels).defined_by(definition);
+        let mut state = ThreadState::restored([], channels).defined_by(definition);
+        for (agent, messages) in &level.histories {
+            let histories = state.histories_mut();
+            histories.push(agent, messages.iter().cloned(), messages.len());
+        }
         Self {
             outer: Some(Outer {
                 reporter: self.clone(),
                 namespace,
                 prefix: level.prefix.to_owned(),
             }),
-            ..Self::new(level.flow, &ctx, state, 0, &level.histories)
+            ..Self::new(level.flow, &ctx, state, 0, StepChanges::default())
         }
     }
 
@@ -66,15 +72,24 @@ impl StepReporter {
     /// Reads the state that a sub-flow saved. `None` if it is unreadable.
     pub(super) fn saved_level(&self, state: &NestedState) -> Option<SavedLevel> {
         let mut saved = SavedFlow::deserialize(state.machine.as_ref()?).ok()?;
+        let is_same_run = saved.is_of(self.ctx.run_id.as_str());
+        let saved_histories = saved.take_histories();
+        let (machine, mut changes) = saved.into_parts().ok()?;
         let mut values = ThreadState::clone(&state.state);
-        values.apply(saved.take_values(), &*self.ctx.ids).ok()?;
+        values.apply(changes.take_update(), &*self.ctx.ids).ok()?;
+        for (agent, messages) in saved_histories {
+            let length = messages.len();
+            values.histories_mut().push(&agent, messages, length);
+        }
+        changes.take_turns(values.histories_mut());
         let channels = values.channels().iter();
         Some(SavedLevel {
             channels: channels
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect(),
-            is_same_run: saved.is_of(self.ctx.run_id.as_str()),
-            machine: saved.into_machine(),
+            histories: histories_in(&values),
+            is_same_run,
+            machine,
         })
     }
 }

@@ -8,6 +8,7 @@ use super::input::{channel_values, run_input};
 use super::pending::pending_tasks;
 use super::saved_flow::SavedFlow;
 use super::start::cleared;
+use super::step_changes::StepChanges;
 use crate::adapter::FlowError;
 use crate::compiled::CompiledFlow;
 use crate::machine::{FlowMachine, RunBounds, RunData, RunInput};
@@ -54,26 +55,27 @@ pub(super) fn write_as(
     };
     let (node, bounds) = (write.node, RunBounds::default());
     let (ports, values) = split(flow, node, write.values);
-    let channels = channels_of(write.state);
+    let saved = write.machine.cloned();
+    let saved = saved.and_then(|saved| serde_json::from_value::<SavedFlow>(saved).ok());
+    let (saved, mut changes) = match saved.map(SavedFlow::into_parts) {
+        Some(Ok((machine, changes))) => (Some(machine), changes),
+        Some(Err(_)) | None => (None, StepChanges::default()),
+    };
+    let mut channels = channels_of(write.state);
+    changes.add_to(&mut channels);
     let mut data = RunData::restore(flow, &channels).map_err(refused)?;
     data = data.with_input(run_input(write.state));
-    let saved = write
-        .machine
-        .cloned()
-        .map(serde_json::from_value::<SavedFlow>);
     let mut machine = match saved {
-        Some(Ok(saved)) => FlowMachine::restore(flow, bounds, saved.into_machine()),
-        _ => parked(flow, &data, write.seed, &[]),
+        Some(machine) => FlowMachine::restore(flow, bounds, machine),
+        None => parked(flow, &data, write.seed, &[]),
     }
     .map_err(refused)?;
     machine
         .write_as(flow, &mut data, node, ports)
         .map_err(refused)?;
     let index = flow.find(node).unwrap_or_default();
-    let mut update = StateUpdate::default();
-    for (channel, entries) in data.update(flow, &[index]) {
-        update = update.and(channel, entries);
-    }
+    changes.add(data.update(flow, &[index]));
+    let mut update = changes.take_update();
     let waiting: Vec<&str> = machine
         .waiting()
         .map(|node| &*flow.nodes[node].id)
@@ -83,7 +85,7 @@ pub(super) fn write_as(
     } else if write.state.channel("waiting").is_some() {
         update = update.and("waiting", Value::Null);
     }
-    Ok(positioned(flow, &machine, update, values))
+    Ok(positioned(flow, (&machine, &changes), update, values))
 }
 
 /// Makes a machine that runs these nodes next.
@@ -102,17 +104,18 @@ pub(super) fn parked(
 fn at_start(flow: &CompiledFlow, write: NodeWrite<'_>) -> Result<NodeWritten, InputError> {
     let values = channel_values(write.values)?;
     let machine = FlowMachine::new(flow, RunBounds::default(), write.seed, 0);
-    Ok(positioned(flow, &machine, cleared(write.state), values))
+    let saved = (&machine, &StepChanges::default());
+    Ok(positioned(flow, saved, cleared(write.state), values))
 }
 
 fn positioned(
     flow: &CompiledFlow,
-    machine: &FlowMachine,
+    (machine, changes): (&FlowMachine, &StepChanges),
     update: StateUpdate,
     values: Map<String, Value>,
 ) -> NodeWritten {
     let next = pending_tasks(flow, machine);
-    let machine = (!next.is_empty()).then(|| SavedFlow::new("", machine).to_value());
+    let machine = (!next.is_empty()).then(|| SavedFlow::new("", machine, changes).to_value());
     NodeWritten {
         update,
         values,
@@ -174,5 +177,5 @@ fn split(
 pub(super) fn parked_value(flow: &CompiledFlow, nodes: &[&str], seed: uuid::Uuid) -> Option<Value> {
     let data = RunData::new(flow, RunInput::default());
     let machine = parked(flow, &data, seed, nodes).ok()?;
-    Some(SavedFlow::new("", &machine).to_value())
+    Some(SavedFlow::new("", &machine, &StepChanges::default()).to_value())
 }

@@ -4,8 +4,7 @@ use deerflow_core::state::StateUpdate;
 use deerflow_runtime::checkpoint::PendingTask;
 use serde_json::{Map, Value, json};
 
-use crate::compiled::{CompiledFlow, NodeIndex};
-use crate::driver::Progress;
+use crate::compiled::CompiledFlow;
 use crate::machine::{FlowMachine, Question, VisitStage};
 
 /// Returns a question as clients receive it.
@@ -13,15 +12,15 @@ pub(super) fn question_json(question: &Question) -> Value {
     json!({ "value": question.value, "id": question.id })
 }
 
-/// Returns the values that a node published, as viewers of updates receive them.
-pub(super) fn published(progress: &Progress<'_>, node: NodeIndex) -> StateUpdate {
+/// Returns the values of a node that viewers of updates receive: ports and output.
+pub(super) fn published(values: &Map<String, Value>) -> StateUpdate {
     let mut update = StateUpdate::default();
-    for (channel, entries) in progress.data.update(progress.flow, &[node]) {
-        let is_public = matches!(channel.as_str(), "ports" | "outputs");
-        let has_value =
-            |entries: &Map<String, Value>| entries.values().any(|entry| !entry.is_null());
-        if is_public && entries.as_object().is_some_and(has_value) {
-            update = update.and(channel, entries);
+    let has_value = |entries: &Map<String, Value>| entries.values().any(|entry| !entry.is_null());
+    for channel in ["ports", "outputs"] {
+        if let Some(Value::Object(entries)) = values.get(channel)
+            && has_value(entries)
+        {
+            update = update.and(channel, entries.clone().into());
         }
     }
     update

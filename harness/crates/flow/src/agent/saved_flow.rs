@@ -1,47 +1,48 @@
 //! Saved form of a flow's scheduling state, from which any process can continue a thread.
 
-use deerflow_core::state::StateUpdate;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::step_changes::StepChanges;
+use crate::driver::Histories;
 use crate::machine::FlowMachine;
 
 /// Scheduling state, and the run that saved it: another run begins with new budgets and sessions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedFlow {
     run: String,
-    flow: Value,
-    /// Channel updates of the visits that were committed since the last superstep. The channels of
-    /// the state get them with the end of the superstep.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    values: Map<String, Value>,
+    /// JSON text of the scheduling state: the runtime copies the whole more often than it is read.
+    flow: String,
+    #[serde(default, skip_serializing_if = "StepChanges::is_empty")]
+    changes: StepChanges,
+    /// Turns of the sessions of a sub-flow, whose state is not in the thread's log.
+    #[serde(default, skip_serializing_if = "Histories::is_empty")]
+    histories: Histories,
 }
 
 impl SavedFlow {
-    pub(super) fn new(run: &str, machine: &FlowMachine) -> Self {
-        let flow = serde_json::to_value(machine).unwrap_or_else(|error| {
+    pub(super) fn new(run: &str, machine: &FlowMachine, changes: &StepChanges) -> Self {
+        let flow = serde_json::to_string(machine).unwrap_or_else(|error| {
             tracing::error!(%error, "cannot save the state of a flow");
-            Value::Null
+            String::new()
         });
         Self {
             run: run.to_owned(),
             flow,
-            values: Map::new(),
+            changes: changes.clone(),
+            histories: Histories::default(),
         }
     }
 
-    /// Adds channel updates of committed visits.
-    pub(super) fn with_values(mut self, update: StateUpdate) -> Self {
-        self.values = update.channels.into_iter().collect();
+    /// Adds the turns of a sub-flow's sessions.
+    pub(super) fn with_histories(mut self, histories: Histories) -> Self {
+        self.histories = histories;
         self
     }
 
-    /// Takes the channel updates of committed visits.
-    pub(super) fn take_values(&mut self) -> StateUpdate {
-        StateUpdate {
-            messages: Vec::new(),
-            channels: std::mem::take(&mut self.values).into_iter().collect(),
-        }
+    /// Takes the turns of a sub-flow's sessions.
+    pub(super) fn take_histories(&mut self) -> Histories {
+        std::mem::take(&mut self.histories)
     }
 
     pub(super) fn to_value(&self) -> Value {
@@ -53,7 +54,8 @@ impl SavedFlow {
         self.run == run
     }
 
-    pub(super) fn into_machine(self) -> Value {
-        self.flow
+    /// Returns the scheduling state, and the changes of the current superstep.
+    pub(super) fn into_parts(self) -> serde_json::Result<(Value, StepChanges)> {
+        Ok((serde_json::from_str(&self.flow)?, self.changes))
     }
 }

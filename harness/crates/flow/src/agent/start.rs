@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::input::run_input;
 use super::saved_flow::SavedFlow;
+use super::step_changes::StepChanges;
 use crate::adapter::FlowError;
 use crate::compiled::CompiledFlow;
 use crate::driver::{FlowStart, Histories};
@@ -22,6 +23,8 @@ pub(super) struct Start {
     /// State of the thread at the start.
     pub(super) state: ThreadState,
     pub(super) histories: Histories,
+    /// Changes of the current superstep, which the state does not have.
+    pub(super) changes: StepChanges,
 }
 
 /// Returns the limits and breakpoints that the run asks for.
@@ -52,15 +55,17 @@ pub(super) fn start_of(
         ))),
         (AgentStart::Goto { .. }, Ok(None)) => {
             let machine = FlowMachine::new(flow, bounds.clone(), seed(ctx), now_ms(ctx));
-            continued(flow, input, ctx, machine, false).map(Some)
+            let saved = (machine, StepChanges::default());
+            continued(flow, input, ctx, saved, false).map(Some)
         }
-        (_, Ok(Some(mut saved))) => {
-            let mut input = input.clone();
-            input.state.apply(saved.take_values(), &*ctx.ids)?;
+        (_, Ok(Some(saved))) => {
             let same_run = saved.is_of(ctx.run_id.as_str());
-            let machine = FlowMachine::restore(flow, bounds.clone(), saved.into_machine())
-                .map_err(resume_error)?;
-            continued(flow, &input, ctx, machine, same_run).map(Some)
+            let unreadable =
+                |error| AgentError::Resume(format!("the saved flow is unreadable: {error}"));
+            let (machine, changes) = saved.into_parts().map_err(unreadable)?;
+            let machine =
+                FlowMachine::restore(flow, bounds.clone(), machine).map_err(resume_error)?;
+            continued(flow, input, ctx, (machine, changes), same_run).map(Some)
         }
         (_, Ok(None)) if input.state.messages().is_empty() => Err(AgentError::EmptyInput),
         (_, Ok(None)) => Ok(None),
@@ -81,12 +86,14 @@ fn fresh(
         update = update.and("title", title_of(run_input.user_prompt()).into());
     }
     state.apply(update, &*ctx.ids)?;
+    state.histories_mut().clear();
     let machine = FlowMachine::new(flow, bounds.clone(), seed(ctx), now_ms(ctx));
     let data = RunData::new(flow, run_input);
     Ok(Start {
         start: FlowStart::Prepared(Box::new(machine), Box::new(data)),
         state,
         histories: Histories::default(),
+        changes: StepChanges::default(),
     })
 }
 
@@ -107,11 +114,14 @@ fn continued(
     flow: &CompiledFlow,
     input: &AgentInput,
     ctx: &RunContext,
-    mut machine: FlowMachine,
+    (mut machine, changes): (FlowMachine, StepChanges),
     same_run: bool,
 ) -> Result<Start, AgentError> {
-    let channels: Map<String, Value> = input
-        .state
+    // The changes are applied to a copy: the next superstep adds them to the state.
+    let (mut state, mut applied) = (input.state.clone(), changes.clone());
+    state.apply(applied.take_update(), &*ctx.ids)?;
+    applied.take_turns(state.histories_mut());
+    let channels: Map<String, Value> = state
         .channels()
         .iter()
         .map(|(name, value)| (name.clone(), value.clone()))
@@ -137,7 +147,7 @@ fn continued(
         }
         AgentStart::Fresh | AgentStart::Continue => {}
     }
-    let histories = histories_in(&channels);
+    let histories = histories_in(&state);
     let (machine, data) = (Box::new(machine), Box::new(data));
     let start = if same_run {
         FlowStart::TakenOver(machine, data)
@@ -148,17 +158,16 @@ fn continued(
         start,
         state: input.state.clone(),
         histories,
+        changes,
     })
 }
 
-fn histories_in(channels: &Map<String, Value>) -> Histories {
-    let Some(sessions) = channels.get("sessions") else {
-        return Histories::default();
-    };
-    serde_json::from_value(sessions.clone()).unwrap_or_else(|error| {
-        tracing::warn!(%error, "histories of sessions are unreadable; agents begin without them");
-        Histories::default()
-    })
+/// Returns the turns of sessions that a state has.
+pub(super) fn histories_in(state: &ThreadState) -> Histories {
+    let histories = state.histories().iter();
+    histories
+        .map(|(agent, messages)| (agent.to_owned(), messages.cloned().collect()))
+        .collect()
 }
 
 /// Returns the seed of the run's task ids: every process derives the same.

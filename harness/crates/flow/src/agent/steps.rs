@@ -8,32 +8,28 @@ use async_trait::async_trait;
 use deerflow_core::messages::Message;
 use deerflow_core::state::{StateUpdate, ThreadState};
 use deerflow_runtime::agent::{
-    AgentEvent, AgentOutcome, MessageMeta, ModelCallRecord, RunContext, StepEvent, StopKind, Task,
-    TaskEnd, TaskInput,
+    AgentEvent, AgentOutcome, MessageMeta, RunContext, StepEvent, StopKind, Task, TaskEnd,
+    TaskInput,
 };
 use deerflow_runtime::checkpoint::NestedState;
 use parking_lot::Mutex;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::pending::{both, pending_tasks, published, question_json};
+use super::pending::{pending_tasks, published, question_json};
 use super::saved_flow::SavedFlow;
 use super::session_log::{record_session, recorded_session};
+use super::start::histories_in;
+use super::step_changes::StepChanges;
 use super::tasks::Tasks;
 use super::turn_log::{record_end, record_start};
 use super::usage::has_usage;
-use crate::adapter::{AgentTurnResult, FlowError, InvocationId, TurnEffect, TurnMessage};
+use crate::adapter::{AgentTurnResult, FlowError, InvocationId, TurnEffect};
 use crate::compiled::{CompiledFlow, NodeIndex};
-use crate::driver::{
-    Histories, NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask,
-};
-use crate::machine::{Decision, FlowMachine, Question, RunData, SessionRecord, VisitStage};
+use crate::driver::{NestedFlow, NestedPorts, Progress, RunHooks, SavedLevel, VisitTask};
+use crate::machine::{Decision, FlowMachine, Question, SessionRecord, VisitStage};
 
 /// Name of the pending task before the first superstep.
 const START: &str = "__start__";
-/// Caller of the message with the result of a run.
-const RESULT_CALLER: &str = "flow";
-/// Maximum messages of a session that are saved.
-const MAX_HISTORY: usize = 50;
 
 /// Reporter of one run.
 #[derive(Debug)]
@@ -62,24 +58,21 @@ pub(super) struct Outer {
 pub(super) struct Reported {
     pub(super) state: Arc<ThreadState>,
     /// Checkpoints of the thread so far.
-    step: i64,
-    tasks: Tasks,
-    histories: Histories,
-    /// Agents whose histories changed since the last superstep.
-    changed_histories: Vec<String>,
+    pub(super) step: i64,
+    pub(super) tasks: Tasks,
+    /// Changes since the last superstep.
+    pub(super) changes: StepChanges,
     /// Attempt of a turn whose output was streamed, by node.
-    streamed: HashMap<String, String>,
+    pub(super) streamed: HashMap<String, String>,
     /// Nodes whose nested agents report their model calls themselves.
     nested: HashSet<String>,
     /// Node that ended last.
-    last_node: String,
+    pub(super) last_node: String,
     /// Tasks that ended since the last step, oldest first: the last one of a run also has the
     /// result.
-    ended: Vec<(Arc<Task>, TaskEnd)>,
+    pub(super) ended: Vec<(Arc<Task>, TaskEnd)>,
     /// Values of the last superstep, which the step of the result includes.
-    last_update: StateUpdate,
-    /// Updates of visits that were committed since the last superstep.
-    values: StateUpdate,
+    pub(super) last_update: StateUpdate,
 }
 
 impl StepReporter {
@@ -88,7 +81,7 @@ impl StepReporter {
         ctx: &RunContext,
         state: ThreadState,
         step: i64,
-        histories: &Histories,
+        changes: StepChanges,
     ) -> Self {
         Self {
             ctx: ctx.clone(),
@@ -99,14 +92,12 @@ impl StepReporter {
                 state: Arc::new(state),
                 step,
                 tasks: Tasks::default(),
-                histories: histories.clone(),
-                changed_histories: Vec::new(),
+                changes,
                 streamed: HashMap::new(),
                 nested: HashSet::new(),
                 last_node: START.to_owned(),
                 ended: Vec::new(),
                 last_update: StateUpdate::default(),
-                values: StateUpdate::default(),
             }),
         }
     }
@@ -138,71 +129,20 @@ impl StepReporter {
         self.step(&reported, flow, machine, &reported.last_node, None, true);
     }
 
-    /// Reports the result as a message of the conversation.
-    pub(super) fn finish(
-        &self,
-        flow: &CompiledFlow,
-        machine: &FlowMachine,
-        data: &RunData,
-        result: Option<Value>,
-    ) {
-        let Some(result) = result else { return };
-        let mut reported = self.progress.lock();
-        let text = match &result {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let streamed = flow.nodes.iter().enumerate().find_map(|(node, entry)| {
-            let invocation = reported.streamed.get(&*entry.id)?;
-            let output = data.output(node)?;
-            (output.as_text() == text).then_some(invocation)
-        });
-        let is_streamed = streamed.is_some();
-        let id = streamed
-            .cloned()
-            .unwrap_or_else(|| self.ctx.ids.message_id());
-        let message = Message::ai(text).with(|body| {
-            body.id = Some(id.clone());
-            body.name = Some(self.flow_name.clone());
-        });
-        let node = reported.last_node.clone();
-        self.send(AgentEvent::ModelCall(ModelCallRecord {
-            call_id: id,
-            caller: RESULT_CALLER.to_owned(),
-            model: self.flow_name.clone(),
-            message: message.clone(),
-            usage: None,
-            latency_ms: 0,
-        }));
-        if !is_streamed && let Some(meta) = reported.tasks.meta(&node) {
-            self.send(AgentEvent::Message(message.clone(), meta));
-        }
-        let update = StateUpdate::messages([message]).and("result", result);
-        self.apply(&mut reported, update.clone());
-        if let Some((_, end)) = reported.ended.last_mut() {
-            let published = end.update.take().unwrap_or_default();
-            end.update = Some(both(published, update.clone()));
-        }
-        self.end_tasks(&mut reported);
-        let update = both(std::mem::take(&mut reported.last_update), update);
-        self.step(&reported, flow, machine, &node, Some(update), true);
-        reported.step += 1;
-    }
-
     /// Reports the tasks that ended since the last step.
-    fn end_tasks(&self, reported: &mut Reported) {
+    pub(super) fn end_tasks(&self, reported: &mut Reported) {
         for (task, end) in reported.ended.drain(..) {
             self.send(AgentEvent::TaskEnd(task, end));
         }
     }
 
-    fn apply(&self, reported: &mut Reported, update: StateUpdate) {
+    pub(super) fn apply(&self, reported: &mut Reported, update: StateUpdate) {
         if let Err(error) = Arc::make_mut(&mut reported.state).apply(update, &*self.ctx.ids) {
             tracing::error!(%error, "values of a flow cannot be reduced");
         }
     }
 
-    fn step(
+    pub(super) fn step(
         &self,
         reported: &Reported,
         flow: &CompiledFlow,
@@ -211,60 +151,40 @@ impl StepReporter {
         update: Option<StateUpdate>,
         checkpoint: bool,
     ) {
-        let saved = SavedFlow::new(self.ctx.run_id.as_str(), machine);
         self.send(AgentEvent::Step(StepEvent {
             node: node.to_owned(),
             update,
             state: reported.state.clone(),
             next: pending_tasks(flow, machine),
-            machine: saved.with_values(reported.values.clone()).to_value(),
+            machine: self.saved(reported, machine),
             steps: machine.steps_of_run(),
             checkpoint,
         }));
     }
 
+    fn saved(&self, reported: &Reported, machine: &FlowMachine) -> Value {
+        let saved = SavedFlow::new(self.ctx.run_id.as_str(), machine, &reported.changes);
+        if self.is_nested() {
+            return saved
+                .with_histories(histories_in(&reported.state))
+                .to_value();
+        }
+        saved.to_value()
+    }
+
     /// Returns the values that a superstep changed.
-    fn update(&self, reported: &Reported, progress: &Progress<'_>) -> StateUpdate {
-        let Progress {
-            flow,
-            machine,
-            data,
-            changed,
-        } = *progress;
-        let mut update = StateUpdate::default();
-        for (channel, entries) in data.update(flow, changed) {
-            if entries
-                .as_object()
-                .is_some_and(|entries| !entries.is_empty())
-            {
-                update = update.and(channel, entries);
-            }
-        }
-        let waiting: Vec<&str> = machine
+    fn update(&self, reported: &mut Reported, progress: &Progress<'_>) -> StateUpdate {
+        let update = reported.changes.take_update();
+        let waiting: Vec<&str> = progress
+            .machine
             .waiting()
-            .map(|node| &*flow.nodes[node].id)
+            .map(|node| &*progress.flow.nodes[node].id)
             .collect();
-        if !waiting.is_empty() || reported.state.channel("waiting").is_some() {
-            let waiting = if waiting.is_empty() {
-                Value::Null
-            } else {
-                json!(waiting)
-            };
-            update = update.and("waiting", waiting);
+        match (waiting.is_empty(), reported.state.channel("waiting")) {
+            (true, None) => update,
+            (true, Some(_)) => update.and("waiting", Value::Null),
+            (false, _) => update.and("waiting", json!(waiting)),
         }
-        if !data.errors().is_empty() {
-            update = update.and("errors", json!(data.errors()));
-        }
-        let mut histories = Map::new();
-        for agent in &reported.changed_histories {
-            if let Some(history) = reported.histories.get(agent) {
-                histories.insert(agent.clone(), json!(history));
-            }
-        }
-        if !histories.is_empty() {
-            update = update.and("sessions", Value::Object(histories));
-        }
-        update
     }
 }
 
@@ -272,10 +192,13 @@ impl StepReporter {
 impl RunHooks for StepReporter {
     fn superstep(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
-        let update = self.update(&reported, &progress);
-        reported.changed_histories.clear();
-        reported.values = StateUpdate::default();
+        if !progress.data.errors().is_empty() {
+            reported.changes.set_errors(json!(progress.data.errors()));
+        }
+        let update = self.update(&mut reported, &progress);
         self.apply(&mut reported, update.clone());
+        let Reported { state, changes, .. } = &mut *reported;
+        changes.take_turns(Arc::make_mut(state).histories_mut());
         // The result of a run follows in the same step.
         let is_last = progress.machine.next(progress.flow) == Decision::Finished;
         if !self.is_nested() && is_last && progress.data.result().is_some() {
@@ -298,16 +221,11 @@ impl RunHooks for StepReporter {
     fn amended(&self, progress: Progress<'_>) {
         let mut reported = self.progress.lock();
         self.end_tasks(&mut reported);
-        reported.values = self.update(&reported, &progress);
-        let node = reported.last_node.clone();
-        self.step(
-            &reported,
-            progress.flow,
-            progress.machine,
-            &node,
-            None,
-            true,
-        );
+        if !progress.data.errors().is_empty() {
+            reported.changes.set_errors(json!(progress.data.errors()));
+        }
+        let (flow, machine) = (progress.flow, progress.machine);
+        self.step(&reported, flow, machine, &reported.last_node, None, true);
     }
 
     fn nested(self: Arc<Self>, level: NestedFlow<'_>) -> Option<NestedPorts> {
@@ -350,6 +268,11 @@ impl RunHooks for StepReporter {
         let id = &*progress.flow.nodes[node].id;
         let mut reported = self.progress.lock();
         id.clone_into(&mut reported.last_node);
+        let values = progress.data.update(progress.flow, &[node]);
+        let update = published(&values);
+        if asked.is_empty() {
+            reported.changes.add(values);
+        }
         let Some(task) = reported.tasks.task(id) else {
             return;
         };
@@ -370,7 +293,7 @@ impl RunHooks for StepReporter {
             _ => {
                 self.model_call(&progress, node, &task, reported.nested.contains(id));
                 TaskEnd {
-                    update: Some(published(&progress, node)),
+                    update: Some(update),
                     ..TaskEnd::default()
                 }
             }
@@ -378,20 +301,9 @@ impl RunHooks for StepReporter {
         reported.ended.push((task, end));
     }
 
-    fn turn_added(&self, agent_id: &str, messages: &[TurnMessage]) {
+    fn turn_added(&self, agent_id: &str, turn: [Message; 2], length: usize) {
         let mut reported = self.progress.lock();
-        let history = reported.histories.entry(agent_id.to_owned()).or_default();
-        history.extend(messages.iter().cloned());
-        while history.len() > MAX_HISTORY {
-            history.pop_front();
-        }
-        if !reported
-            .changed_histories
-            .iter()
-            .any(|changed| changed == agent_id)
-        {
-            reported.changed_histories.push(agent_id.to_owned());
-        }
+        reported.changes.add_turn(agent_id, turn, length);
     }
 
     fn agent_event(&self, node_id: &str, event: AgentEvent) {

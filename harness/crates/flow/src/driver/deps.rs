@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use deerflow_core::actor_context::ActorContext;
 use deerflow_core::clock::Clock;
 use deerflow_core::ids::IdSource;
+use deerflow_core::messages::Message;
 use deerflow_runtime::agent::{AgentEvent, RunContext};
 use deerflow_runtime::checkpoint::{NestedState, NestedStates};
 use serde_json::{Map, Value};
@@ -127,13 +128,15 @@ pub struct SavedLevel {
     pub machine: Value,
     /// Values.
     pub channels: Map<String, Value>,
+    /// Turns of its sessions.
+    pub histories: Histories,
     /// `true` if this run saved it.
     pub is_same_run: bool,
 }
 
-/// Observes a run and makes it durable. Hooks never wait, except those of sessions that
-/// are saved, [`Self::turn_starts`] and [`Self::turn_ends`]. A sub-flow has hooks of its own, or those of turns of the run, with
-/// node ids of the form `outer/inner`.
+/// Observes a run and makes it durable. Hooks never wait, except those of saved sessions,
+/// [`Self::turn_starts`] and [`Self::turn_ends`]. A sub-flow has hooks of its own if its progress is
+/// observed; else the run's, with node ids of the form `outer/inner`.
 #[async_trait]
 pub trait RunHooks: Send + Sync + fmt::Debug {
     /// Called when a superstep is complete and the next one is known.
@@ -168,8 +171,9 @@ pub trait RunHooks: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Called with the messages that a completed turn adds to the history of its session.
-    fn turn_added(&self, _agent_id: &str, _messages: &[TurnMessage]) {}
+    /// Called with the messages that a completed turn adds to the history of its session, and the
+    /// number of messages that the history has from now on.
+    fn turn_added(&self, _agent_id: &str, _turn: [Message; 2], _length: usize) {}
 
     /// Called when a sub-flow begins. Returns its receivers; `None` if its progress is not observed.
     fn nested(self: Arc<Self>, _level: NestedFlow<'_>) -> Option<NestedPorts> {

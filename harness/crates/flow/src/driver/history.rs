@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use deerflow_core::messages::{Content, Message};
+
 use crate::adapter::{TurnMessage, TurnRole};
 use crate::compiled::EffectiveAgent;
 use crate::schema::MemoryScope;
@@ -10,31 +12,25 @@ use crate::schema::MemoryScope;
 const MAX_ITEMS: usize = 50;
 const MAX_BYTES: usize = 64 << 10;
 
-/// Messages of earlier turns by agent id, the oldest first.
-pub type Histories = HashMap<String, VecDeque<TurnMessage>>;
+/// Messages of earlier turns by agent id, the oldest first. A human message is the prompt of a
+/// turn.
+pub type Histories = HashMap<String, VecDeque<Message>>;
 
 /// Returns the messages that a turn receives: those of the thread, if the agent sees them, then
 /// those of its session.
 pub(super) fn messages_of(
     agent: &EffectiveAgent,
     thread: &[TurnMessage],
-    session: &VecDeque<TurnMessage>,
+    session: &VecDeque<Message>,
 ) -> Arc<[TurnMessage]> {
-    let sees = |scope: MemoryScope| match &agent.memory_policy.visible_scopes {
-        Some(scopes) => scopes.contains(&scope),
-        None => scope == MemoryScope::Run,
-    };
-    let is_off = agent
-        .adapter_config
-        .get("history")
-        .and_then(|value| value.as_str())
-        == Some("none");
-    if is_off || (session.is_empty() && thread.is_empty()) {
+    if is_off(agent) || (session.is_empty() && thread.is_empty()) {
         return Arc::from([]);
     }
     let (max_items, max_bytes) = bounds(agent);
-    let session = session.iter().rev().filter(|_| sees(MemoryScope::Run));
-    let thread = thread.iter().rev().filter(|_| sees(MemoryScope::Session));
+    let session = session.iter().rev().map(turn_message);
+    let session = session.filter(|_| sees(agent, MemoryScope::Run));
+    let thread = thread.iter().rev().cloned();
+    let thread = thread.filter(|_| sees(agent, MemoryScope::Session));
     let mut bytes = 0;
     let mut chosen: Vec<TurnMessage> = session
         .chain(thread)
@@ -43,31 +39,66 @@ pub(super) fn messages_of(
             bytes += message.content.len();
             bytes <= max_bytes
         })
-        .cloned()
         .collect();
     chosen.reverse();
     chosen.into()
 }
 
-/// Adds a completed turn to a history, and removes messages that the policy no longer admits.
+/// Adds a completed turn to a history, and removes messages that no later turn receives. Returns
+/// the new messages; none if the agent sees no history.
 pub(super) fn add_turn(
     agent: &EffectiveAgent,
-    session: &mut VecDeque<TurnMessage>,
+    session: &mut VecDeque<Message>,
     user: String,
     assistant: String,
-) {
-    session.push_back(TurnMessage {
-        role: TurnRole::User,
-        content: user,
-    });
-    session.push_back(TurnMessage {
-        role: TurnRole::Assistant,
-        content: assistant,
-    });
-    let (max_items, _) = bounds(agent);
-    while session.len() > max_items.max(2) {
-        session.pop_front();
+) -> Option<[Message; 2]> {
+    if is_off(agent) || !sees(agent, MemoryScope::Run) {
+        return None;
     }
+    let turn = [Message::human(user), Message::ai(assistant)];
+    session.extend(turn.iter().cloned());
+    let (max_items, max_bytes) = bounds(agent);
+    // The message that exceeds the limit stays, because it ends what turns receive.
+    let mut bytes = 0;
+    let received = session.iter().rev().take_while(|message| {
+        let starts_within = bytes <= max_bytes;
+        bytes += bytes_of(message);
+        starts_within
+    });
+    let kept = received.count().min(max_items).max(turn.len());
+    session.drain(..session.len().saturating_sub(kept));
+    Some(turn)
+}
+
+fn bytes_of(message: &Message) -> usize {
+    match &message.content {
+        Content::Text(text) => text.len(),
+        blocks @ Content::Blocks(_) => blocks.text().len(),
+    }
+}
+
+fn turn_message(message: &Message) -> TurnMessage {
+    TurnMessage {
+        role: if message.is_human() {
+            TurnRole::User
+        } else {
+            TurnRole::Assistant
+        },
+        content: message.content.text(),
+    }
+}
+
+fn sees(agent: &EffectiveAgent, scope: MemoryScope) -> bool {
+    match &agent.memory_policy.visible_scopes {
+        Some(scopes) => scopes.contains(&scope),
+        None => scope == MemoryScope::Run,
+    }
+}
+
+/// Reports whether the agent works without earlier messages.
+fn is_off(agent: &EffectiveAgent) -> bool {
+    let history = agent.adapter_config.get("history");
+    history.and_then(|value| value.as_str()) == Some("none")
 }
 
 fn bounds(agent: &EffectiveAgent) -> (usize, usize) {

@@ -100,10 +100,9 @@ impl NestedLevel {
             }
             FlowStart::Resumed(Box::new(machine), Box::new(data))
         };
-        let sessions = saved.channels.get("sessions").cloned().unwrap_or_default();
         Some(Self {
             start,
-            histories: serde_json::from_value(sessions).unwrap_or_default(),
+            histories: saved.histories,
             nested: nested_states(scope, attempt),
         })
     }
@@ -125,10 +124,7 @@ impl NestedLevel {
         else {
             return None;
         };
-        let mut channels = data.channels(flow);
-        if !self.histories.is_empty() {
-            channels.insert("sessions".to_owned(), serde_json::json!(self.histories));
-        }
+        let channels = data.channels(flow);
         scope.ports.hooks.clone().nested(NestedFlow {
             task_id: attempt.task_id,
             node_id: &scope.flow.nodes[attempt.node].id,

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deerflow_core::messages::Message;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
@@ -13,7 +14,6 @@ use super::deps::{FlowOptions, FlowPorts};
 use super::history::Histories;
 use crate::adapter::{
     AdapterContext, AgentAdapter, ErrorCategory, FlowError, SessionContext, SessionId, TurnEffect,
-    TurnMessage,
 };
 use crate::compiled::{AgentNode, CompiledFlow, EffectiveAgent};
 use crate::machine::{FlowMachine, SessionRecord};
@@ -40,7 +40,7 @@ pub(super) struct AgentSlot {
     /// `true` if the other side has seen the history.
     pub(super) is_new: bool,
     /// Turns of the session.
-    pub(super) history: VecDeque<TurnMessage>,
+    pub(super) history: VecDeque<Message>,
 }
 
 impl SessionPool {

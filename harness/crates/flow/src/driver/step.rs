@@ -147,8 +147,10 @@ impl<'a, 'r> StepDriver<'a, 'r> {
         {
             error.retryable = false;
         }
-        let jitter = jitter(scope);
-        match self.machine.apply(flow, attempt.position, outcome, jitter) {
+        match self
+            .machine
+            .apply(flow, attempt.position, outcome, || jitter(scope))
+        {
             Applied::Retry {
                 attempt: number,
                 delay_ms,

@@ -169,10 +169,11 @@ impl Turn<'_> {
         self.report(&sink, &result, duration_ms);
         if result.status == TurnStatus::Completed {
             let agent = &self.node.agent;
-            add_turn(agent, &mut slot.history, user, result.final_text.clone());
-            let history = slot.history.make_contiguous();
-            let new = &history[history.len().saturating_sub(2)..];
-            self.scope.ports.hooks.turn_added(&agent.agent_id, new);
+            let turn = add_turn(agent, &mut slot.history, user, result.final_text.clone());
+            if let Some(turn) = turn.filter(|_| self.scope.is_observed) {
+                let (hooks, length) = (&self.scope.ports.hooks, slot.history.len());
+                hooks.turn_added(&agent.agent_id, turn, length);
+            }
         }
         Some(result)
     }

@@ -61,14 +61,14 @@ pub enum CommitEnd {
 }
 
 impl FlowMachine {
-    /// Applies the outcome of an attempt of the visit at `position`. `jitter` is a random number
-    /// from 0 to 1.
+    /// Applies the outcome of an attempt of the visit at `position`. `jitter` returns a random
+    /// number from 0 to 1; it is called before a retry.
     pub fn apply(
         &mut self,
         flow: &CompiledFlow,
         position: usize,
         outcome: AttemptOutcome,
-        jitter: f64,
+        jitter: impl FnOnce() -> f64,
     ) -> Applied {
         let Some(visit) = self.active.get(position) else {
             return Applied::Open;
@@ -114,7 +114,7 @@ impl FlowMachine {
                 if error.retryable && attempt < node.retry.max_attempts =>
             {
                 let attempt = attempt + 1;
-                let delay_ms = retry_delay_ms(&node.retry, attempt, &error, jitter);
+                let delay_ms = retry_delay_ms(&node.retry, attempt, &error, jitter());
                 let VisitStage::Pending(pending) = &mut self.active[position].stage else {
                     return Applied::Open;
                 };

@@ -16,7 +16,10 @@ pub use error::{CheckpointError, PutError};
 pub use external_update::{ExternalUpdate, ExternalWrite};
 pub use nested::{CheckpointPath, nested_at, within};
 pub use pending_task::{NestedState, NestedStates, PendingNode, PendingTask};
-pub use snapshot::{CheckpointMeta, CheckpointWrite, LogRange, Snapshot, expand, layout_of};
+pub use snapshot::{
+    CheckpointMeta, CheckpointWrite, LogRange, Snapshot, StoredChannels, conversation_of, expand,
+    layout_of,
+};
 pub use source::CheckpointSource;
 
 // Former names, for crates that were written against them.

@@ -1,15 +1,18 @@
 //! Content of a checkpoint, and the pure functions between a state and its positions in the message
 //! log.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::pending_task::PendingTask;
 use super::source::CheckpointSource;
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
 use deerflow_core::messages::Message;
-use deerflow_core::state::ThreadState;
+use deerflow_core::state::{Histories, ThreadState};
 
 /// Messages `first..=last` of a thread's log, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +49,10 @@ pub struct CheckpointWrite {
     /// Metadata of the checkpoint.
     pub meta: CheckpointMeta,
     /// Channel values, without `messages`.
-    pub channels: Map<String, Value>,
-    /// Message list as ranges of the log.
+    pub channels: Arc<IndexMap<String, Value>>,
+    /// Number of messages of each history; `None` without histories.
+    pub histories: Option<Value>,
+    /// Messages of the conversation as ranges of the log, then those of the histories.
     pub layout: Vec<LogRange>,
     /// Messages that are appended to the log with this checkpoint, with their positions.
     pub new_messages: Vec<(u64, Message)>,
@@ -81,9 +86,11 @@ impl CheckpointWrite {
     /// A fragmented list, of more than 64 ranges plus one per eight messages, is written to the end
     /// of the log as a whole. The positions in older checkpoints do not change.
     pub fn plan(meta: CheckpointMeta, state: &mut ThreadState, log_tail: &mut u64) -> Self {
-        if ranges_of(state.log_places()) > MAX_RANGES + state.messages().len() / MESSAGES_PER_RANGE
-        {
+        if is_fragmented(state.log_places().iter().copied()) {
             state.forget_log_places();
+        }
+        if is_fragmented(state.histories().log_places()) {
+            state.histories_mut().forget_log_places();
         }
         let mut new_messages = Vec::new();
         let mut positions = Vec::with_capacity(state.messages().len());
@@ -95,20 +102,28 @@ impl CheckpointWrite {
             });
             positions.push(position);
         }
-        let layout = layout_of(&positions);
+        let mut layout = layout_of(&positions);
         state.set_log_places(positions);
-        let channels = state
-            .channels()
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let positions = state.histories_mut().set_log_places(|message| {
+            *log_tail += 1;
+            new_messages.push((*log_tail, message.clone()));
+            *log_tail
+        });
+        layout.extend(layout_of(&positions));
         Self {
             meta,
-            channels,
+            channels: state.shared_channels(),
+            histories: state.histories().lengths(),
             layout,
             new_messages,
             amends: false,
         }
+    }
+
+    /// Returns the channels as a store has to keep them: with the lengths of the histories under
+    /// [`Histories::KEY`].
+    pub fn stored_channels(&self) -> StoredChannels<'_> {
+        StoredChannels(self)
     }
 
     /// Merges this write with `earlier`, which was not written yet and is replaced: this write gets
@@ -123,14 +138,58 @@ impl CheckpointWrite {
     }
 }
 
-/// Counts the runs of consecutive positions among the stored messages.
-fn ranges_of(positions: &[Option<u64>]) -> usize {
-    let mut stored = positions.iter().flatten();
-    let Some(mut last) = stored.next() else {
-        return 0;
-    };
-    let breaks = stored.filter(|position| std::mem::replace(&mut last, position) + 1 != **position);
-    1 + breaks.count()
+/// Serialized form of the channels of a checkpoint.
+#[derive(Debug)]
+pub struct StoredChannels<'a>(&'a CheckpointWrite);
+
+impl Serialize for StoredChannels<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CheckpointWrite {
+            channels,
+            histories,
+            ..
+        } = self.0;
+        let values = channels.iter().filter(|(name, _)| *name != Histories::KEY);
+        let values = values.map(|(name, value)| (&**name, value));
+        serializer.collect_map(values.chain(histories.iter().map(|of| (Histories::KEY, of))))
+    }
+}
+
+/// Reports whether a list has more runs of consecutive positions than a layout may have.
+fn is_fragmented(positions: impl Iterator<Item = Option<u64>>) -> bool {
+    let (mut ranges, mut messages, mut last) = (0, 0, None);
+    for position in positions {
+        messages += 1;
+        if let Some(position) = position {
+            ranges += usize::from(last.is_none_or(|last: u64| last + 1 != position));
+            last = Some(position);
+        }
+    }
+    ranges > MAX_RANGES + messages / MESSAGES_PER_RANGE
+}
+
+/// Returns the ranges of the conversation in a stored layout, and removes the lengths of the
+/// histories from the stored channels.
+pub fn conversation_of(
+    mut layout: Vec<LogRange>,
+    channels: &mut IndexMap<String, Value>,
+) -> Vec<LogRange> {
+    let lengths = Histories::take_lengths(channels).into_iter();
+    let mut rest = lengths.fold(0_u64, |total, (_, length)| {
+        total.saturating_add(u64::try_from(length).unwrap_or(u64::MAX))
+    });
+    while rest > 0
+        && let Some(LogRange(first, last)) = layout.last_mut()
+    {
+        let messages = last.saturating_sub(*first).saturating_add(1);
+        if messages > rest {
+            *last -= rest;
+            break;
+        }
+        rest -= messages;
+        layout.pop();
+    }
+    layout
 }
 
 /// Groups positions into runs of consecutive ones, in list order.
@@ -153,66 +212,5 @@ pub fn expand(layout: &[LogRange]) -> impl Iterator<Item = u64> + '_ {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn layout_expands_to_its_positions(positions in proptest::collection::vec(0_u64..50, 0..60)) {
-            prop_assert_eq!(expand(&layout_of(&positions)).collect::<Vec<_>>(), positions);
-        }
-    }
-
-    fn meta() -> CheckpointMeta {
-        CheckpointMeta {
-            checkpoint_id: CheckpointId::parse("c1").unwrap(),
-            thread_id: ThreadId::parse("t").unwrap(),
-            parent_id: None,
-            run_id: None,
-            source: CheckpointSource::Loop,
-            step: 1,
-            next: vec![],
-            machine: None,
-            metadata: Map::new(),
-            created_at: DateTime::UNIX_EPOCH,
-        }
-    }
-
-    /// Creates a state whose messages are at every `step`th position of the log.
-    fn at_every(step: u64, count: u64) -> ThreadState {
-        ThreadState::restored(
-            (0..count).map(|n| (1 + step * n, Message::human(n.to_string()))),
-            Default::default(),
-        )
-    }
-
-    #[test]
-    fn a_fragmented_log_is_compacted_by_the_next_write() {
-        let mut state = at_every(2, 200);
-        let mut log_tail = 400;
-        let write = CheckpointWrite::plan(meta(), &mut state, &mut log_tail);
-        assert_eq!(
-            (write.layout, write.new_messages.len(), log_tail),
-            (vec![LogRange(401, 600)], 200, 600)
-        );
-        let again = CheckpointWrite::plan(meta(), &mut state, &mut log_tail);
-        assert_eq!(
-            (again.layout, again.new_messages.len(), log_tail),
-            (vec![LogRange(401, 600)], 0, 600)
-        );
-    }
-
-    #[test]
-    fn few_fragments_are_not_compacted() {
-        let mut state = at_every(2, 70);
-        let write = CheckpointWrite::plan(meta(), &mut state, &mut 140);
-        assert_eq!((write.layout.len(), write.new_messages.len()), (70, 0));
-    }
-
-    #[test]
-    fn an_append_only_conversation_is_one_range() {
-        let positions: Vec<u64> = (1..=4_000).collect();
-        assert_eq!(layout_of(&positions), vec![LogRange(1, 4_000)]);
-    }
-}
+#[path = "snapshot_tests.rs"]
+mod tests;

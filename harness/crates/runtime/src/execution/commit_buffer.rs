@@ -168,9 +168,9 @@ impl CommitBuffer {
             Err(refused) => return Err(CommitFailure::Refused(refused)),
         }
         match std::mem::take(&mut self.sent) {
-            SentCommit::Unconfirmed(unconfirmed) => {
+            SentCommit::Unconfirmed(mut unconfirmed) => {
                 let advance = unconfirmed.commit.advance;
-                let stored = commit_end(unconfirmed.commit, &self.ports).await;
+                let stored = commit_end(&mut unconfirmed.commit, &self.ports).await;
                 if stored.is_err() {
                     self.pending.advance = self.pending.advance.or(advance);
                 }
@@ -186,7 +186,7 @@ impl CommitBuffer {
         self.next_batch();
         self.pending.calls.clear();
         self.pending.end = Some(end);
-        commit_end(self.pending.clone(), &self.ports).await
+        commit_end(&mut self.pending, &self.ports).await
     }
 
     /// Commits the end of a run whose steps the store rejects, with the input instead of the steps,
@@ -204,12 +204,12 @@ impl CommitBuffer {
             end: Some(end),
             ..self.pending.clone()
         };
-        let with_input = RunCommit {
+        let mut with_input = RunCommit {
             events,
             checkpoints,
             ..bare.clone()
         };
-        match commit_end(with_input, &self.ports).await {
+        match commit_end(&mut with_input, &self.ports).await {
             // The end is not published before it is stored.
             Err(CommitFailure::Steps(_)) => commit_until_stored(&bare, &self.ports)
                 .await

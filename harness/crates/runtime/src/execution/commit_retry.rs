@@ -44,7 +44,7 @@ pub(super) async fn commit_before(
 /// Sends a commit, and retries: until shutdown while the store is unavailable, and for
 /// [`END_TIMEOUT`] while it reports errors.
 pub(super) async fn commit_end(
-    mut commit: RunCommit,
+    commit: &mut RunCommit,
     ports: &RuntimePorts,
 ) -> Result<(), CommitFailure> {
     let (stop, began) = (ports.tasks.token(), Instant::now());

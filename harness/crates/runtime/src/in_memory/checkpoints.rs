@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
+use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::tables::{InMemoryStores, StoredCheckpoint, Thread};
@@ -12,7 +13,7 @@ use crate::checkpoint::{
 };
 use crate::definition::StoreError;
 use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
-use deerflow_core::state::ThreadState;
+use deerflow_core::state::{Histories, ThreadState};
 
 #[async_trait]
 impl Checkpointer for InMemoryStores {
@@ -285,11 +286,11 @@ impl Thread {
                     })
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let channels = checkpoint
-            .channels
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let mut channels = IndexMap::clone(&checkpoint.channels);
+        channels.shift_remove(Histories::KEY);
+        if let Some(lengths) = &checkpoint.histories {
+            channels.insert(Histories::KEY.to_owned(), lengths.clone());
+        }
         Ok(Snapshot {
             meta: checkpoint.meta.clone(),
             state: ThreadState::restored(messages, channels),
@@ -356,6 +357,7 @@ impl Thread {
         self.checkpoints.push(StoredCheckpoint {
             meta: write.meta,
             channels: write.channels,
+            histories: write.histories,
             layout: write.layout,
         });
     }

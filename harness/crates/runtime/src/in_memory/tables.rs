@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -86,7 +87,9 @@ pub(super) struct Thread {
 #[derive(Debug, Clone)]
 pub(super) struct StoredCheckpoint {
     pub(super) meta: CheckpointMeta,
-    pub(super) channels: serde_json::Map<String, serde_json::Value>,
+    pub(super) channels: Arc<IndexMap<String, serde_json::Value>>,
+    /// Number of messages of each history.
+    pub(super) histories: Option<serde_json::Value>,
     pub(super) layout: Vec<LogRange>,
 }
 

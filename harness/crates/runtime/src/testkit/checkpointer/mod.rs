@@ -1,6 +1,7 @@
 //! Contract of checkpointers.
 
 mod external_updates;
+mod histories;
 mod lifecycle;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use external_updates::{
     external_update_is_rejected_after_thread_changed,
     external_update_is_rejected_while_run_is_active, metadata_patch_merges_into_newest_checkpoint,
 };
+pub use histories::histories_are_read_back_as_of_their_checkpoint;
 pub use lifecycle::{
     a_deleted_thread_is_empty, deleting_a_run_leaves_the_log_and_other_runs,
     log_tail_survives_deletion_of_checkpoints, thread_copy_is_independent,
@@ -37,6 +39,7 @@ macro_rules! checkpointer_suite {
         }
         $crate::promises! { $attrs $open, [$crate::testkit::checkpointer]
             stored_state_is_read_back_unchanged
+            histories_are_read_back_as_of_their_checkpoint
             get_returns_newest_or_requested_checkpoint
             all_checkpoint_fields_are_read_back
             snapshots_of_one_list_share_their_messages
