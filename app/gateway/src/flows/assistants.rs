@@ -111,7 +111,7 @@ impl AgentResolver for FlowAssistants {
         assistant: &str,
         options: &Map<String, Value>,
     ) -> Result<Option<AssistantPin>, UnknownAssistant> {
-        let pin = match slug_in(assistant) {
+        let pin = match flow_slug(assistant) {
             Some(slug) => self.catalog.pin(&effective_user_id(), slug).await,
             None => Ok(None),
         };
