@@ -111,13 +111,18 @@ impl AgentResolver for FlowAssistants {
         assistant: &str,
         options: &Map<String, Value>,
     ) -> Result<Option<AssistantPin>, UnknownAssistant> {
-        let pin = match flow_slug(assistant) {
-            Some(slug) => self.catalog.pin(&effective_user_id(), slug).await,
-            None => Ok(None),
+        let Some(slug) = flow_slug(assistant) else {
+            return self.agents.pin(assistant, options).await;
         };
+        let pin = self.catalog.pin(&effective_user_id(), slug).await;
         match pin.map_err(|error| unpinned(assistant, error))? {
             Some(pin) => Ok(Some(pin)),
-            None => self.agents.pin(assistant, options).await,
+            // An agent may have such a name from before there were flows.
+            None if self.agents.find(assistant).await.is_some() => {
+                self.agents.pin(assistant, options).await
+            }
+            // A thread that waits in a deleted flow has a pin of its own.
+            None => Err(UnknownAssistant::NotFound(assistant.to_owned())),
         }
     }
 
