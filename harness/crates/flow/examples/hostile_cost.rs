@@ -3,6 +3,11 @@
 //!
 //! `cargo run --release -p deerflow-flow --features testkit --example hostile_cost`
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the output of an example is what it measured"
+)]
+
 use std::process::ExitCode;
 use std::time::Duration;
 

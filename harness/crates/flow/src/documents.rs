@@ -6,6 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde_json::{Map, Value, json};
 
 use crate::assets::AssetFiles;
+use crate::bounded::prefix;
 
 /// Maximum documents of a loader.
 pub const MAX_DOCUMENTS: usize = 200;
@@ -97,7 +98,7 @@ impl Documents {
         }
         let used = self.bytes + path.len() + ENTRY_BYTES;
         let room = MAX_DOCUMENTS_BYTES.saturating_sub(used);
-        let content = &text[..text.floor_char_boundary(room)];
+        let content = prefix(text, room);
         let mut entry = json!({"path": path, "content": content, "size": text.len()});
         if content.len() < text.len() {
             entry["truncated"] = true.into();

@@ -11,6 +11,7 @@ pub mod adapters;
 pub mod agent;
 pub mod assets;
 pub mod binding;
+mod bounded;
 pub mod compile;
 pub mod compiled;
 pub mod condition;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::adapter::TurnMode;
+use crate::bounded::prefix;
 
 /// Part of a text that is searched, in bytes. A port holds no more text than this.
 const MAX_SEARCHED_BYTES: usize = 256 << 10;
@@ -13,7 +14,7 @@ const FENCE: &str = "```";
 /// Returns the JSON object in a text: that of the first fenced block, else the first that starts at
 /// any `{`. Empty objects are ignored. An evaluation prefers an object with the key `score`.
 pub fn structured_output(text: &str, mode: TurnMode) -> Option<Value> {
-    let text = searched_part(text);
+    let text = prefix(text, MAX_SEARCHED_BYTES);
     let mut first = None;
     for object in fenced_objects(text).chain(embedded_objects(text)) {
         if mode != TurnMode::Evaluate || object.get("score").is_some() {
@@ -33,15 +34,6 @@ pub fn final_text(text: &str, structured: Option<&Value>, mode: TurnMode) -> Str
         .map(str::trim)
         .filter(|reason| !reason.is_empty());
     reason.unwrap_or(text.trim()).to_owned()
-}
-
-/// Returns the first bytes of a text, cut between characters.
-fn searched_part(text: &str) -> &str {
-    let mut end = MAX_SEARCHED_BYTES.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// Returns the objects that are the whole content of a fenced block.

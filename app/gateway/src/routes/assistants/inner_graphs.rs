@@ -20,6 +20,9 @@ const MAX_LISTED: usize = 500;
 /// Agents whose graphs run inside of nodes, by name.
 pub(super) struct InnerGraphs(HashMap<String, Arc<dyn Agent>>);
 
+/// Receives the path of nodes that leads to a nested graph, its name and its agent.
+type Visit<'a, T> = dyn FnMut(&[&str], &str, &Arc<dyn Agent>) -> T + 'a;
+
 impl InnerGraphs {
     /// Reads the agents that the nodes of a graph name, to a depth. Those that cannot run are left
     /// out.
@@ -48,12 +51,7 @@ impl InnerGraphs {
     }
 
     /// Visits the nested graphs from outside in, with the path of nodes that leads to each.
-    pub(super) fn walk(
-        &self,
-        outer: &AgentGraph,
-        depth: usize,
-        visit: &mut dyn FnMut(&[&str], &str, &Arc<dyn Agent>),
-    ) {
+    pub(super) fn walk(&self, outer: &AgentGraph, depth: usize, visit: &mut Visit<'_, ()>) {
         let mut listed = 0;
         self.walk_within(outer, depth, &mut Vec::new(), &mut |path, name, agent| {
             listed += 1;
@@ -70,7 +68,7 @@ impl InnerGraphs {
         outer: &AgentGraph,
         depth: usize,
         path: &mut Vec<String>,
-        visit: &mut dyn FnMut(&[&str], &str, &Arc<dyn Agent>) -> bool,
+        visit: &mut Visit<'_, bool>,
     ) -> bool {
         if depth == 0 {
             return true;

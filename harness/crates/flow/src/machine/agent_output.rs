@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::activation::Completion;
 use super::output::NodeOutput;
 use crate::adapter::{AgentTurnResult, TurnMode, TurnWarning};
+use crate::bounded::prefix;
 use crate::compiled::{AgentNode, Driver};
 use crate::schema::OutputKind;
 
@@ -92,11 +93,7 @@ pub(super) fn bounded_text(mut text: String) -> (String, bool) {
     if text.len() <= MAX_TEXT_BYTES {
         return (text, false);
     }
-    let mut end = MAX_TEXT_BYTES - TRUNCATION_MARK.len();
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(prefix(&text, MAX_TEXT_BYTES - TRUNCATION_MARK.len()).len());
     text.push_str(TRUNCATION_MARK);
     (text, true)
 }

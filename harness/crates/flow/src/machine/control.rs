@@ -10,6 +10,7 @@ use super::output::NodeOutput;
 use super::plan_loop::{visit_counted_loop, visit_plan_loop};
 use super::routing;
 use crate::adapter::FlowError;
+use crate::bounded::prefix;
 use crate::compiled::{CompiledFlow, Driver, FinishNode, HumanNode, NodeIndex, OutputFormat};
 
 /// Maximum size of the context of a question, in bytes.
@@ -146,13 +147,7 @@ fn question(
     problem: Option<&str>,
 ) -> Value {
     let mut context = previous_texts(data, &visit.carried).join("\n\n");
-    if context.len() > MAX_CONTEXT_BYTES {
-        let mut end = MAX_CONTEXT_BYTES;
-        while !context.is_char_boundary(end) {
-            end -= 1;
-        }
-        context.truncate(end);
-    }
+    context.truncate(prefix(&context, MAX_CONTEXT_BYTES).len());
     let mut question = json!({
         "type": "flow_human",
         "nodeId": &*flow.nodes[visit.node].id,
