@@ -36,7 +36,9 @@ def test_flows_are_found_by_their_kind(client):
     found = {listed["graph_id"]: listed for listed in client.assistants.search(metadata={"kind": "flow"}, limit=100)}
     assert NAMES <= found.keys() and "lead_agent" not in found
     chain = found["flow-chain"]["metadata"]
-    assert (chain["kind"], chain["schema_version"], chain["flow_version"]) == ("flow", "2.0", 1)
+    assert (chain["kind"], chain["schema_version"]) == ("flow", "2.0")
+    # The version of a flow of the folder is a number that follows from its content.
+    assert chain["flow_version"] > 0
     assert len(chain["content_hash"]) == 64
     assert client.assistants.search(limit=100)[0]["graph_id"] == "lead_agent"
 
