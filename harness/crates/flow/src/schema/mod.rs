@@ -27,7 +27,7 @@ pub use port::{DataType, Port};
 pub use read::Document;
 pub(crate) use read::name_ends;
 pub(crate) use syntax::yaml_options;
-pub use syntax::{MAX_ALIASED_NODES, MAX_BYTES, MAX_DEPTH, MAX_VALUES};
+pub use syntax::{MAX_ALIASED_NODES, MAX_ANCHORS, MAX_BYTES, MAX_DEPTH, MAX_VALUES};
 pub(crate) use tables::BUDGETS;
 pub use tables::{MAX_AGENTS, MAX_EDGES, MAX_NODES};
 pub use turn_mode::TurnMode;

@@ -11,6 +11,8 @@ pub const MAX_BYTES: usize = 1024 * 1024;
 pub const MAX_DEPTH: usize = 64;
 /// Maximum values and keys of a document. A flow with the maximum of nodes and edges stays below.
 pub const MAX_VALUES: usize = 100_000;
+/// Maximum YAML anchors.
+pub const MAX_ANCHORS: usize = 1_000;
 /// Maximum YAML nodes that aliases repeat.
 pub const MAX_ALIASED_NODES: usize = 10_000;
 
@@ -63,6 +65,7 @@ pub(crate) fn yaml_options() -> Options {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
             max_nodes: MAX_VALUES,
+            max_anchors: MAX_ANCHORS,
             flow_nesting_limit: MAX_DEPTH,
             enforce_alias_anchor_ratio: false,
         },
