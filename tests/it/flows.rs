@@ -38,6 +38,25 @@ fn asking(assistant: &str, input: Value) -> Value {
     json!({"assistant_id": assistant, "input": input})
 }
 
+/// Returns the flow of [`CHAIN`] without its question. Its second node does not end by itself.
+pub(crate) fn held() -> String {
+    let flow = CHAIN.replace(
+        "{source: draft, target: gate}",
+        "{source: draft, target: polish}",
+    );
+    let flow = flow.replace(
+        "nodeId: gate, nodeKind: control.human",
+        "nodeId: gate, nodeKind: control.parallel",
+    );
+    let held = "agentId: second, config: {userPrompt: '[[slow 40x1ms]][[hold 5]] on'}}";
+    let flow = flow.replace("agentId: second}", held);
+    let edges = flow.find("    - {source: gate").expect("an edge");
+    format!(
+        "{}    - {{source: polish, target: finish}}\n",
+        &flow[..edges]
+    )
+}
+
 #[tokio::test]
 async fn stored_flow_asks_and_continues_as_an_assistant() {
     let rig = Rig::start().await;
@@ -61,22 +80,7 @@ async fn stored_flow_asks_and_continues_as_an_assistant() {
 #[tokio::test]
 async fn flow_continues_after_a_power_cut_at_the_node_that_ran() {
     let mut rig = Rig::start().await;
-    let flow = CHAIN.replace(
-        "{source: draft, target: gate}",
-        "{source: draft, target: polish}",
-    );
-    let flow = flow.replace(
-        "nodeId: gate, nodeKind: control.human",
-        "nodeId: gate, nodeKind: control.parallel",
-    );
-    let held = "agentId: second, config: {userPrompt: '[[slow 40x1ms]][[hold 5]] on'}}";
-    let flow = flow.replace("agentId: second}", held);
-    let edges = flow.find("    - {source: gate").expect("an edge");
-    let flow = format!(
-        "{}    - {{source: polish, target: finish}}\n",
-        &flow[..edges]
-    );
-    store(&rig, "chain", &flow).await;
+    store(&rig, "chain", &held()).await;
     let thread = rig.thread().await;
     let prompt = json!({"userPrompt": "go"});
     let run = rig.background(&thread, &asking("flow-chain", prompt)).await;

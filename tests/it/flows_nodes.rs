@@ -2,27 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::flows::{CHAIN, store};
+use crate::flows::{CHAIN, held, store};
 use crate::rig::{Rig, body, text, until};
-
-/// The flow of [`CHAIN`] without its question. Its second node does not end by itself.
-fn held() -> String {
-    let flow = CHAIN.replace(
-        "{source: draft, target: gate}",
-        "{source: draft, target: polish}",
-    );
-    let flow = flow.replace(
-        "nodeId: gate, nodeKind: control.human",
-        "nodeId: gate, nodeKind: control.parallel",
-    );
-    let held = "agentId: second, config: {userPrompt: '[[slow 40x1ms]][[hold 5]] on'}}";
-    let flow = flow.replace("agentId: second}", held);
-    let edges = flow.find("    - {source: gate").expect("an edge");
-    format!(
-        "{}    - {{source: polish, target: finish}}\n",
-        &flow[..edges]
-    )
-}
 
 async fn nodes(rig: &Rig, thread: &str, run: &str) -> Value {
     let path = format!("/threads/{thread}/runs/{run}/nodes");

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// A document that a client should not send.
 #[derive(Debug, Clone)]
 pub struct HostileDocument {
-    /// What is wrong with it, unique in the corpus.
+    /// Name of its defect, unique in the corpus.
     pub name: Cow<'static, str>,
     /// Bytes as they are sent.
     pub bytes: Vec<u8>,
