@@ -37,6 +37,10 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
         &["deerflow-domain", "deerflow-harness"],
     ),
     (
+        "deerflow-channels",
+        &["deerflow-domain", "deerflow-harness"],
+    ),
+    (
         "deerflow-server",
         &[
             "deerflow-domain",
@@ -44,6 +48,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-gateway",
             "deerflow-stores",
             "deerflow-bridges",
+            "deerflow-channels",
             "deerflow-mcp-server",
             "deerflow-harness",
         ],
@@ -55,10 +60,13 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-gateway",
             "deerflow-stores",
             "deerflow-bridges",
+            "deerflow-channels",
+            "deerflow-chat-platforms",
             "deerflow-server",
             "deerflow-harness",
         ],
     ),
+    ("deerflow-chat-platforms", &[]),
     ("xtask", &[]),
 ];
 
@@ -69,7 +77,12 @@ pub(super) const RESTRICTED: &[(&str, &[&str])] = &[
     ("sqlx", &["deerflow-stores"]),
     (
         "axum",
-        &["deerflow-gateway", "deerflow-server", "deerflow-tests"],
+        &[
+            "deerflow-gateway",
+            "deerflow-server",
+            "deerflow-tests",
+            "deerflow-chat-platforms",
+        ],
     ),
     ("redis", &["deerflow-bridges", "deerflow-tests"]),
     ("figment", &["deerflow-harness"]),

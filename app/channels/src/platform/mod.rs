@@ -1,0 +1,24 @@
+//! Port of chat platforms. An adapter is one folder that implements [`Platform`] and
+//! [`PlatformFactory`].
+
+mod abilities;
+mod error;
+mod event;
+mod factory;
+mod message;
+mod port;
+
+pub use abilities::{
+    Abilities, FileLimits, GroupConversations, LengthUnit, LivePacing, Rates, TextLimit,
+};
+pub use error::{PlatformError, SinkError};
+pub use event::{
+    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Press, Sender,
+};
+pub use factory::{
+    AuthMode, CredentialField, PlatformContext, PlatformFactory, Settings, SettingsError,
+};
+pub use message::{
+    Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
+};
+pub use port::{CommandHelp, EventSink, Identity, Platform};

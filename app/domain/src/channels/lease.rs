@@ -1,0 +1,56 @@
+//! Leases of accounts.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::{Account, AccountClaim, ChannelStoreError};
+
+/// Stored lease of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseRecord {
+    /// Newest claim.
+    pub claim: AccountClaim,
+    /// Time of its acquisition.
+    pub since: DateTime<Utc>,
+    /// Time at which another node may acquire the account.
+    pub expires_at: DateTime<Utc>,
+}
+
+/// Leases of accounts. Times are those of the store's clock. A lease that was released or has
+/// expired can be acquired.
+#[async_trait]
+pub trait AccountLeases: Send + Sync + std::fmt::Debug {
+    /// Acquires the account, unless another node holds it. A node that already holds it gets a new
+    /// epoch too: its earlier claim becomes invalid.
+    async fn acquire(
+        &self,
+        account: &Account,
+        node: &str,
+        duration: Duration,
+        at: DateTime<Utc>,
+    ) -> Result<Option<AccountClaim>, ChannelStoreError>;
+
+    /// Extends a lease, also an expired one that no other node has acquired.
+    ///
+    /// # Errors
+    /// [`ChannelStoreError::Fenced`] if the account was acquired again.
+    async fn renew(
+        &self,
+        claim: &AccountClaim,
+        duration: Duration,
+        at: DateTime<Utc>,
+    ) -> Result<(), ChannelStoreError>;
+
+    /// Ends a lease, so that another node can acquire it at once. Has no effect if the claim is not
+    /// the newest.
+    async fn release(
+        &self,
+        claim: &AccountClaim,
+        at: DateTime<Utc>,
+    ) -> Result<(), ChannelStoreError>;
+
+    /// Returns the lease of an account, also an expired one.
+    async fn lease(&self, account: &Account) -> Result<Option<LeaseRecord>, ChannelStoreError>;
+}
