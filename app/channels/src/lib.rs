@@ -5,6 +5,18 @@
 //! platform gets its acknowledgement, runs the agent, streams the answer and delivers the final
 //! text exactly once as far as the platform allows it.
 
+mod account;
+mod commands;
+mod config;
+mod keys;
 pub mod markup;
+mod people;
 pub mod platform;
+mod service;
+mod session;
 pub mod socket;
+mod turn;
+mod words;
+
+pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
+pub use service::{ChannelParts, ChannelService, CredentialKey, KeyError};

@@ -15,6 +15,7 @@ use crate::agents::lead::LEAD_AGENT;
 use crate::ids::{RunId, ThreadId};
 use crate::messages::{Content, Message};
 use crate::runtime::runs::{CancelAction, RunConfig, RunRequest, RunsFacade, StreamMode};
+use crate::runtime::stream_bridge::ResumeFrom;
 
 /// Heartbeat interval of streams; heartbeats are not needed within a process, hence the long
 /// interval.
@@ -154,6 +155,18 @@ impl Client {
         .into_iter()
         .collect();
         let (_, stream) = self.runs.create_and_stream(spec, HEARTBEAT).await?;
+        Ok(Conversation::of(stream))
+    }
+
+    /// Streams an existing run of a thread from its first event, whether it is active or has ended.
+    ///
+    /// # Errors
+    /// An error if there is no such run, or its stream cannot be read.
+    pub async fn join(&self, thread: &ThreadId, run: &RunId) -> Result<Conversation, ClientError> {
+        let stream = self
+            .runs
+            .join_stream(Some(thread), run, ResumeFrom::Start, HEARTBEAT)
+            .await?;
         Ok(Conversation::of(stream))
     }
 

@@ -66,6 +66,38 @@ impl Client {
         Ok(uploaded)
     }
 
+    /// Adds files from memory to a thread, which need not exist yet. All files are added or none. The
+    /// result has the paths that agents see.
+    ///
+    /// # Errors
+    /// [`ClientError::Absent`], and [`UploadError`] if a limit is exceeded.
+    pub async fn upload_bytes(
+        &self,
+        thread: &ThreadId,
+        contents: Vec<(String, Bytes)>,
+    ) -> Result<Uploaded, ClientError> {
+        let user = effective_user_id();
+        let files = self.installation.files()?.thread(&user, thread);
+        let config = self.uploads_config();
+        let limits = UploadLimits::from(&config);
+        if contents.len() > usize::try_from(limits.max_files).unwrap_or(usize::MAX) {
+            return Err(UploadError::TooMany(limits.max_files).into());
+        }
+        let mut batch = UploadBatch::new(files, limits);
+        for (name, bytes) in contents {
+            if let Some(pending) = batch.begin(&name).await? {
+                let complete = batch.write(pending, bytes).await?;
+                batch.add(complete);
+            }
+        }
+        let reader = self
+            .installation
+            .documents
+            .as_deref()
+            .filter(|_| config.auto_convert_documents);
+        Ok(batch.appear(&user, thread, reader).await?)
+    }
+
     /// Returns the uploads of a thread; empty for an unknown thread.
     ///
     /// # Errors

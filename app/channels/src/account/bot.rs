@@ -1,0 +1,73 @@
+//! What the tasks of one served account share.
+
+use std::sync::Arc;
+
+use deerflow_domain::channels::{AccountClaim, ChannelStoreError, ChannelStores};
+use deerflow_domain::threads::ThreadStore;
+use harness::client::Client;
+use harness::clock::Clock;
+use harness::ids::ThreadId;
+use harness::runtime::actor_context::ActorContext;
+use harness::runtime::tasks::Tasks;
+use tokio_util::sync::CancellationToken;
+
+use super::active::ActiveTurns;
+use super::exchanges::Exchanges;
+use super::lanes::Lanes;
+use super::pacing::Pacing;
+use crate::config::Rules;
+use crate::platform::Platform;
+use deerflow_domain::channels::Urgency;
+
+/// What all channels of a process share.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) stores: ChannelStores,
+    pub(crate) client: Client,
+    pub(crate) threads: Arc<dyn ThreadStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tasks: Tasks,
+    /// Id of this node.
+    pub(crate) node: String,
+}
+
+/// One served account.
+#[derive(Debug)]
+pub(crate) struct Bot {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) provider: &'static str,
+    pub(crate) platform: Arc<dyn Platform>,
+    pub(crate) claim: AccountClaim,
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) pacing: Pacing,
+    /// Tasks by conversation and urgency.
+    pub(crate) conversations: Lanes<(String, Urgency)>,
+    /// Tasks of the outbox by chat.
+    pub(crate) chats: Lanes<String>,
+    pub(crate) active: ActiveTurns,
+    pub(crate) exchanges: Exchanges,
+    /// Cancelled when this node stops to serve the account.
+    pub(crate) stop: CancellationToken,
+}
+
+impl Bot {
+    /// Returns the actor of a user's runs.
+    pub(crate) fn actor(&self, user_id: &str) -> ActorContext {
+        ActorContext {
+            auth_source: Some(format!("channel:{}", self.provider)),
+            ..ActorContext::user(user_id)
+        }
+    }
+
+    /// Stops the service if a store reports that another node serves the account.
+    pub(crate) fn check_fence(&self, error: &ChannelStoreError) {
+        if *error == ChannelStoreError::Fenced {
+            self.stop.cancel();
+        }
+    }
+}
+
+/// Returns the thread id that follows from an inbox row.
+pub(crate) fn thread_of(row: uuid::Uuid) -> ThreadId {
+    ThreadId::from(uuid::Uuid::new_v5(&row, b"thread"))
+}

@@ -1,0 +1,292 @@
+//! Holds the lease of an account and serves it until the lease or the configuration ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStoreError};
+use harness::runtime::tasks::TaskKind;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::active::ActiveTurns;
+use super::bot::{Bot, Hub};
+use super::exchanges::Exchanges;
+use super::pacing::Pacing;
+use super::sink::InboxSink;
+use super::{conversations, sender};
+use crate::commands::COMMANDS;
+use crate::config::Rules;
+use crate::platform::{Identity, Platform, PlatformError, SinkError};
+use crate::service::StatusCell;
+
+/// Duration of a lease, and the interval of its renewal.
+const LEASE: Duration = Duration::from_secs(10);
+const RENEWAL: Duration = Duration::from_secs(3);
+/// Time without a renewal after which the service stops, before the lease can be acquired.
+const SAFE_PERIOD: Duration = Duration::from_secs(8);
+/// Interval of attempts to acquire the lease.
+const ACQUISITION: Duration = Duration::from_secs(2);
+/// Interval of polls for work whose wake-up signal was lost, or that another process requested.
+const POLL: Duration = Duration::from_secs(5);
+/// Delays before a reconnection: the first, and the maximum.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+const MAX_DELAY: Duration = Duration::from_secs(30);
+/// Duration of a connection after which the delays start again.
+const STABLE: Duration = Duration::from_secs(60);
+/// Delay before a reconnection after another connection took over.
+const DISPLACED_DELAY: Duration = Duration::from_secs(60);
+/// Time for a listener to send its close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Reason why the service of a channel ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HolderEnd {
+    /// It was stopped.
+    Stopped,
+    /// The platform rejected the bot; a restart would not help without another configuration.
+    Rejected(String),
+}
+
+/// Serves the account of a bot while this node holds its lease, and waits for the lease otherwise.
+pub(crate) async fn serve_account(
+    hub: &Arc<Hub>,
+    provider: &'static str,
+    platform: &Arc<dyn Platform>,
+    rules: &Arc<Rules>,
+    status: &Arc<StatusCell>,
+    stop: &CancellationToken,
+) -> HolderEnd {
+    let identity = match identify(provider, platform, status, stop).await {
+        Ok(identity) => identity,
+        Err(end) => return end,
+    };
+    status.identified(&identity);
+    let account = Account::new(provider, &identity.account);
+    loop {
+        let Some(claim) = acquire(hub, &account, status, stop).await else {
+            return HolderEnd::Stopped;
+        };
+        tracing::info!(%account, epoch = claim.epoch, "serving the account");
+        let bot = Arc::new(Bot {
+            hub: hub.clone(),
+            provider,
+            platform: platform.clone(),
+            pacing: Pacing::new(platform.abilities().rates),
+            claim: claim.clone(),
+            rules: rules.clone(),
+            conversations: Default::default(),
+            chats: Default::default(),
+            active: ActiveTurns::default(),
+            exchanges: Exchanges::new(rules.max_exchanges_per_minute),
+            stop: stop.child_token(),
+        });
+        let end = serve(&bot, status).await;
+        bot.stop.cancel();
+        let released = hub.stores.leases.release(&claim, hub.clock.now()).await;
+        if let Err(error) = released {
+            tracing::warn!(%error, %account, "the account's lease cannot be released, it expires");
+        }
+        if let Some(end) = end {
+            return end;
+        }
+        if stop.is_cancelled() {
+            return HolderEnd::Stopped;
+        }
+        tracing::warn!(%account, "this node no longer serves the account");
+    }
+}
+
+/// Asks the platform who the bot is, until it answers.
+async fn identify(
+    provider: &'static str,
+    platform: &Arc<dyn Platform>,
+    status: &StatusCell,
+    stop: &CancellationToken,
+) -> Result<Identity, HolderEnd> {
+    status.set(ChannelState::Connecting);
+    let mut delay = FIRST_DELAY;
+    loop {
+        let asked = tokio::select! {
+            asked = platform.identify() => asked,
+            () = stop.cancelled() => return Err(HolderEnd::Stopped),
+        };
+        let wait = match asked {
+            Ok(identity) => {
+                for warning in &identity.warnings {
+                    tracing::warn!(channel = provider, "{warning}");
+                }
+                return Ok(identity);
+            }
+            Err(PlatformError::Rejected(reason)) => return Err(HolderEnd::Rejected(reason)),
+            Err(PlatformError::RateLimited { retry_after, .. }) => retry_after,
+            Err(error) => {
+                tracing::warn!(%error, channel = provider, "the platform cannot be reached, retrying");
+                delay
+            }
+        };
+        delay = (delay * 2).min(MAX_DELAY);
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = stop.cancelled() => return Err(HolderEnd::Stopped),
+        }
+    }
+}
+
+/// Acquires the lease, or returns `None` after `stop`.
+async fn acquire(
+    hub: &Hub,
+    account: &Account,
+    status: &StatusCell,
+    stop: &CancellationToken,
+) -> Option<AccountClaim> {
+    loop {
+        let now = hub.clock.now();
+        match hub
+            .stores
+            .leases
+            .acquire(account, &hub.node, LEASE, now)
+            .await
+        {
+            Ok(Some(claim)) => return Some(claim),
+            Ok(None) => status.set(ChannelState::Elsewhere),
+            Err(error) => tracing::warn!(%error, %account, "the account's lease cannot be read"),
+        }
+        tokio::select! {
+            () = sleep(ACQUISITION) => {}
+            () = stop.cancelled() => return None,
+        }
+    }
+}
+
+/// Serves an account until its end. `None` means that the lease was lost, or `stop`.
+async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
+    let renewing = {
+        let bot = bot.clone();
+        let tasks = bot.hub.tasks.clone();
+        tasks.spawn(TaskKind::Control, "lease of an account", async move {
+            renew(&bot).await;
+        })
+    };
+    if let Err(error) = bot.platform.register_commands(COMMANDS).await {
+        tracing::warn!(%error, account = %bot.claim.account, "the command list cannot be registered");
+    }
+    let end = tokio::select! {
+        end = listen(bot, status) => end,
+        () = poll(bot) => None,
+    };
+    bot.stop.cancel();
+    // The task ends with the token; its result has no value.
+    drop(renewing);
+    end
+}
+
+async fn renew(bot: &Bot) {
+    let mut renewed = Instant::now();
+    let mut ticks = interval(RENEWAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = bot.stop.cancelled() => return,
+        }
+        let (now, leases) = (bot.hub.clock.now(), &bot.hub.stores.leases);
+        let started = Instant::now();
+        match timeout(RENEWAL, leases.renew(&bot.claim, LEASE, now)).await {
+            Ok(Ok(())) => renewed = started,
+            Ok(Err(ChannelStoreError::Fenced)) => break,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, account = %bot.claim.account, "the account's lease cannot be renewed");
+            }
+            Err(_) => {
+                tracing::warn!(account = %bot.claim.account, "the renewal of the account's lease timed out");
+            }
+        }
+        if renewed.elapsed() > SAFE_PERIOD {
+            break;
+        }
+    }
+    bot.stop.cancel();
+}
+
+/// Wakes the tasks of all waiting work: at the start, and again for lost signals.
+async fn poll(bot: &Arc<Bot>) {
+    let mut ticks = interval(POLL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = bot.stop.cancelled() => return,
+        }
+        if let Err(error) = wake_all(bot).await {
+            tracing::warn!(%error, account = %bot.claim.account, "waiting work cannot be read");
+        }
+    }
+}
+
+async fn wake_all(bot: &Arc<Bot>) -> Result<(), ChannelStoreError> {
+    let (stores, account) = (&bot.hub.stores, &bot.claim.account);
+    for (conversation, urgency) in stores.inbox.waiting_conversations(account).await? {
+        conversations::wake(bot, conversation, urgency);
+    }
+    for chat in stores.outbox.pending_chats(account).await? {
+        sender::wake(bot, chat);
+    }
+    Ok(())
+}
+
+/// Connects again and again, until the platform rejects the bot or the service stops.
+async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
+    let mut delay = FIRST_DELAY;
+    while !bot.stop.is_cancelled() {
+        status.set(ChannelState::Connecting);
+        let started = Instant::now();
+        let error = match connect(bot, status).await {
+            Ok(()) => return None,
+            Err(PlatformError::Rejected(reason)) => return Some(HolderEnd::Rejected(reason)),
+            Err(PlatformError::Sink(SinkError::Fenced)) => return None,
+            Err(error) => error,
+        };
+        if started.elapsed() > STABLE {
+            delay = FIRST_DELAY;
+        }
+        status.reconnecting();
+        let wait = match &error {
+            PlatformError::Displaced(reason) => {
+                status.set(ChannelState::Displaced(reason.clone()));
+                DISPLACED_DELAY
+            }
+            PlatformError::RateLimited { retry_after, .. } => *retry_after,
+            _ => delay.mul_f64(rand::random_range(0.5..1.0)),
+        };
+        tracing::warn!(%error, account = %bot.claim.account, wait_ms = wait.as_millis() as u64, "the connection ended, connecting again");
+        delay = (delay * 2).min(MAX_DELAY);
+        tokio::select! {
+            () = sleep(wait) => {}
+            () = bot.stop.cancelled() => {}
+        }
+    }
+    None
+}
+
+async fn connect(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Result<(), PlatformError> {
+    let cursor = bot
+        .hub
+        .stores
+        .inbox
+        .cursor(&bot.claim.account)
+        .await
+        .map_err(|error| PlatformError::Unavailable(error.to_string()))?;
+    let sink = InboxSink {
+        bot: bot.clone(),
+        status: status.clone(),
+    };
+    let listening = bot.platform.listen(&sink, cursor, bot.stop.clone());
+    let stopped = async {
+        bot.stop.cancelled().await;
+        sleep(CLOSE_TIMEOUT).await;
+    };
+    tokio::select! {
+        ended = listening => ended,
+        () = stopped => Ok(()),
+    }
+}

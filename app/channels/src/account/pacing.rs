@@ -1,0 +1,199 @@
+//! Rate limits of an account, observed ahead of the platform's refusals.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::platform::Rates;
+
+/// Calls per minute of a group that live updates leave to final texts.
+const RESERVED_PER_MINUTE: usize = 6;
+/// Number of chats beyond which unused ones are forgotten.
+const MAX_CHATS: usize = 1_024;
+const MINUTE: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Purpose of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A message that must arrive.
+    Final,
+    /// An update that a later one replaces.
+    Live,
+}
+
+#[derive(Debug, Default)]
+struct Budget {
+    account: VecDeque<Instant>,
+    closed_until: Option<Instant>,
+    chats: HashMap<String, Chat>,
+}
+
+#[derive(Debug, Default)]
+struct Chat {
+    calls: VecDeque<Instant>,
+    closed_until: Option<Instant>,
+}
+
+/// Budget of calls.
+#[derive(Debug)]
+pub(crate) struct Pacing {
+    rates: Rates,
+    budget: Mutex<Budget>,
+}
+
+impl Pacing {
+    /// Creates an unused budget.
+    pub(crate) fn new(rates: Rates) -> Self {
+        Self {
+            rates,
+            budget: Mutex::default(),
+        }
+    }
+
+    /// Counts a call for a chat, or returns the time from which it is permitted.
+    pub(crate) fn take(
+        &self,
+        chat: &str,
+        is_group: bool,
+        purpose: Purpose,
+        now: Instant,
+    ) -> Result<(), Instant> {
+        let mut budget = self.budget.lock();
+        let budget = &mut *budget;
+        forget_before(&mut budget.account, now, SECOND);
+        let mut permitted = budget.closed_until.unwrap_or(now).max(now);
+        let max_account = self.rates.account_per_second.max(1) as usize;
+        if budget.account.len() >= max_account {
+            permitted = permitted.max(budget.account[0] + SECOND);
+        }
+        if budget.chats.len() > MAX_CHATS {
+            budget.chats.retain(|_, chat| chat.is_used(now));
+        }
+        let of_chat = budget.chats.entry(chat.to_owned()).or_default();
+        forget_before(&mut of_chat.calls, now, MINUTE);
+        permitted = permitted.max(of_chat.closed_until.unwrap_or(now));
+        if let Some(last) = of_chat.calls.back() {
+            permitted = permitted.max(*last + self.rates.chat_interval);
+        }
+        if let Some(max) = self.rates.group_per_minute.filter(|_| is_group) {
+            let max = max as usize;
+            let max = match purpose {
+                Purpose::Final => max.max(1),
+                Purpose::Live => max.saturating_sub(RESERVED_PER_MINUTE).max(1),
+            };
+            if of_chat.calls.len() >= max {
+                permitted = permitted.max(of_chat.calls[of_chat.calls.len() - max] + MINUTE);
+            }
+        }
+        if permitted > now {
+            return Err(permitted);
+        }
+        budget.account.push_back(now);
+        of_chat.calls.push_back(now);
+        Ok(())
+    }
+
+    /// Permits no call for a chat until a time.
+    pub(crate) fn close_chat(&self, chat: &str, until: Instant) {
+        let mut budget = self.budget.lock();
+        let of_chat = budget.chats.entry(chat.to_owned()).or_default();
+        of_chat.closed_until = of_chat.closed_until.max(Some(until));
+    }
+
+    /// Permits no call of the account until a time.
+    pub(crate) fn close_account(&self, until: Instant) {
+        let mut budget = self.budget.lock();
+        budget.closed_until = budget.closed_until.max(Some(until));
+    }
+}
+
+impl Chat {
+    fn is_used(&self, now: Instant) -> bool {
+        self.closed_until.is_some_and(|until| until > now)
+            || self.calls.back().is_some_and(|last| *last + MINUTE > now)
+    }
+}
+
+fn forget_before(calls: &mut VecDeque<Instant>, now: Instant, period: Duration) {
+    while calls.front().is_some_and(|call| *call + period <= now) {
+        calls.pop_front();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacing() -> Pacing {
+        Pacing::new(Rates {
+            account_per_second: 5,
+            chat_interval: SECOND,
+            group_per_minute: Some(10),
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_never_exceed_the_rates() {
+        let pacing = pacing();
+        let (mut now, mut account, mut group) = (Instant::now(), Vec::new(), Vec::new());
+        let end = now + Duration::from_secs(300);
+        let mut turn = 0_usize;
+        while now < end {
+            let chat = ["g", "a", "b", "c", "d", "e", "f"][turn % 7];
+            turn += 1;
+            match pacing.take(chat, chat == "g", Purpose::Final, now) {
+                Ok(()) => {
+                    account.push(now);
+                    if chat == "g" {
+                        group.push(now);
+                    }
+                }
+                Err(at) => {
+                    assert!(at > now);
+                    now += Duration::from_millis(50);
+                }
+            }
+        }
+        let within = |calls: &[Instant], period: Duration| {
+            calls
+                .iter()
+                .map(|from| {
+                    calls
+                        .iter()
+                        .filter(|at| **at >= *from && **at < *from + period)
+                        .count()
+                })
+                .max()
+        };
+        assert_eq!(within(&account, SECOND), Some(5));
+        assert_eq!(within(&group, MINUTE), Some(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn live_updates_leave_calls_for_final_texts() {
+        let pacing = pacing();
+        let mut now = Instant::now();
+        for _ in 0..4 {
+            assert_eq!(pacing.take("g", true, Purpose::Live, now), Ok(()));
+            now += SECOND;
+        }
+        assert!(pacing.take("g", true, Purpose::Live, now).is_err());
+        assert_eq!(pacing.take("g", true, Purpose::Final, now), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn closed_chat_permits_nothing_and_others_continue() {
+        let pacing = pacing();
+        let now = Instant::now();
+        let until = now + Duration::from_secs(33);
+        pacing.close_chat("a", until);
+        assert_eq!(pacing.take("a", false, Purpose::Final, now), Err(until));
+        assert_eq!(pacing.take("b", false, Purpose::Final, now), Ok(()));
+        pacing.close_account(until);
+        assert_eq!(pacing.take("b", false, Purpose::Final, now), Err(until));
+        assert_eq!(pacing.take("a", false, Purpose::Final, until), Ok(()));
+    }
+}

@@ -1,0 +1,79 @@
+//! Tests of the retry schedules.
+
+use deerflow_domain::channels::{Account, NewOutgoing, OutgoingState};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::*;
+
+fn row(attempts: u32, age_secs: i64) -> (Outgoing, DateTime<Utc>) {
+    let created_at = DateTime::UNIX_EPOCH;
+    let row = Outgoing {
+        message: NewOutgoing {
+            id: Uuid::nil(),
+            account: Account::new("p", "a"),
+            chat: "c".to_owned(),
+            conversation: "c".to_owned(),
+            part: 0,
+            body: Value::Null,
+        },
+        seq: 1,
+        state: OutgoingState::Pending,
+        attempts,
+        not_before: created_at,
+        progress: Value::Null,
+        error: None,
+        platform_ids: Vec::new(),
+        created_at,
+        ended_at: None,
+    };
+    (row, created_at + TimeDelta::seconds(age_secs))
+}
+
+fn unavailable() -> PlatformError {
+    PlatformError::Unavailable("x".to_owned())
+}
+
+fn limited(secs: u64, account: bool) -> PlatformError {
+    PlatformError::RateLimited {
+        retry_after: Duration::from_secs(secs),
+        account,
+    }
+}
+
+#[test]
+fn rate_limit_closes_its_lane_for_the_named_time() {
+    let (row, now) = row(3, 0);
+    let expect = |secs, closes| AfterSend::Retry {
+        delay: Duration::from_secs(secs),
+        closes,
+    };
+    assert_eq!(
+        after_send(&row, &limited(33, false), now),
+        expect(33, Lane::Chat)
+    );
+    assert_eq!(
+        after_send(&row, &limited(7, true), now),
+        expect(7, Lane::Account)
+    );
+}
+
+#[test]
+fn delays_grow_until_the_delivery_period_ends() {
+    let mut total = 0;
+    let mut attempts = 0;
+    loop {
+        let (row, now) = row(attempts, total);
+        match after_send(&row, &unavailable(), now) {
+            AfterSend::Retry { delay, .. } => total += delay.as_secs() as i64,
+            AfterSend::Bury => break,
+            AfterSend::Stop => panic!("sending stopped"),
+        }
+        attempts += 1;
+    }
+    assert!(total >= DELIVERY_PERIOD.as_secs() as i64);
+    assert!((20..60).contains(&attempts), "{attempts}");
+    let (row, now) = row(0, 0);
+    let refused = PlatformError::Refused("blocked".to_owned());
+    assert_eq!(after_send(&row, &refused, now), AfterSend::Bury);
+}

@@ -1,0 +1,203 @@
+//! Tasks that send the messages of chats in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use deerflow_domain::channels::{ChannelStoreError, Outgoing};
+use harness::ids::ThreadId;
+use harness::runtime::actor_context::scope;
+use harness::runtime::tasks::TaskKind;
+use tokio::time::{Instant, sleep_until};
+
+use super::bot::Bot;
+use super::lanes::LaneTask;
+use super::pacing::Purpose;
+use super::receipt;
+use super::retry::{AfterSend, Lane, after_send};
+use crate::platform::{Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent};
+
+/// Pause after a store failure.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// Timeout of one call, larger than those of the adapters.
+const SEND_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Notifies the task of a chat, and starts it if none runs.
+pub(crate) fn wake(bot: &Arc<Bot>, chat: String) {
+    if bot.stop.is_cancelled() {
+        return;
+    }
+    if let Some(task) = bot.chats.wake(chat) {
+        let bot = bot.clone();
+        let tasks = bot.hub.tasks.clone();
+        tasks.spawn(TaskKind::Service, "outbox of a chat", async move {
+            let stop = bot.stop.clone();
+            tokio::select! {
+                () = work(&bot, &task) => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+}
+
+async fn work(bot: &Arc<Bot>, task: &LaneTask<String>) {
+    loop {
+        task.begin_reading();
+        let outbox = &bot.hub.stores.outbox;
+        let next = outbox.next(&bot.claim.account, &task.key).await;
+        let result = match next {
+            Ok(None) => {
+                if task.try_end() {
+                    return;
+                }
+                continue;
+            }
+            Ok(Some(row)) => send_when_due(bot, row, task).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = result {
+            bot.check_fence(&error);
+            tracing::warn!(%error, account = %bot.claim.account, "the outbox cannot be read or written, retrying");
+            tokio::time::sleep(STORE_PAUSE).await;
+        }
+    }
+}
+
+async fn send_when_due(
+    bot: &Arc<Bot>,
+    row: Outgoing,
+    task: &LaneTask<String>,
+) -> Result<(), ChannelStoreError> {
+    let delay = (row.not_before - bot.hub.clock.now())
+        .to_std()
+        .unwrap_or_default();
+    if !delay.is_zero() {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = task.lane.notified() => {}
+        }
+        return Ok(());
+    }
+    let id = row.message.id;
+    let message: OutgoingMessage = match serde_json::from_value(row.message.body.clone()) {
+        Ok(message) => message,
+        Err(error) => {
+            let note = format!("its stored body cannot be read: {error}");
+            return bury(bot, &row, &note).await;
+        }
+    };
+    let chat = &task.key;
+    while let Err(at) = bot.pacing.take(
+        chat,
+        !message.target.is_direct(),
+        Purpose::Final,
+        Instant::now(),
+    ) {
+        sleep_until(at).await;
+    }
+    let outbox = &bot.hub.stores.outbox;
+    outbox.begin(&bot.claim, id).await?;
+    let mut delivery = Delivery {
+        id,
+        attempt: row.attempts.saturating_add(1),
+        progress: row.progress.clone(),
+    };
+    let sent = match read_file(bot, &message.content).await {
+        Ok(file) => {
+            let sending = bot.platform.send(&message, file, &mut delivery);
+            tokio::time::timeout(SEND_TIMEOUT, sending)
+                .await
+                .unwrap_or_else(|_| {
+                    Err(PlatformError::Unavailable("the call timed out".to_owned()))
+                })
+        }
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok(Sent { ids }) => {
+            let now = bot.hub.clock.now();
+            outbox.sent(&bot.claim, id, ids, now).await?;
+            if message.last {
+                receipt::show(bot, &message.target, Receipt::Done).await;
+            }
+            Ok(())
+        }
+        Err(error) => not_sent(bot, &row, &error, delivery).await,
+    }
+}
+
+async fn not_sent(
+    bot: &Arc<Bot>,
+    row: &Outgoing,
+    error: &PlatformError,
+    delivery: Delivery,
+) -> Result<(), ChannelStoreError> {
+    let (id, chat) = (row.message.id, &row.message.chat);
+    let outbox = &bot.hub.stores.outbox;
+    let now = bot.hub.clock.now();
+    match after_send(row, error, now) {
+        AfterSend::Stop => {
+            bot.stop.cancel();
+            Ok(())
+        }
+        AfterSend::Bury => bury(bot, row, &error.to_string()).await,
+        AfterSend::Retry { delay, closes } => {
+            let until = Instant::now() + delay;
+            match closes {
+                Lane::Message => {}
+                Lane::Chat => bot.pacing.close_chat(chat, until),
+                Lane::Account => bot.pacing.close_account(until),
+            }
+            tracing::warn!(%error, account = %bot.claim.account, message = %id, delay_ms = delay.as_millis() as u64, "a message was not sent, retrying");
+            if delivery.progress != row.progress {
+                outbox
+                    .save_progress(&bot.claim, id, delivery.progress)
+                    .await?;
+            }
+            let at = now + TimeDelta::from_std(delay).unwrap_or(TimeDelta::hours(1));
+            let counts = closes == Lane::Message;
+            outbox
+                .retry(&bot.claim, id, &error.to_string(), at, counts)
+                .await
+        }
+    }
+}
+
+async fn bury(bot: &Arc<Bot>, row: &Outgoing, note: &str) -> Result<(), ChannelStoreError> {
+    tracing::error!(account = %bot.claim.account, message = %row.message.id, note, "a message became a dead letter");
+    let now = bot.hub.clock.now();
+    let outbox = &bot.hub.stores.outbox;
+    outbox.bury(&bot.claim, row.message.id, note, now).await
+}
+
+/// Reads the file of a message from the outputs of its thread.
+async fn read_file(bot: &Bot, content: &Content) -> Result<Option<FileBody>, PlatformError> {
+    match content {
+        Content::Text(_) | Content::Buttons { .. } => Ok(None),
+        Content::TextFile { name, text } => Ok(Some(FileBody {
+            name: name.clone(),
+            media_type: "text/markdown; charset=utf-8".to_owned(),
+            bytes: text.clone().into(),
+        })),
+        Content::File {
+            user_id,
+            thread_id,
+            path,
+        } => {
+            let refused = |error: &dyn std::fmt::Display| {
+                PlatformError::Refused(format!("the file cannot be read: {error}"))
+            };
+            let thread = ThreadId::parse(thread_id).map_err(|error| refused(&error))?;
+            let read = bot.hub.client.get_artifact(&thread, path);
+            let (bytes, media_type) = scope(bot.actor(user_id), read)
+                .await
+                .map_err(|error| refused(&error))?;
+            let name = path.rsplit('/').next().unwrap_or("file").to_owned();
+            Ok(Some(FileBody {
+                name,
+                media_type,
+                bytes: bytes.into(),
+            }))
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Runs one channel and restarts it when its settings change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use deerflow_domain::channels::ChannelState;
+use tokio::sync::watch;
+
+use super::Inner;
+use crate::account::{HolderEnd, serve_account};
+use crate::config::{ChannelEntry, Rules};
+use crate::platform::Settings;
+
+/// Interval at which old rows are deleted, their age, and their number per transaction.
+const RETENTION_POLL: Duration = Duration::from_secs(600);
+const RETENTION: TimeDelta = TimeDelta::days(7);
+const RETENTION_BATCH: u64 = 500;
+
+/// Settings of a channel in effect.
+#[derive(Debug, Clone, PartialEq)]
+struct Effective {
+    enabled: bool,
+    configured: bool,
+    settings: Settings,
+    rules: Arc<Rules>,
+}
+
+/// Runs a channel until the service ends. At most one listener exists at any time: the former one
+/// has closed before the next one starts.
+pub(super) async fn supervise(inner: &Arc<Inner>, provider: &'static str) {
+    let Some(channel) = inner.channels.get(provider) else {
+        return;
+    };
+    let stop = inner.hub.tasks.token();
+    let mut config = inner.config.clone();
+    let mut credentials = inner.vault.subscribe();
+    let mut restarts = channel.restarts.subscribe();
+    // The first poll of the store; without it a channel would start twice.
+    if inner.vault.refresh().await.is_err() {
+        tracing::warn!(channel = provider, "stored credentials cannot be read yet");
+    }
+    while !stop.is_cancelled() {
+        config.mark_unchanged();
+        credentials.mark_unchanged();
+        restarts.mark_unchanged();
+        let effective = effective(inner, provider);
+        channel
+            .status
+            .configure(effective.enabled, effective.configured);
+        let changed = async {
+            loop {
+                tokio::select! {
+                    () = changed(&mut config) => {}
+                    () = changed(&mut credentials) => {}
+                    () = changed(&mut restarts) => return,
+                }
+                if self::effective(inner, provider) != effective {
+                    return;
+                }
+            }
+        };
+        let token = stop.child_token();
+        let running = run(inner, provider, &effective, &token);
+        tokio::pin!(running);
+        tokio::select! {
+            () = &mut running => {}
+            () = changed => {
+                token.cancel();
+                running.await;
+            }
+        }
+    }
+}
+
+/// Serves the channel with these settings until `token`.
+async fn run(
+    inner: &Arc<Inner>,
+    provider: &'static str,
+    effective: &Effective,
+    token: &tokio_util::sync::CancellationToken,
+) {
+    let Some(channel) = inner.channels.get(provider) else {
+        return;
+    };
+    let status = &channel.status;
+    if !effective.enabled {
+        status.set(ChannelState::Off);
+        return token.cancelled().await;
+    }
+    let built = channel.factory.build(&effective.settings, &inner.context);
+    let reason = match built {
+        Ok(platform) => {
+            let rules = &effective.rules;
+            match serve_account(&inner.hub, provider, &platform, rules, status, token).await {
+                HolderEnd::Stopped => return status.set(ChannelState::Off),
+                HolderEnd::Rejected(reason) => reason,
+            }
+        }
+        Err(error) => error.to_string(),
+    };
+    tracing::error!(
+        channel = provider,
+        reason,
+        "the channel is off until its configuration changes"
+    );
+    status.set(ChannelState::Failed(reason));
+    token.cancelled().await;
+}
+
+/// Waits for a change; never returns once the sender is gone.
+async fn changed<T>(receiver: &mut watch::Receiver<T>) {
+    if receiver.changed().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn effective(inner: &Inner, provider: &'static str) -> Effective {
+    let ChannelEntry {
+        enabled,
+        mut settings,
+        rules,
+    } = inner.channels_config().entry(provider);
+    let stored = inner.vault.of(provider);
+    let has_stored = stored.is_some();
+    for (field, value) in stored.into_iter().flatten() {
+        settings.0.insert(field, value.into());
+    }
+    let fields = inner.channels[provider].factory.fields();
+    let configured = fields
+        .iter()
+        .all(|field| settings.text(field.name).is_some());
+    Effective {
+        // Entered credentials switch the channel on.
+        enabled: enabled || has_stored,
+        configured,
+        settings,
+        rules: Arc::new(rules),
+    }
+}
+
+/// Deletes rows of the inbox and of the outbox that ended long ago.
+pub(super) async fn forget_old_rows(inner: Arc<Inner>) {
+    let stop = inner.hub.tasks.token();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(RETENTION_POLL) => {}
+            () = stop.cancelled() => return,
+        }
+        let before = inner.hub.clock.now() - RETENTION;
+        let stores = &inner.hub.stores;
+        let inbox = stores.inbox.forget(before, RETENTION_BATCH).await;
+        let outbox = stores.outbox.forget(before, RETENTION_BATCH).await;
+        if let Err(error) = inbox.and(outbox) {
+            tracing::warn!(%error, "old rows of channels cannot be deleted");
+        }
+    }
+}

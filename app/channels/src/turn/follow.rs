@@ -1,0 +1,308 @@
+//! Follows the run of a turn to its end and builds the replies.
+
+use std::collections::HashSet;
+
+use deerflow_domain::channels::{Conversation, InboxEnd, InboxState, Urgency};
+use futures_util::StreamExt;
+use harness::client::{ClientError, Question};
+use harness::ids::ThreadId;
+use harness::runtime::actor_context::scope;
+use harness::runtime::threads::ThreadView;
+use serde_json::Value;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, answer_of};
+use super::live::LiveView;
+use super::progress::Progress;
+use super::questions::{Asked, of_clarification, of_interrupt};
+use super::{Outcome, Turn, TurnError, chat, notice, stop_data};
+use crate::account::{ActiveTurn, Lane, show, wake_chat};
+use crate::config::Busy;
+use crate::platform::{Button, LiveReply, Receipt};
+use crate::words;
+
+/// Later messages that are examined while a run is active.
+const LATER: u64 = 50;
+/// Presented files that are sent.
+const MAX_FILES: usize = 10;
+
+/// End of a run as its stream reports it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunEnd {
+    Finished,
+    Cancelled,
+    Failed,
+}
+
+/// Follows a run that was created.
+pub(super) async fn follow(
+    turn: &Turn<'_>,
+    lane: &Lane,
+    mut conversation: Conversation,
+    mut progress: Progress,
+    asked: Option<String>,
+) -> Result<Outcome, TurnError> {
+    let bot = turn.bot;
+    let stop = CancellationToken::new();
+    let active = ActiveTurn {
+        conversation: turn.conversation().to_owned(),
+        person: turn.person().to_owned(),
+        stop: stop.clone(),
+    };
+    let _registered = bot.active.register(turn.id(), active);
+    let target = turn.target();
+    show(bot, &target, Receipt::Received).await;
+    let live = LiveView::new(
+        bot.clone(),
+        LiveReply {
+            key: turn.id(),
+            target,
+            stop: bot.platform.abilities().buttons.then(|| Button {
+                label: words::STOP_LABEL.to_owned(),
+                data: stop_data::make(turn.id()),
+            }),
+            state: progress.live.clone(),
+        },
+    );
+    let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
+    progress.live = live.finish().await;
+    let view = read_thread(turn, &conversation).await?;
+    let outcome = replies_of(turn, &mut conversation, &progress, asked, end, view).await?;
+    Ok(outcome)
+}
+
+/// Shows the run until its end.
+async fn watch(
+    turn: &Turn<'_>,
+    lane: &Lane,
+    conversation: &Conversation,
+    progress: &mut Progress,
+    mut live: LiveView,
+    stop: &CancellationToken,
+) -> Result<(RunEnd, LiveView), TurnError> {
+    let bot = turn.bot;
+    let (run, thread) = (turn.group[0].row.run_id(), &conversation.thread_id);
+    let actor = || bot.actor(&conversation.user_id);
+    let mut events = scope(actor(), bot.hub.client.join(thread, &run))
+        .await
+        .map_err(run_failure)?;
+    let cancel = async {
+        stop.cancelled().await;
+        let cancelled = scope(actor(), bot.hub.client.cancel(thread, &run)).await;
+        if let Err(error) = cancelled {
+            tracing::debug!(%error, run = %run, "a run was not cancelled");
+        }
+    };
+    tokio::pin!(cancel);
+    let mut is_cancelling = false;
+    let mut informed = HashSet::new();
+    let mut message_id = String::new();
+    let typing = bot.platform.abilities().typing;
+    let mut typing_at = Instant::now();
+    // Messages that arrived while the run was created.
+    later_messages(turn, &mut informed, stop).await?;
+    let end = loop {
+        tokio::select! {
+            biased;
+            event = events.next() => match event {
+                Some(Ok(event)) => {
+                    if let Some((id, text)) = event.text() {
+                        if id == message_id {
+                            live.push(text);
+                        } else {
+                            message_id = id.to_owned();
+                            live.restart(text);
+                        }
+                    }
+                    if event.is_cancelled() {
+                        break RunEnd::Cancelled;
+                    }
+                }
+                None => break RunEnd::Finished,
+                Some(Err(ClientError::Failed { name, message })) => {
+                    tracing::warn!(run = %run, name, message, "the run of a chat message failed");
+                    break RunEnd::Failed;
+                }
+                Some(Err(ClientError::Gap)) => {
+                    events = scope(actor(), bot.hub.client.join(thread, &run)).await.map_err(run_failure)?;
+                }
+                Some(Err(error)) => return Err(run_failure(error)),
+            },
+            state = live.step() => {
+                if let Some(state) = state && state != progress.live {
+                    progress.live = state;
+                    chat::save(turn, progress).await?;
+                }
+            }
+            () = lane.notified() => later_messages(turn, &mut informed, stop).await?,
+            () = &mut cancel, if !is_cancelling => is_cancelling = true,
+            () = sleep_until(typing_at), if typing.is_some() => {
+                show(bot, &turn.target(), Receipt::Working).await;
+                typing_at = Instant::now() + typing.unwrap_or_default();
+            }
+        }
+    };
+    Ok((end, live))
+}
+
+fn run_failure(error: ClientError) -> TurnError {
+    match error {
+        ClientError::ShuttingDown => TurnError::Stopped,
+        error => TurnError::Retry(error.to_string()),
+    }
+}
+
+/// Applies the rule for messages to a busy conversation to those that arrived meanwhile.
+async fn later_messages(
+    turn: &Turn<'_>,
+    informed: &mut HashSet<uuid::Uuid>,
+    stop: &CancellationToken,
+) -> Result<(), TurnError> {
+    let bot = turn.bot;
+    let (inbox, own) = (&bot.hub.stores.inbox, turn.ids());
+    let waiting = inbox
+        .waiting(
+            &bot.claim.account,
+            turn.conversation(),
+            Urgency::InOrder,
+            LATER,
+        )
+        .await?;
+    let later = waiting.into_iter().filter(|row| !own.contains(&row.id));
+    for row in later {
+        if !informed.insert(row.id) {
+            continue;
+        }
+        let Ok(event) = serde_json::from_value(row.event.clone()) else {
+            continue;
+        };
+        let now = bot.hub.clock.now();
+        match bot.rules.busy {
+            Busy::Interrupt => {
+                stop.cancel();
+                return Ok(());
+            }
+            // One notice per run is enough.
+            Busy::Queue if informed.len() > 1 => {}
+            Busy::Queue => {
+                let reply = notice(bot, row.id, &event, &row.conversation, words::QUEUED);
+                let outbox = &bot.hub.stores.outbox;
+                outbox.enqueue(&bot.claim, reply, now).await?;
+                wake_chat(bot, row.key.chat);
+            }
+            Busy::Refuse => {
+                let reply = notice(bot, row.id, &event, &row.conversation, words::BUSY);
+                let end = InboxEnd {
+                    state: InboxState::Refused,
+                    note: Some("the conversation is busy".to_owned()),
+                };
+                inbox.end(&bot.claim, &[row.id], end, reply, now).await?;
+                wake_chat(bot, row.key.chat);
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn read_thread(
+    turn: &Turn<'_>,
+    conversation: &Conversation,
+) -> Result<ThreadView, TurnError> {
+    let bot = turn.bot;
+    let thread: &ThreadId = &conversation.thread_id;
+    let reading = bot.hub.client.get_thread(thread);
+    match scope(bot.actor(&conversation.user_id), reading).await {
+        Ok(Some(view)) => Ok(view),
+        Ok(None) => Err(TurnError::Retry(format!("thread {thread} was deleted"))),
+        Err(error) => Err(TurnError::Retry(error.to_string())),
+    }
+}
+
+/// Builds the replies, and stores the question of the run, if it has one.
+async fn replies_of(
+    turn: &Turn<'_>,
+    conversation: &mut Conversation,
+    progress: &Progress,
+    asked: Option<String>,
+    end: RunEnd,
+    view: ThreadView,
+) -> Result<Outcome, TurnError> {
+    let messages = view
+        .values
+        .get("messages")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let answer = answer_of(messages, asked.as_deref());
+    let question = question_of(turn, &answer, &view);
+    let open = question.as_ref().map(|asked| asked.open.clone());
+    if conversation.question != open {
+        conversation.question = open;
+        chat::update(turn, conversation).await?;
+    }
+    let mut replies = turn.replies();
+    let (text, buttons) = text_of(&answer, question, end);
+    replies.answer("answer", &text, buttons, progress.live.clone());
+    for path in answer.files.iter().take(MAX_FILES) {
+        let thread = conversation.thread_id.as_str();
+        replies.file(&conversation.user_id, thread, path);
+    }
+    for path in answer.files.iter().skip(MAX_FILES) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        replies.text(
+            "note",
+            &words::unsent_file(name, "there are too many files"),
+        );
+    }
+    Ok(Outcome::answered(replies))
+}
+
+fn question_of(turn: &Turn<'_>, answer: &Answer, view: &ThreadView) -> Option<Asked> {
+    let (row, run) = (turn.id(), turn.group[0].row.run_id());
+    let interrupts = view.interrupts.values();
+    let open = interrupts
+        .filter_map(|questions| serde_json::from_value::<Vec<Question>>(questions.clone()).ok())
+        .flatten()
+        .next();
+    match open {
+        Some(open) => Some(of_interrupt(row, run, turn.person(), &open)),
+        None => {
+            let question = answer.question.clone()?;
+            Some(of_clarification(row, run, turn.person(), question))
+        }
+    }
+}
+
+/// Returns the text of the reply with its buttons.
+fn text_of(answer: &Answer, question: Option<Asked>, end: RunEnd) -> (String, Vec<Button>) {
+    let mut text = answer.text.clone().unwrap_or_default();
+    let mut append = |more: &str| {
+        if !text.trim().is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(more);
+    };
+    let mut buttons = Vec::new();
+    match (question, end) {
+        (Some(asked), _) => {
+            append(&asked.text);
+            buttons = asked.buttons;
+        }
+        (None, RunEnd::Cancelled) => append(words::STOPPED),
+        (None, RunEnd::Failed) if answer.text.is_none() => append(words::FAILED),
+        (None, RunEnd::Finished) if answer.text.is_none() && answer.files.is_empty() => {
+            append(words::NO_ANSWER);
+        }
+        (None, _) if answer.text.is_none() => {
+            let names: Vec<&str> = answer
+                .files
+                .iter()
+                .map(|path| path.rsplit('/').next().unwrap_or(path))
+                .collect();
+            append(&names.join("\n"));
+        }
+        (None, _) => {}
+    }
+    (text, buttons)
+}

@@ -1,0 +1,153 @@
+//! Live message of an answer in progress.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use crate::account::{Bot, Purpose};
+use crate::platform::{LivePacing, LiveReply, PlatformError};
+
+/// Delay after a failed update.
+const FAILURE_DELAY: Duration = Duration::from_secs(5);
+/// Time that the final text waits for an update in progress.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+
+type Update = BoxFuture<'static, (LiveReply, Result<(), PlatformError>)>;
+
+/// Shows the newest text of an answer at the pace of the platform. Each update replaces the one
+/// before; none is queued.
+pub(super) struct LiveView {
+    bot: Arc<Bot>,
+    pacing: Option<LivePacing>,
+    /// Reply between updates; `None` during one.
+    reply: Option<LiveReply>,
+    update: Option<Update>,
+    text: String,
+    shown: String,
+    next_at: Instant,
+    shown_at: Instant,
+}
+
+impl LiveView {
+    pub(super) fn new(bot: Arc<Bot>, reply: LiveReply) -> Self {
+        let now = Instant::now();
+        Self {
+            pacing: bot.platform.abilities().live,
+            bot,
+            reply: Some(reply),
+            update: None,
+            text: String::new(),
+            shown: String::new(),
+            next_at: now,
+            shown_at: now,
+        }
+    }
+
+    /// Replaces the text by the first part of a new message.
+    pub(super) fn restart(&mut self, text: &str) {
+        self.text.clear();
+        self.text.push_str(text);
+    }
+
+    /// Appends a text.
+    pub(super) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Performs the next step: starts an update when one is due, and waits for its end. Returns the
+    /// new state if it changed. Never returns if there is nothing to do; it is cancel-safe.
+    pub(super) async fn step(&mut self) -> Option<Value> {
+        loop {
+            if let Some(update) = &mut self.update {
+                let (reply, result) = update.await;
+                self.update = None;
+                return self.updated(reply, result);
+            }
+            let Some(pacing) = self.pacing else {
+                return std::future::pending().await;
+            };
+            let keep_alive = pacing
+                .keep_alive
+                .filter(|_| !self.shown.is_empty())
+                .map(|interval| self.shown_at + interval);
+            let due = if self.text != self.shown && !self.text.trim().is_empty() {
+                self.next_at
+            } else if let Some(at) = keep_alive {
+                at.max(self.next_at)
+            } else {
+                return std::future::pending().await;
+            };
+            tokio::time::sleep_until(due).await;
+            self.start(pacing);
+        }
+    }
+
+    fn start(&mut self, pacing: LivePacing) {
+        let now = Instant::now();
+        let Some(reply) = &self.reply else {
+            return;
+        };
+        let (chat, is_group) = (&reply.target.chat.id, !reply.target.is_direct());
+        if let Err(at) = self.bot.pacing.take(chat, is_group, Purpose::Live, now) {
+            self.next_at = at;
+            return;
+        }
+        let interval = if is_group {
+            pacing.group
+        } else {
+            pacing.direct
+        };
+        (self.next_at, self.shown_at) = (now + interval, now);
+        self.shown.clone_from(&self.text);
+        let Some(mut reply) = self.reply.take() else {
+            return;
+        };
+        let (bot, text) = (self.bot.clone(), self.shown.clone());
+        let update = async move {
+            let result = bot.platform.update_live(&mut reply, &text).await;
+            (reply, result)
+        };
+        self.update = Some(update.boxed());
+    }
+
+    fn updated(&mut self, reply: LiveReply, result: Result<(), PlatformError>) -> Option<Value> {
+        let state = reply.state.clone();
+        if let Err(error) = result {
+            tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
+            let now = Instant::now();
+            match error {
+                PlatformError::RateLimited {
+                    retry_after,
+                    account,
+                } => {
+                    let until = now + retry_after;
+                    if account {
+                        self.bot.pacing.close_account(until);
+                    } else {
+                        self.bot.pacing.close_chat(&reply.target.chat.id, until);
+                    }
+                    self.next_at = until;
+                }
+                PlatformError::Refused(_) | PlatformError::Rejected(_) => self.pacing = None,
+                _ => self.next_at = now + FAILURE_DELAY,
+            }
+            self.shown.clear();
+        }
+        self.reply = Some(reply);
+        Some(state)
+    }
+
+    /// Waits briefly for an update in progress and returns the final state.
+    pub(super) async fn finish(mut self) -> Value {
+        if let Some(update) = self.update.take()
+            && let Ok((reply, _)) = timeout(FINISH_TIMEOUT, update).await
+        {
+            return reply.state;
+        }
+        self.reply.map(|reply| reply.state).unwrap_or_default()
+    }
+}

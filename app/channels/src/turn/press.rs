@@ -1,0 +1,93 @@
+//! Presses of buttons, and requests to stop.
+
+use deerflow_domain::channels::Urgency;
+use uuid::Uuid;
+
+use super::{Outcome, Person, Turn, TurnError, chat, questions, stop_data};
+use crate::account::Lane;
+use crate::keys::thread_key;
+use crate::platform::{EventBody, Press};
+use crate::words;
+
+pub(super) async fn handle(
+    turn: &Turn<'_>,
+    lane: &Lane,
+    person: &Person,
+    press: &Press,
+) -> Result<Outcome, TurnError> {
+    if let Some(row) = stop_data::parse(&press.data) {
+        return stop(turn, Some(row)).await;
+    }
+    let bot = turn.bot;
+    let connected = person.connected.then_some(person.user_id.as_str());
+    let key = thread_key(turn.conversation(), connected);
+    let conversations = &bot.hub.stores.conversations;
+    let conversation = conversations.find(&bot.claim.account, &key).await?;
+    let question = conversation
+        .as_ref()
+        .and_then(|conversation| conversation.question.as_ref());
+    let Some((question, answer)) =
+        question.and_then(|question| Some((question, questions::pressed(question, &press.data)?)))
+    else {
+        confirm(turn, words::EXPIRED).await;
+        return Ok(Outcome::silent("the button is no longer valid"));
+    };
+    if question.asker != turn.person() {
+        confirm(turn, words::NOT_YOURS).await;
+        return Ok(Outcome::silent("another person was asked"));
+    }
+    confirm(turn, &answer).await;
+    chat::answer(turn, lane, person, &answer).await
+}
+
+/// Stops the answer of a row, or the one in progress in the conversation. Only the person who asked
+/// may stop it.
+pub(super) async fn stop(turn: &Turn<'_>, row: Option<Uuid>) -> Result<Outcome, TurnError> {
+    let bot = turn.bot;
+    let active = match row {
+        Some(row) => bot.active.by_id(row),
+        None => bot.active.in_conversation(turn.conversation()),
+    };
+    let is_command = matches!(turn.event().body, EventBody::Message(_));
+    let Some(active) = active else {
+        // After a restart the answer may not have been resumed yet.
+        let inbox = &bot.hub.stores.inbox;
+        let waiting = inbox
+            .waiting(&bot.claim.account, turn.conversation(), Urgency::InOrder, 1)
+            .await?;
+        let first = &turn.group[0].row;
+        if waiting.iter().any(|row| row.claims > 0) && first.failures < 2 {
+            return Err(TurnError::Retry("the answer is not resumed yet".to_owned()));
+        }
+        return Ok(if is_command {
+            turn.say(words::NOTHING_TO_STOP)
+        } else {
+            confirm(turn, words::EXPIRED).await;
+            Outcome::silent("there is nothing to stop")
+        });
+    };
+    if active.person != turn.person() {
+        return Ok(if is_command {
+            turn.refuse("another person asked", words::NOT_YOURS)
+        } else {
+            confirm(turn, words::NOT_YOURS).await;
+            Outcome::silent("another person asked")
+        });
+    }
+    active.stop.cancel();
+    if !is_command {
+        confirm(turn, words::STOPPED).await;
+    }
+    Ok(Outcome::answered(turn.replies()))
+}
+
+/// Confirms a press on the platform.
+async fn confirm(turn: &Turn<'_>, text: &str) {
+    if !matches!(turn.event().body, EventBody::Press(_)) {
+        return;
+    }
+    let (bot, target) = (turn.bot, turn.target());
+    if let Err(error) = bot.platform.confirm_press(&target, text).await {
+        tracing::debug!(%error, account = %bot.claim.account, "a press was not confirmed");
+    }
+}

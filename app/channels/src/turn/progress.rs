@@ -1,0 +1,37 @@
+//! Progress of an inbox row: what was done before a process ended.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Durable progress.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Progress {
+    /// Received files that are stored in the thread: entries of the message's `files`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) files: Vec<Value>,
+    /// Lines about files that were not received.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) notes: Vec<String>,
+    /// `true` if the files were processed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) files_done: bool,
+    /// State of the live message.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub(super) live: Value,
+    /// `true` if the run was created.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) started: bool,
+}
+
+impl Progress {
+    /// Reads stored progress; unknown content counts as none.
+    pub(super) fn read(value: &Value) -> Self {
+        serde_json::from_value(value.clone()).unwrap_or_default()
+    }
+
+    /// Returns the stored form.
+    pub(super) fn value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
