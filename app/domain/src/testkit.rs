@@ -5,6 +5,7 @@
 
 pub mod api_keys;
 pub mod assistants;
+pub mod channels;
 pub mod crons;
 pub mod feedback;
 pub mod flows;

@@ -22,10 +22,25 @@ pub struct ExternalIdentity {
     pub workspace: String,
 }
 
+/// Namespace of connection ids.
+const CONNECTION: Uuid = Uuid::from_u128(0x1b7e_92c4_5f08_4d36_8c1a_e540_7d2f_96ab);
+
+impl ExternalIdentity {
+    /// Returns the id of the connection between this identity and a user, which follows from both.
+    pub fn connection_id(&self, user: &str) -> Uuid {
+        let mut name = Vec::new();
+        for part in [user, &self.provider, &self.account, &self.workspace] {
+            name.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            name.extend_from_slice(part.as_bytes());
+        }
+        Uuid::new_v5(&CONNECTION, &name)
+    }
+}
+
 /// Link between a user and an identity. An identity has at most one active connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
-    /// Id.
+    /// Id, see [`ExternalIdentity::connection_id`].
     pub id: Uuid,
     /// Owner.
     pub user_id: String,

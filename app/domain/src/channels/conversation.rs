@@ -48,6 +48,15 @@ pub struct Conversation {
     pub updated_at: DateTime<Utc>,
 }
 
+/// Returns the key of a conversation after its chat got a new id: in a key that equals the old id
+/// or starts with it and a colon, the old id is replaced.
+pub fn renamed_key(key: &str, from: &str, to: &str) -> String {
+    match key.strip_prefix(from) {
+        Some(rest) if rest.is_empty() || rest.starts_with(':') => format!("{to}{rest}"),
+        _ => key.to_owned(),
+    }
+}
+
 /// Stores conversations.
 #[async_trait]
 pub trait ConversationStore: Send + Sync + std::fmt::Debug {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{Account, AccountClaim, ChannelStoreError};
 
@@ -16,6 +16,14 @@ pub struct LeaseRecord {
     pub since: DateTime<Utc>,
     /// Time at which another node may acquire the account.
     pub expires_at: DateTime<Utc>,
+}
+
+/// Returns the end of a lease that is acquired or renewed at `at`.
+pub fn lease_end(at: DateTime<Utc>, duration: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(duration)
+        .ok()
+        .and_then(|duration| at.checked_add_signed(duration))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 /// Leases of accounts. Times are those of the store's clock. A lease that was released or has

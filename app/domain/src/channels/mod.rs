@@ -5,6 +5,7 @@
 //! its acknowledgement. A message to be sent is a row of the outbox before it is sent.
 
 mod account;
+mod admission;
 mod connection;
 mod conversation;
 mod credentials;
@@ -16,11 +17,12 @@ mod outbox;
 mod runtime;
 
 pub use account::{Account, AccountClaim};
+pub use admission::InboxLoad;
 pub use connection::{
     Connection, ConnectionStore, ConsumedCode, ExternalIdentity, MAX_PENDING_CODES, NewCode,
     PendingCode,
 };
-pub use conversation::{Conversation, ConversationStore, OpenQuestion};
+pub use conversation::{Conversation, ConversationStore, OpenQuestion, renamed_key};
 pub use credentials::{CredentialStore, StoredCredentials};
 pub use error::ChannelStoreError;
 pub use in_memory::InMemoryChannels;
@@ -28,7 +30,7 @@ pub use inbox::{
     Acceptance, InboxBatch, InboxEnd, InboxFilter, InboxLimits, InboxMessage, InboxState,
     InboxStore, MAX_RAW_BYTES, MessageKey, NewInboxMessage, Urgency,
 };
-pub use lease::{AccountLeases, LeaseRecord};
+pub use lease::{AccountLeases, LeaseRecord, lease_end};
 pub use outbox::{
     DELIVERY_PERIOD, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter, OutgoingState,
 };

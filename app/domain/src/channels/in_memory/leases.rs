@@ -1,0 +1,71 @@
+//! Leases of accounts in memory.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::InMemoryChannels;
+use crate::channels::lease::lease_end;
+use crate::channels::{Account, AccountClaim, AccountLeases, ChannelStoreError, LeaseRecord};
+
+#[async_trait]
+impl AccountLeases for InMemoryChannels {
+    async fn acquire(
+        &self,
+        account: &Account,
+        node: &str,
+        duration: Duration,
+        at: DateTime<Utc>,
+    ) -> Result<Option<AccountClaim>, ChannelStoreError> {
+        let mut tables = self.0.lock();
+        let known = tables.leases.get(account);
+        if known.is_some_and(|lease| lease.claim.node != node && lease.expires_at > at) {
+            return Ok(None);
+        }
+        let claim = AccountClaim {
+            account: account.clone(),
+            epoch: known.map_or(0, |lease| lease.claim.epoch) + 1,
+            node: node.to_owned(),
+        };
+        let lease = LeaseRecord {
+            claim: claim.clone(),
+            since: at,
+            expires_at: lease_end(at, duration),
+        };
+        tables.leases.insert(account.clone(), lease);
+        Ok(Some(claim))
+    }
+
+    async fn renew(
+        &self,
+        claim: &AccountClaim,
+        duration: Duration,
+        at: DateTime<Utc>,
+    ) -> Result<(), ChannelStoreError> {
+        let mut tables = self.0.lock();
+        tables.fence(claim, [])?;
+        if let Some(lease) = tables.leases.get_mut(&claim.account) {
+            lease.expires_at = lease_end(at, duration);
+        }
+        Ok(())
+    }
+
+    async fn release(
+        &self,
+        claim: &AccountClaim,
+        at: DateTime<Utc>,
+    ) -> Result<(), ChannelStoreError> {
+        let mut tables = self.0.lock();
+        if let Some(lease) = tables.leases.get_mut(&claim.account)
+            && lease.claim.epoch == claim.epoch
+        {
+            lease.expires_at = lease.expires_at.min(at);
+        }
+        Ok(())
+    }
+
+    async fn lease(&self, account: &Account) -> Result<Option<LeaseRecord>, ChannelStoreError> {
+        Ok(self.0.lock().leases.get(account).cloned())
+    }
+}
