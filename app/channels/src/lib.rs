@@ -18,5 +18,11 @@ pub mod socket;
 mod turn;
 mod words;
 
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
+
+#[cfg(test)]
+mod core_tests;
+
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
 pub use service::{ChannelParts, ChannelService, CredentialKey, KeyError};

@@ -1,0 +1,81 @@
+//! Who may use the bot.
+
+use deerflow_domain::channels::{NewCode, PendingCode};
+use harness::clock::{Clock, SystemClock};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::rig::{Rig, config};
+use crate::words;
+
+fn connected() -> serde_json::Value {
+    json!({"enabled": true, "memory": {"enabled": true}})
+}
+
+async fn code(rig: &Rig, user: &str, code: &str) {
+    let now = SystemClock.now();
+    let new = NewCode {
+        hash: hex::encode(Sha256::digest(code.as_bytes())),
+        user_id: user.to_owned(),
+        provider: "memory".to_owned(),
+        expires_at: now + chrono::TimeDelta::seconds(600),
+    };
+    let created = rig.stores.connections.create_code(new, now).await;
+    assert_eq!(created, Ok(PendingCode::Created));
+}
+
+#[tokio::test]
+async fn stranger_is_asked_to_connect_and_code_connects() {
+    let rig = Rig::with(config(json!({}), connected())).await;
+    assert_eq!(rig.ask("c1", "then say Hello.").await, words::MUST_CONNECT);
+    assert_eq!(rig.ask("c1", "/connect wrong").await, words::INVALID_CODE);
+    code(&rig, "alice", "right").await;
+    assert_eq!(rig.ask("c1", "/connect right").await, words::CONNECTED);
+    assert_eq!(rig.ask("c1", "then say Hello.").await, "Hello.");
+    assert_eq!(rig.threads.0.lock()[0].user_id.as_deref(), Some("alice"));
+    assert_eq!(rig.ask("c1", "/connect right").await, words::INVALID_CODE);
+}
+
+#[tokio::test]
+async fn last_connected_user_owns_the_identity() {
+    let rig = Rig::with(config(json!({}), connected())).await;
+    for user in ["alice", "bob"] {
+        code(&rig, user, user).await;
+        assert_eq!(
+            rig.ask("c1", &format!("/connect {user}")).await,
+            words::CONNECTED
+        );
+        rig.ask("c1", "then say Hello.").await;
+    }
+    let owners: Vec<_> = rig
+        .threads
+        .0
+        .lock()
+        .iter()
+        .map(|thread| thread.user_id.clone())
+        .collect();
+    assert_eq!(owners, [Some("alice".to_owned()), Some("bob".to_owned())]);
+}
+
+#[tokio::test]
+async fn person_outside_of_the_list_gets_no_reply() {
+    let rig = Rig::with(config(json!({"allowed_users": ["bob"]}), json!({}))).await;
+    rig.platform.say("c1", "ann", "then say Hello.");
+    rig.platform.say("c1", "bob", "then say Permitted.");
+    assert_eq!(rig.answers("c1", 1).await, ["Permitted."]);
+}
+
+#[tokio::test]
+async fn too_many_exchanges_are_refused_once() {
+    let rig = Rig::with(config(json!({"max_exchanges_per_minute": 2}), json!({}))).await;
+    for n in 0..5 {
+        rig.platform.say("c1", "ann", &format!("then say {n}."));
+    }
+    assert_eq!(rig.ask("c2", "then say Other.").await, "Other.");
+    let answers = rig.answers("c1", 3).await;
+    let refusals = answers
+        .iter()
+        .filter(|text| *text == words::TOO_FAST)
+        .count();
+    assert_eq!(refusals, 1, "{answers:?}");
+}

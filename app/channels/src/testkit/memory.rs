@@ -1,0 +1,406 @@
+//! Chat platform in memory. It redelivers events that were not acknowledged.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use chrono::DateTime;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::markup::Dialect;
+use crate::platform::{
+    Abilities, Chat, ChatKind, ChatMessage, Content, CredentialField, Delivery, Event, EventBody,
+    EventSink, FileBody, FileLimits, GroupConversations, Identity, IncomingFile, LengthUnit,
+    LivePacing, LiveReply, OutgoingMessage, Platform, PlatformContext, PlatformError,
+    PlatformFactory, Press, Rates, Sender, Sent, Settings, SettingsError, SinkError, TextLimit,
+};
+
+/// Message that the bot sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryMessage {
+    /// Id.
+    pub id: String,
+    /// Chat.
+    pub chat: String,
+    /// Current text, or the name of the file.
+    pub text: String,
+    /// Data of the buttons.
+    pub buttons: Vec<String>,
+    /// `true` once the text is final.
+    pub is_final: bool,
+    /// Number of texts that the message had.
+    pub versions: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Events that are not acknowledged.
+    pending: VecDeque<Event>,
+    messages: Vec<MemoryMessage>,
+    /// Errors of the next calls to send.
+    faults: VecDeque<PlatformError>,
+    /// Number of next calls to send whose answer is lost after their effect.
+    lost_answers: usize,
+    /// Idempotency keys with their message.
+    keys: Vec<(String, String)>,
+    next_id: u64,
+    confirmed: Vec<String>,
+}
+
+/// Platform in memory. Clones share it.
+#[derive(Debug, Clone)]
+pub struct MemoryPlatform {
+    abilities: Arc<Abilities>,
+    inner: Arc<Mutex<Inner>>,
+    changed: Arc<Notify>,
+}
+
+impl Default for MemoryPlatform {
+    fn default() -> Self {
+        Self::new(Abilities {
+            dialect: Dialect::Plain,
+            text: TextLimit {
+                unit: LengthUnit::Utf16,
+                max: 4_096,
+            },
+            live: Some(LivePacing {
+                direct: Duration::from_millis(1),
+                group: Duration::from_millis(1),
+                keep_alive: None,
+            }),
+            rates: Rates {
+                account_per_second: 100_000,
+                chat_interval: Duration::ZERO,
+                group_per_minute: None,
+            },
+            files: Some(FileLimits {
+                receive: 1_000_000,
+                send: 1_000_000,
+            }),
+            buttons: true,
+            typing: None,
+            groups: GroupConversations::ReplyChain,
+            needs_connection: false,
+            redelivers: true,
+        })
+    }
+}
+
+impl MemoryPlatform {
+    /// Creates a platform with these abilities.
+    pub fn new(abilities: Abilities) -> Self {
+        Self {
+            abilities: Arc::new(abilities),
+            inner: Arc::default(),
+            changed: Arc::default(),
+        }
+    }
+
+    /// Delivers an event; one that was acknowledged before is delivered again.
+    pub fn deliver(&self, event: Event) {
+        self.inner.lock().pending.push_back(event);
+        self.changed.notify_waiters();
+    }
+
+    /// Delivers a message of a person and returns its id.
+    pub fn say(&self, chat: &str, person: &str, text: &str) -> String {
+        let event = self.message(chat, person, text);
+        let id = event.id.clone();
+        self.deliver(event);
+        id
+    }
+
+    /// Builds a message of a person. A chat whose id begins with `g` is a group.
+    pub fn message(&self, chat: &str, person: &str, text: &str) -> Event {
+        let id = self.new_id();
+        self.event(
+            &id,
+            chat,
+            person,
+            EventBody::Message(ChatMessage {
+                text: text.to_owned(),
+                addressed: true,
+                ..ChatMessage::default()
+            }),
+        )
+    }
+
+    /// Delivers a press of the button of a message.
+    pub fn press(&self, person: &str, message: &MemoryMessage, button: usize) {
+        let id = format!("press:{}", self.new_id());
+        let body = EventBody::Press(Press {
+            data: message.buttons[button].clone(),
+            message: Some(message.id.clone()),
+        });
+        self.deliver(self.event(&id, &message.chat, person, body));
+    }
+
+    fn event(&self, id: &str, chat: &str, person: &str, body: EventBody) -> Event {
+        let kind = if chat.starts_with('g') {
+            ChatKind::Group
+        } else {
+            ChatKind::Direct
+        };
+        Event {
+            id: id.to_owned(),
+            workspace: String::new(),
+            chat: Chat {
+                id: chat.to_owned(),
+                kind,
+                parent: None,
+            },
+            sender: Sender {
+                id: person.to_owned(),
+                name: None,
+            },
+            at: DateTime::UNIX_EPOCH,
+            body,
+            context: Value::Null,
+        }
+    }
+
+    fn new_id(&self) -> String {
+        let mut inner = self.inner.lock();
+        inner.next_id += 1;
+        inner.next_id.to_string()
+    }
+
+    /// Scripts errors of the next calls to send.
+    pub fn fail(&self, faults: impl IntoIterator<Item = PlatformError>) {
+        self.inner.lock().faults.extend(faults);
+    }
+
+    /// Loses the answers of the next calls to send, after their effect.
+    pub fn lose_answers(&self, calls: usize) {
+        self.inner.lock().lost_answers = calls;
+    }
+
+    /// Returns all messages of the bot.
+    pub fn messages(&self) -> Vec<MemoryMessage> {
+        self.inner.lock().messages.clone()
+    }
+
+    /// Returns the texts of the final messages of a chat.
+    pub fn texts(&self, chat: &str) -> Vec<String> {
+        self.messages()
+            .into_iter()
+            .filter(|message| message.chat == chat && message.is_final)
+            .map(|message| message.text)
+            .collect()
+    }
+
+    /// Returns the texts that confirmed presses.
+    pub fn confirmed(&self) -> Vec<String> {
+        self.inner.lock().confirmed.clone()
+    }
+
+    /// Waits until `found` returns a value. The caller limits the time.
+    pub async fn wait_for<T>(&self, mut found: impl FnMut(&Self) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if let Some(value) = found(self) {
+                return value;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until a chat has this number of final messages, and returns their texts.
+    pub async fn answers(&self, chat: &str, count: usize) -> Vec<String> {
+        self.wait_for(|platform| {
+            let texts = platform.texts(chat);
+            (texts.len() >= count).then_some(texts)
+        })
+        .await
+    }
+
+    /// Performs a call once per key and returns the id of the message.
+    fn post(&self, key: &str, chat: &str, text: &str, is_final: bool) -> String {
+        let mut inner = self.inner.lock();
+        if let Some((_, id)) = inner.keys.iter().find(|(known, _)| known == key) {
+            return id.clone();
+        }
+        inner.next_id += 1;
+        let id = inner.next_id.to_string();
+        inner.keys.push((key.to_owned(), id.clone()));
+        inner.messages.push(MemoryMessage {
+            id: id.clone(),
+            chat: chat.to_owned(),
+            text: text.to_owned(),
+            buttons: Vec::new(),
+            is_final,
+            versions: 1,
+        });
+        drop(inner);
+        self.changed.notify_waiters();
+        id
+    }
+
+    fn edit(&self, id: &str, text: &str, buttons: Vec<String>, is_final: bool) {
+        let mut inner = self.inner.lock();
+        if let Some(message) = inner.messages.iter_mut().find(|message| message.id == id) {
+            message.text = text.to_owned();
+            message.buttons = buttons;
+            message.is_final |= is_final;
+            message.versions += 1;
+        }
+        drop(inner);
+        self.changed.notify_waiters();
+    }
+}
+
+#[async_trait]
+impl Platform for MemoryPlatform {
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    async fn identify(&self) -> Result<Identity, PlatformError> {
+        Ok(Identity {
+            account: "bot".to_owned(),
+            name: "Bot".to_owned(),
+            warnings: Vec::new(),
+        })
+    }
+
+    async fn listen(
+        &self,
+        sink: &dyn EventSink,
+        _cursor: Option<String>,
+        stop: CancellationToken,
+    ) -> Result<(), PlatformError> {
+        sink.connected();
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            let next = self.inner.lock().pending.front().cloned();
+            if let Some(event) = next {
+                match sink
+                    .accept(vec![event.clone()], Some(event.id.clone()))
+                    .await
+                {
+                    Ok(()) => {
+                        self.inner.lock().pending.pop_front();
+                    }
+                    Err(SinkError::Fenced) => return Err(SinkError::Fenced.into()),
+                    Err(_) => tokio::task::yield_now().await,
+                }
+                continue;
+            }
+            tokio::select! {
+                () = changed => {}
+                () = stop.cancelled() => return Ok(()),
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        message: &OutgoingMessage,
+        file: Option<FileBody>,
+        delivery: &mut Delivery,
+    ) -> Result<Sent, PlatformError> {
+        if let Some(error) = self.inner.lock().faults.pop_front() {
+            return Err(error);
+        }
+        let chat = &message.target.chat.id;
+        let (text, buttons) = match &message.content {
+            Content::Text(part) => (part.markup.clone(), Vec::new()),
+            Content::Buttons { text, buttons } => (
+                text.markup.clone(),
+                buttons.iter().map(|button| button.data.clone()).collect(),
+            ),
+            Content::File { .. } | Content::TextFile { .. } => {
+                let name = file.map(|file| format!("{} ({} bytes)", file.name, file.bytes.len()));
+                (name.unwrap_or_default(), Vec::new())
+            }
+        };
+        let id = match message.live["id"].as_str() {
+            Some(id) => id.to_owned(),
+            None => self.post(&delivery.id.to_string(), chat, &text, false),
+        };
+        self.edit(&id, &text, buttons, true);
+        let mut inner = self.inner.lock();
+        if inner.lost_answers > 0 {
+            inner.lost_answers -= 1;
+            return Err(PlatformError::Unavailable("the answer was lost".to_owned()));
+        }
+        Ok(Sent { ids: vec![id] })
+    }
+
+    async fn update_live(
+        &self,
+        reply: &mut LiveReply,
+        markdown: &str,
+    ) -> Result<(), PlatformError> {
+        let id = match reply.state["id"].as_str() {
+            Some(id) => id.to_owned(),
+            None => {
+                let chat = &reply.target.chat.id;
+                let id = self.post(&format!("live {}", reply.key), chat, markdown, false);
+                reply.state = json!({ "id": id });
+                id
+            }
+        };
+        let buttons = reply.stop.iter().map(|stop| stop.data.clone()).collect();
+        self.edit(&id, markdown, buttons, false);
+        Ok(())
+    }
+
+    async fn confirm_press(
+        &self,
+        _target: &crate::platform::Target,
+        text: &str,
+    ) -> Result<(), PlatformError> {
+        self.inner.lock().confirmed.push(text.to_owned());
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn download(&self, file: &IncomingFile, max: u64) -> Result<Bytes, PlatformError> {
+        let text = file.reference["text"].as_str().unwrap_or_default();
+        if text.len() as u64 > max {
+            return Err(PlatformError::Refused("it is too large".to_owned()));
+        }
+        Ok(Bytes::copy_from_slice(text.as_bytes()))
+    }
+}
+
+/// Factory of one platform in memory, named `memory`.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryPlatformFactory(pub MemoryPlatform);
+
+impl PlatformFactory for MemoryPlatformFactory {
+    fn provider(&self) -> &'static str {
+        "memory"
+    }
+
+    fn display_name(&self) -> &'static str {
+        "Memory"
+    }
+
+    fn fields(&self) -> &'static [CredentialField] {
+        &[CredentialField {
+            name: "token",
+            label: "Token",
+            secret: true,
+        }]
+    }
+
+    fn build(
+        &self,
+        settings: &Settings,
+        _context: &PlatformContext,
+    ) -> Result<Arc<dyn Platform>, SettingsError> {
+        settings.secret("memory", "token")?;
+        Ok(Arc::new(self.0.clone()))
+    }
+}
