@@ -19,6 +19,7 @@ pub use db::session_lock::SessionLockTimeouts;
 pub use journal::jsonl::JsonlRunEventStore;
 pub use sql::api_keys::SqlApiKeyStore;
 pub use sql::assistants::SqlAssistantStore;
+pub use sql::channels::SqlChannelStore;
 pub use sql::checkpoints::SqlCheckpointer;
 pub use sql::crons::SqlCronStore;
 pub use sql::feedback::SqlFeedbackStore;

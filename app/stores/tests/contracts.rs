@@ -158,6 +158,11 @@ macro_rules! all_suites {
                 keep,
             }
         }
+        async fn channels() -> deerflow_domain::testkit::channels::ChannelSuite {
+            let (db, keep) = $open().await;
+            let stores = deerflow_stores::SqlChannelStore::new(db).stores();
+            deerflow_domain::testkit::channels::ChannelSuite { stores, keep }
+        }
         async fn flows() -> deerflow_domain::testkit::flows::FlowStores {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::flows::FlowStores {
@@ -200,6 +205,9 @@ macro_rules! all_suites {
         deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);
+        mod channels {
+            deerflow_domain::channel_store_suite!($attrs super::channels);
+        }
         deerflow_domain::flow_store_suite!($attrs flows);
         deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);

@@ -2,6 +2,7 @@
 
 pub(crate) mod api_keys;
 pub(crate) mod assistants;
+pub(crate) mod channels;
 pub(crate) mod checkpoints;
 pub(crate) mod crons;
 pub(crate) mod feedback;

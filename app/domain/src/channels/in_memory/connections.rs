@@ -80,7 +80,7 @@ impl ConnectionStore for InMemoryChannels {
             .filter(|connection| connection.user_id == user)
             .cloned()
             .collect();
-        found.sort_by(|a, b| (b.created_at, b.id).cmp(&(a.created_at, a.id)));
+        found.sort_by_key(|connection| std::cmp::Reverse((connection.created_at, connection.id)));
         Ok(found)
     }
 

@@ -4,6 +4,11 @@
 pub(crate) mod api_key;
 pub(crate) mod assistant;
 pub(crate) mod assistant_version;
+pub(crate) mod channel_connection;
+pub(crate) mod channel_conversation;
+pub(crate) mod channel_inbox;
+pub(crate) mod channel_link;
+pub(crate) mod channel_outbox;
 pub(crate) mod checkpoint;
 pub(crate) mod checkpoint_message;
 pub(crate) mod cron;

@@ -25,6 +25,7 @@ mod m0021_admin_keys;
 mod m0022_model_usage;
 mod m0023_kept_states;
 mod m0024_flows;
+mod m0025_channels;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -59,6 +60,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0022_model_usage::ModelUsage),
             Box::new(m0023_kept_states::KeptStates),
             Box::new(m0024_flows::Flows),
+            Box::new(m0025_channels::Channels),
         ]
     }
 }
