@@ -8,10 +8,12 @@
 mod account;
 mod commands;
 mod config;
+mod http;
 mod keys;
 pub mod markup;
 mod people;
 pub mod platform;
+mod platforms;
 mod service;
 mod session;
 pub mod socket;
@@ -25,4 +27,6 @@ pub mod testkit;
 mod core_tests;
 
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
+pub use http::http_client;
+pub use platforms::platforms;
 pub use service::{ChannelParts, ChannelService, CredentialKey, KeyError};

@@ -136,16 +136,8 @@ impl Rig {
         let threads = Arc::new(CreatedThreads::default());
         let (config, receiver) = watch::channel(config);
         let tasks = Tasks::new();
-        let service = service(
-            &platform,
-            &stores,
-            &client,
-            threads.clone(),
-            receiver,
-            &tasks,
-            "n1",
-        );
-        service.start();
+        let service = service(&platform, &stores, threads.clone(), receiver, &tasks, "n1");
+        service.start(client.clone());
         Self {
             platform,
             stores,
@@ -164,13 +156,12 @@ impl Rig {
         let service = service(
             &self.platform,
             &self.stores,
-            &self.client,
             self.threads.clone(),
             self.config.subscribe(),
             &tasks,
             node,
         );
-        service.start();
+        service.start(self.client.clone());
         (service, tasks)
     }
 
@@ -199,7 +190,6 @@ pub(super) async fn within<T>(work: impl Future<Output = T>) -> T {
 fn service(
     platform: &MemoryPlatform,
     stores: &ChannelStores,
-    client: &Client,
     threads: Arc<CreatedThreads>,
     config: watch::Receiver<Arc<AppConfig>>,
     tasks: &Tasks,
@@ -207,7 +197,6 @@ fn service(
 ) -> ChannelService {
     ChannelService::new(ChannelParts {
         stores: stores.clone(),
-        client: client.clone(),
         threads,
         clock: Arc::new(SystemClock),
         tasks: tasks.clone(),

@@ -18,7 +18,10 @@ async fn message_is_answered_by_the_agent() {
         limit: 9,
         ..InboxFilter::default()
     };
-    assert_eq!(rig.stores.inbox.list(&filter).await.unwrap()[0].state, InboxState::Answered);
+    assert_eq!(
+        rig.stores.inbox.list(&filter).await.unwrap()[0].state,
+        InboxState::Answered
+    );
 }
 
 #[tokio::test]

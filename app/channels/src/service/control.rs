@@ -112,7 +112,7 @@ impl ChannelRuntime for ChannelService {
     ) -> Result<(), ChannelRuntimeError> {
         let channel = self.channel(provider)?;
         self.verify(provider, values.clone()).await?;
-        let now = self.inner.hub.clock.now();
+        let now = self.inner.clock.now();
         channel.status.set(ChannelState::Connecting);
         self.inner
             .vault

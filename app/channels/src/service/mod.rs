@@ -31,8 +31,6 @@ use vault::Vault;
 pub struct ChannelParts {
     /// Stores of channels.
     pub stores: ChannelStores,
-    /// Client of the runtime, with access to the installation.
-    pub client: Client,
     /// Thread records.
     pub threads: Arc<dyn ThreadStore>,
     /// Clock of the stores.
@@ -68,7 +66,11 @@ pub struct ChannelService {
 
 #[derive(Debug)]
 struct Inner {
-    hub: Arc<Hub>,
+    stores: ChannelStores,
+    threads: Arc<dyn ThreadStore>,
+    clock: Arc<dyn Clock>,
+    tasks: Tasks,
+    node: String,
     context: PlatformContext,
     config: watch::Receiver<Arc<AppConfig>>,
     vault: Vault,
@@ -107,17 +109,13 @@ impl ChannelService {
             })
             .collect();
         let vault = Vault::new(parts.stores.credentials.clone(), parts.key);
-        let hub = Hub {
-            stores: parts.stores,
-            client: parts.client,
-            threads: parts.threads,
-            clock: parts.clock,
-            tasks: parts.tasks,
-            node: parts.node,
-        };
         Self {
             inner: Arc::new(Inner {
-                hub: Arc::new(hub),
+                stores: parts.stores,
+                threads: parts.threads,
+                clock: parts.clock,
+                tasks: parts.tasks,
+                node: parts.node,
                 context,
                 config: parts.config,
                 vault,
@@ -128,9 +126,17 @@ impl ChannelService {
     }
 
     /// Starts the configured channels, and follows changes of the configuration and of stored
-    /// credentials.
-    pub fn start(&self) {
+    /// credentials. `client` is a client of the runtime with access to the installation.
+    pub fn start(&self, client: Client) {
         let inner = &self.inner;
+        let hub = Arc::new(Hub {
+            stores: inner.stores.clone(),
+            client,
+            threads: inner.threads.clone(),
+            clock: inner.clock.clone(),
+            tasks: inner.tasks.clone(),
+            node: inner.node.clone(),
+        });
         let config = inner.channels_config();
         for key in &config.inert {
             tracing::info!(
@@ -143,19 +149,18 @@ impl ChannelService {
                 tracing::warn!(channel = %name, "this channel is not supported; it stays off");
             }
         }
-        let tasks = &inner.hub.tasks;
+        let tasks = &inner.tasks;
         let of_vault = inner.clone();
         tasks.spawn(TaskKind::Service, "channel credentials", async move {
-            of_vault.vault.follow(of_vault.hub.tasks.token()).await;
+            of_vault.vault.follow(of_vault.tasks.token()).await;
         });
         for provider in &inner.order {
-            let (inner, provider) = (inner.clone(), *provider);
+            let (inner, hub, provider) = (inner.clone(), hub.clone(), *provider);
             tasks.spawn(TaskKind::Service, "channel", async move {
-                supervisor::supervise(&inner, provider).await;
+                supervisor::supervise(&inner, &hub, provider).await;
             });
         }
-        let inner = inner.clone();
-        let forgetting = supervisor::forget_old_rows(inner);
+        let forgetting = supervisor::forget_old_rows(hub);
         tasks.spawn(TaskKind::Service, "retention of channels", forgetting);
     }
 }

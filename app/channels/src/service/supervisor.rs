@@ -8,7 +8,7 @@ use deerflow_domain::channels::ChannelState;
 use tokio::sync::watch;
 
 use super::Inner;
-use crate::account::{HolderEnd, serve_account};
+use crate::account::{HolderEnd, Hub, serve_account};
 use crate::config::{ChannelEntry, Rules};
 use crate::platform::Settings;
 
@@ -28,11 +28,11 @@ struct Effective {
 
 /// Runs a channel until the service ends. At most one listener exists at any time: the former one
 /// has closed before the next one starts.
-pub(super) async fn supervise(inner: &Arc<Inner>, provider: &'static str) {
+pub(super) async fn supervise(inner: &Inner, hub: &Arc<Hub>, provider: &'static str) {
     let Some(channel) = inner.channels.get(provider) else {
         return;
     };
-    let stop = inner.hub.tasks.token();
+    let stop = hub.tasks.token();
     let mut config = inner.config.clone();
     let mut credentials = inner.vault.subscribe();
     let mut restarts = channel.restarts.subscribe();
@@ -61,7 +61,7 @@ pub(super) async fn supervise(inner: &Arc<Inner>, provider: &'static str) {
             }
         };
         let token = stop.child_token();
-        let running = run(inner, provider, &effective, &token);
+        let running = run(inner, hub, provider, &effective, &token);
         tokio::pin!(running);
         tokio::select! {
             () = &mut running => {}
@@ -75,7 +75,8 @@ pub(super) async fn supervise(inner: &Arc<Inner>, provider: &'static str) {
 
 /// Serves the channel with these settings until `token`.
 async fn run(
-    inner: &Arc<Inner>,
+    inner: &Inner,
+    hub: &Arc<Hub>,
     provider: &'static str,
     effective: &Effective,
     token: &tokio_util::sync::CancellationToken,
@@ -92,7 +93,7 @@ async fn run(
     let reason = match built {
         Ok(platform) => {
             let rules = &effective.rules;
-            match serve_account(&inner.hub, provider, &platform, rules, status, token).await {
+            match serve_account(hub, provider, &platform, rules, status, token).await {
                 HolderEnd::Stopped => return status.set(ChannelState::Off),
                 HolderEnd::Rejected(reason) => reason,
             }
@@ -140,15 +141,15 @@ fn effective(inner: &Inner, provider: &'static str) -> Effective {
 }
 
 /// Deletes rows of the inbox and of the outbox that ended long ago.
-pub(super) async fn forget_old_rows(inner: Arc<Inner>) {
-    let stop = inner.hub.tasks.token();
+pub(super) async fn forget_old_rows(hub: Arc<Hub>) {
+    let stop = hub.tasks.token();
     loop {
         tokio::select! {
             () = tokio::time::sleep(RETENTION_POLL) => {}
             () = stop.cancelled() => return,
         }
-        let before = inner.hub.clock.now() - RETENTION;
-        let stores = &inner.hub.stores;
+        let before = hub.clock.now() - RETENTION;
+        let stores = &hub.stores;
         let inbox = stores.inbox.forget(before, RETENTION_BATCH).await;
         let outbox = stores.outbox.forget(before, RETENTION_BATCH).await;
         if let Err(error) = inbox.and(outbox) {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 /// Sections that are read only at the start.
-pub const STARTUP_ONLY: [&str; 17] = [
+pub const STARTUP_ONLY: [&str; 15] = [
     "plugins",
     "database",
     "run_events",
@@ -21,8 +21,6 @@ pub const STARTUP_ONLY: [&str; 17] = [
     "extensions",
     "log_level",
     "logging",
-    "channels",
-    "channel_connections",
     "scheduler",
     "mcp_tasks",
     "run_ownership",

@@ -15,10 +15,11 @@ use super::resources::Resources;
 use super::role::Role;
 use super::stores::Stores;
 use super::{
-    agents, bridge, client, crons, flows, gateway, items, maintenance, memories, runs, webhooks,
+    agents, bridge, channels, client, flows, gateway, items, maintenance, memories, runs, services,
+    webhooks,
 };
 use crate::config::{ConfigHandle, Settings};
-use crate::services::{expiry, limits};
+use crate::services::limits;
 
 /// Runtime, and the gateway state on top of it.
 #[derive(Debug)]
@@ -72,6 +73,7 @@ impl App {
         let node = NodeLifecycle::new(runs.runtime());
         runs::join(&node, role).await?;
         limits::apply_config_changes(config, node, &tasks);
+        let channels = channels::open(context, stores)?;
         let gateway = gateway::open(
             context,
             stores,
@@ -81,12 +83,12 @@ impl App {
             items::open(context, stores)?,
             policy,
         );
+        let client = client::open(context, resources, gateway.clone());
         if role == Role::Server {
-            expiry::spawn_sweep_loop(config, gateway.clone(), &tasks);
-            crons::start(context, stores, gateway.clone());
+            services::start(context, stores, &gateway, &channels, &client);
         }
         Ok(Self {
-            client: client::open(context, resources, gateway.clone()),
+            client,
             runs,
             gateway,
             files: resources.files.clone(),

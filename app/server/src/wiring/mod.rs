@@ -3,6 +3,7 @@
 mod agents;
 mod app;
 pub(crate) mod bridge;
+mod channels;
 mod client;
 mod commands;
 mod containers;
@@ -25,6 +26,7 @@ mod resources;
 mod role;
 mod runs;
 mod security;
+mod services;
 mod skills;
 mod stores;
 mod web;

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use deerflow_domain::channels::ChannelStores;
 use deerflow_domain::readiness::ReadinessProbe;
 use deerflow_stores::{
-    Database, DatabaseReadiness, SqlApiKeyStore, SqlAssistantStore, SqlCheckpointer, SqlCronStore,
-    SqlFeedbackStore, SqlFlowStore, SqlItemStore, SqlMaintenanceStore, SqlMemoryStore,
-    SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog, SqlUsageStore, SqlWebhookOutbox,
+    Database, DatabaseReadiness, SqlApiKeyStore, SqlAssistantStore, SqlChannelStore,
+    SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
+    SqlMaintenanceStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog,
+    SqlUsageStore, SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -37,6 +39,7 @@ pub(super) struct Stores {
     pub(super) memories: Arc<SqlMemoryStore>,
     pub(super) crons: Arc<SqlCronStore>,
     pub(super) flows: Arc<SqlFlowStore>,
+    pub(super) channels: ChannelStores,
     pub(super) keys: Arc<SqlApiKeyStore>,
     /// Readiness probes of the storage locations.
     pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
@@ -77,6 +80,7 @@ impl Stores {
             memories: Arc::new(SqlMemoryStore::new(db.clone())),
             crons: Arc::new(SqlCronStore::new(db.clone())),
             flows: Arc::new(SqlFlowStore::new(db.clone())),
+            channels: SqlChannelStore::new(db.clone()).stores(),
             keys: Arc::new(SqlApiKeyStore::new(&db)),
             probes,
         })

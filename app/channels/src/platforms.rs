@@ -1,0 +1,10 @@
+//! The platforms of this build.
+
+use std::sync::Arc;
+
+use crate::platform::PlatformFactory;
+
+/// Returns all platforms in the order of the settings page.
+pub fn platforms() -> Vec<Arc<dyn PlatformFactory>> {
+    vec![]
+}

@@ -1,0 +1,25 @@
+//! Starts the services of a server that use its gateway.
+
+use std::sync::Arc;
+
+use deerflow_channels::ChannelService;
+use deerflow_gateway::GatewayState;
+use harness::client::Client;
+
+use super::context::Context;
+use super::crons;
+use super::stores::Stores;
+use crate::services::expiry;
+
+/// Starts the removal of expired threads, the crons and the chat channels.
+pub(super) fn start(
+    context: &Context<'_>,
+    stores: &Stores,
+    gateway: &Arc<GatewayState>,
+    channels: &ChannelService,
+    client: &Client,
+) {
+    expiry::spawn_sweep_loop(context.config, gateway.clone(), &context.tasks);
+    crons::start(context, stores, gateway.clone());
+    channels.start(client.clone());
+}
