@@ -6,9 +6,7 @@ use deerflow_chat_platforms::telegram::{Post, PostedFile};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::{
-    Button, CommandHelp, Content, EventBody, FileBody, Platform, PlatformError, Receipt,
-};
+use crate::platform::{Button, CommandHelp, Content, EventBody, FileBody, PlatformError, Receipt};
 
 use super::test_bench::{
     ScriptedSink, delivery, fake, fake_with, outgoing, part, platform, platform_with, send_text,

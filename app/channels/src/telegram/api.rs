@@ -159,7 +159,7 @@ impl BotApi {
     }
 
     async fn response(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        request.send().await.map_err(|error| transport(error))
+        request.send().await.map_err(transport)
     }
 
     /// Removes the token from words that a server may have echoed.
@@ -177,7 +177,7 @@ async fn read(response: Response, max: usize) -> Result<Bytes, Failure> {
     let mut body = BytesMut::new();
     let mut stream = response.bytes_stream();
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|error| transport(error))?;
+        let chunk = chunk.map_err(transport)?;
         if body.len() + chunk.len() > max {
             return Err(too_large(max));
         }

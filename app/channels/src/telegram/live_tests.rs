@@ -4,7 +4,7 @@ use deerflow_chat_platforms::common::Fault;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::{Content, EventBody, OutgoingMessage, Platform, PlatformError};
+use crate::platform::{Content, EventBody, OutgoingMessage, PlatformError};
 
 use super::test_bench::{
     ScriptedSink, delivery, fake, fake_with, live, outgoing, part, platform, soon, target,

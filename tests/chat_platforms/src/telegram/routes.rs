@@ -31,6 +31,12 @@ pub(super) fn api_routes(shared: Arc<Shared>) -> Router {
 }
 
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    // A connection whose request was not read to its end cannot be used again.
+    let (head, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_REQUEST).await else {
+        return ApiFailure::new(413, "Request Entity Too Large").into_response();
+    };
+    let request = Request::from_parts(head, Body::from(body));
     let path = request.uri().path().to_owned();
     let path = percent_encoding::percent_decode_str(&path).decode_utf8_lossy();
     if let Some(rest) = path.strip_prefix("/file/bot") {

@@ -32,17 +32,14 @@ pub(super) fn send_file(
         return Err(ApiFailure::bad("message caption is too long"));
     }
     let keyboard = keyboard(params)?;
-    let file = match params.file(kind) {
-        Some(upload) => Some(PostedFile {
-            kind,
-            name: upload.name.clone(),
-            media_type: upload.media_type.clone(),
-            file_id: String::new(),
-            size: upload.bytes.len() as u64,
-            bytes: upload.bytes.clone(),
-        }),
-        None => None,
-    };
+    let file = params.file(kind).map(|upload| PostedFile {
+        kind,
+        name: upload.name.clone(),
+        media_type: upload.media_type.clone(),
+        file_id: String::new(),
+        size: upload.bytes.len() as u64,
+        bytes: upload.bytes.clone(),
+    });
     if let Some(file) = &file {
         check(file)?;
     }
