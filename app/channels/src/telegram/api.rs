@@ -159,7 +159,8 @@ impl BotApi {
     }
 
     async fn response(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        request.send().await.map_err(transport)
+        let response = request.send().await.map_err(transport);
+        response.map_err(|failure| self.redacted(failure))
     }
 
     /// Removes the token from words that a server may have echoed.
@@ -190,8 +191,16 @@ fn too_large(max: usize) -> Failure {
     Failure::refused(format!("more than {} MB", max / (1024 * 1024)))
 }
 
+/// Returns the failure of a transfer with its causes, without the address.
 fn transport(error: reqwest::Error) -> Failure {
-    Failure::unavailable(error.without_url().to_string())
+    let error = error.without_url();
+    let mut description = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(inner) = cause {
+        description = format!("{description}: {inner}");
+        cause = inner.source();
+    }
+    Failure::unavailable(description)
 }
 
 #[cfg(test)]

@@ -119,7 +119,6 @@ fn draft_body(reply: &LiveReply, draft_id: i64, text: &str) -> Value {
     }
     if reply.stop.is_some() {
         body["can_stop"] = json!(true);
-        body["keep_on_stop"] = json!(true);
     }
     body
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use harness::clock::Clock;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::platform::{EventSink, PlatformError, SinkError};
@@ -20,6 +20,8 @@ use super::me::Me;
 const HOLD: Duration = Duration::from_secs(25);
 /// Time for the transfer of a poll's answer.
 const TRANSFER: Duration = Duration::from_secs(15);
+/// Time for an answer that already arrived when the listener stops.
+const LAST_ANSWER: Duration = Duration::from_millis(50);
 /// Timeout of the call that confirms the last updates at the end.
 const LAST_CALL: Duration = Duration::from_secs(2);
 /// Pause before a batch is offered again to a full inbox.
@@ -56,10 +58,20 @@ impl Poller<'_> {
         stop: CancellationToken,
     ) -> Result<(), PlatformError> {
         let mut offset = cursor.and_then(|cursor| cursor.parse::<i64>().ok());
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => {}
-            result = self.poll_until_error(&mut offset) => return result.map(|never| match never {}),
+        {
+            let polling = self.poll_until_error(&mut offset);
+            tokio::pin!(polling);
+            tokio::select! {
+                biased;
+                result = &mut polling => return result.map(|never| match never {}),
+                () = stop.cancelled() => {}
+            }
+            // A process that was frozen may find an answer that another process polls by now. Then
+            // the call below would end the poll of that process.
+            if let Ok(Err(error)) = timeout(LAST_ANSWER, polling).await {
+                tracing::debug!(%error, "poll ended while the listener stopped");
+                return Ok(());
+            }
         }
         // The offset is that of stored updates. Without this call they would be delivered again.
         if offset.is_some() {

@@ -152,6 +152,32 @@ async fn second_poller_displaces_the_first() {
 }
 
 #[tokio::test]
+async fn stop_after_a_takeover_does_not_end_the_other_poll() {
+    let fake = fake().await;
+    let sink = ScriptedSink::default();
+    let platform = platform(&fake);
+    let stop = CancellationToken::new();
+    // The answer of the long poll is on its way when the listener stops.
+    let conflict = answer(409, "Conflict: terminated by other getUpdates request");
+    let nothing = Fault::Delay { ms: 0 };
+    fake.faults().script("getUpdates", [nothing, conflict]);
+    fake.say(42, 42, "one");
+    let stopping = async {
+        fake.calls()
+            .wait_for(|calls| calls.iter().any(|call| call.error == 409).then_some(()))
+            .await;
+        stop.cancel();
+    };
+    let listening = platform.listen(&sink, None, stop.clone());
+    let (result, ()) = soon(async { tokio::join!(listening, stopping) }).await;
+    assert!(
+        matches!(result, Ok(()) | Err(PlatformError::Displaced(_))),
+        "{result:?}"
+    );
+    assert_eq!(fake.calls().of("getUpdates").len(), 2);
+}
+
+#[tokio::test]
 async fn active_webhook_is_deleted_without_dropping() {
     let fake = fake_with(|options| options.webhook = Some("https://x.invalid".to_owned())).await;
     fake.say(42, 42, "one");

@@ -118,6 +118,16 @@ impl People {
         })
     }
 
+    /// Delivers a message once more, under another update id.
+    pub fn repeat(&self, chat: i64, message: i64) {
+        self.shared().change(|world| {
+            if let Some(post) = world.room(chat).posts.get(&message).cloned() {
+                let repeated = world.message(chat, &post);
+                world.queue.push("message", repeated);
+            }
+        });
+    }
+
     /// Changes the text of a person's message.
     pub fn edit(&self, chat: i64, message: i64, text: &str) {
         self.shared().change(|world| {

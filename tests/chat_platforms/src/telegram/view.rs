@@ -44,11 +44,17 @@ impl People {
         chat: i64,
         mut found: impl FnMut(&[Posted]) -> Option<T>,
     ) -> T {
+        self.wait_for(|people| found(&people.answers(chat))).await
+    }
+
+    /// Waits until `found` returns a value; it is called after every change. The caller limits the
+    /// time.
+    pub async fn wait_for<T>(&self, mut found: impl FnMut(&Self) -> Option<T>) -> T {
         loop {
             let changed = self.shared().changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if let Some(value) = found(&self.answers(chat)) {
+            if let Some(value) = found(self) {
                 return value;
             }
             changed.await;
