@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::platform::PlatformFactory;
+use crate::telegram::TelegramFactory;
 
 /// Returns all platforms in the order of the settings page.
 pub fn platforms() -> Vec<Arc<dyn PlatformFactory>> {
-    vec![]
+    vec![Arc::new(TelegramFactory)]
 }
