@@ -17,6 +17,7 @@ mod platforms;
 mod service;
 mod session;
 pub mod socket;
+pub mod telegram;
 mod turn;
 mod words;
 

@@ -103,6 +103,7 @@ async fn send_when_due(
         progress: row.progress.clone(),
     };
     let sent = match read_file(bot, &message.content).await {
+        Ok(_) if !bot.is_serving() => Err(SinkError::Fenced.into()),
         Ok(file) => {
             let sending = bot.platform.send(&message, file, &mut delivery);
             tokio::time::timeout(SEND_TIMEOUT, sending)
