@@ -7,4 +7,5 @@
 
 pub mod markup;
 pub mod platform;
+pub mod slack;
 pub mod socket;

@@ -1,6 +1,9 @@
 //! Serves one fake platform on a loopback port and prints its base address.
 
+use std::io::Write;
+
 use clap::Parser;
+use deerflow_chat_platforms::slack::{SlackFake, SlackOptions};
 
 /// Fake of a chat platform.
 #[derive(Debug, Parser)]
@@ -18,5 +21,24 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    anyhow::bail!("unknown platform {}", arguments.platform)
+    match arguments.platform.as_str() {
+        "slack" => {
+            let fake = SlackFake::start(SlackOptions {
+                port: arguments.port,
+                rate_limits: !arguments.no_rate_limits,
+                ..SlackOptions::default()
+            })
+            .await?;
+            serve(fake.base()).await
+        }
+        other => anyhow::bail!("unknown platform {other}"),
+    }
+}
+
+/// Prints the base address and waits for the end of the process.
+async fn serve(base: String) -> anyhow::Result<()> {
+    let mut output = std::io::stdout();
+    writeln!(output, "{base}")?;
+    output.flush()?;
+    std::future::pending().await
 }
