@@ -240,3 +240,9 @@ mod tests;
 #[cfg(test)]
 #[path = "listen_tests.rs"]
 mod listen_tests;
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod live_tests;
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod files_tests;
