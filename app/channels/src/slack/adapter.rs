@@ -105,7 +105,8 @@ impl SlackPlatform {
             warnings.push("bot_token does not begin with xoxb-: enter the bot token".to_owned());
         }
         if !self.api.has_app_token() {
-            warnings.push("app_token does not begin with xapp-: enter an app-level token".to_owned());
+            warnings
+                .push("app_token does not begin with xapp-: enter an app-level token".to_owned());
         }
         warnings.extend(scopes::missing(granted.as_deref()));
         let identity = Identity {
@@ -168,7 +169,8 @@ impl Platform for SlackPlatform {
                 self.live().finish(message, text, buttons, delivery).await?
             }
             Content::File { .. } => {
-                let file = file.ok_or_else(|| PlatformError::Refused("the file is missing".to_owned()))?;
+                let file =
+                    file.ok_or_else(|| PlatformError::Refused("the file is missing".to_owned()))?;
                 return upload::upload(&self.api, &message.target, &file, delivery).await;
             }
             Content::TextFile { name, text } => {
@@ -185,7 +187,11 @@ impl Platform for SlackPlatform {
         })
     }
 
-    async fn update_live(&self, reply: &mut LiveReply, markdown: &str) -> Result<(), PlatformError> {
+    async fn update_live(
+        &self,
+        reply: &mut LiveReply,
+        markdown: &str,
+    ) -> Result<(), PlatformError> {
         self.live().update(reply, markdown).await
     }
 
@@ -207,7 +213,9 @@ impl Platform for SlackPlatform {
         ];
         let urgency = super::budget::Urgency::Live;
         match self.api.budgeted(method, urgency, Body::Form(fields)).await {
-            Err(failure) if !failure.is(&["already_reacted"]) => Err(platform_error(method, failure)),
+            Err(failure) if !failure.is(&["already_reacted"]) => {
+                Err(platform_error(method, failure))
+            }
             _ => Ok(()),
         }
     }
@@ -226,7 +234,9 @@ impl Platform for SlackPlatform {
             body["thread_ts"] = json!(thread);
         }
         let result = self.api.call(method, Body::Json(body)).await;
-        result.map(drop).map_err(|failure| platform_error(method, failure))
+        result
+            .map(drop)
+            .map_err(|failure| platform_error(method, failure))
     }
 
     async fn download(&self, file: &IncomingFile, max: u64) -> Result<Bytes, PlatformError> {
@@ -235,8 +245,8 @@ impl Platform for SlackPlatform {
 }
 
 #[cfg(test)]
-#[path = "adapter_tests.rs"]
-mod tests;
+#[path = "files_tests.rs"]
+mod files_tests;
 #[cfg(test)]
 #[path = "listen_tests.rs"]
 mod listen_tests;
@@ -244,5 +254,5 @@ mod listen_tests;
 #[path = "live_tests.rs"]
 mod live_tests;
 #[cfg(test)]
-#[path = "files_tests.rs"]
-mod files_tests;
+#[path = "adapter_tests.rs"]
+mod tests;

@@ -51,7 +51,10 @@ async fn answer_is_posted_in_the_thread_of_its_message() {
             _ => fake.say_dm("U1", "hello"),
         };
         let message = text(channel, &ts, "a &lt;b&gt;");
-        let sent = platform.send(&message, None, &mut delivery(1, 1)).await.unwrap();
+        let sent = platform
+            .send(&message, None, &mut delivery(1, 1))
+            .await
+            .unwrap();
         let answers = fake.answers(channel);
         assert_eq!(answers.len(), 1);
         assert_eq!(sent.ids, [answers[0].ts.clone()]);
@@ -59,8 +62,14 @@ async fn answer_is_posted_in_the_thread_of_its_message() {
         assert_eq!(answers[0].text, "a &lt;b&gt;");
     }
     let body = &fake.calls().of("chat.postMessage")[0].body;
-    assert_eq!(body["client_msg_id"], "00000000-0000-0000-0000-000000000001");
-    assert_eq!((&body["unfurl_links"], &body["unfurl_media"]), (&json!(false), &json!(false)));
+    assert_eq!(
+        body["client_msg_id"],
+        "00000000-0000-0000-0000-000000000001"
+    );
+    assert_eq!(
+        (&body["unfurl_links"], &body["unfurl_media"]),
+        (&json!(false), &json!(false))
+    );
 }
 
 #[tokio::test]
@@ -75,9 +84,15 @@ async fn post_whose_reply_was_lost_is_not_repeated() {
         let ts = fake.mention("C1", "U1", "hello");
         let message = text("C1", &ts, "answer");
         fake.faults().script("chat.postMessage", [Fault::LoseReply]);
-        let error = platform.send(&message, None, &mut delivery(1, 1)).await.unwrap_err();
+        let error = platform
+            .send(&message, None, &mut delivery(1, 1))
+            .await
+            .unwrap_err();
         assert!(matches!(error, PlatformError::Unavailable(_)));
-        let sent = platform.send(&message, None, &mut delivery(1, 2)).await.unwrap();
+        let sent = platform
+            .send(&message, None, &mut delivery(1, 2))
+            .await
+            .unwrap();
         let answers = fake.answers("C1");
         assert_eq!(answers.len(), 1, "{duplicates:?}");
         assert_eq!(sent.ids, [answers[0].ts.clone()]);
@@ -95,8 +110,14 @@ async fn used_key_of_a_lost_message_counts_as_sent() {
     let ts = fake.mention("C1", "U1", "hello");
     let message = text("C1", &ts, "answer");
     fake.faults().script("chat.postMessage", [Fault::LoseReply]);
-    platform.send(&message, None, &mut delivery(1, 1)).await.unwrap_err();
-    let sent = platform.send(&message, None, &mut delivery(1, 2)).await.unwrap();
+    platform
+        .send(&message, None, &mut delivery(1, 1))
+        .await
+        .unwrap_err();
+    let sent = platform
+        .send(&message, None, &mut delivery(1, 2))
+        .await
+        .unwrap();
     assert!(sent.ids.is_empty());
     assert_eq!(fake.answers("C1").len(), 1);
 }
@@ -108,7 +129,10 @@ async fn deleted_thread_is_answered_in_its_channel() {
     let ts = fake.mention("C1", "U1", "hello");
     fake.delete("C1", &ts);
     let message = text("C1", &ts, "answer");
-    platform.send(&message, None, &mut delivery(1, 1)).await.unwrap();
+    platform
+        .send(&message, None, &mut delivery(1, 1))
+        .await
+        .unwrap();
     assert_eq!(fake.answers("C1")[0].thread_ts, None);
 }
 
@@ -120,18 +144,28 @@ async fn failures_have_their_meaning() {
     let message = text("C1", &ts, "answer");
     let send = async || {
         let mut delivery = delivery(1, 1);
-        platform.send(&message, None, &mut delivery).await.unwrap_err()
+        platform
+            .send(&message, None, &mut delivery)
+            .await
+            .unwrap_err()
     };
-    let limited = Fault::RateLimited { retry_after: 33.0, silent: false };
+    let limited = Fault::RateLimited {
+        retry_after: 33.0,
+        silent: false,
+    };
     fake.faults().script("chat.postMessage", [limited]);
     let retry_after = Duration::from_secs(33);
-    let expected = PlatformError::RateLimited { retry_after, account: false };
+    let expected = PlatformError::RateLimited {
+        retry_after,
+        account: false,
+    };
     assert_eq!(send().await, expected);
     for code in ["msg_too_long", "restricted_action", "strange"] {
         fake.faults().script("chat.postMessage", [refusal(code)]);
         assert!(matches!(send().await, PlatformError::Refused(_)), "{code}");
     }
-    fake.faults().script("chat.postMessage", [refusal("token_revoked")]);
+    fake.faults()
+        .script("chat.postMessage", [refusal("token_revoked")]);
     assert!(matches!(send().await, PlatformError::Rejected(_)));
     fake.faults().script("chat.postMessage", [Fault::Drop]);
     assert!(matches!(send().await, PlatformError::Unavailable(_)));
@@ -150,16 +184,25 @@ async fn pressed_button_returns_its_data() {
     let body = async {
         sink.connected().await;
         let ts = fake.mention("C1", "U1", "hello");
-        let sent = platform.send(&question("C1", &ts), None, &mut delivery(1, 1)).await.unwrap();
+        let sent = platform
+            .send(&question("C1", &ts), None, &mut delivery(1, 1))
+            .await
+            .unwrap();
         assert!(fake.press("C1", &sent.ids[0], "no", "U1"));
         (ts, sent.ids[0].clone(), sink.stored(2).await)
     };
     let ((ts, asked, events), _) = while_listening(&platform, &sink, None, body).await;
-    let press = events.iter().find(|event| event.id.starts_with("press:")).unwrap();
+    let press = events
+        .iter()
+        .find(|event| event.id.starts_with("press:"))
+        .unwrap();
     let EventBody::Press(pressed) = &press.body else {
         panic!("not a press");
     };
-    assert_eq!((pressed.data.as_str(), pressed.message.as_ref()), ("no", Some(&asked)));
+    assert_eq!(
+        (pressed.data.as_str(), pressed.message.as_ref()),
+        ("no", Some(&asked))
+    );
     assert_eq!(press.context, json!({"team": "T1", "thread": ts}));
 }
 
@@ -168,8 +211,12 @@ async fn refused_blocks_become_text() {
     let fake = fake(|_| {}).await;
     let platform = adapter(&fake);
     let ts = fake.mention("C1", "U1", "hello");
-    fake.faults().script("chat.postMessage", [refusal("invalid_blocks")]);
-    platform.send(&question("C1", &ts), None, &mut delivery(1, 1)).await.unwrap();
+    fake.faults()
+        .script("chat.postMessage", [refusal("invalid_blocks")]);
+    platform
+        .send(&question("C1", &ts), None, &mut delivery(1, 1))
+        .await
+        .unwrap();
     let answers = fake.answers("C1");
     assert_eq!(answers[0].text, "*Really?*\n• YES\n• NO");
     assert!(answers[0].blocks.is_empty());
@@ -203,8 +250,14 @@ async fn confirmation_of_a_press_is_for_its_person_only() {
     let fake = fake(|_| {}).await;
     let platform = adapter(&fake);
     let ts = fake.mention("C1", "U1", "hello");
-    platform.confirm_press(&target("C1", &ts), "").await.unwrap();
-    platform.confirm_press(&target("C1", &ts), "not <yours>").await.unwrap();
+    platform
+        .confirm_press(&target("C1", &ts), "")
+        .await
+        .unwrap();
+    platform
+        .confirm_press(&target("C1", &ts), "not <yours>")
+        .await
+        .unwrap();
     let calls = fake.calls().of("chat.postEphemeral");
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].body["text"], "not &lt;yours&gt;");
@@ -215,14 +268,20 @@ async fn confirmation_of_a_press_is_for_its_person_only() {
 async fn identity_names_missing_scopes() {
     let fake = fake(|_| {}).await;
     let identity = adapter(&fake).identify().await.unwrap();
-    assert_eq!((identity.account.as_str(), identity.name.as_str()), ("T1:UBOT", "deerflow"));
+    assert_eq!(
+        (identity.account.as_str(), identity.name.as_str()),
+        ("T1:UBOT", "deerflow")
+    );
     assert!(identity.warnings.is_empty(), "{:?}", identity.warnings);
     fake.configure(|options| options.scopes.retain(|scope| scope != "files:read"));
     let identity = adapter(&fake).identify().await.unwrap();
     assert_eq!(identity.warnings.len(), 1);
     assert!(identity.warnings[0].contains("files:read"));
     let platform = adapter_with(&fake, Timing::default(), ("xoxp-1", "xapp-1"));
-    assert!(matches!(platform.identify().await, Err(PlatformError::Rejected(_))));
+    assert!(matches!(
+        platform.identify().await,
+        Err(PlatformError::Rejected(_))
+    ));
 }
 
 #[tokio::test]
@@ -242,7 +301,10 @@ async fn factory_checks_settings_and_hides_tokens() {
     assert!(!format!("{platform:?}").contains("canary"));
     for (settings, key) in [
         (json!({"app_token": "xapp-1"}), "bot_token"),
-        (json!({"bot_token": "xoxb-1", "app_token": " "}), "app_token"),
+        (
+            json!({"bot_token": "xoxb-1", "app_token": " "}),
+            "app_token",
+        ),
         (
             json!({"bot_token": "x", "app_token": "x", "api_base": "http://slack.example/api"}),
             "api_base",
@@ -251,5 +313,8 @@ async fn factory_checks_settings_and_hides_tokens() {
         assert_eq!(build(settings).unwrap_err().key, key);
     }
     let names: Vec<&str> = factory.fields().iter().map(|field| field.name).collect();
-    assert_eq!((factory.provider(), names), ("slack", vec!["bot_token", "app_token"]));
+    assert_eq!(
+        (factory.provider(), names),
+        ("slack", vec!["bot_token", "app_token"])
+    );
 }

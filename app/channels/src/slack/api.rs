@@ -41,7 +41,12 @@ pub(super) struct Api {
 
 impl Api {
     /// Creates a client.
-    pub(super) fn new(http: Client, base: Url, bot_token: SecretString, app_token: SecretString) -> Self {
+    pub(super) fn new(
+        http: Client,
+        base: Url,
+        bot_token: SecretString,
+        app_token: SecretString,
+    ) -> Self {
         Self {
             http,
             base,
@@ -68,11 +73,18 @@ impl Api {
 
     /// Calls a method with the bot's token.
     pub(super) async fn call(&self, method: &str, body: Body) -> Result<Value, Failure> {
-        self.call_with_scopes(method, body).await.map(|(answer, _)| answer)
+        self.call_with_scopes(method, body)
+            .await
+            .map(|(answer, _)| answer)
     }
 
     /// Calls a method, unless its budget is used up.
-    pub(super) async fn budgeted(&self, method: &str, urgency: Urgency, body: Body) -> Result<Value, Failure> {
+    pub(super) async fn budgeted(
+        &self,
+        method: &str,
+        urgency: Urgency,
+        body: Body,
+    ) -> Result<Value, Failure> {
         let taken = self.budgets.lock().take(method, urgency, Instant::now());
         taken.map_err(Failure::Held)?;
         self.call(method, body).await
@@ -130,12 +142,19 @@ impl Api {
 
     /// Requests a file with the bot's token.
     pub(super) async fn get_file(&self, address: Url) -> Result<Response, PlatformError> {
-        let request = self.http.get(address).bearer_auth(self.bot_token.expose_secret());
+        let request = self
+            .http
+            .get(address)
+            .bearer_auth(self.bot_token.expose_secret());
         send(request).await.map_err(PlatformError::Unavailable)
     }
 
     /// Sends the bytes of a file to an upload address, without a token.
-    pub(super) async fn put_file(&self, address: Url, bytes: Bytes) -> Result<Response, PlatformError> {
+    pub(super) async fn put_file(
+        &self,
+        address: Url,
+        bytes: Bytes,
+    ) -> Result<Response, PlatformError> {
         let request = self
             .http
             .post(address)

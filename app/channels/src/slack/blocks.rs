@@ -13,9 +13,9 @@ const MAX_ROW: usize = 25;
 
 /// Returns the blocks of a text in mrkdwn with buttons.
 pub(super) fn with_buttons(markup: &str, buttons: &[Button]) -> Value {
-    let sections = sections(markup).into_iter().map(|text| {
-        json!({"type": "section", "text": {"type": "mrkdwn", "text": text}})
-    });
+    let sections = sections(markup)
+        .into_iter()
+        .map(|text| json!({"type": "section", "text": {"type": "mrkdwn", "text": text}}));
     let rows = buttons.chunks(MAX_ROW).enumerate().map(|(row, buttons)| {
         let elements: Vec<Value> = buttons
             .iter()
@@ -63,7 +63,10 @@ fn sections(text: &str) -> Vec<&str> {
         let fitting = &rest[..max];
         let at = match fitting.rfind('\n').or_else(|| fitting.rfind(' ')) {
             Some(at) if at > 0 => at,
-            _ => fitting.rfind('&').filter(|at| *at > 0 && max - at < 5).unwrap_or(max),
+            _ => fitting
+                .rfind('&')
+                .filter(|at| *at > 0 && max - at < 5)
+                .unwrap_or(max),
         };
         sections.push(rest[..at].trim_end());
         rest = rest[at..].trim_start_matches(['\n', ' ']);
@@ -99,9 +102,17 @@ mod tests {
     #[test]
     fn long_labels_and_texts_are_within_their_limits() {
         assert_eq!(label(&"é".repeat(80)).chars().count(), MAX_LABEL);
-        let text = format!("{}&amp;{}", "a".repeat(MAX_SECTION - 2), "b".repeat(MAX_SECTION));
+        let text = format!(
+            "{}&amp;{}",
+            "a".repeat(MAX_SECTION - 2),
+            "b".repeat(MAX_SECTION)
+        );
         let split = sections(&text);
-        assert!(split.iter().all(|section| section.chars().count() <= MAX_SECTION));
+        assert!(
+            split
+                .iter()
+                .all(|section| section.chars().count() <= MAX_SECTION)
+        );
         assert_eq!(split.concat(), text);
         assert!(split[1].starts_with("&amp;"));
         assert_eq!(sections("one\ntwo"), ["one\ntwo"]);

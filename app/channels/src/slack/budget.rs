@@ -50,7 +50,12 @@ pub(super) struct Budgets {
 
 impl Budgets {
     /// Counts a call, or returns the delay after which it is allowed.
-    pub(super) fn take(&mut self, method: &str, urgency: Urgency, now: Instant) -> Result<(), Duration> {
+    pub(super) fn take(
+        &mut self,
+        method: &str,
+        urgency: Urgency,
+        now: Instant,
+    ) -> Result<(), Duration> {
         let Some((live, all)) = limits(method) else {
             return Ok(());
         };
@@ -58,7 +63,11 @@ impl Budgets {
         if let Some(until) = lane.closed_until.filter(|until| *until > now) {
             return Err(until - now);
         }
-        while lane.calls.front().is_some_and(|first| now.duration_since(*first) >= PERIOD) {
+        while lane
+            .calls
+            .front()
+            .is_some_and(|first| now.duration_since(*first) >= PERIOD)
+        {
             lane.calls.pop_front();
         }
         let max = if urgency == Urgency::Live { live } else { all };
@@ -73,7 +82,10 @@ impl Budgets {
     /// Closes a method for the delay that Slack named.
     pub(super) fn close(&mut self, method: &str, delay: Duration, now: Instant) {
         if limits(method).is_some() {
-            self.lanes.entry(method.to_owned()).or_default().closed_until = Some(now + delay);
+            self.lanes
+                .entry(method.to_owned())
+                .or_default()
+                .closed_until = Some(now + delay);
         }
     }
 
@@ -113,7 +125,11 @@ mod tests {
         let later = now + Duration::from_secs(20);
         let delay = budgets.take("chat.update", Urgency::Final, later);
         assert_eq!(delay, Err(Duration::from_secs(40)));
-        assert!(budgets.take("chat.update", Urgency::Final, now + PERIOD).is_ok());
+        assert!(
+            budgets
+                .take("chat.update", Urgency::Final, now + PERIOD)
+                .is_ok()
+        );
     }
 
     #[test]

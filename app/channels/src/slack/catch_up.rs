@@ -23,17 +23,29 @@ pub(super) struct Found {
 }
 
 /// Fetches the missed messages of each place in turn. A place that cannot be listed has none.
-pub(super) fn fetch<'a>(api: &'a Api, me: &'a Me, places: Vec<(Place, String)>) -> BoxStream<'a, Found> {
+pub(super) fn fetch<'a>(
+    api: &'a Api,
+    me: &'a Me,
+    places: Vec<(Place, String)>,
+) -> BoxStream<'a, Found> {
     let places: VecDeque<_> = places.into();
     stream::unfold(places, async move |mut places| {
         let (place, oldest) = places.pop_front()?;
-        let messages = history::list(api, &place, &oldest).await.unwrap_or_else(|failure| {
-            tracing::warn!(channel = place.channel, ?failure, "missed messages were not fetched");
-            Vec::new()
-        });
+        let messages = history::list(api, &place, &oldest)
+            .await
+            .unwrap_or_else(|failure| {
+                tracing::warn!(
+                    channel = place.channel,
+                    ?failure,
+                    "missed messages were not fetched"
+                );
+                Vec::new()
+            });
         let events = select(&messages, &place, me);
         // The answers to a message that was missed were missed too.
-        let threads = messages.iter().filter_map(|message| started_thread(message, &events));
+        let threads = messages
+            .iter()
+            .filter_map(|message| started_thread(message, &events));
         if place.thread.is_none() {
             places.extend(threads.map(|ts| {
                 let thread = Place {
@@ -52,14 +64,16 @@ pub(super) fn fetch<'a>(api: &'a Api, me: &'a Me, places: Vec<(Place, String)>) 
 fn select(messages: &[Value], place: &Place, me: &Me) -> Vec<Event> {
     messages
         .iter()
-        .filter_map(|message| match events::message(message, &me.team, &place.channel, me) {
-            Decoded::Event(event) => Some(*event),
-            Decoded::Ignored => None,
-            Decoded::Broken(problem) => {
-                tracing::warn!(channel = place.channel, problem, "missed message skipped");
-                None
-            }
-        })
+        .filter_map(
+            |message| match events::message(message, &me.team, &place.channel, me) {
+                Decoded::Event(event) => Some(*event),
+                Decoded::Ignored => None,
+                Decoded::Broken(problem) => {
+                    tracing::warn!(channel = place.channel, problem, "missed message skipped");
+                    None
+                }
+            },
+        )
         .filter(|event| match &event.body {
             EventBody::Message(message) => message.addressed || place.thread.is_some(),
             _ => false,

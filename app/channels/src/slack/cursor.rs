@@ -1,5 +1,6 @@
 //! Newest stored timestamp of each channel and thread, from which missed messages are fetched.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 use super::text::is_timestamp;
@@ -78,12 +79,18 @@ impl Cursors {
     /// Returns the places to fetch from, those with the newest messages first.
     pub(super) fn places(&self) -> Vec<(Place, String)> {
         let mut places: Vec<_> = self.newest.clone().into_iter().collect();
-        places.sort_by(|(_, a), (_, b)| order(b).cmp(&order(a)));
+        places.sort_by_key(|(_, ts)| Reverse(order(ts)));
         places
     }
 
     /// Records a stored message. Fetched ones advance their place even while it is held.
-    pub(super) fn store(&mut self, channel: &str, thread: Option<&str>, ts: &str, fetched: Option<&Place>) {
+    pub(super) fn store(
+        &mut self,
+        channel: &str,
+        thread: Option<&str>,
+        ts: &str,
+        fetched: Option<&Place>,
+    ) {
         let places = [None, thread].map(|thread| Place {
             channel: channel.to_owned(),
             thread: thread.map(str::to_owned),
@@ -171,7 +178,12 @@ mod tests {
     fn oldest_places_are_dropped_beyond_the_maximum() {
         let mut cursors = Cursors::default();
         for channel in 0..=MAX_CHANNELS {
-            cursors.store(&format!("C{channel}"), None, &format!("{}.1", channel + 1), None);
+            cursors.store(
+                &format!("C{channel}"),
+                None,
+                &format!("{}.1", channel + 1),
+                None,
+            );
         }
         let places = cursors.places();
         assert_eq!(places.len(), MAX_CHANNELS);
@@ -182,7 +194,10 @@ mod tests {
     #[test]
     fn invalid_cursor_is_empty() {
         for stored in ["", "7", "[]", r#"{"C1":7}"#, r#"{"C1":"x"}"#] {
-            assert!(Cursors::decode(Some(stored)).places().is_empty(), "{stored}");
+            assert!(
+                Cursors::decode(Some(stored)).places().is_empty(),
+                "{stored}"
+            );
         }
     }
 }

@@ -10,7 +10,11 @@ use super::failure::platform_error;
 use crate::platform::{IncomingFile, PlatformError};
 
 /// Downloads a file of at most `max` bytes.
-pub(super) async fn download(api: &Api, file: &IncomingFile, max: u64) -> Result<Bytes, PlatformError> {
+pub(super) async fn download(
+    api: &Api,
+    file: &IncomingFile,
+    max: u64,
+) -> Result<Bytes, PlatformError> {
     let too_large = || {
         let megabytes = max / (1024 * 1024);
         PlatformError::Refused(format!("the file is larger than {megabytes} MB"))
@@ -29,7 +33,10 @@ pub(super) async fn download(api: &Api, file: &IncomingFile, max: u64) -> Result
     let mut response = api.get_file(address).await?;
     let header_of = |name| {
         let value = response.headers().get(name);
-        value.and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase()
     };
     let is_html = header_of(header::CONTENT_TYPE).starts_with("text/html");
     let is_attachment = header_of(header::CONTENT_DISPOSITION).starts_with("attachment");
@@ -38,7 +45,9 @@ pub(super) async fn download(api: &Api, file: &IncomingFile, max: u64) -> Result
         status if status.is_redirection() => return Err(login_page()),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => return Err(login_page()),
         StatusCode::NOT_FOUND | StatusCode::GONE => {
-            return Err(PlatformError::Refused("the file is no longer on slack".to_owned()));
+            return Err(PlatformError::Refused(
+                "the file is no longer on slack".to_owned(),
+            ));
         }
         status => {
             return Err(PlatformError::Unavailable(format!(
@@ -47,7 +56,9 @@ pub(super) async fn download(api: &Api, file: &IncomingFile, max: u64) -> Result
             )));
         }
     }
-    let body = read(&mut response, max).await.map_err(PlatformError::Unavailable)?;
+    let body = read(&mut response, max)
+        .await
+        .map_err(PlatformError::Unavailable)?;
     let body = body.ok_or_else(too_large)?;
     if is_login_page(file, &body, is_html, is_attachment) {
         return Err(login_page());
@@ -67,7 +78,9 @@ async fn ask_address(api: &Api, file: &IncomingFile) -> Result<String, PlatformE
 }
 
 fn address_in(file: &Value) -> Option<String> {
-    let url = file["url_private_download"].as_str().or_else(|| file["url_private"].as_str());
+    let url = file["url_private_download"]
+        .as_str()
+        .or_else(|| file["url_private"].as_str());
     url.map(str::to_owned)
 }
 
@@ -76,7 +89,10 @@ fn is_login_page(file: &IncomingFile, body: &[u8], is_html: bool, is_attachment:
     if is_attachment {
         return false;
     }
-    let declared_html = file.media_type.as_deref().is_some_and(|kind| kind.starts_with("text/html"));
+    let declared_html = file
+        .media_type
+        .as_deref()
+        .is_some_and(|kind| kind.starts_with("text/html"));
     if declared_html {
         return is_html && file.size != Some(body.len() as u64);
     }
@@ -92,7 +108,8 @@ fn is_login_page(file: &IncomingFile, body: &[u8], is_html: bool, is_attachment:
 
 fn login_page() -> PlatformError {
     PlatformError::Refused(
-        "slack did not give the file to the bot: its token may lack the scope files:read".to_owned(),
+        "slack did not give the file to the bot: its token may lack the scope files:read"
+            .to_owned(),
     )
 }
 
@@ -115,8 +132,18 @@ mod tests {
         assert!(is_login_page(&file("image/png", 5), page, true, false));
         assert!(is_login_page(&file("image/png", 5), page, false, false));
         assert!(is_login_page(&file("text/html", 5), page, true, false));
-        assert!(!is_login_page(&file("text/html", page.len() as u64), page, true, false));
+        assert!(!is_login_page(
+            &file("text/html", page.len() as u64),
+            page,
+            true,
+            false
+        ));
         assert!(!is_login_page(&file("text/plain", 5), page, true, true));
-        assert!(!is_login_page(&file("text/plain", 5), b"hello", false, false));
+        assert!(!is_login_page(
+            &file("text/plain", 5),
+            b"hello",
+            false,
+            false
+        ));
     }
 }

@@ -129,7 +129,8 @@ fn press(payload: &Value, me: &Me) -> Decoded {
     let Some(data) = action["value"].as_str().filter(|data| data.len() <= 2_000) else {
         return Decoded::Ignored;
     };
-    let message = timestamp(&payload["message"]["ts"]).or_else(|| timestamp(&container["message_ts"]));
+    let message =
+        timestamp(&payload["message"]["ts"]).or_else(|| timestamp(&container["message_ts"]));
     let thread = timestamp(&payload["message"]["thread_ts"])
         .or_else(|| timestamp(&container["thread_ts"]))
         .or(message);
@@ -154,7 +155,11 @@ fn press(payload: &Value, me: &Me) -> Decoded {
 fn chat(channel: &str, is_direct: bool) -> Chat {
     Chat {
         id: channel.to_owned(),
-        kind: if is_direct { ChatKind::Direct } else { ChatKind::Group },
+        kind: if is_direct {
+            ChatKind::Direct
+        } else {
+            ChatKind::Group
+        },
         parent: None,
     }
 }
@@ -185,7 +190,9 @@ fn file(file: &Value) -> Option<IncomingFile> {
 fn id(value: &Value) -> Option<&str> {
     let text = value.as_str()?;
     let is_id = (1..=MAX_ID).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     is_id.then_some(text)
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the decoding of events.
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Decoded, Me, decode};
@@ -42,10 +43,16 @@ fn message(changes: Value) -> ChatMessage {
 fn mention_becomes_an_addressed_message() {
     let event = event(json!({}));
     assert_eq!(event.id, "1763870000.000100");
-    assert_eq!((event.workspace.as_str(), event.chat.id.as_str()), ("T1", "C1"));
+    assert_eq!(
+        (event.workspace.as_str(), event.chat.id.as_str()),
+        ("T1", "C1")
+    );
     assert_eq!(event.chat.kind, ChatKind::Group);
     assert_eq!(event.at.timestamp_micros(), 1_763_870_000_000_100);
-    assert_eq!(event.context, json!({"team": "T1", "thread": "1763870000.000100"}));
+    assert_eq!(
+        event.context,
+        json!({"team": "T1", "thread": "1763870000.000100"})
+    );
     let EventBody::Message(message) = event.body else {
         panic!("not a message");
     };
@@ -63,13 +70,15 @@ fn message_and_mention_of_one_timestamp_are_the_same_event() {
 
 #[test]
 fn thread_reply_belongs_to_the_topic_of_its_thread() {
-    let reply = json!({"type": "message", "text": "more &amp; more", "thread_ts": "1763860000.000001"});
+    let reply =
+        json!({"type": "message", "text": "more &amp; more", "thread_ts": "1763860000.000001"});
     let reply = message(reply);
     assert_eq!(reply.topic.as_deref(), Some("1763860000.000001"));
     assert_eq!(reply.reply_to.as_deref(), Some("1763860000.000001"));
     assert_eq!(reply.text, "more & more");
     assert!(!reply.addressed);
-    let to_bot = json!({"type": "message", "text": "x", "thread_ts": "1.1", "parent_user_id": "UBOT"});
+    let to_bot =
+        json!({"type": "message", "text": "x", "thread_ts": "1.1", "parent_user_id": "UBOT"});
     assert!(message(to_bot).addressed);
 }
 
@@ -78,7 +87,10 @@ fn direct_message_has_a_topic_only_with_dm_threads() {
     let changes = json!({"type": "message", "channel": "D1", "channel_type": "im", "text": "hi"});
     let direct = message(changes.clone());
     assert!(direct.addressed && direct.topic.is_none());
-    let me = Me { dm_threads: true, ..me() };
+    let me = Me {
+        dm_threads: true,
+        ..me()
+    };
     let Decoded::Event(event) = decode("events_api", &with(changes), &me) else {
         panic!("not an event");
     };
@@ -102,7 +114,11 @@ fn bots_and_subtypes_are_ignored() {
         json!({"text": 7}),
         json!({"type": "reaction_added"}),
     ] {
-        assert_eq!(decode("events_api", &with(changes.clone()), &me()), Decoded::Ignored, "{changes}");
+        assert_eq!(
+            decode("events_api", &with(changes.clone()), &me()),
+            Decoded::Ignored,
+            "{changes}"
+        );
     }
     for subtype in ["file_share", "thread_broadcast"] {
         assert_eq!(message(json!({"subtype": subtype})).text, "hello");
@@ -126,9 +142,20 @@ fn hostile_events_are_broken() {
         let decoded = decode("events_api", &with(changes.clone()), &me());
         assert!(matches!(decoded, Decoded::Broken(_)), "{changes}");
     }
-    for payload in [Value::Null, json!([]), json!({"event": "x"}), json!({"event": {}})] {
-        assert!(matches!(decode("events_api", &payload, &me()), Decoded::Broken(_)));
-        assert!(matches!(decode("interactive", &payload, &me()), Decoded::Broken(_)));
+    for payload in [
+        Value::Null,
+        json!([]),
+        json!({"event": "x"}),
+        json!({"event": {}}),
+    ] {
+        assert!(matches!(
+            decode("events_api", &payload, &me()),
+            Decoded::Broken(_)
+        ));
+        assert!(matches!(
+            decode("interactive", &payload, &me()),
+            Decoded::Broken(_)
+        ));
         assert_eq!(decode("slash_commands", &payload, &me()), Decoded::Ignored);
     }
 }
@@ -153,7 +180,10 @@ fn files_have_references_for_the_download() {
     assert_eq!(message.files.len(), 2);
     assert_eq!(message.files[0].name.as_deref(), Some("a.txt"));
     assert_eq!(message.files[0].size, Some(5));
-    assert_eq!(message.files[0].reference, json!({"id": "F1", "url": "https://files.slack.com/a"}));
+    assert_eq!(
+        message.files[0].reference,
+        json!({"id": "F1", "url": "https://files.slack.com/a"})
+    );
     assert_eq!(message.files[1].reference, json!({"id": "F2", "url": null}));
 }
 
@@ -173,5 +203,75 @@ fn press_names_its_message_and_thread() {
     let EventBody::Press(press) = event.body else {
         panic!("not a press");
     };
-    assert_eq!((press.data.as_str(), press.message.as_deref()), ("yes", Some("2.1")));
+    assert_eq!(
+        (press.data.as_str(), press.message.as_deref()),
+        ("yes", Some("2.1"))
+    );
+}
+
+/// Returns arbitrary JSON whose keys and texts are often those of Slack.
+fn arbitrary_json() -> impl Strategy<Value = Value> {
+    let words = prop::sample::select(vec![
+        "type",
+        "event",
+        "message",
+        "block_actions",
+        "user",
+        "id",
+        "ts",
+        "1.1",
+        "channel",
+        "C1",
+        "U1",
+        "text",
+        "<@UBOT>",
+        "<",
+        "&",
+        "files",
+        "actions",
+        "value",
+        "action_ts",
+        "thread_ts",
+        "container",
+        "message_ts",
+        "events_api",
+        "envelope_id",
+        "payload",
+        "size",
+        "url_private",
+    ]);
+    let text = prop_oneof![words.clone().prop_map(str::to_owned), any::<String>()];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        text.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 60, 8, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(text.clone(), inner, 0..8)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_json_never_panics(value in arbitrary_json()) {
+        for kind in ["events_api", "interactive", "x"] {
+            decode(kind, &value, &me());
+        }
+        super::message(&value, "T1", "C1", &me());
+        crate::slack::frames::decode(&value.to_string());
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in any::<String>()) {
+        crate::slack::frames::decode(&text);
+        crate::slack::text::unescape(&text);
+        crate::slack::text::without_leading_mention(&text, "UBOT");
+        crate::slack::live::visible(&text, 10);
+    }
 }

@@ -57,6 +57,11 @@ impl PlatformFactory for SlackFactory {
         );
         let dm_threads = settings.flag("dm_threads", false);
         let clock = context.clock.clone();
-        Ok(Arc::new(SlackPlatform::new(api, clock, dm_threads, Timing::default())))
+        Ok(Arc::new(SlackPlatform::new(
+            api,
+            clock,
+            dm_threads,
+            Timing::default(),
+        )))
     }
 }

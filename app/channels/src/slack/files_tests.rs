@@ -40,12 +40,19 @@ async fn file_is_shared_in_the_thread() {
     let fake = fake(|_| {}).await;
     let platform = adapter(&fake);
     let message = file_message(&fake);
-    send(&platform, &message, &mut delivery(1, 1)).await.unwrap();
+    send(&platform, &message, &mut delivery(1, 1))
+        .await
+        .unwrap();
     let answers = fake.answers("C1");
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].thread_ts, message.target.topic);
-    let file = fake.file(answers[0].files[0]["id"].as_str().unwrap()).unwrap();
-    assert_eq!((file.name.as_str(), file.bytes.as_deref()), ("a & b.txt", Some(&b"hello"[..])));
+    let file = fake
+        .file(answers[0].files[0]["id"].as_str().unwrap())
+        .unwrap();
+    assert_eq!(
+        (file.name.as_str(), file.bytes.as_deref()),
+        ("a & b.txt", Some(&b"hello"[..]))
+    );
     assert!(fake.calls().of("leak").is_empty());
 }
 
@@ -58,14 +65,21 @@ async fn long_text_is_sent_as_a_file() {
         name: "answer.md".to_owned(),
         text: "é".repeat(10),
     };
-    platform.send(&message, None, &mut delivery(1, 1)).await.unwrap();
+    platform
+        .send(&message, None, &mut delivery(1, 1))
+        .await
+        .unwrap();
     let file = fake.file("F1").unwrap();
     assert_eq!((file.name.as_str(), file.size), ("answer.md", 20));
 }
 
 #[tokio::test]
 async fn lost_replies_share_a_file_once() {
-    for method in ["files.getUploadURLExternal", "upload", "files.completeUploadExternal"] {
+    for method in [
+        "files.getUploadURLExternal",
+        "upload",
+        "files.completeUploadExternal",
+    ] {
         let fake = fake(|_| {}).await;
         let platform = adapter(&fake);
         let message = file_message(&fake);
@@ -84,7 +98,9 @@ async fn upload_without_scope_names_the_scope() {
     let fake = fake(|options| options.scopes.retain(|scope| scope != "files:write")).await;
     let platform = adapter(&fake);
     let message = file_message(&fake);
-    let error = send(&platform, &message, &mut delivery(1, 1)).await.unwrap_err();
+    let error = send(&platform, &message, &mut delivery(1, 1))
+        .await
+        .unwrap_err();
     let PlatformError::Refused(words) = error else {
         panic!("{error:?}");
     };
@@ -92,7 +108,11 @@ async fn upload_without_scope_names_the_scope() {
 }
 
 /// Returns the file of a message as it arrives.
-async fn received(fake: &SlackFake, platform: &SlackPlatform, content: (&str, &str, &[u8])) -> IncomingFile {
+async fn received(
+    fake: &SlackFake,
+    platform: &SlackPlatform,
+    content: (&str, &str, &[u8]),
+) -> IncomingFile {
     let sink = Sink::new();
     let body = async {
         sink.connected().await;

@@ -54,7 +54,11 @@ pub(super) fn adapter(fake: &SlackFake) -> SlackPlatform {
 }
 
 /// Returns an adapter.
-pub(super) fn adapter_with(fake: &SlackFake, timing: Timing, (bot, app): (&str, &str)) -> SlackPlatform {
+pub(super) fn adapter_with(
+    fake: &SlackFake,
+    timing: Timing,
+    (bot, app): (&str, &str),
+) -> SlackPlatform {
     let http = reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
@@ -102,7 +106,9 @@ pub(super) async fn calls(fake: &SlackFake, method: &str, error: i64, count: usi
         let found: Vec<Call> = calls.iter().filter(matches).cloned().collect();
         (found.len() >= count).then_some(found)
     };
-    timeout(LIMIT, fake.calls().wait_for(found)).await.expect("a call is missing")
+    timeout(LIMIT, fake.calls().wait_for(found))
+        .await
+        .expect("a call is missing")
 }
 
 /// Decision of a sink about one batch.
@@ -159,17 +165,21 @@ impl Sink {
     /// Returns the newest cursor.
     pub(super) fn cursor(&self) -> Value {
         let cursors = self.cursors.lock();
-        cursors.back().map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
+        cursors
+            .back()
+            .map_or(Value::Null, |text| serde_json::from_str(text).unwrap())
     }
 
     /// Waits until the connection is reported.
     pub(super) async fn connected(&self) {
-        self.wait(|sink| (sink.connected.load(Ordering::SeqCst) > 0).then_some(())).await;
+        self.wait(|sink| (sink.connected.load(Ordering::SeqCst) > 0).then_some(()))
+            .await;
     }
 
     /// Waits until this many distinct events are stored.
     pub(super) async fn stored(&self, count: usize) -> Vec<Event> {
-        self.wait(|sink| Some(sink.events()).filter(|events| events.len() >= count)).await
+        self.wait(|sink| Some(sink.events()).filter(|events| events.len() >= count))
+            .await
     }
 
     async fn wait<T>(&self, found: impl Fn(&Self) -> Option<T>) -> T {
@@ -214,7 +224,11 @@ pub(super) fn target(channel: &str, ts: &str) -> Target {
         workspace: "T1".to_owned(),
         chat: Chat {
             id: channel.to_owned(),
-            kind: if is_direct { ChatKind::Direct } else { ChatKind::Group },
+            kind: if is_direct {
+                ChatKind::Direct
+            } else {
+                ChatKind::Group
+            },
             parent: None,
         },
         topic: (!is_direct).then(|| ts.to_owned()),

@@ -114,10 +114,14 @@ mod tests {
 
     #[test]
     fn frames_decode_by_type() {
-        assert_eq!(decode(r#"{"type":"hello","num_connections":1}"#), Frame::Hello);
+        assert_eq!(
+            decode(r#"{"type":"hello","num_connections":1}"#),
+            Frame::Hello
+        );
         let disconnect = r#"{"type":"disconnect","reason":"warning"}"#;
         assert_eq!(decode(disconnect), Frame::Disconnect("warning".to_owned()));
-        let envelope = r#"{"envelope_id":"e-1","type":"events_api","retry_attempt":1,"payload":{"a":1}}"#;
+        let envelope =
+            r#"{"envelope_id":"e-1","type":"events_api","retry_attempt":1,"payload":{"a":1}}"#;
         let expected = Frame::Envelope {
             id: "e-1".to_owned(),
             kind: "events_api".to_owned(),

@@ -26,7 +26,9 @@ pub(super) async fn list(api: &Api, place: &Place, oldest: &str) -> Result<Vec<V
         if let Value::Array(found) = answer["messages"].take() {
             messages.extend(found);
         }
-        let next = answer["response_metadata"]["next_cursor"].as_str().unwrap_or_default();
+        let next = answer["response_metadata"]["next_cursor"]
+            .as_str()
+            .unwrap_or_default();
         if next.is_empty() {
             break;
         }
@@ -59,7 +61,9 @@ async fn page(api: &Api, place: &Place, oldest: &str, cursor: &str) -> Result<Va
     };
     let mut attempt = 1;
     loop {
-        let result = api.budgeted(method, Urgency::Live, Body::Form(fields())).await;
+        let result = api
+            .budgeted(method, Urgency::Live, Body::Form(fields()))
+            .await;
         let delay = match result {
             Err(Failure::Held(delay)) => delay,
             Err(Failure::Limited(delay)) if attempt < MAX_ATTEMPTS => delay,

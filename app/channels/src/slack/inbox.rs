@@ -104,8 +104,15 @@ impl<'a> Inbox<'a> {
         self.not_before = None;
         self.drop_late(now);
         let max = if self.single { 1 } else { MAX_BATCH };
-        let free = |(_, pending): &(&u64, &Pending)| !self.full_chats.contains(&pending.event.chat.id);
-        let numbers: Vec<u64> = self.waiting.iter().filter(free).take(max).map(|(number, _)| *number).collect();
+        let free =
+            |(_, pending): &(&u64, &Pending)| !self.full_chats.contains(&pending.event.chat.id);
+        let numbers: Vec<u64> = self
+            .waiting
+            .iter()
+            .filter(free)
+            .take(max)
+            .map(|(number, _)| *number)
+            .collect();
         if numbers.is_empty() {
             self.full_chats.clear();
             if self.waiting.is_empty() {
@@ -121,7 +128,10 @@ impl<'a> Inbox<'a> {
             .collect();
         let mut cursors = self.cursors.clone();
         advance(&mut cursors, &batch);
-        let events = batch.iter().map(|(_, pending)| pending.event.clone()).collect();
+        let events = batch
+            .iter()
+            .map(|(_, pending)| pending.event.clone())
+            .collect();
         let sink = self.sink;
         let store = async move {
             let result = sink.accept(events, Some(cursors.encode())).await;
@@ -148,7 +158,9 @@ impl<'a> Inbox<'a> {
                     self.single = true;
                 } else if error == SinkError::Full {
                     self.single = true;
-                    let chats = batch.iter().map(|(_, pending)| pending.event.chat.id.clone());
+                    let chats = batch
+                        .iter()
+                        .map(|(_, pending)| pending.event.chat.id.clone());
                     self.full_chats.extend(chats);
                 } else {
                     self.not_before = Some(now + RETRY);
@@ -161,10 +173,14 @@ impl<'a> Inbox<'a> {
 
     fn drop_late(&mut self, now: Instant) {
         let before = self.waiting.len();
-        self.waiting.retain(|_, pending| pending.ack.as_ref().is_none_or(|ack| ack.deadline > now));
+        self.waiting
+            .retain(|_, pending| pending.ack.as_ref().is_none_or(|ack| ack.deadline > now));
         let dropped = before - self.waiting.len();
         if dropped > 0 {
-            tracing::warn!(dropped, "slack events stay unacknowledged, slack sends them again");
+            tracing::warn!(
+                dropped,
+                "slack events stay unacknowledged, slack sends them again"
+            );
         }
     }
 }

@@ -21,10 +21,15 @@ impl EventSink for Chats {
 
     async fn accept(&self, events: Vec<Event>, _: Option<String>) -> Result<(), SinkError> {
         let refused = self.refused.lock().clone();
-        if events.iter().any(|event| Some(&event.chat.id) == refused.as_ref()) {
+        if events
+            .iter()
+            .any(|event| Some(&event.chat.id) == refused.as_ref())
+        {
             return Err(SinkError::Full);
         }
-        self.stored.lock().extend(events.into_iter().map(|event| event.id));
+        self.stored
+            .lock()
+            .extend(events.into_iter().map(|event| event.id));
         Ok(())
     }
 }
@@ -118,7 +123,11 @@ async fn waiting_events_are_stored_in_one_batch() {
     let mut inbox = Inbox::new(&sink, Cursors::default());
     let now = Instant::now();
     for number in 0..MAX_BATCH + 1 {
-        inbox.push(pending("a", &format!("{number}.1"), now + Duration::from_secs(3)));
+        inbox.push(pending(
+            "a",
+            &format!("{number}.1"),
+            now + Duration::from_secs(3),
+        ));
     }
     inbox.start(now);
     assert_eq!(inbox.len(), 1);

@@ -30,7 +30,7 @@ const BUSY: usize = 200;
 enum Turn {
     Stop,
     Frame(usize, Incoming),
-    Opened(Result<Socket, PlatformError>),
+    Opened(Box<Result<Socket, PlatformError>>),
     Landed(Landed),
     Found(Option<Found>),
     Closed,
@@ -115,7 +115,7 @@ impl<'a> Listener<'a> {
             (index, incoming) = next_of(&mut self.links), if !self.links.is_empty() => {
                 Turn::Frame(index, incoming)
             }
-            opened = ready(&mut self.opening) => Turn::Opened(opened),
+            opened = ready(&mut self.opening) => Turn::Opened(Box::new(opened)),
             found = next_missed(&mut self.missed), if may_fetch => Turn::Found(found),
             Some(()) = self.closing.next() => Turn::Closed,
             () = sleep_until(tick) => Turn::Tick,
@@ -127,7 +127,7 @@ impl<'a> Listener<'a> {
         match turn {
             Turn::Stop | Turn::Closed => {}
             Turn::Frame(index, incoming) => self.received(index, incoming, now).await?,
-            Turn::Opened(opened) => self.opened(opened, now)?,
+            Turn::Opened(opened) => self.opened(*opened, now)?,
             Turn::Landed(landed) => {
                 let acks = self.inbox.land(landed, now)?;
                 self.acknowledge(acks).await;
@@ -143,7 +143,12 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    async fn received(&mut self, index: usize, incoming: Incoming, now: Instant) -> Result<(), PlatformError> {
+    async fn received(
+        &mut self,
+        index: usize,
+        incoming: Incoming,
+        now: Instant,
+    ) -> Result<(), PlatformError> {
         let link = &mut self.links[index];
         link.alive(now);
         match incoming {
@@ -155,7 +160,10 @@ impl<'a> Listener<'a> {
                 }
             }
             Incoming::Binary(bytes) => {
-                tracing::warn!(bytes = bytes.len(), "slack sent a binary frame, skipping it");
+                tracing::warn!(
+                    bytes = bytes.len(),
+                    "slack sent a binary frame, skipping it"
+                );
             }
             Incoming::Text(text) => {
                 let id = link.id;
@@ -175,7 +183,12 @@ impl<'a> Listener<'a> {
                     self.acknowledge_at_once(link, envelope, now).await;
                 }
             }
-            Frame::Envelope { id, kind, retry, payload } => {
+            Frame::Envelope {
+                id,
+                kind,
+                retry,
+                payload,
+            } => {
                 if retry > 0 {
                     tracing::debug!(retry, "slack delivers an event again");
                 }
@@ -248,7 +261,11 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    fn opened(&mut self, opened: Result<Socket, PlatformError>, now: Instant) -> Result<(), PlatformError> {
+    fn opened(
+        &mut self,
+        opened: Result<Socket, PlatformError>,
+        now: Instant,
+    ) -> Result<(), PlatformError> {
         self.opening = None;
         let delay = match opened {
             Ok(socket) => {
@@ -260,7 +277,10 @@ impl<'a> Listener<'a> {
             Err(PlatformError::Unavailable(_)) if !self.links.is_empty() => REOPEN,
             Err(error) => return Err(error),
         };
-        tracing::warn!(delay_s = delay.as_secs(), "slack opened no connection, trying again");
+        tracing::warn!(
+            delay_s = delay.as_secs(),
+            "slack opened no connection, trying again"
+        );
         self.reopen_at = Some(now + delay);
         Ok(())
     }
@@ -274,7 +294,11 @@ impl<'a> Listener<'a> {
             self.inbox.nothing_in(&place);
             return;
         }
-        tracing::info!(channel = place.channel, count = events.len(), "missed messages fetched");
+        tracing::info!(
+            channel = place.channel,
+            count = events.len(),
+            "missed messages fetched"
+        );
         let last = events.len() - 1;
         for (index, event) in events.into_iter().enumerate() {
             self.inbox.push(Pending {

@@ -39,7 +39,10 @@ async fn event_is_acknowledged_after_it_is_stored() {
     assert_eq!(result, Ok(()));
     let events = sink.events();
     assert_eq!(events.len(), 1);
-    assert_eq!((events[0].id.as_str(), events[0].workspace.as_str()), (ts.as_str(), "T1"));
+    assert_eq!(
+        (events[0].id.as_str(), events[0].workspace.as_str()),
+        (ts.as_str(), "T1")
+    );
     let EventBody::Message(message) = &events[0].body else {
         panic!("not a message");
     };
@@ -79,7 +82,11 @@ async fn full_conversation_does_not_stop_others() {
     let fake = fake(|options| options.redelivery = Vec::new()).await;
     let sink = Sink::deciding(|events| {
         let has_full_chat = events.iter().any(|event| event.chat.id == "C1");
-        if has_full_chat { Err(SinkError::Full) } else { Ok(()) }
+        if has_full_chat {
+            Err(SinkError::Full)
+        } else {
+            Ok(())
+        }
     });
     let platform = adapter(&fake);
     let body = async {
@@ -230,7 +237,11 @@ async fn hostile_frames_do_not_end_the_connection() {
 #[tokio::test]
 async fn invalid_tokens_are_rejected() {
     let fake = fake(|_| {}).await;
-    for tokens in [("xoxb-bad", "xapp-1"), ("xoxb-1", "xapp-bad"), ("xoxb-1", "xoxb-1")] {
+    for tokens in [
+        ("xoxb-bad", "xapp-1"),
+        ("xoxb-1", "xapp-bad"),
+        ("xoxb-1", "xoxb-1"),
+    ] {
         let platform = adapter_with(&fake, Timing::default(), tokens);
         let error = listen_until_error(&platform, &Sink::new(), async {}).await;
         let PlatformError::Rejected(words) = error else {
@@ -265,7 +276,10 @@ async fn missed_messages_are_fetched_from_the_cursor() {
     ids.sort();
     assert_eq!(ids, [missed, answer.clone(), missed_direct.clone()]);
     let cursor = sink.cursor();
-    assert_eq!((&cursor["DU1"], &cursor["C2"]), (&json!(missed_direct), &json!(later)));
+    assert_eq!(
+        (&cursor["DU1"], &cursor["C2"]),
+        (&json!(missed_direct), &json!(later))
+    );
     assert_eq!(cursor[format!("C1/{old}")], json!(answer));
 }
 
@@ -287,7 +301,10 @@ async fn press_is_acknowledged_after_it_is_stored() {
         events
     };
     let (events, _) = while_listening(&platform, &sink, None, body).await;
-    assert_eq!((events[0].id.as_str(), events[0].sender.id.as_str()), ("press:6.1:U7", "U7"));
+    assert_eq!(
+        (events[0].id.as_str(), events[0].sender.id.as_str()),
+        ("press:6.1:U7", "U7")
+    );
 }
 
 #[tokio::test]
@@ -305,7 +322,10 @@ async fn shutdown_sends_the_close_frame() {
 #[tokio::test]
 async fn rate_limited_opening_waits_for_the_named_delay() {
     let fake = fake(|_| {}).await;
-    let limited = Fault::RateLimited { retry_after: 1.0, silent: false };
+    let limited = Fault::RateLimited {
+        retry_after: 1.0,
+        silent: false,
+    };
     fake.faults().script("apps.connections.open", [limited]);
     let sink = Sink::new();
     let platform = adapter(&fake);

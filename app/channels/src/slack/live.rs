@@ -133,7 +133,13 @@ pub(super) enum StreamStep {
 }
 
 /// Decides about the next step of a stream.
-pub(super) fn stream_step(length: usize, shown: &str, started: i64, text: &str, now: i64) -> StreamStep {
+pub(super) fn stream_step(
+    length: usize,
+    shown: &str,
+    started: i64,
+    text: &str,
+    now: i64,
+) -> StreamStep {
     if now.saturating_sub(started) >= STREAM_AGE_MS {
         return StreamStep::Edit;
     }
@@ -149,7 +155,9 @@ pub(super) fn stream_step(length: usize, shown: &str, started: i64, text: &str, 
 pub(super) fn tail(length: usize, shown: &str, part: &Part) -> Option<String> {
     let rest = suffix(length, shown, &part.plain)?;
     let has_markup = part.markup != escape(&part.plain);
-    let looks_like_markup = part.plain.contains(|letter| "*_~`[]#<>|\\&".contains(letter));
+    let looks_like_markup = part
+        .plain
+        .contains(|letter| "*_~`[]#<>|\\&".contains(letter));
     (!has_markup && !looks_like_markup).then(|| rest.to_owned())
 }
 
@@ -193,7 +201,13 @@ mod tests {
 
     #[test]
     fn changed_or_old_stream_continues_by_editing() {
-        for (text, now) in [("Help", STREAM_AGE_MS), ("Hallo", 1), ("He", 1), ("", 1), ("Hé", 1)] {
+        for (text, now) in [
+            ("Help", STREAM_AGE_MS),
+            ("Hallo", 1),
+            ("He", 1),
+            ("", 1),
+            ("Hé", 1),
+        ] {
             assert_eq!(step(text, now), StreamStep::Edit, "{text}");
         }
     }
@@ -223,7 +237,10 @@ mod tests {
     #[test]
     fn unknown_state_ends_live_updates() {
         assert_eq!(Live::decode(&Value::Null), None);
-        assert_eq!(Live::decode(&serde_json::json!({"mode": "new"})), Some(Live::Off));
+        assert_eq!(
+            Live::decode(&serde_json::json!({"mode": "new"})),
+            Some(Live::Off)
+        );
         let state = Live::edited("1.2".to_owned(), Uuid::nil());
         assert_eq!(Live::decode(&Live::encode(Some(&state))), Some(state));
     }
@@ -231,7 +248,10 @@ mod tests {
     #[test]
     fn deleted_messages_are_replaced_three_times() {
         let key = Uuid::from_u128(8);
-        assert!(matches!(Live::replaced(key, 2), Live::Edit { generation: 3, .. }));
+        assert!(matches!(
+            Live::replaced(key, 2),
+            Live::Edit { generation: 3, .. }
+        ));
         assert_eq!(Live::replaced(key, 3), Live::Off);
         assert_ne!(post_key(key, 1), post_key(key, 0));
     }

@@ -16,7 +16,11 @@ use crate::platform::{Button, Content, LiveReply, Platform, PlatformError};
 async fn finish(platform: &SlackPlatform, reply: &LiveReply, part: Part) -> Vec<String> {
     let content = Content::Text(part);
     let message = message(reply.target.clone(), content, reply.state.clone());
-    platform.send(&message, None, &mut delivery(1, 1)).await.unwrap().ids
+    platform
+        .send(&message, None, &mut delivery(1, 1))
+        .await
+        .unwrap()
+        .ids
 }
 
 fn only_answer(fake: &SlackFake, channel: &str) -> SlackMessage {
@@ -49,11 +53,17 @@ async fn stream_appends_only_the_new_suffix() {
         .collect();
     assert_eq!(appended, ["lo", " wor"]);
     let body = &fake.calls().of("chat.startStream")[0].body;
-    assert_eq!((&body["recipient_team_id"], &body["recipient_user_id"]), (&json!("T1"), &json!("U1")));
+    assert_eq!(
+        (&body["recipient_team_id"], &body["recipient_user_id"]),
+        (&json!("T1"), &json!("U1"))
+    );
     let ids = finish(&platform, &reply, part("Hello world", "Hello world")).await;
     let done = only_answer(&fake, "C1");
-    assert_eq!(ids, [done.ts.clone()]);
-    assert_eq!((done.text.as_str(), done.streaming(), done.edits), ("Hello world", false, 0));
+    assert_eq!(ids, std::slice::from_ref(&done.ts));
+    assert_eq!(
+        (done.text.as_str(), done.streaming(), done.edits),
+        ("Hello world", false, 0)
+    );
 }
 
 #[tokio::test]
@@ -61,7 +71,10 @@ async fn final_text_with_markup_replaces_the_stream() {
     let fake = fake(|_| {}).await;
     let platform = adapter(&fake);
     let mut reply = start(&fake);
-    platform.update_live(&mut reply, "**Hello** <!channel> <").await.unwrap();
+    platform
+        .update_live(&mut reply, "**Hello** <!channel> <")
+        .await
+        .unwrap();
     assert_eq!(only_answer(&fake, "C1").text, "**Hello** &lt;!channel> ");
     let markup = "*Hello* &lt;!channel&gt; &lt;b&gt;";
     finish(&platform, &reply, part(markup, "Hello <!channel> <b>")).await;
@@ -93,7 +106,10 @@ async fn expired_stream_continues_by_editing() {
     fake.expire_streams(Duration::ZERO);
     platform.update_live(&mut reply, "one two").await.unwrap();
     assert_eq!(only_answer(&fake, "C1").text, "one two");
-    platform.update_live(&mut reply, "one two three").await.unwrap();
+    platform
+        .update_live(&mut reply, "one two three")
+        .await
+        .unwrap();
     assert_eq!(only_answer(&fake, "C1").text, "one two three");
     finish(&platform, &reply, part("*one*", "one")).await;
     assert_eq!(only_answer(&fake, "C1").text, "*one*");
@@ -118,7 +134,10 @@ async fn changed_text_continues_by_editing() {
     platform.update_live(&mut reply, "one").await.unwrap();
     platform.update_live(&mut reply, "other").await.unwrap();
     let edited = only_answer(&fake, "C1");
-    assert_eq!((edited.text.as_str(), edited.streaming(), edited.edits), ("other", false, 1));
+    assert_eq!(
+        (edited.text.as_str(), edited.streaming(), edited.edits),
+        ("other", false, 1)
+    );
 }
 
 #[tokio::test]
@@ -163,7 +182,10 @@ async fn stop_button_goes_with_the_final_text() {
         data: "stop:1".to_owned(),
     });
     platform.update_live(&mut reply, "one").await.unwrap();
-    assert_eq!(only_answer(&fake, "C1").blocks[1]["elements"][0]["value"], "stop:1");
+    assert_eq!(
+        only_answer(&fake, "C1").blocks[1]["elements"][0]["value"],
+        "stop:1"
+    );
     finish(&platform, &reply, part("one", "one")).await;
     assert!(only_answer(&fake, "C1").blocks.is_empty());
 }
@@ -174,10 +196,17 @@ async fn lost_replies_show_no_text_twice() {
     let platform = adapter(&fake);
     let mut reply = start(&fake);
     platform.update_live(&mut reply, "one").await.unwrap();
-    fake.faults().script("chat.appendStream", [Fault::LoseReply]);
-    let error = platform.update_live(&mut reply, "one two").await.unwrap_err();
+    fake.faults()
+        .script("chat.appendStream", [Fault::LoseReply]);
+    let error = platform
+        .update_live(&mut reply, "one two")
+        .await
+        .unwrap_err();
     assert!(matches!(error, PlatformError::Unavailable(_)));
-    platform.update_live(&mut reply, "one two three").await.unwrap();
+    platform
+        .update_live(&mut reply, "one two three")
+        .await
+        .unwrap();
     assert_eq!(only_answer(&fake, "C1").text, "one two three");
 }
 
@@ -215,11 +244,23 @@ async fn rate_limit_of_a_method_stops_its_calls_everywhere() {
     second.key = Uuid::from_u128(2);
     platform.update_live(&mut first, "one").await.unwrap();
     platform.update_live(&mut second, "one").await.unwrap();
-    let limited = Fault::RateLimited { retry_after: 33.0, silent: false };
+    let limited = Fault::RateLimited {
+        retry_after: 33.0,
+        silent: false,
+    };
     fake.faults().script("chat.appendStream", [limited]);
-    let error = platform.update_live(&mut first, "one two").await.unwrap_err();
+    let error = platform
+        .update_live(&mut first, "one two")
+        .await
+        .unwrap_err();
     let retry_after = Duration::from_secs(33);
-    assert_eq!(error, PlatformError::RateLimited { retry_after, account: false });
+    assert_eq!(
+        error,
+        PlatformError::RateLimited {
+            retry_after,
+            account: false
+        }
+    );
     platform.update_live(&mut second, "one two").await.unwrap();
     assert_eq!(fake.calls().of("chat.appendStream").len(), 1);
     finish(&platform, &first, part("one two", "one two")).await;
@@ -242,7 +283,12 @@ async fn many_answers_stay_below_the_tiers() {
             platform.update_live(reply, text).await.unwrap();
         }
     }
-    let refused = fake.calls().all().into_iter().filter(|call| call.error == 429).count();
+    let refused = fake
+        .calls()
+        .all()
+        .into_iter()
+        .filter(|call| call.error == 429)
+        .count();
     assert_eq!(refused, 0);
 }
 

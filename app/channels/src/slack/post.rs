@@ -99,13 +99,17 @@ pub(super) async fn put(
 ) -> Result<(), Failure> {
     let mut body = json!({"channel": channel, "ts": ts, "blocks": []});
     words.set(&mut body);
-    let result = api.budgeted("chat.update", urgency, Body::Json(body.clone())).await;
+    let result = api
+        .budgeted("chat.update", urgency, Body::Json(body.clone()))
+        .await;
     let refused = matches!(&result, Err(failure) if failure.is(NO_BLOCKS));
     if !refused || words.buttons.is_empty() {
         return result.map(drop);
     }
     words.set_without_blocks(&mut body);
-    api.budgeted("chat.update", urgency, Body::Json(body)).await.map(drop)
+    api.budgeted("chat.update", urgency, Body::Json(body))
+        .await
+        .map(drop)
 }
 
 /// Looks for a message that an earlier attempt posted. A failure counts as not found.
@@ -126,7 +130,10 @@ pub(super) async fn find(api: &Api, target: &Target, key: Uuid) -> Option<String
         }
         None => "conversations.history",
     };
-    let answer = api.budgeted(method, Urgency::Final, Body::Form(fields)).await.ok()?;
+    let answer = api
+        .budgeted(method, Urgency::Final, Body::Form(fields))
+        .await
+        .ok()?;
     find_in(&answer, &key.to_string())
 }
 

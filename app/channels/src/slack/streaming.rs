@@ -44,7 +44,11 @@ pub(super) struct LiveMessages<'a> {
 
 impl LiveMessages<'_> {
     /// Shows the text so far.
-    pub(super) async fn update(&self, reply: &mut LiveReply, markdown: &str) -> Result<(), PlatformError> {
+    pub(super) async fn update(
+        &self,
+        reply: &mut LiveReply,
+        markdown: &str,
+    ) -> Result<(), PlatformError> {
         let mut state = Live::decode(&reply.state);
         let result = self.advance(&mut state, reply, markdown).await;
         reply.state = Live::encode(state.as_ref());
@@ -60,7 +64,12 @@ impl LiveMessages<'_> {
             None => self.begin(state, reply, markdown).await,
             Some(Live::Off) => Ok(()),
             Some(Live::Edit { .. }) => self.edit(state, reply, markdown).await,
-            Some(Live::Stream { ts, length, digest, started }) => {
+            Some(Live::Stream {
+                ts,
+                length,
+                digest,
+                started,
+            }) => {
                 let text = visible(markdown, TEXT_LIMIT.max);
                 match stream_step(length, &digest, started, &text, self.now) {
                     StreamStep::Nothing => Ok(()),
@@ -71,7 +80,11 @@ impl LiveMessages<'_> {
                     StreamStep::Append(suffix) => {
                         let body = json!({"channel": reply.target.chat.id, "ts": ts, "markdown_text": suffix});
                         let method = "chat.appendStream";
-                        match self.api.budgeted(method, Urgency::Live, Body::Json(body)).await {
+                        match self
+                            .api
+                            .budgeted(method, Urgency::Live, Body::Json(body))
+                            .await
+                        {
                             Ok(_) => {
                                 *state = Some(Live::stream(ts, &text, started));
                                 Ok(())
@@ -105,7 +118,11 @@ impl LiveMessages<'_> {
         };
         body["markdown_text"] = json!(text);
         let method = "chat.startStream";
-        match self.api.budgeted(method, Urgency::Live, Body::Json(body)).await {
+        match self
+            .api
+            .budgeted(method, Urgency::Live, Body::Json(body))
+            .await
+        {
             Ok(answer) => {
                 let Some(ts) = answer["ts"].as_str() else {
                     *state = Some(Live::unposted(reply.key));
@@ -150,7 +167,14 @@ impl LiveMessages<'_> {
     }
 
     async fn edit(&self, state: &mut Option<Live>, reply: &LiveReply, markdown: &str) -> Step {
-        let Some(Live::Edit { ts, key, generation, streaming, digest: shown }) = state.clone() else {
+        let Some(Live::Edit {
+            ts,
+            key,
+            generation,
+            streaming,
+            digest: shown,
+        }) = state.clone()
+        else {
             return Ok(());
         };
         let markup = first_part(markdown).markup;
@@ -160,7 +184,13 @@ impl LiveMessages<'_> {
             buttons: &buttons,
         };
         let next = |ts: Option<String>, streaming: bool, digest: String| {
-            Some(Live::Edit { ts, key, generation, streaming, digest })
+            Some(Live::Edit {
+                ts,
+                key,
+                generation,
+                streaming,
+                digest,
+            })
         };
         let channel = &reply.target.chat.id;
         let Some(ts) = ts else {
@@ -229,21 +259,33 @@ impl LiveMessages<'_> {
         let channel = &target.chat.id;
         let ts = match Live::decode(&message.live) {
             None | Some(Live::Off) => None,
-            Some(Live::Stream { ts, length, digest, .. }) => {
+            Some(Live::Stream {
+                ts, length, digest, ..
+            }) => {
                 let rest = tail(length, &digest, part).filter(|_| words.buttons.is_empty());
-                let stopped = self.stop(channel, &ts, rest.as_deref().unwrap_or(""), Urgency::Final);
+                let stopped =
+                    self.stop(channel, &ts, rest.as_deref().unwrap_or(""), Urgency::Final);
                 if stopped.await? && rest.is_some() {
                     return Ok(Some(ts));
                 }
                 Some(ts)
             }
-            Some(Live::Edit { ts: Some(ts), streaming, .. }) => {
+            Some(Live::Edit {
+                ts: Some(ts),
+                streaming,
+                ..
+            }) => {
                 if streaming {
                     self.stop(channel, &ts, "", Urgency::Final).await?;
                 }
                 Some(ts)
             }
-            Some(Live::Edit { ts: None, key, generation, .. }) => {
+            Some(Live::Edit {
+                ts: None,
+                key,
+                generation,
+                ..
+            }) => {
                 // An earlier post may have had its effect; its key finds the message.
                 let key = post_key(key, generation);
                 post(self.api, target, words, key)

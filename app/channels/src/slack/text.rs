@@ -41,7 +41,9 @@ fn entity(text: &str) -> (char, usize) {
 /// Returns the readable form of the inside of `<…>`.
 fn reference(inside: &str) -> String {
     let decoded = |text: &str| {
-        text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+        text.replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&")
     };
     let (target, label) = match inside.split_once('|') {
         Some((target, label)) => (decoded(target), Some(decoded(label))),
@@ -92,12 +94,18 @@ pub(super) fn without_leading_mention<'a>(text: &'a str, user: &str) -> &'a str 
 
 /// Escapes the three special characters.
 pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// Returns a prefix of at most `max` bytes.
 pub(super) fn prefix(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
+    let mut end = max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// Returns Markdown in which nothing notifies a person or a channel: the `<` of `<!`, `<@` and
@@ -133,8 +141,14 @@ mod tests {
             ("a &amp;&lt;b&gt; &amp;amp; &x &", "a &<b> &amp; &x &"),
             ("hi <@U2> and <@U3|ann>", "hi @U2 and @ann"),
             ("in <#C1|general> or <#C2>", "in #general or #C2"),
-            ("<https://x.example/?a=1&amp;b=2>", "https://x.example/?a=1&b=2"),
-            ("<https://x.example|the page>", "the page (https://x.example)"),
+            (
+                "<https://x.example/?a=1&amp;b=2>",
+                "https://x.example/?a=1&b=2",
+            ),
+            (
+                "<https://x.example|the page>",
+                "the page (https://x.example)",
+            ),
             ("<http://x.example|x.example>", "x.example"),
             ("<mailto:a@x.example|a@x.example>", "a@x.example"),
             ("<!here> <!channel|channel>", "@here @channel"),
@@ -167,7 +181,10 @@ mod tests {
 
     #[test]
     fn streamed_markdown_notifies_no_one() {
-        assert_eq!(without_notifications("<!channel> <@U1>", false), "&lt;!channel> &lt;@U1>");
+        assert_eq!(
+            without_notifications("<!channel> <@U1>", false),
+            "&lt;!channel> &lt;@U1>"
+        );
         assert_eq!(without_notifications("a <", true), "a ");
         assert_eq!(without_notifications("a <", false), "a <");
         assert_eq!(without_notifications("a < b", true), "a < b");
@@ -176,7 +193,16 @@ mod tests {
     #[test]
     fn timestamps_are_two_numbers() {
         assert!(is_timestamp("1763870000.000100"));
-        for text in ["", ".", "1.", "1", "1.a", "press:1.2", "-1.0", "1.0000000000000000000000000"] {
+        for text in [
+            "",
+            ".",
+            "1.",
+            "1",
+            "1.a",
+            "press:1.2",
+            "-1.0",
+            "1.0000000000000000000000000",
+        ] {
             assert!(!is_timestamp(text), "{text}");
         }
     }

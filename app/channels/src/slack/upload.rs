@@ -45,7 +45,9 @@ pub(super) async fn upload(
         Err(failure) if failure.is(&["file_not_found", "file_deleted"]) => {
             // The file expired between two attempts; the next one uploads it again.
             delivery.progress = Value::Null;
-            Err(PlatformError::Unavailable("slack lost the uploaded file".to_owned()))
+            Err(PlatformError::Unavailable(
+                "slack lost the uploaded file".to_owned(),
+            ))
         }
         Err(failure) => Err(platform_error("files.completeUploadExternal", failure)),
     }
@@ -53,7 +55,9 @@ pub(super) async fn upload(
 
 async fn transfer(api: &Api, file: &FileBody) -> Result<String, PlatformError> {
     if file.bytes.is_empty() {
-        return Err(PlatformError::Refused("slack accepts no empty files".to_owned()));
+        return Err(PlatformError::Refused(
+            "slack accepts no empty files".to_owned(),
+        ));
     }
     let method = "files.getUploadURLExternal";
     let fields = vec![
@@ -64,10 +68,14 @@ async fn transfer(api: &Api, file: &FileBody) -> Result<String, PlatformError> {
         .call(method, Body::Form(fields))
         .await
         .map_err(|failure| platform_error(method, failure))?;
-    let address = answer["upload_url"].as_str().and_then(|url| Url::parse(url).ok());
+    let address = answer["upload_url"]
+        .as_str()
+        .and_then(|url| Url::parse(url).ok());
     let address = address.filter(|address| api.is_platform_address(address));
     let (Some(address), Some(id)) = (address, answer["file_id"].as_str()) else {
-        return Err(PlatformError::Unavailable("slack named no upload address".to_owned()));
+        return Err(PlatformError::Unavailable(
+            "slack named no upload address".to_owned(),
+        ));
     };
     let response = api.put_file(address, file.bytes.clone()).await?;
     if !response.status().is_success() {
@@ -88,7 +96,8 @@ async fn share(api: &Api, target: &Target, id: &str, name: &str) -> Result<Value
     if let Some(thread) = thread_of(target) {
         fields.push(("thread_ts", thread.to_owned()));
     }
-    api.call("files.completeUploadExternal", Body::Form(fields)).await
+    api.call("files.completeUploadExternal", Body::Form(fields))
+        .await
 }
 
 /// Returns `true` if an earlier share had its effect.

@@ -24,7 +24,10 @@ pub(super) fn post(
     let ts = workspace.next_ts();
     let channel = workspace.writable(&id)?;
     let key = params.text("client_msg_id");
-    if let Some(key) = key.as_ref().filter(|_| duplicates != DuplicateAnswer::Ignored) {
+    if let Some(key) = key
+        .as_ref()
+        .filter(|_| duplicates != DuplicateAnswer::Ignored)
+    {
         let same = |message: &&SlackMessage| message.client_msg_id.as_ref() == Some(key);
         if let Some(existing) = channel.messages.iter().find(same) {
             if existing.deleted || duplicates == DuplicateAnswer::NotFound {
@@ -38,7 +41,10 @@ pub(super) fn post(
         return Err(Failure::new("msg_too_long"));
     }
     let thread = params.text("thread_ts");
-    if thread.as_ref().is_some_and(|thread| channel.message(thread).is_none()) {
+    if thread
+        .as_ref()
+        .is_some_and(|thread| channel.message(thread).is_none())
+    {
         return Err(Failure::new("thread_not_found"));
     }
     let mut message = SlackMessage::new(ts.clone(), BOT_USER, &text, thread);
@@ -152,18 +158,27 @@ fn valid_block(block: &Value) -> bool {
     };
     match block["type"].as_str() {
         Some("section") => text_of(&block["text"], "mrkdwn", 3_000),
-        Some("markdown") => block["text"].as_str().is_some_and(|text| text.len() <= 12_000),
+        Some("markdown") => block["text"]
+            .as_str()
+            .is_some_and(|text| text.len() <= 12_000),
         Some("divider") => true,
         Some("actions") => {
             let Some(elements) = block["elements"].as_array() else {
                 return false;
             };
-            let ids: HashSet<_> = elements.iter().map(|element| &element["action_id"]).collect();
+            let ids: HashSet<_> = elements
+                .iter()
+                .map(|element| &element["action_id"])
+                .collect();
             let button = |element: &Value| {
                 element["type"] == "button"
                     && text_of(&element["text"], "plain_text", 75)
-                    && element["action_id"].as_str().is_some_and(|id| id.len() <= 255)
-                    && element["value"].as_str().is_none_or(|value| value.len() <= 2_000)
+                    && element["action_id"]
+                        .as_str()
+                        .is_some_and(|id| id.len() <= 255)
+                    && element["value"]
+                        .as_str()
+                        .is_none_or(|value| value.len() <= 2_000)
             };
             (1..=25).contains(&elements.len())
                 && ids.len() == elements.len()
@@ -179,7 +194,9 @@ fn escaped_length(text: &str) -> usize {
         .match_indices('&')
         .filter(|(at, _)| {
             let rest = &text[at + 1..];
-            !["amp;", "lt;", "gt;"].iter().any(|entity| rest.starts_with(entity))
+            !["amp;", "lt;", "gt;"]
+                .iter()
+                .any(|entity| rest.starts_with(entity))
         })
         .count();
     text.len() + 4 * bare

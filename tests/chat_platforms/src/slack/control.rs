@@ -10,8 +10,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::handle::{disconnect, press, speak};
 use super::links::Command;
+use super::people::{disconnect, press, speak};
 use super::shared::Shared;
 use super::workspace::{BOT_USER, SlackMessage};
 
@@ -64,12 +64,24 @@ async fn say(State(shared): State<Arc<Shared>>, Json(said): Json<Say>) -> Json<V
     } else {
         said.text
     };
-    let ts = speak(&shared, &said.channel, &said.user, &text, said.thread_ts, Vec::new());
+    let ts = speak(
+        &shared,
+        &said.channel,
+        &said.user,
+        &text,
+        said.thread_ts,
+        Vec::new(),
+    );
     Json(json!({"ts": ts}))
 }
 
 async fn press_button(State(shared): State<Arc<Shared>>, Json(pressed): Json<Press>) -> StatusCode {
-    let Press { channel, ts, value, user } = pressed;
+    let Press {
+        channel,
+        ts,
+        value,
+        user,
+    } = pressed;
     if press(&shared, &channel, &ts, &value, &user) {
         StatusCode::NO_CONTENT
     } else {
@@ -106,7 +118,11 @@ async fn messages(
 ) -> Json<Vec<SlackMessage>> {
     let workspace = shared.workspace.lock();
     let found = workspace.channels.get(&channel);
-    Json(found.map(|found| found.messages.clone()).unwrap_or_default())
+    Json(
+        found
+            .map(|found| found.messages.clone())
+            .unwrap_or_default(),
+    )
 }
 
 async fn connections(State(shared): State<Arc<Shared>>) -> Json<Value> {

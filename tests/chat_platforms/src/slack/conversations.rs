@@ -67,6 +67,10 @@ fn page(messages: Vec<&SlackMessage>, params: &Params) -> Value {
         .take(limit)
         .map(|message| message.view(with_metadata))
         .collect();
-    let next = if more { (skip + limit).to_string() } else { String::new() };
+    let next = if more {
+        (skip + limit).to_string()
+    } else {
+        String::new()
+    };
     json!({"messages": views, "has_more": more, "response_metadata": {"next_cursor": next}})
 }

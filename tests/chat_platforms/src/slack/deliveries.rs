@@ -11,7 +11,9 @@ use super::workspace::{APP, BOT_USER, TEAM};
 
 /// Returns the payload of an event.
 pub(super) fn callback(event: Value) -> Value {
-    let at = event["ts"].as_str().and_then(|ts| ts.split('.').next()?.parse::<u64>().ok());
+    let at = event["ts"]
+        .as_str()
+        .and_then(|ts| ts.split('.').next()?.parse::<u64>().ok());
     json!({
         "token": "v",
         "team_id": TEAM,

@@ -35,7 +35,9 @@ pub(super) fn receive(workspace: &mut Workspace, id: &str, bytes: Bytes) -> Resu
 
 /// Shares uploaded files.
 pub(super) fn complete(workspace: &mut Workspace, params: &Params, base: &str) -> Outcome {
-    let listed = params.json("files").ok_or_else(|| Failure::argument("files"))?;
+    let listed = params
+        .json("files")
+        .ok_or_else(|| Failure::argument("files"))?;
     let listed = listed.as_array().cloned().unwrap_or_default();
     let channel_id = params.text("channel_id");
     let mut views = Vec::new();
@@ -55,7 +57,10 @@ pub(super) fn complete(workspace: &mut Workspace, params: &Params, base: &str) -
         let ts = workspace.next_ts();
         let thread = params.text("thread_ts");
         let channel = workspace.writable(channel_id)?;
-        if thread.as_ref().is_some_and(|thread| channel.message(thread).is_none()) {
+        if thread
+            .as_ref()
+            .is_some_and(|thread| channel.message(thread).is_none())
+        {
             return Err(Failure::new("thread_not_found"));
         }
         let comment = params.text("initial_comment").unwrap_or_default();

@@ -15,10 +15,18 @@ fn tier(method: &str) -> Option<usize> {
         // Tier 1 with the burst that reconnecting needs.
         "apps.connections.open" => 10,
         "chat.startStream" | "chat.stopStream" | "reactions.remove" => 20,
-        "chat.update" | "chat.delete" | "reactions.add" | "conversations.history"
-        | "conversations.info" | "conversations.replies" => 50,
-        "chat.appendStream" | "files.info" | "files.getUploadURLExternal" | "auth.test"
-        | "files.completeUploadExternal" | "chat.postEphemeral" => 100,
+        "chat.update"
+        | "chat.delete"
+        | "reactions.add"
+        | "conversations.history"
+        | "conversations.info"
+        | "conversations.replies" => 50,
+        "chat.appendStream"
+        | "files.info"
+        | "files.getUploadURLExternal"
+        | "auth.test"
+        | "files.completeUploadExternal"
+        | "chat.postEphemeral" => 100,
         _ => return None,
     })
 }
@@ -83,7 +91,11 @@ mod tests {
         let start = Instant::now();
         for channel in 0..20 {
             let channel = format!("C{channel}");
-            assert!(limits.call("chat.startStream", Some(&channel), start).is_ok());
+            assert!(
+                limits
+                    .call("chat.startStream", Some(&channel), start)
+                    .is_ok()
+            );
         }
         assert!(limits.call("chat.startStream", Some("C99"), start).is_err());
     }

@@ -12,7 +12,11 @@ use super::{chat, conversations, files, streams};
 /// Checks a call and performs it.
 pub(super) fn call(shared: &Shared, method: &str, params: &Params, token: Option<&str>) -> Outcome {
     let options = shared.options.lock().clone();
-    if options.unknown_methods.iter().any(|unknown| unknown == method) {
+    if options
+        .unknown_methods
+        .iter()
+        .any(|unknown| unknown == method)
+    {
         return Err(unknown(method));
     }
     let kind = if method == "apps.connections.open" {
@@ -94,7 +98,9 @@ fn check_token(token: Option<&str>, (right, prefix): (&str, &str)) -> Result<(),
         None => Err(Failure::new("not_authed")),
         Some(token) if token == right => Ok(()),
         Some(token)
-            if ["xoxb-", "xapp-", "xoxp-"].iter().any(|kind| token.starts_with(kind))
+            if ["xoxb-", "xapp-", "xoxp-"]
+                .iter()
+                .any(|kind| token.starts_with(kind))
                 && !token.starts_with(prefix) =>
         {
             Err(Failure::new("not_allowed_token_type"))

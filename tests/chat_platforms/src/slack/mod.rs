@@ -2,6 +2,7 @@
 
 mod answer;
 mod chat;
+mod connection;
 mod control;
 mod conversations;
 mod deliveries;
@@ -12,6 +13,7 @@ mod links;
 mod methods;
 mod options;
 mod params;
+mod people;
 mod routes;
 mod shared;
 mod streams;

@@ -62,9 +62,8 @@ impl Params {
 
     /// Returns a required parameter as text.
     pub(super) fn required(&self, name: &str) -> Result<String, Failure> {
-        self.text(name).ok_or_else(|| {
-            Failure::argument(&format!("missing required field: {name}"))
-        })
+        self.text(name)
+            .ok_or_else(|| Failure::argument(&format!("missing required field: {name}")))
     }
 
     /// Returns a parameter that is JSON, or JSON in a text.

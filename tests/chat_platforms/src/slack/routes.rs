@@ -17,7 +17,7 @@ use serde_json::json;
 use super::answer::{Failure, Outcome, broken, json_response, respond};
 use super::params::Params;
 use super::shared::Shared;
-use super::{files, links, methods};
+use super::{connection, files, methods};
 use crate::common::{Fault, accept_socket};
 
 /// Builds the routes.
@@ -50,7 +50,11 @@ async fn call(
         methods::call(&shared, &method, &params, token.as_deref())
     };
     match shared.faults.take(&method) {
-        Some(Fault::Answer { status, body, headers }) => {
+        Some(Fault::Answer {
+            status,
+            body,
+            headers,
+        }) => {
             let recorded = methods::recorded(&params);
             shared.calls.record(&method, recorded, i64::from(status));
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
@@ -65,8 +69,12 @@ async fn call(
             }
             response
         }
-        Some(Fault::RateLimited { retry_after, silent }) => {
-            let failure = Failure::limited(Duration::try_from_secs_f64(retry_after).unwrap_or_default());
+        Some(Fault::RateLimited {
+            retry_after,
+            silent,
+        }) => {
+            let failure =
+                Failure::limited(Duration::try_from_secs_f64(retry_after).unwrap_or_default());
             let mut response = finish(&shared, &method, &params, Err(failure), &scopes);
             if silent {
                 response.headers_mut().remove(header::RETRY_AFTER);
@@ -106,7 +114,11 @@ fn finish(
         Ok(_) => 0,
         Err(failure) => {
             body["_error"] = json!(failure.code);
-            if failure.retry_after.is_some() { 429 } else { 1 }
+            if failure.retry_after.is_some() {
+                429
+            } else {
+                1
+            }
         }
     };
     shared.calls.record(method, body, error);
@@ -123,10 +135,13 @@ async fn link(
     Query(query): Query<Ticket>,
     request: Request,
 ) -> Response {
-    if !query.ticket.is_some_and(|ticket| shared.links.redeem(&ticket)) {
+    if !query
+        .ticket
+        .is_some_and(|ticket| shared.links.redeem(&ticket))
+    {
         return (StatusCode::UNAUTHORIZED, "invalid ticket").into_response();
     }
-    accept_socket(request, move |socket| links::serve(shared, socket))
+    accept_socket(request, move |socket| connection::serve(shared, socket))
 }
 
 async fn upload(
@@ -147,7 +162,9 @@ async fn upload(
         return broken();
     }
     let received = files::receive(&mut shared.workspace.lock(), &id, body);
-    shared.calls.record(method, recorded, i64::from(received.is_err()));
+    shared
+        .calls
+        .record(method, recorded, i64::from(received.is_err()));
     match (received, fault) {
         (_, Some(Fault::LoseReply)) => broken(),
         (Ok(size), _) => format!("OK - {size}").into_response(),
@@ -167,7 +184,11 @@ async fn download(
     };
     let sent = methods::token(&headers, &Params::default());
     let known = sent.as_ref() == Some(&token);
-    shared.calls.record("download", json!({"id": id, "name": name}), i64::from(!known));
+    shared.calls.record(
+        "download",
+        json!({"id": id, "name": name}),
+        i64::from(!known),
+    );
     if sent.is_none() {
         return Redirect::to("/login").into_response();
     }

@@ -32,7 +32,10 @@ pub(super) fn start(workspace: &mut Workspace, params: &Params, now: Instant) ->
     }
     let text = markdown(params)?.unwrap_or_default();
     let mut message = SlackMessage::new(ts.clone(), BOT_USER, &text, Some(thread));
-    message.stream = Some(Stream { started: now, open: true });
+    message.stream = Some(Stream {
+        started: now,
+        open: true,
+    });
     channel.messages.push(message);
     Ok(json!({"channel": id, "ts": ts}))
 }
@@ -61,7 +64,10 @@ pub(super) fn stop(
     let text = markdown(params)?.unwrap_or_default();
     let message = streaming(workspace, params, now, lifetime)?;
     message.text.push_str(&text);
-    if let Some(blocks) = params.json("blocks").and_then(|blocks| blocks.as_array().cloned()) {
+    if let Some(blocks) = params
+        .json("blocks")
+        .and_then(|blocks| blocks.as_array().cloned())
+    {
         message.blocks = blocks;
     }
     if let Some(stream) = &mut message.stream {
@@ -98,9 +104,26 @@ fn streaming<'a>(
     Ok(message)
 }
 
+/// Returns the text of a call: `markdown_text`, or the texts of its chunks.
 fn markdown(params: &Params) -> Result<Option<String>, Failure> {
-    let text = params.text("markdown_text");
-    if text.as_ref().is_some_and(|text| text.chars().count() > MAX_MARKDOWN) {
+    let mut text = params.text("markdown_text");
+    if let Some(chunks) = params.json("chunks") {
+        let chunks = chunks.as_array().filter(|chunks| !chunks.is_empty());
+        let chunks = chunks.ok_or_else(|| Failure::new("invalid_chunks"))?;
+        for chunk in chunks {
+            match (chunk["type"].as_str(), chunk["text"].as_str()) {
+                (Some("markdown_text"), Some(part)) => text.get_or_insert_default().push_str(part),
+                (Some("task_update" | "plan_update" | "blocks"), _) => {
+                    text.get_or_insert_default();
+                }
+                _ => return Err(Failure::new("invalid_chunks")),
+            }
+        }
+    }
+    if text
+        .as_ref()
+        .is_some_and(|text| text.chars().count() > MAX_MARKDOWN)
+    {
         return Err(Failure::new("msg_too_long"));
     }
     Ok(text)

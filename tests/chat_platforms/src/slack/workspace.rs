@@ -120,7 +120,8 @@ impl SlackMessage {
 
     /// Returns the message as the platform's answers contain it.
     pub(super) fn view(&self, with_metadata: bool) -> Value {
-        let mut view = json!({"type": "message", "ts": self.ts, "user": self.user, "text": self.text});
+        let mut view =
+            json!({"type": "message", "ts": self.ts, "user": self.user, "text": self.text});
         let mut set = |name: &str, value: Value| view[name] = value;
         if let Some(thread) = &self.thread_ts {
             set("thread_ts", json!(thread));
@@ -139,7 +140,11 @@ impl SlackMessage {
         if with_metadata && !self.metadata.is_null() {
             set("metadata", self.metadata.clone());
         }
-        if let Some(key) = self.client_msg_id.as_ref().filter(|_| self.user != BOT_USER) {
+        if let Some(key) = self
+            .client_msg_id
+            .as_ref()
+            .filter(|_| self.user != BOT_USER)
+        {
             set("client_msg_id", json!(key));
         }
         view
