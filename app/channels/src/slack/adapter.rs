@@ -153,7 +153,14 @@ impl Platform for SlackPlatform {
             me = self.me.get_or_try_init(|| me) => me?,
             () = stop.cancelled() => return Ok(()),
         };
-        let listener = Listener::new(&self.api, me, self.timing, sink, cursor.as_deref());
+        let listener = Listener::new(
+            &self.api,
+            me,
+            self.timing,
+            &*self.clock,
+            sink,
+            cursor.as_deref(),
+        );
         listener.run(stop).await
     }
 

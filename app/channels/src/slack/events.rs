@@ -35,8 +35,8 @@ pub(super) enum Decoded {
     Broken(&'static str),
 }
 
-/// Decodes the payload of an envelope.
-pub(super) fn decode(kind: &str, payload: &Value, me: &Me) -> Decoded {
+/// Decodes the payload of an envelope that arrived at `now`.
+pub(super) fn decode(kind: &str, payload: &Value, me: &Me, now: DateTime<Utc>) -> Decoded {
     match kind {
         "events_api" => {
             let event = &payload["event"];
@@ -55,6 +55,7 @@ pub(super) fn decode(kind: &str, payload: &Value, me: &Me) -> Decoded {
             Some(_) => Decoded::Ignored,
             None => Decoded::Broken("an interaction without a type"),
         },
+        "slash_commands" => command(payload, me, now),
         _ => Decoded::Ignored,
     }
 }
@@ -149,6 +150,39 @@ fn press(payload: &Value, me: &Me) -> Decoded {
             message: message.map(|(ts, _)| ts.to_owned()),
         }),
         context: json!({"team": team, "thread": thread.map(|(ts, _)| ts)}),
+    }))
+}
+
+/// Decodes a slash command, which has no message, no thread and no time of its own.
+fn command(payload: &Value, me: &Me, now: DateTime<Utc>) -> Decoded {
+    let name = payload["command"].as_str().unwrap_or_default();
+    let trigger = payload["trigger_id"].as_str().unwrap_or_default();
+    let is_trigger = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
+    let (Some(user), Some(channel)) = (id(&payload["user_id"]), id(&payload["channel_id"])) else {
+        return Decoded::Broken("a command without a user or channel");
+    };
+    if !name.starts_with('/') || trigger.is_empty() || trigger.len() > 128 || !is_trigger(trigger) {
+        return Decoded::Broken("a command without a name or id");
+    }
+    let arguments = text::unescape(payload["text"].as_str().unwrap_or_default());
+    let plain = format!("{name} {}", arguments.trim());
+    let team = id(&payload["team_id"]).unwrap_or(&me.team);
+    Decoded::Event(Box::new(Event {
+        id: format!("command:{trigger}"),
+        workspace: team.to_owned(),
+        chat: chat(channel, is_direct(channel, None)),
+        sender: Sender {
+            id: user.to_owned(),
+            name: None,
+        },
+        at: now,
+        body: EventBody::Message(ChatMessage {
+            text: text::prefix(plain.trim(), MAX_TEXT_BYTES).to_owned(),
+            addressed: true,
+            cut: plain.len() > MAX_TEXT_BYTES,
+            ..ChatMessage::default()
+        }),
+        context: json!({"team": team}),
     }))
 }
 

@@ -1,9 +1,10 @@
 //! Tests of the decoding of events.
 
+use chrono::DateTime;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Decoded, Me, decode};
+use super::{Decoded, Me};
 use crate::platform::{ChatKind, ChatMessage, Event, EventBody, MAX_TEXT_BYTES};
 
 fn me() -> Me {
@@ -12,6 +13,10 @@ fn me() -> Me {
         user: "UBOT".to_owned(),
         dm_threads: false,
     }
+}
+
+fn decode(kind: &str, payload: &Value, me: &Me) -> Decoded {
+    super::decode(kind, payload, me, DateTime::UNIX_EPOCH)
 }
 
 fn with(changes: Value) -> Value {
@@ -156,7 +161,11 @@ fn hostile_events_are_broken() {
             decode("interactive", &payload, &me()),
             Decoded::Broken(_)
         ));
-        assert_eq!(decode("slash_commands", &payload, &me()), Decoded::Ignored);
+        assert!(matches!(
+            decode("slash_commands", &payload, &me()),
+            Decoded::Broken(_)
+        ));
+        assert_eq!(decode("options", &payload, &me()), Decoded::Ignored);
     }
 }
 
@@ -207,6 +216,26 @@ fn press_names_its_message_and_thread() {
         (press.data.as_str(), press.message.as_deref()),
         ("yes", Some("2.1"))
     );
+}
+
+#[test]
+fn slash_command_becomes_an_addressed_message() {
+    let payload = json!({
+        "command": "/connect", "text": "a&amp;b ", "user_id": "U1", "channel_id": "D1",
+        "team_id": "T1", "trigger_id": "1.2.ab",
+    });
+    let Decoded::Event(event) = decode("slash_commands", &payload, &me()) else {
+        panic!("not an event");
+    };
+    assert_eq!(
+        (event.id.as_str(), event.chat.kind),
+        ("command:1.2.ab", ChatKind::Direct)
+    );
+    let EventBody::Message(message) = event.body else {
+        panic!("not a message");
+    };
+    assert_eq!(message.text, "/connect a&b");
+    assert!(message.addressed && message.topic.is_none());
 }
 
 /// Returns arbitrary JSON whose keys and texts are often those of Slack.
@@ -260,7 +289,7 @@ fn arbitrary_json() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn arbitrary_json_never_panics(value in arbitrary_json()) {
-        for kind in ["events_api", "interactive", "x"] {
+        for kind in ["events_api", "interactive", "slash_commands"] {
             decode(kind, &value, &me());
         }
         super::message(&value, "T1", "C1", &me());

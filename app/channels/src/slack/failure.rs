@@ -81,7 +81,7 @@ pub(super) fn decode(
         )));
     };
     match code {
-        "ratelimited" | "rate_limited" => Err(limited()),
+        "ratelimited" | "rate_limited" | "message_limit_exceeded" => Err(limited()),
         "internal_error"
         | "fatal_error"
         | "service_unavailable"

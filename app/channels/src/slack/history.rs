@@ -65,7 +65,11 @@ async fn page(api: &Api, place: &Place, oldest: &str, cursor: &str) -> Result<Va
             .budgeted(method, Urgency::Live, Body::Form(fields()))
             .await;
         let delay = match result {
-            Err(Failure::Held(delay)) => delay,
+            // The budget of this process refused the call; that is no attempt.
+            Err(Failure::Held(delay)) => {
+                sleep(delay).await;
+                continue;
+            }
             Err(Failure::Limited(delay)) if attempt < MAX_ATTEMPTS => delay,
             Err(Failure::Lost(_)) if attempt < MAX_ATTEMPTS => RETRY,
             result => return result,

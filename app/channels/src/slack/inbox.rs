@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::cursor::{Cursors, Place};
+use super::text::is_timestamp;
 use crate::platform::{Event, EventBody, EventSink, SinkError};
 
 /// Maximum number of events that are stored at once.
@@ -189,7 +190,9 @@ impl<'a> Inbox<'a> {
 fn advance(cursors: &mut Cursors, batch: &[(u64, Pending)]) {
     for (_, pending) in batch {
         let event = &pending.event;
-        if let EventBody::Message(message) = &event.body {
+        if let EventBody::Message(message) = &event.body
+            && is_timestamp(&event.id)
+        {
             let place = pending.fetched.as_ref().map(|(place, _)| place);
             let thread = message.reply_to.as_deref();
             cursors.store(&event.chat.id, thread, &event.id, place);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{BoxStream, FuturesUnordered};
 use futures_util::{FutureExt, StreamExt};
+use harness::clock::Clock;
 use http::HeaderMap;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -42,6 +43,7 @@ pub(super) struct Listener<'a> {
     api: &'a Api,
     me: &'a Me,
     timing: Timing,
+    clock: &'a dyn Clock,
     sink: &'a dyn EventSink,
     inbox: Inbox<'a>,
     links: Vec<Link>,
@@ -59,6 +61,7 @@ impl<'a> Listener<'a> {
         api: &'a Api,
         me: &'a Me,
         timing: Timing,
+        clock: &'a dyn Clock,
         sink: &'a dyn EventSink,
         cursor: Option<&str>,
     ) -> Self {
@@ -69,6 +72,7 @@ impl<'a> Listener<'a> {
             api,
             me,
             timing,
+            clock,
             sink,
             inbox: Inbox::new(sink, cursors),
             links: Vec::new(),
@@ -192,7 +196,7 @@ impl<'a> Listener<'a> {
                 if retry > 0 {
                     tracing::debug!(retry, "slack delivers an event again");
                 }
-                match events::decode(&kind, &payload, self.me) {
+                match events::decode(&kind, &payload, self.me, self.clock.now()) {
                     Decoded::Event(event) => self.inbox.push(Pending {
                         event: *event,
                         ack: Some(self.ack(link, id, now)),

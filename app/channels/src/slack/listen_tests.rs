@@ -334,3 +334,21 @@ async fn rate_limited_opening_waits_for_the_named_delay() {
     let opened: Vec<Call> = fake.calls().of("apps.connections.open");
     assert!(Duration::from_millis(opened[1].at_ms - opened[0].at_ms) >= Duration::from_millis(990));
 }
+
+#[tokio::test]
+async fn burst_is_acknowledged_at_the_first_delivery() {
+    let fake = fake(|options| options.ack_timeout = Duration::from_secs(3)).await;
+    let sink = Sink::new();
+    let platform = adapter_with(&fake, Timing::default(), ("xoxb-1", "xapp-1"));
+    let body = async {
+        sink.connected().await;
+        for number in 0..500 {
+            fake.say_dm("U1", &number.to_string());
+        }
+        calls(&fake, "ack", 0, 500).await;
+    };
+    let ((), result) = while_listening(&platform, &sink, None, body).await;
+    assert_eq!(result, Ok(()));
+    assert_eq!(sink.events().len(), 500);
+    assert_eq!(fake.calls().of("envelope").len(), 500);
+}

@@ -27,6 +27,9 @@ pub(super) enum Live {
         digest: String,
         /// Time of its start in milliseconds.
         started: i64,
+        /// Digest of the mrkdwn of the whole text; empty if the stream shows less.
+        #[serde(default)]
+        rendered: String,
     },
     /// Edited message.
     Edit {
@@ -64,13 +67,14 @@ impl Live {
             .unwrap_or(Value::Null)
     }
 
-    /// Returns the state of a stream that begins with a text.
-    pub(super) fn stream(ts: String, text: &str, started: i64) -> Self {
+    /// Returns the state of a stream that shows a text. `rendered` is the mrkdwn of the whole text.
+    pub(super) fn stream(ts: String, text: &str, started: i64, rendered: Option<&str>) -> Self {
         Self::Stream {
             ts,
             length: text.len(),
             digest: digest(text),
             started,
+            rendered: rendered.map(digest).unwrap_or_default(),
         }
     }
 

@@ -86,6 +86,20 @@ async fn final_text_with_markup_replaces_the_stream() {
 }
 
 #[tokio::test]
+async fn stream_that_shows_the_whole_text_is_only_stopped() {
+    let fake = fake(|_| {}).await;
+    let platform = adapter(&fake);
+    let mut reply = start(&fake);
+    platform.update_live(&mut reply, "a & b").await.unwrap();
+    finish(&platform, &reply, part("a &amp; b", "a & b")).await;
+    let done = only_answer(&fake, "C1");
+    assert_eq!(
+        (done.text.as_str(), done.streaming(), done.edits),
+        ("a & b", false, 0)
+    );
+}
+
+#[tokio::test]
 async fn direct_chat_streams_too() {
     let fake = fake(|_| {}).await;
     let platform = adapter(&fake);

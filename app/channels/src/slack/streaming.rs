@@ -69,6 +69,7 @@ impl LiveMessages<'_> {
                 length,
                 digest,
                 started,
+                ..
             }) => {
                 let text = visible(markdown, TEXT_LIMIT.max);
                 match stream_step(length, &digest, started, &text, self.now) {
@@ -86,7 +87,7 @@ impl LiveMessages<'_> {
                             .await
                         {
                             Ok(_) => {
-                                *state = Some(Live::stream(ts, &text, started));
+                                *state = Some(streamed(ts, &text, started, markdown));
                                 Ok(())
                             }
                             Err(Failure::Code { code, .. }) => {
@@ -129,7 +130,7 @@ impl LiveMessages<'_> {
                     return Ok(());
                 };
                 self.api.stream_opened(ts);
-                *state = Some(Live::stream(ts.to_owned(), &text, self.now));
+                *state = Some(streamed(ts.to_owned(), &text, self.now, markdown));
                 Ok(())
             }
             Err(failure @ Failure::Code { .. }) => {
@@ -260,9 +261,18 @@ impl LiveMessages<'_> {
         let ts = match Live::decode(&message.live) {
             None | Some(Live::Off) => None,
             Some(Live::Stream {
-                ts, length, digest, ..
+                ts,
+                length,
+                digest: shown,
+                rendered,
+                ..
             }) => {
-                let rest = tail(length, &digest, part).filter(|_| words.buttons.is_empty());
+                let rest = if rendered == digest(&part.markup) {
+                    Some(String::new())
+                } else {
+                    tail(length, &shown, part)
+                };
+                let rest = rest.filter(|_| words.buttons.is_empty());
                 let stopped =
                     self.stop(channel, &ts, rest.as_deref().unwrap_or(""), Urgency::Final);
                 if stopped.await? && rest.is_some() {
@@ -349,4 +359,12 @@ fn first_part(markdown: &str) -> Part {
             plain,
         }
     })
+}
+
+/// Returns the state of a stream that shows a text of this Markdown.
+fn streamed(ts: String, text: &str, started: i64, markdown: &str) -> Live {
+    let mut parts = markup::parts(markdown, Dialect::SlackMrkdwn, TEXT_LIMIT);
+    let is_whole = parts.len() < 2 && text == text::without_notifications(markdown, false);
+    let part = parts.pop().unwrap_or_else(|| first_part(markdown));
+    Live::stream(ts, text, started, is_whole.then_some(part.markup.as_str()))
 }
