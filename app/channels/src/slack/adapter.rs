@@ -12,13 +12,14 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::api::{Api, Body};
+use super::budget::Urgency;
 use super::events::Me;
-use super::failure::platform_error;
+use super::failure::{Failure, platform_error};
 use super::links::Timing;
 use super::listen::Listener;
 use super::post::thread_of;
 use super::streaming::{LiveMessages, TEXT_LIMIT};
-use super::text::is_timestamp;
+use super::text::{escape, is_timestamp};
 use super::{download, scopes, upload};
 use crate::markup::Dialect;
 use crate::platform::{
@@ -218,8 +219,9 @@ impl Platform for SlackPlatform {
             ("name", name.to_owned()),
             ("timestamp", message.to_owned()),
         ];
-        let urgency = super::budget::Urgency::Live;
+        let urgency = Urgency::Live;
         match self.api.budgeted(method, urgency, Body::Form(fields)).await {
+            Err(Failure::Held(_)) => Ok(()),
             Err(failure) if !failure.is(&["already_reacted"]) => {
                 Err(platform_error(method, failure))
             }
@@ -235,7 +237,7 @@ impl Platform for SlackPlatform {
         let mut body = json!({
             "channel": target.chat.id,
             "user": target.person,
-            "text": super::text::escape(text),
+            "text": escape(text),
         });
         if let Some(thread) = thread_of(target) {
             body["thread_ts"] = json!(thread);

@@ -92,6 +92,10 @@ pub(super) fn message(message: &Value, team: &str, channel: &str, me: &Me) -> De
         return Decoded::Ignored;
     }
     let root = thread.unwrap_or(ts);
+    // A person of another organization is in a shared channel with a team of their own.
+    let home = id(&message["user_team"])
+        .or_else(|| id(&message["team"]))
+        .unwrap_or(team);
     Decoded::Event(Box::new(Event {
         id: ts.to_owned(),
         workspace: team.to_owned(),
@@ -110,7 +114,7 @@ pub(super) fn message(message: &Value, team: &str, channel: &str, me: &Me) -> De
             addressed,
             cut,
         }),
-        context: json!({"team": team, "thread": root}),
+        context: json!({"team": home, "thread": root}),
     }))
 }
 

@@ -45,7 +45,7 @@ pub(super) async fn fake(change: impl FnOnce(&mut SlackOptions)) -> SlackFake {
 pub(super) fn adapter(fake: &SlackFake) -> SlackPlatform {
     let timing = Timing {
         ping: Duration::from_millis(50),
-        dead: Duration::from_millis(400),
+        dead: Duration::from_millis(1_500),
         ack: Duration::from_millis(350),
         drain: Duration::from_millis(200),
         ..Timing::default()

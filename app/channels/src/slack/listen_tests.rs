@@ -79,7 +79,11 @@ async fn refused_event_is_stored_when_it_comes_again() {
 
 #[tokio::test]
 async fn full_conversation_does_not_stop_others() {
-    let fake = fake(|options| options.redelivery = Vec::new()).await;
+    let fake = fake(|options| {
+        options.redelivery = Vec::new();
+        options.ack_timeout = Duration::from_secs(3);
+    })
+    .await;
     let sink = Sink::deciding(|events| {
         let has_full_chat = events.iter().any(|event| event.chat.id == "C1");
         if has_full_chat {
@@ -88,7 +92,7 @@ async fn full_conversation_does_not_stop_others() {
             Ok(())
         }
     });
-    let platform = adapter(&fake);
+    let platform = adapter_with(&fake, Timing::default(), ("xoxb-1", "xapp-1"));
     let body = async {
         sink.connected().await;
         for number in 0..5 {
@@ -199,9 +203,13 @@ async fn lost_connections_end_the_listener() {
 
 #[tokio::test]
 async fn hostile_frames_do_not_end_the_connection() {
-    let fake = fake(|options| options.redelivery = Vec::new()).await;
+    let fake = fake(|options| {
+        options.redelivery = Vec::new();
+        options.ack_timeout = Duration::from_secs(10);
+    })
+    .await;
     let sink = Sink::new();
-    let platform = adapter(&fake);
+    let platform = adapter_with(&fake, Timing::default(), ("xoxb-1", "xapp-1"));
     let body = async {
         sink.connected().await;
         let deep = format!(
@@ -253,7 +261,11 @@ async fn invalid_tokens_are_rejected() {
 
 #[tokio::test]
 async fn missed_messages_are_fetched_from_the_cursor() {
-    let fake = fake(|options| options.redelivery = Vec::new()).await;
+    let fake = fake(|options| {
+        options.redelivery = Vec::new();
+        options.ack_timeout = Duration::from_secs(10);
+    })
+    .await;
     let old = fake.mention("C1", "U1", "old");
     let direct = fake.say_dm("U1", "old direct");
     let missed = fake.mention("C1", "U1", "missed");
@@ -263,7 +275,7 @@ async fn missed_messages_are_fetched_from_the_cursor() {
     calls(&fake, "undelivered", 1, 8).await;
     let cursor = json!({"C1": old, format!("C1/{old}"): old, "DU1": direct}).to_string();
     let sink = Sink::new();
-    let platform = adapter(&fake);
+    let platform = adapter_with(&fake, Timing::default(), ("xoxb-1", "xapp-1"));
     let body = async {
         let events = sink.stored(3).await;
         let later = fake.mention("C2", "U1", "later");
