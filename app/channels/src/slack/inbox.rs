@@ -194,7 +194,11 @@ fn advance(cursors: &mut Cursors, batch: &[(u64, Pending)]) {
             && is_timestamp(&event.id)
         {
             let place = pending.fetched.as_ref().map(|(place, _)| place);
-            let thread = message.reply_to.as_deref();
+            // The answer begins a thread, whose messages the history of the channel does not list.
+            let begun = event.context["thread"]
+                .as_str()
+                .filter(|_| message.addressed);
+            let thread = begun.or(message.reply_to.as_deref());
             cursors.store(&event.chat.id, thread, &event.id, place);
         }
         if let Some((place, true)) = &pending.fetched {

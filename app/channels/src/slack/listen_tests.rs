@@ -47,7 +47,8 @@ async fn event_is_acknowledged_after_it_is_stored() {
         panic!("not a message");
     };
     assert_eq!((message.text.as_str(), message.addressed), ("hello", true));
-    assert_eq!(sink.cursor(), json!({"C1": ts}));
+    let thread = format!("C1/{ts}");
+    assert_eq!(sink.cursor(), json!({"C1": ts, thread: ts}));
 }
 
 #[tokio::test]
@@ -363,4 +364,24 @@ async fn burst_is_acknowledged_at_the_first_delivery() {
     assert_eq!(result, Ok(()));
     assert_eq!(sink.events().len(), 500);
     assert_eq!(fake.calls().of("envelope").len(), 500);
+}
+
+#[tokio::test]
+async fn missed_answers_in_a_begun_thread_are_fetched() {
+    let fake = fake(|options| options.redelivery = Vec::new()).await;
+    let platform = adapter_with(&fake, Timing::default(), ("xoxb-1", "xapp-1"));
+    let sink = Sink::new();
+    let body = async {
+        sink.connected().await;
+        let ts = fake.mention("C1", "U1", "question");
+        sink.stored(1).await;
+        ts
+    };
+    let (ts, _) = while_listening(&platform, &sink, None, body).await;
+    let missed = fake.say_in_thread("C1", "U1", &ts, "missed");
+    calls(&fake, "unconnected", 1, 1).await;
+    let cursor = Some(sink.cursor().to_string());
+    let sink = Sink::new();
+    let (events, _) = while_listening(&platform, &sink, cursor, sink.stored(1)).await;
+    assert_eq!(events[0].id, missed);
 }
