@@ -16,6 +16,7 @@ pub mod platform;
 mod platforms;
 mod service;
 mod session;
+pub mod slack;
 pub mod socket;
 pub mod telegram;
 mod turn;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Parser;
+use deerflow_chat_platforms::slack::{SlackFake, SlackOptions};
 use deerflow_chat_platforms::telegram::{TelegramFake, TelegramOptions};
 
 /// Fake of a chat platform.
@@ -29,14 +30,25 @@ async fn main() -> anyhow::Result<()> {
                 ..TelegramOptions::default()
             })
             .await?;
-            serve(&fake.base()).await
+            serve(fake.base()).await
+        }
+        "slack" => {
+            let fake = SlackFake::start(SlackOptions {
+                port: arguments.port,
+                rate_limits: !arguments.no_rate_limits,
+                ..SlackOptions::default()
+            })
+            .await?;
+            serve(fake.base()).await
         }
         other => anyhow::bail!("unknown platform {other}"),
     }
 }
 
 /// Prints the base address and waits for the end of the process.
-async fn serve(base: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{base}")?;
+async fn serve(base: String) -> anyhow::Result<()> {
+    let mut output = std::io::stdout();
+    writeln!(output, "{base}")?;
+    output.flush()?;
     std::future::pending().await
 }

@@ -15,7 +15,9 @@ use super::lanes::LaneTask;
 use super::pacing::Purpose;
 use super::receipt;
 use super::retry::{AfterSend, Lane, after_send};
-use crate::platform::{Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent};
+use crate::platform::{
+    Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
+};
 
 /// Pause after a store failure.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
