@@ -5,12 +5,11 @@
 
 use std::ops::{Add, AddAssign};
 
-use super::Dialect;
 use super::escape::{self, JOINER};
 use super::tree::{Style, shows_address};
-use crate::platform::LengthUnit;
+use crate::platform::{Dialect, LengthUnit};
 
-/// Length of a text in both forms of a [`Part`](super::Part).
+/// Length of a text in both forms of a [`Part`](crate::platform::Part).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Cost {
     /// Length with markup.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::Dialect;
 use super::tree::Style;
+use crate::platform::Dialect;
 
 /// Invisible character that separates what a platform would read as one token.
 pub(super) const JOINER: &str = "\u{2060}";

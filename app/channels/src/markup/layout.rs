@@ -1,11 +1,11 @@
 //! Conversion of the syntax tree into lines of a dialect.
 
-use super::Dialect;
 use super::cost::Form;
 use super::escape;
 use super::row::{Gap, Layout, Prefix, Row};
 use super::table::{self, TableLines};
 use super::tree::{Block, Inline, List, Run, Style, Table, link_text};
+use crate::platform::Dialect;
 
 /// Text of a thematic break.
 const RULE: &str = "———";

@@ -3,8 +3,10 @@
 mod builder;
 mod cost;
 mod escape;
+mod fence;
 mod layout;
 mod pack;
+mod piece;
 mod render;
 mod row;
 mod table;
@@ -19,38 +21,8 @@ mod samples;
 #[path = "markup_tests.rs"]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
+pub use crate::platform::{Dialect, Part};
 use crate::platform::{LengthUnit, TextLimit};
-
-/// Text form of a platform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// Text without markup.
-    Plain,
-    /// HTML subset of Telegram's Bot API. Its limit counts the visible text only.
-    TelegramHtml,
-    /// Slack's mrkdwn, escaped.
-    SlackMrkdwn,
-    /// Markdown of Feishu's cards in the old schema: no headings, no tables.
-    FeishuCard,
-    /// Discord's Markdown: no tables.
-    Discord,
-    /// DingTalk's Markdown: no tables, no code fences.
-    DingTalk,
-    /// WeCom's Markdown.
-    WeCom,
-}
-
-/// Text of one message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Text in the platform's dialect, within its limit.
-    pub markup: String,
-    /// The same text without markup, for a platform that refuses the markup. A word joiner (U+2060)
-    /// separates the first two characters of what the platform would take for a mention.
-    pub plain: String,
-}
 
 /// Mark of a preview that was cut.
 const ELLIPSIS: &str = "\n…";
@@ -67,7 +39,7 @@ pub fn parts(markdown: &str, dialect: Dialect, limit: TextLimit) -> Vec<Part> {
 /// marked with an ellipsis. Returns an empty text if there is nothing to show.
 pub fn preview(markdown: &str, dialect: Dialect, limit: TextLimit) -> String {
     let most = limit.max.saturating_mul(8).saturating_add(PREVIEW_BYTES);
-    let source = &markdown[..markdown.floor_char_boundary(most)];
+    let source = &markdown[..piece::floor_boundary(markdown, most)];
     let mut whole = first_parts(source, dialect, limit, 2);
     if whole.len() < 2 && source.len() == markdown.len() {
         return whole.pop().map_or_else(String::new, |part| part.markup);

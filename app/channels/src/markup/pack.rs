@@ -3,31 +3,10 @@
 use unicode_segmentation::GraphemeCursor;
 
 use super::cost::{Cost, Form};
-use super::render::{fence_cost, separator_cost};
+use super::fence::{fence_cost, separator_cost};
+use super::piece::{Piece, Slice, floor_boundary};
 use super::row::{Layout, Row};
-use super::tree::{Run, Style};
-
-/// Text of one style within a piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slice<'a> {
-    /// Text.
-    pub(super) text: &'a str,
-    /// Styles.
-    pub(super) style: Style,
-    /// Address of a link.
-    pub(super) link: Option<&'a str>,
-}
-
-/// Line, or a section of a line, in one part.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Piece<'a> {
-    /// Line.
-    pub(super) row: &'a Row,
-    /// `true` if it begins the line.
-    pub(super) is_first: bool,
-    /// Text.
-    pub(super) slices: Vec<Slice<'a>>,
-}
+use super::tree::Run;
 
 /// Distributes lines among at most `count` parts.
 pub(super) fn pack<'a>(layout: &'a Layout, form: Form, count: usize) -> Vec<Vec<Piece<'a>>> {
@@ -303,7 +282,7 @@ fn inside(run: &Run, before: Cut, end: usize, cost: Cost, must: bool) -> Cut {
     };
     let rest = &run.text[offset..];
     // Enough to recognize the cluster around the cut.
-    let window = &rest[..rest.floor_char_boundary((end - offset).saturating_add(64))];
+    let window = &rest[..floor_boundary(rest, (end - offset).saturating_add(64))];
     let mut cursor = GraphemeCursor::new(end - offset, window.len(), true);
     let is_boundary = cursor.is_boundary(window, 0).unwrap_or(true);
     let boundary = if is_boundary {

@@ -1,60 +1,15 @@
 //! Text of one part.
 
-use super::cost::{Cost, Form};
+use super::cost::Form;
 use super::escape::{self, push_line_start, push_markup, push_plain};
-use super::pack::{Piece, Slice};
-use super::row::{Gap, Row};
+use super::fence::{fence, separator};
+use super::piece::{Piece, Slice};
+use super::row::Row;
 use super::tree::{Style, shows_address};
-use super::{Dialect, Part};
+use crate::platform::{Dialect, Part};
 
 /// Separator between marks and letters, without which Slack does not see the marks.
 const MARK_SEPARATOR: char = '\u{200b}';
-
-/// Returns the text between two lines.
-fn separator(gap: Gap, dialect: Dialect) -> &'static str {
-    match gap {
-        Gap::Blank => "\n\n",
-        // Two spaces make a line end.
-        Gap::Line if dialect == Dialect::DingTalk => "  \n",
-        Gap::Line => "\n",
-    }
-}
-
-/// Returns the cost of the text between two lines.
-pub(super) fn separator_cost(gap: Gap, form: Form) -> Cost {
-    Cost {
-        markup: form.length(separator(gap, form.dialect)),
-        plain: form.length(separator(gap, Dialect::Plain)),
-    }
-}
-
-/// Returns the beginning and the end of a code block.
-fn fence(language: &str, dialect: Dialect) -> (String, &'static str) {
-    match dialect {
-        Dialect::TelegramHtml if language.is_empty() => ("<pre>".to_owned(), "</pre>"),
-        Dialect::TelegramHtml => (
-            format!("<pre><code class=\"language-{language}\">"),
-            "</code></pre>",
-        ),
-        Dialect::SlackMrkdwn => ("```\n".to_owned(), "\n```"),
-        _ => (format!("```{language}\n"), "\n```"),
-    }
-}
-
-/// Returns the cost of the marks around the code block of a line.
-pub(super) fn fence_cost(row: &Row, fences: &[String], form: Form) -> Cost {
-    match row.fence {
-        Some(number) if form.dialect != Dialect::TelegramHtml => {
-            let language = fences.get(number).map_or("", String::as_str);
-            let (begin, end) = fence(language, form.dialect);
-            Cost {
-                markup: form.length(&begin) + form.length(end),
-                plain: 0,
-            }
-        }
-        _ => Cost::default(),
-    }
-}
 
 /// Renders the lines of one part.
 pub(super) fn render(pieces: &[Piece<'_>], fences: &[String], form: Form) -> Part {
