@@ -8,3 +8,4 @@
 pub mod markup;
 pub mod platform;
 pub mod socket;
+pub mod wecom;
