@@ -1,6 +1,7 @@
 //! The adapter.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,6 +36,7 @@ pub(super) struct WeComPlatform {
     clock: Arc<dyn Clock>,
     abilities: Abilities,
     backlog: Mutex<Vec<Event>>,
+    refusals: AtomicU32,
     /// Access to the live connection.
     pub(super) line: Line,
 }
@@ -54,6 +56,7 @@ impl WeComPlatform {
             clock,
             abilities: abilities(),
             backlog: Mutex::default(),
+            refusals: AtomicU32::new(0),
             line: Line::default(),
         }
     }
@@ -132,6 +135,7 @@ impl Platform for WeComPlatform {
             clock: &self.clock,
             line: &self.line,
             backlog: &self.backlog,
+            refusals: &self.refusals,
         };
         listen::listen(wiring, sink, stop).await
     }

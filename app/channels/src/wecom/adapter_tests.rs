@@ -389,3 +389,69 @@ async fn long_texts_are_sent_as_files() {
     let expected = ("answer.md".to_owned(), b"long text".to_vec());
     assert_eq!(bench.fake.uploaded(media), Some(expected));
 }
+
+/// Bodies that the vendor's SDK sent for the same steps.
+const RECORDED: &[(&str, &str)] = &[
+    (
+        "aibot_subscribe",
+        r#"{"bot_id": "bot", "secret": "secret"}"#,
+    ),
+    (
+        "aibot_respond_msg",
+        r#"{"msgtype": "stream", "stream": {"id": "stream-1", "finish": false, "content": "Hel"}}"#,
+    ),
+    (
+        "aibot_respond_msg",
+        r#"{"msgtype": "stream", "stream": {"id": "stream-1", "finish": true, "content": "Hello"}}"#,
+    ),
+    (
+        "aibot_send_msg",
+        r#"{"chatid": "zhangsan", "msgtype": "markdown", "markdown": {"content": "**later**"}}"#,
+    ),
+    (
+        "aibot_upload_media_init",
+        r#"{"type": "file", "filename": "a.txt", "total_size": 10, "total_chunks": 1, "md5": "336311a016184326ddbdd61edd4eeb52"}"#,
+    ),
+    (
+        "aibot_upload_media_chunk",
+        r#"{"upload_id": "UP1", "chunk_index": 0, "base64_data": "eHh4eHh4eHh4eA=="}"#,
+    ),
+    ("aibot_upload_media_finish", r#"{"upload_id": "UP1"}"#),
+];
+
+#[tokio::test]
+async fn requests_equal_those_of_the_vendors_sdk() {
+    let bench = bench().await;
+    let mut stream = String::new();
+    bench
+        .connected(async {
+            let target = bench.asked().await;
+            let mut reply = live(&target);
+            stream = reply.key.simple().to_string();
+            bench.platform.update_live(&mut reply, "Hel").await.unwrap();
+            bench
+                .send(&text(&target, "Hello", &reply.state))
+                .await
+                .unwrap();
+            bench
+                .send(&text(&target, "**later**", &Value::Null))
+                .await
+                .unwrap();
+            let mut message = text(&target, "", &Value::Null);
+            message.content = Content::TextFile {
+                name: "a.txt".to_owned(),
+                text: "x".repeat(10),
+            };
+            bench.send(&message).await.unwrap();
+        })
+        .await;
+    let calls = bench.fake.calls().all();
+    for (call, (method, body)) in calls.iter().zip(RECORDED) {
+        let mut sent = call.body.clone();
+        sent.as_object_mut().unwrap().remove("req_id");
+        let expected = body.replace("stream-1", &stream);
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+        assert_eq!((call.method.as_str(), sent), (*method, expected));
+    }
+    assert_eq!(calls.len(), RECORDED.len() + 1);
+}

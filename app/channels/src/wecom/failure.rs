@@ -8,6 +8,9 @@ use crate::platform::PlatformError;
 /// Delay after a refusal for frequency. The platform names none.
 const RATE_DELAY: Duration = Duration::from_secs(20);
 
+/// Number of consecutive refusals after which the credentials count as wrong.
+const MAX_REFUSALS: u32 = 5;
+
 /// Result of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -38,8 +41,22 @@ pub(super) fn outcome(answer: &Answer) -> Outcome {
     })
 }
 
-/// Interprets the answer to a subscription.
-pub(super) fn subscription(answer: &Answer) -> Result<(), PlatformError> {
+/// Interprets the answer to a subscription. `refusals` is the number of consecutive refusals before.
+///
+/// The platform does not list the codes of wrong credentials. A refusal that names them is final;
+/// any other is, after as many attempts as the vendor's own client makes.
+pub(super) fn subscription(answer: &Answer, refusals: u32) -> Result<(), PlatformError> {
+    let text = answer.message.to_ascii_lowercase();
+    let names_credentials = [
+        "secret",
+        "bot_id",
+        "botid",
+        "credential",
+        "auth",
+        "disabled",
+    ]
+    .iter()
+    .any(|word| text.contains(word));
     match answer.code {
         0 => Ok(()),
         -1 | 6_000 => Err(PlatformError::Unavailable(describe(answer))),
@@ -47,10 +64,16 @@ pub(super) fn subscription(answer: &Answer) -> Result<(), PlatformError> {
             retry_after: RATE_DELAY,
             account: true,
         }),
-        _ => Err(PlatformError::Rejected(format!(
-            "{}, check bot_id and bot_secret, and that the bot uses the long connection",
-            describe(answer)
-        ))),
+        code if names_credentials
+            || matches!(code, 40_001 | 40_013 | 40_014 | 41_001 | 41_002 | 41_004)
+            || refusals + 1 >= MAX_REFUSALS =>
+        {
+            Err(PlatformError::Rejected(format!(
+                "{}, check bot_id and bot_secret, and that the bot uses the long connection",
+                describe(answer)
+            )))
+        }
+        _ => Err(PlatformError::Unavailable(describe(answer))),
     }
 }
 
@@ -88,14 +111,21 @@ mod tests {
 
     #[test]
     fn wrong_credentials_are_final() {
-        assert_eq!(subscription(&answer(0)), Ok(()));
-        assert!(matches!(
-            subscription(&answer(40_001)),
-            Err(PlatformError::Rejected(_))
-        ));
-        assert!(matches!(
-            subscription(&answer(-1)),
-            Err(PlatformError::Unavailable(_))
-        ));
+        let refused = |code, message: &str, refusals| {
+            let answer = Answer {
+                message: message.to_owned(),
+                ..answer(code)
+            };
+            matches!(
+                subscription(&answer, refusals),
+                Err(PlatformError::Rejected(_))
+            )
+        };
+        assert_eq!(subscription(&answer(0), 9), Ok(()));
+        assert!(refused(40_001, "words", 0));
+        assert!(refused(853_000, "invalid bot_id or secret", 0));
+        assert!(!refused(853_000, "words", 3));
+        assert!(refused(853_000, "words", 4));
+        assert!(!refused(-1, "system busy", 100));
     }
 }

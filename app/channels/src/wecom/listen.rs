@@ -1,6 +1,7 @@
 //! The long connection: subscription, heartbeats, and the frames of both directions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use harness::clock::Clock;
@@ -57,6 +58,8 @@ pub(super) struct Wiring<'a> {
     pub(super) line: &'a Line,
     /// Received events that no inbox has stored yet.
     pub(super) backlog: &'a Mutex<Vec<Event>>,
+    /// Number of consecutive refused subscriptions.
+    pub(super) refusals: &'a AtomicU32,
 }
 
 /// Connects and serves the connection until it ends or `stop` is cancelled.
@@ -147,7 +150,12 @@ impl Connection<'_> {
             if let Some((answered, answer)) = self.receive(incoming)?
                 && answered == req_id
             {
-                return failure::subscription(&answer);
+                let refusals = self.wiring.refusals;
+                let before = match answer.code {
+                    0 => refusals.swap(0, Ordering::Relaxed),
+                    _ => refusals.fetch_add(1, Ordering::Relaxed),
+                };
+                return failure::subscription(&answer, before);
             }
         }
     }
