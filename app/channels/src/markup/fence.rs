@@ -14,10 +14,17 @@ pub(super) fn separator(gap: Gap, dialect: Dialect) -> &'static str {
     }
 }
 
-/// Returns the cost of the text between two lines.
+/// Text of a blank line within a quote.
+pub(super) const QUOTED_BLANK: &str = "\n> \n";
+
+/// Returns the greatest cost of the text between two lines.
 pub(super) fn separator_cost(gap: Gap, form: Form) -> Cost {
+    let markup = match gap {
+        Gap::Blank => QUOTED_BLANK,
+        Gap::Line => separator(gap, form.dialect),
+    };
     Cost {
-        markup: form.length(separator(gap, form.dialect)),
+        markup: form.length(markup),
         plain: form.length(separator(gap, Dialect::Plain)),
     }
 }

@@ -90,7 +90,7 @@ fn tables_become_code_or_quoted_lines() {
     );
     assert_eq!(
         markup(table, Dialect::DingTalk),
-        "> **Name**: a  \n> **Größe**: 1\n\n> **Name**: 名前  \n> **Größe**: 22"
+        "> **Name**: a  \n> **Größe**: 1\n> \n> **Name**: 名前  \n> **Größe**: 22"
     );
 }
 
@@ -222,6 +222,16 @@ fn split_quotes_and_styles_continue() {
         assert!(part.starts_with("<blockquote><b>word"), "{part}");
         assert!(part.ends_with("word</b></blockquote>"), "{part}");
     }
+}
+
+#[test]
+fn paragraphs_of_a_quote_stay_together() {
+    let text = "> a\n>\n> b\n\nc";
+    assert_eq!(markup(text, Dialect::Discord), "> a\n> \n> b\n\nc");
+    assert_eq!(
+        markup(text, Dialect::TelegramHtml),
+        "<blockquote>a\n\nb</blockquote>\n\nc"
+    );
 }
 
 #[test]

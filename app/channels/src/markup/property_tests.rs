@@ -78,6 +78,33 @@ fn check_html(html: &str) {
     assert!(open.is_empty(), "{html}");
 }
 
+/// Panics if a part holds what the platform reads as a mention.
+fn check_mentions(part: &Part, dialect: Dialect) {
+    let Part { markup, plain } = part;
+    match dialect {
+        Dialect::SlackMrkdwn => {
+            for (at, _) in markup.match_indices('<') {
+                let rest = markup[at + 1..].to_ascii_lowercase();
+                assert!(
+                    rest.starts_with("http") || rest.starts_with("mailto:"),
+                    "{markup}"
+                );
+            }
+            assert!(
+                ["<!", "<@", "<#"].iter().all(|mark| !plain.contains(mark)),
+                "{plain}"
+            );
+        }
+        Dialect::FeishuCard => {
+            for text in [markup, plain] {
+                assert!(!text.to_ascii_lowercase().contains("<at"), "{text}");
+            }
+        }
+        Dialect::WeCom => assert!(!markup.contains("<@") && !plain.contains("<@"), "{markup}"),
+        _ => {}
+    }
+}
+
 fn check(markdown: &str, dialect: Dialect, limit: TextLimit, kinds: Kinds) {
     let rendered = parts(markdown, dialect, limit);
     let mut plain = String::new();
@@ -158,7 +185,7 @@ proptest! {
 
     #[test]
     fn parts_keep_limits_for_any_text(
-        markdown in r"([`*_~#>|\[\]()<>&!@\\\-+0-9.: \n\t\r]|\PC|https://a\.b|```|\n\|-\|-\|\n){0,300}",
+        markdown in r"(<at|<!|<@|@a|[`*_~#>|\[\]()<>&!@\\\-+0-9.: \n\t\r]|\PC|https://a\.b|```|\n\|-\|-\|\n){0,300}",
         max in 40_usize..300,
         unit in 0_usize..3,
     ) {
@@ -170,6 +197,7 @@ proptest! {
                 if dialect == Dialect::TelegramHtml {
                     check_html(&part.markup);
                 }
+                check_mentions(&part, dialect);
             }
             let shown = preview(&markdown, dialect, limit);
             prop_assert!(counted_length(&shown, dialect, limit.unit) <= max);

@@ -2,9 +2,9 @@
 
 use super::cost::Form;
 use super::escape::{self, push_line_start, push_markup, push_plain};
-use super::fence::{fence, separator};
+use super::fence::{QUOTED_BLANK, fence, separator};
 use super::piece::{Piece, Slice};
-use super::row::Row;
+use super::row::{Gap, Row};
 use super::tree::{Style, shows_address};
 use crate::platform::{Dialect, Part};
 
@@ -18,6 +18,7 @@ pub(super) fn render(pieces: &[Piece<'_>], fences: &[String], form: Form) -> Par
     let mut plain = String::new();
     let mut open: Option<(usize, &'static str)> = None;
     let mut is_quoted = false;
+    let mut previous: Option<&Row> = None;
     for (number, piece) in without_blanks(pieces).iter().enumerate() {
         let row = piece.row;
         if let Some((fence, end)) = open
@@ -36,7 +37,13 @@ pub(super) fn render(pieces: &[Piece<'_>], fences: &[String], form: Form) -> Par
             } else {
                 dialect
             };
-            markup.push_str(separator(row.gap, of_markup));
+            let continues_quote = dialect != Dialect::Plain
+                && previous.is_some_and(|previous| continues_quote(previous, row));
+            markup.push_str(if continues_quote {
+                QUOTED_BLANK
+            } else {
+                separator(row.gap, of_markup)
+            });
             plain.push_str(separator(row.gap, Dialect::Plain));
         }
         if row.quoted && !is_quoted {
@@ -53,6 +60,7 @@ pub(super) fn render(pieces: &[Piece<'_>], fences: &[String], form: Form) -> Par
         }
         push_line(&mut markup, piece, dialect);
         push_plain_line(&mut plain, piece, dialect);
+        previous = Some(row);
     }
     if let Some((_, end)) = open {
         markup.push_str(end);
@@ -61,6 +69,14 @@ pub(super) fn render(pieces: &[Piece<'_>], fences: &[String], form: Form) -> Par
         markup.push_str("</blockquote>");
     }
     Part { markup, plain }
+}
+
+/// Returns whether a blank line between two lines is within one quote.
+fn continues_quote(previous: &Row, row: &Row) -> bool {
+    row.gap == Gap::Blank
+        && previous.literal == row.literal
+        && previous.prefix.markup.starts_with('>')
+        && row.prefix.markup.starts_with('>')
 }
 
 /// Returns the pieces without blank lines at the beginning and at the end.

@@ -114,3 +114,7 @@ impl<'a> Intake<'a> {
         self.waiting.into()
     }
 }
+
+#[cfg(test)]
+#[path = "intake_tests.rs"]
+mod tests;

@@ -25,6 +25,9 @@ mod adapter_tests;
 #[path = "failure_tests.rs"]
 mod failure_tests;
 #[cfg(test)]
+#[path = "file_tests.rs"]
+mod file_tests;
+#[cfg(test)]
 mod test_bench;
 
 pub use factory::WeComFactory;
