@@ -20,6 +20,7 @@ pub mod slack;
 pub mod socket;
 pub mod telegram;
 mod turn;
+pub mod wecom;
 mod words;
 
 #[cfg(any(test, feature = "testkit"))]

@@ -7,3 +7,4 @@
 pub mod common;
 pub mod slack;
 pub mod telegram;
+pub mod wecom;
