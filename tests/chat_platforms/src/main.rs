@@ -1,6 +1,9 @@
 //! Serves one fake platform on a loopback port and prints its base address.
 
+use std::io::Write;
+
 use clap::Parser;
+use deerflow_chat_platforms::feishu::{FeishuFake, FeishuOptions};
 
 /// Fake of a chat platform.
 #[derive(Debug, Parser)]
@@ -18,5 +21,24 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    anyhow::bail!("unknown platform {}", arguments.platform)
+    match arguments.platform.as_str() {
+        "feishu" => {
+            let options = FeishuOptions {
+                rate_limits: !arguments.no_rate_limits,
+                ..FeishuOptions::default()
+            };
+            let fake = FeishuFake::start_at(arguments.port, options).await?;
+            serve(&fake.base()).await
+        }
+        other => anyhow::bail!("unknown platform {other}"),
+    }
+}
+
+/// Prints the base address and waits for the signal that ends the program.
+async fn serve(base: &str) -> anyhow::Result<()> {
+    let mut output = std::io::stdout();
+    writeln!(output, "{base}")?;
+    output.flush()?;
+    tokio::signal::ctrl_c().await?;
+    Ok(())
 }
