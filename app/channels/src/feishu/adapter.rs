@@ -220,3 +220,7 @@ impl Platform for FeishuPlatform {
             .map_err(|failure| failure.into_error(1))
     }
 }
+
+#[cfg(test)]
+#[path = "adapter_tests.rs"]
+mod tests;

@@ -1,6 +1,6 @@
 //! Events of the platform in the form of the port.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -36,7 +36,7 @@ pub(super) fn decode(
                 &event["operator"]["open_id"],
             ];
             let header = &value["header"];
-            let at = time(&header["create_time"]).unwrap_or(now);
+            let at = time(&header["create_time"], now);
             press(event, ids, &header["tenant_key"], at).map(Some)
         }
         Some(_) => Ok(None),
@@ -162,7 +162,7 @@ impl RawMessage<'_> {
                 id: self.person.to_owned(),
                 name: None,
             },
-            at: time(&message["create_time"]).unwrap_or(now),
+            at: time(&message["create_time"], now),
             body: EventBody::Message(ChatMessage {
                 text,
                 files: parsed.files,
@@ -228,14 +228,17 @@ pub(super) fn id(value: &Value) -> Option<&str> {
         .filter(|text| !text.is_empty() && text.len() <= MAX_ID)
 }
 
-/// Reads a time in milliseconds; larger numbers are microseconds.
-fn time(value: &Value) -> Option<DateTime<Utc>> {
+/// Reads a time in milliseconds; larger numbers are microseconds. An invalid time, or one that is
+/// more than a day ahead, is replaced by the current one.
+fn time(value: &Value, now: DateTime<Utc>) -> DateTime<Utc> {
     const MICROSECONDS_FROM: i64 = 100_000_000_000_000;
-    match number(value)? {
-        small @ 1..MICROSECONDS_FROM => DateTime::from_timestamp_millis(small),
-        large @ MICROSECONDS_FROM.. => DateTime::from_timestamp_micros(large),
+    let time = match number(value) {
+        Some(small @ 1..MICROSECONDS_FROM) => DateTime::from_timestamp_millis(small),
+        Some(large @ MICROSECONDS_FROM..) => DateTime::from_timestamp_micros(large),
         _ => None,
-    }
+    };
+    time.filter(|time| *time - now < TimeDelta::days(1))
+        .unwrap_or(now)
 }
 
 /// Cuts a text to the limit of the port.

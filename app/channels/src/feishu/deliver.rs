@@ -178,3 +178,7 @@ async fn upload_as(
         .map(ToOwned::to_owned)
         .ok_or_else(|| Failure::Unavailable("the answer lacks the key of the file".to_owned()))
 }
+
+#[cfg(test)]
+#[path = "deliver_tests.rs"]
+mod tests;

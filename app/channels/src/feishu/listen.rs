@@ -297,3 +297,7 @@ impl Connection<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "listen_tests.rs"]
+mod tests;

@@ -237,3 +237,7 @@ async fn patch_final(
         Err(failure) => Err(failure),
     }
 }
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -18,5 +18,7 @@ mod live_state;
 mod missed;
 mod parts;
 mod post;
+#[cfg(test)]
+mod setup;
 
 pub use factory::FeishuFactory;
