@@ -34,11 +34,8 @@ async fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Prints the base address and waits for the signal that ends the program.
+/// Prints the base address and waits for the end of the process.
 async fn serve(base: &str) -> anyhow::Result<()> {
-    let mut output = std::io::stdout();
-    writeln!(output, "{base}")?;
-    output.flush()?;
-    tokio::signal::ctrl_c().await?;
-    Ok(())
+    writeln!(std::io::stdout(), "{base}")?;
+    std::future::pending().await
 }
