@@ -125,13 +125,32 @@ fn add_file(parsed: &mut Parsed, message: &str, key: &Value, kind: &str, content
         return;
     }
     parsed.files.push(IncomingFile {
-        name: short(&content["file_name"]).map(ToOwned::to_owned),
+        name: Some(match short(&content["file_name"]) {
+            Some(name) => name.to_owned(),
+            None => default_name(key, kind, content),
+        }),
         media_type: (kind == "image").then(|| "image/png".to_owned()),
         size: content["file_size"]
             .as_u64()
             .or_else(|| content["file_size"].as_str()?.parse().ok()),
         reference: json!({"message": message, "key": key, "type": kind}),
     });
+}
+
+/// Returns a name that follows from the key of a file without a name.
+fn default_name(key: &str, kind: &str, content: &Value) -> String {
+    let letters: Vec<char> = key
+        .chars()
+        .filter(|letter| letter.is_ascii_alphanumeric() || *letter == '_')
+        .collect();
+    let last: String = letters[letters.len().saturating_sub(12)..].iter().collect();
+    let extension = match kind {
+        "image" => "png",
+        _ if content["duration"].is_null() => "bin",
+        // Voice messages have a duration and no name.
+        _ => "opus",
+    };
+    format!("feishu_{last}.{extension}")
 }
 
 /// Parses a rich text: the paragraphs are separated by blank lines.

@@ -70,8 +70,12 @@ fn files_have_names_and_references() {
     assert_eq!((file.name.as_deref(), file.size), (Some("a.pdf"), Some(12)));
     let audio = &parsed("audio", &json!({"file_key": "file_2", "duration": 3})).files[0];
     assert_eq!(audio.reference["type"], "file");
+    assert_eq!(audio.name.as_deref(), Some("feishu_file_2.opus"));
     let image = &parsed("image", &json!({"image_key": "img_1"})).files[0];
     assert_eq!(image.reference["type"], "image");
+    assert_eq!(image.name.as_deref(), Some("feishu_img_1.png"));
+    let image = &parsed("image", &json!({"image_key": "../ü/0123456789abcdef"})).files[0];
+    assert_eq!(image.name.as_deref(), Some("feishu_456789abcdef.png"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn headers_of_the_recorded_event_are_read() {
 }
 
 #[test]
-fn frames_without_required_fields_differ_from_zero_only_in_bytes() {
+fn required_fields_are_written_when_zero() {
     let empty = FeishuFrame::default();
     assert_eq!(hex::encode(empty.bytes()), "0800100018002000");
 }

@@ -28,7 +28,7 @@ const MAX_UNANSWERED: u32 = 2;
 /// Maximum number of frames that are stored in one transaction.
 const MAX_BATCH: usize = 64;
 /// Time within which events in progress are stored and acknowledged after a stop.
-const STOP_GRACE: Duration = Duration::from_secs(1);
+const STOP_GRACE: Duration = Duration::from_millis(500);
 /// Maximum number of events of one transaction of missed messages.
 const MISSED_BATCH: usize = 100;
 

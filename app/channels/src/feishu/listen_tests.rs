@@ -267,6 +267,8 @@ async fn missed_messages_are_listed_from_the_cursor() {
     .await
     .unwrap();
     let cursor = sink.cursor.lock().clone();
+    // Times have the resolution of a millisecond.
+    setup.fake.next_millisecond();
     let missed = setup.fake.write_unseen(hello());
     for number in 0..60 {
         let group = FeishuIncoming::group("oc_2", "ou_1", &format!("unaddressed {number}"));
@@ -286,9 +288,7 @@ async fn missed_messages_are_listed_from_the_cursor() {
                 ids.contains(&in_group).then_some(ids)
             })
             .await;
-        // The messages of the cursor itself are repeated.
-        assert_eq!(ids.len(), 4);
-        assert!(ids.contains(&missed));
+        assert_eq!(ids, [missed.as_str(), in_group.as_str()]);
         stop.cancel();
     };
     let (result, ()) = tokio::join!(setup.platform.listen(&sink, cursor, stop.clone()), acting);

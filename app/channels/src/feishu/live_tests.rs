@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use deerflow_chat_platforms::common::Fault;
 use serde_json::json;
 
-use crate::feishu::setup::{Setup, delivery, live_reply, text_message};
-use crate::platform::{Button, LiveReply, OutgoingMessage, PlatformError, Target};
+use crate::feishu::setup::{Setup, delivery, live_reply, part, text_message};
+use crate::platform::{Button, Content, LiveReply, OutgoingMessage, PlatformError, Target};
 
 const CONTENT: &str = "PUT cardkit/v1/cards/elements/content";
 const SETTINGS: &str = "PATCH cardkit/v1/cards/settings";
@@ -226,6 +226,39 @@ async fn stop_button_is_on_patched_cards_until_the_end() {
     assert!(setup.fake.sent()[0].content.contains(r#""d":"stop:1""#));
     complete(&setup, &reply, "Hello").await;
     assert!(!setup.fake.sent()[0].content.contains("stop:1"));
+}
+
+#[tokio::test]
+async fn question_with_buttons_completes_a_streaming_card() {
+    let setup = Setup::start().await;
+    let reply = started(&setup, &setup.target()).await;
+    let buttons = vec![Button {
+        label: "Allow".to_owned(),
+        data: "yes:1".to_owned(),
+    }];
+    let text = part("May I?");
+    let message = OutgoingMessage {
+        content: Content::Buttons { text, buttons },
+        ..completing(&reply, "")
+    };
+    let sent = setup.platform.send(&message, None, &mut delivery(1)).await;
+    let message = &setup.fake.sent()[0];
+    assert_eq!(sent.unwrap().ids, std::slice::from_ref(&message.message_id));
+    assert!(message.content.contains("yes:1"));
+    assert!(!setup.fake.cards()[0].streaming);
+    assert_eq!(setup.shown(), ["May I?"]);
+}
+
+#[tokio::test]
+async fn card_that_was_not_sent_yet_is_replaced_by_a_message() {
+    let setup = Setup::start().await;
+    let mut reply = live_reply(&setup.target());
+    let method = "POST im/v1/messages/reply";
+    setup.fake.faults().script(method, [Fault::Drop]);
+    let result = setup.platform.update_live(&mut reply, "Hel").await;
+    assert!(matches!(result, Err(PlatformError::Unavailable(_))));
+    complete(&setup, &reply, "Hello").await;
+    assert_eq!(setup.shown(), ["Hello"]);
 }
 
 #[tokio::test]

@@ -13,6 +13,8 @@ use crate::platform::{ChatKind, Event, EventBody};
 const MAX_CHATS: usize = 50;
 /// Maximum number of pages of a chat.
 const MAX_PAGES: usize = 4;
+/// Age beyond which missed messages are not answered any more, in milliseconds.
+const MAX_AGE_MS: i64 = 24 * 3600 * 1000;
 /// Messages of a page.
 const PAGE_SIZE: &str = "50";
 
@@ -43,13 +45,14 @@ async fn list(
     bot: Option<&str>,
     events: &mut Vec<Event>,
 ) -> Result<(), Failure> {
+    let since = seen.time.max(api.now_ms().saturating_sub(MAX_AGE_MS));
     let mut page_token = None;
     for _ in 0..MAX_PAGES {
         let path = ["im", "v1", "messages"];
         let mut call = ApiCall::new(Method::GET, &path, ApiBody::Empty)
             .with("container_id_type", "chat")
             .with("container_id", chat)
-            .with("start_time", (seen.time / 1000).to_string())
+            .with("start_time", (since / 1000).to_string())
             .with("sort_type", "ByCreateTimeAsc")
             .with("page_size", PAGE_SIZE);
         if let Some(token) = page_token.take() {
@@ -59,7 +62,9 @@ async fn list(
         let data = &answer["data"];
         let items = data["items"].as_array().map(Vec::as_slice);
         for item in items.unwrap_or_default() {
-            events.extend(event_of(item, chat, seen.is_direct, bot, api));
+            let event = event_of(item, chat, seen.is_direct, bot, api);
+            // The list begins at a full second.
+            events.extend(event.filter(|event| event.at.timestamp_millis() > since));
         }
         match id(&data["page_token"]) {
             Some(token) if data["has_more"] == json!(true) => page_token = Some(token.to_owned()),

@@ -5,7 +5,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::messages::{check_card, only, text};
-use super::world::{FeishuCard, FeishuWorld, Refusal};
+use super::refusal::Refusal;
+use super::world::{FeishuCard, FeishuWorld};
 
 /// Maximum size of a card's JSON and of an element's text.
 const MAX_CARD: usize = 30 * 1024;

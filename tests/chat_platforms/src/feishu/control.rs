@@ -11,8 +11,9 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::incoming::FeishuIncoming;
 use super::line::FeishuRefusedHandshake;
-use super::{FeishuIncoming, FeishuShared};
+use super::shared::FeishuShared;
 
 type Shared = State<Arc<FeishuShared>>;
 

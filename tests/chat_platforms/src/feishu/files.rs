@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::world::{FeishuFile, FeishuWorld, Refusal};
+use super::refusal::Refusal;
+use super::world::{FeishuFile, FeishuWorld};
 
 /// Maximum size of an image.
 const MAX_IMAGE: usize = 10 * 1024 * 1024;

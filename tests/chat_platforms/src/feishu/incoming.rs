@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::FeishuShared;
+use super::shared::FeishuShared;
 use super::world::{FeishuFile, FeishuMessage, now_ms};
 
 /// Message of a person.

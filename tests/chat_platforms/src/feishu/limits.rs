@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::world::Refusal;
+use super::refusal::Refusal;
 use crate::common::Window;
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::world::{FeishuMessage, FeishuWorld, Refusal, elements_of, now_ms};
+use super::refusal::Refusal;
+use super::world::{FeishuMessage, FeishuWorld, elements_of, now_ms};
 
 /// Maximum size of a text message's content.
 const MAX_TEXT: usize = 150 * 1024;

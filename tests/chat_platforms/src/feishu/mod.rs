@@ -13,21 +13,23 @@ mod limits;
 mod line;
 mod messages;
 mod options;
+mod refusal;
 mod rest;
+mod shared;
 mod socket;
 mod world;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Router;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::common::{Calls, Faults, Server, control_routes};
-use line::{FeishuLine, Outbound};
+use line::Outbound;
+use shared::FeishuShared;
 use world::FeishuWorld;
 
 pub use frames::{CONTROL, DATA, FeishuFrame, FeishuHeader};
@@ -35,28 +37,6 @@ pub use incoming::FeishuIncoming;
 pub use line::{FeishuAck, FeishuRefusedHandshake};
 pub use options::FeishuOptions;
 pub use world::{FeishuCard, FeishuFile, FeishuMessage};
-
-/// State that routes and tasks share.
-#[derive(Debug)]
-pub(crate) struct FeishuShared {
-    options: FeishuOptions,
-    socket_base: String,
-    world: Mutex<FeishuWorld>,
-    line: Mutex<FeishuLine>,
-    calls: Calls,
-    faults: Faults,
-    /// Wakes the delivery of events.
-    wake: Notify,
-    /// Number of changes.
-    changes: watch::Sender<u64>,
-    stop: CancellationToken,
-}
-
-impl FeishuShared {
-    fn change(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
-    }
-}
 
 /// Running fake. It stops when it is dropped.
 #[derive(Debug)]
@@ -138,6 +118,14 @@ impl FeishuFake {
     /// if it does not exist.
     pub fn write_unseen(&self, incoming: FeishuIncoming) -> String {
         self.shared.write(incoming, false)
+    }
+
+    /// Waits until the clock has passed the times of all messages.
+    pub fn next_millisecond(&self) {
+        let before = world::now_ms();
+        while world::now_ms() == before {
+            std::thread::yield_now();
+        }
     }
 
     /// Stores a message of a person, queues its event and returns its id. The chat is added if it
@@ -293,39 +281,6 @@ impl FeishuFake {
 impl Drop for FeishuFake {
     fn drop(&mut self) {
         self.shared.stop.cancel();
-    }
-}
-
-impl FeishuShared {
-    fn messages(&self) -> Vec<FeishuMessage> {
-        let world = self.world.lock();
-        world
-            .order
-            .iter()
-            .filter_map(|id| world.messages.get(id).cloned())
-            .collect()
-    }
-
-    fn push(&self, id: String, kind: &str, payload: Vec<u8>) {
-        self.line.lock().push(id, kind, payload, Instant::now());
-        self.wake.notify_one();
-    }
-
-    fn end(&self, cut: bool) {
-        for connection in &self.line.lock().connections {
-            let message = if cut { Outbound::Cut } else { Outbound::Close };
-            let _ = connection.sender.send(message);
-        }
-    }
-
-    /// Returns the state of the connections.
-    fn status(&self) -> Value {
-        let line = self.line.lock();
-        json!({
-            "connections": line.connections.len(), "opened": line.opened, "acks": line.acks,
-            "unacknowledged": line.unacknowledged(), "violations": line.violations,
-            "closes": line.closes,
-        })
     }
 }
 

@@ -13,8 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::limits::rate_limited;
 use super::messages::Place;
-use super::world::{FeishuFile, FeishuWorld, Refusal};
-use super::{FeishuShared, cards, files, messages, socket};
+use super::refusal::Refusal;
+use super::shared::FeishuShared;
+use super::world::{FeishuFile, FeishuWorld};
+use super::{cards, files, messages, socket};
 use crate::common::Fault;
 
 /// Maximum size of a request body.

@@ -13,9 +13,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
-use super::FeishuShared;
 use super::frames::{CONTROL, DATA, FeishuFrame, pong};
 use super::line::{FeishuConnection, Outbound};
+use super::shared::FeishuShared;
 use crate::common::{Socket, accept_socket};
 
 /// Service id of all connections.
