@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::markup::{Dialect, Part, parts};
+use crate::markup::{Dialect, parts};
 use crate::platform::{Button, LengthUnit, TextLimit};
 
 /// Id of the element with the answer in streaming cards.
@@ -126,28 +126,25 @@ pub(super) fn streaming_text(markup: &str, sequence: i64, uuid: &str) -> Value {
 }
 
 /// Returns the text of a live update: the part of an answer that its first message will have.
-pub(super) fn live_text(markdown: &str) -> Option<Part> {
-    let part = parts(markdown, Dialect::FeishuCard, TEXT_LIMIT)
+pub(super) fn live_text(markdown: &str) -> Option<String> {
+    let markup = parts(markdown, Dialect::FeishuCard, TEXT_LIMIT)
         .into_iter()
         .next()
-        .unwrap_or_else(|| verbatim(markdown));
-    (!part.markup.trim().is_empty()).then_some(part)
+        .map_or_else(|| verbatim(markdown), |part| part.markup);
+    (!markup.trim().is_empty()).then_some(markup)
 }
 
 /// Returns a text without blocks, cut to the limit.
-fn verbatim(text: &str) -> Part {
+fn verbatim(text: &str) -> String {
     let mut length = 0;
-    let plain: String = text
+    let cut: String = text
         .chars()
         .take_while(|character| {
             length += TEXT_LIMIT.unit.length(character.encode_utf8(&mut [0; 4]));
             length <= TEXT_LIMIT.max / 2
         })
         .collect();
-    Part {
-        markup: plain.replace("<at", "<\u{200b}at"),
-        plain,
-    }
+    cut.replace("<at", "<\u{200b}at")
 }
 
 /// Returns the type of an upload for a file name. Videos and sounds are sent as plain files.

@@ -20,11 +20,11 @@ pub(super) async fn update(
     reply: &mut LiveReply,
     markdown: &str,
 ) -> Result<(), PlatformError> {
-    let Some(part) = live_text(markdown) else {
+    let Some(markup) = live_text(markdown) else {
         return Ok(());
     };
     match LiveCard::read(&reply.state) {
-        None if kit.is_missing() => begin_patched(api, reply, 0, &part).await,
+        None if kit.is_missing() => begin_patched(api, reply, 0, &markup).await,
         None => match kit.create(api).await {
             Ok(card) => {
                 let card = StreamingCard {
@@ -34,13 +34,13 @@ pub(super) async fn update(
                     opened_ms: api.now_ms(),
                 };
                 reply.state = LiveCard::Streaming(card.clone()).write();
-                stream(api, kit, reply, card, &part).await
+                stream(api, kit, reply, card, &markup).await
             }
-            Err(failure) if failure.is_final() => begin_patched(api, reply, 0, &part).await,
+            Err(failure) if failure.is_final() => begin_patched(api, reply, 0, &markup).await,
             Err(failure) => Err(failure.into_error(1)),
         },
-        Some(LiveCard::Streaming(card)) => stream(api, kit, reply, card, &part).await,
-        Some(LiveCard::Patched(card)) => patch_live(api, reply, card, &part).await,
+        Some(LiveCard::Streaming(card)) => stream(api, kit, reply, card, &markup).await,
+        Some(LiveCard::Patched(card)) => patch_live(api, reply, card, &markup).await,
     }
 }
 
@@ -49,7 +49,7 @@ async fn stream(
     kit: &CardKit,
     reply: &mut LiveReply,
     mut card: StreamingCard,
-    part: &Part,
+    markup: &str,
 ) -> Result<(), PlatformError> {
     let message = match &card.message {
         Some(message) => message.clone(),
@@ -67,20 +67,20 @@ async fn stream(
                     message
                 }
                 Err(failure) if failure.is_final() => {
-                    return begin_patched(api, reply, 0, part).await;
+                    return begin_patched(api, reply, 0, markup).await;
                 }
                 Err(failure) => return Err(failure.into_error(1)),
             }
         }
     };
-    let shown = kit.show(api, &mut card, reply.key, &part.markup).await;
+    let shown = kit.show(api, &mut card, reply.key, markup).await;
     reply.state = LiveCard::Streaming(card).write();
     match shown {
         Ok(()) => Ok(()),
         Err(failure) if failure.is_final() => {
             tracing::info!(%message, ?failure, "streaming card is not usable any more, patching it");
             let card = PatchedCard::sent(message, 0, api.now_ms());
-            patch_live(api, reply, card, part).await
+            patch_live(api, reply, card, markup).await
         }
         Err(failure) => Err(failure.into_error(1)),
     }
@@ -90,11 +90,11 @@ async fn begin_patched(
     api: &FeishuApi,
     reply: &mut LiveReply,
     generation: u32,
-    part: &Part,
+    markup: &str,
 ) -> Result<(), PlatformError> {
     let new = NewMessage {
         target: &reply.target,
-        rich: live_card(reply, part),
+        rich: live_card(reply, markup),
         plain: None,
         key: derived_key(reply.key, &format!("patched {generation}")),
     };
@@ -110,10 +110,10 @@ async fn patch_live(
     api: &FeishuApi,
     reply: &mut LiveReply,
     mut card: PatchedCard,
-    part: &Part,
+    markup: &str,
 ) -> Result<(), PlatformError> {
     if card.may_edit(api.now_ms()) {
-        match patch(api, &card.message, &live_card(reply, part)).await {
+        match patch(api, &card.message, &live_card(reply, markup)).await {
             Ok(()) => {
                 card.edits += 1;
                 card.edited_ms = api.now_ms();
@@ -122,7 +122,7 @@ async fn patch_live(
             Err(Failure::ContentRefused(_)) => {}
             Err(failure) if failure.is_final() => {
                 return match card.next_generation() {
-                    Some(generation) => begin_patched(api, reply, generation, part).await,
+                    Some(generation) => begin_patched(api, reply, generation, markup).await,
                     None => Err(PlatformError::LiveExpired(
                         "the cards of this answer cannot be updated".to_owned(),
                     )),
@@ -136,9 +136,9 @@ async fn patch_live(
 }
 
 /// Returns the card of an update, with the stop button.
-fn live_card(reply: &LiveReply, part: &Part) -> Payload {
+fn live_card(reply: &LiveReply, markup: &str) -> Payload {
     let stop = reply.stop.as_slice();
-    card(&part.markup, stop, reply.target.is_direct())
+    card(markup, stop, reply.target.is_direct())
 }
 
 /// Final text of a live message.
