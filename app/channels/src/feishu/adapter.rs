@@ -1,5 +1,6 @@
 //! Adapter of Feishu.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -41,6 +42,8 @@ pub(super) struct FeishuPlatform {
     kit: CardKit,
     abilities: Abilities,
     bot: Mutex<Option<BotInfo>>,
+    /// `true` after the platform did not answer who the bot is.
+    asked_in_vain: AtomicBool,
 }
 
 impl FeishuPlatform {
@@ -50,6 +53,7 @@ impl FeishuPlatform {
             kit: CardKit::default(),
             abilities: abilities(),
             bot: Mutex::default(),
+            asked_in_vain: AtomicBool::new(false),
         }
     }
 
@@ -68,8 +72,8 @@ impl FeishuPlatform {
         Ok(info)
     }
 
-    /// Returns the open id of the bot. A final failure is ignored: then every mention in a group is
-    /// taken for that of the bot.
+    /// Returns the open id of the bot. A final or repeated failure is ignored: then every mention in
+    /// a group is taken for that of the bot.
     async fn open_id(&self) -> Result<Option<String>, PlatformError> {
         let known = self.bot.lock().as_ref().map(|bot| bot.open_id.clone());
         if known.is_some() {
@@ -77,7 +81,11 @@ impl FeishuPlatform {
         }
         match self.ask_for_bot().await {
             Ok(bot) => Ok(Some(bot.open_id)),
-            Err(failure) if failure.is_final() => {
+            Err(failure)
+                if failure.is_final()
+                    || matches!(failure, Failure::Unavailable(_))
+                        && self.asked_in_vain.swap(true, Ordering::Relaxed) =>
+            {
                 tracing::warn!(?failure, "the id of the bot is unknown");
                 Ok(None)
             }

@@ -72,6 +72,28 @@ async fn bot_without_information_is_a_warning() {
 }
 
 #[tokio::test]
+async fn bot_information_that_stays_away_does_not_prevent_listening() {
+    let setup = Setup::start().await;
+    let faults = [Fault::Drop, Fault::Drop];
+    setup.fake.faults().script("GET bot/v3/info", faults);
+    let sink = TestSink::default();
+    let stop = CancellationToken::new();
+    let first = soon(setup.platform.listen(&sink, None, stop.clone())).await;
+    assert!(matches!(first, Err(PlatformError::Unavailable(_))));
+    let acting = async {
+        soon(
+            setup
+                .fake
+                .wait_until(|fake| (fake.connections() == 1).then_some(())),
+        )
+        .await;
+        stop.cancel();
+    };
+    let (second, ()) = tokio::join!(setup.platform.listen(&sink, None, stop.clone()), acting);
+    assert_eq!(second, Ok(()));
+}
+
+#[tokio::test]
 async fn receipts_are_reactions() {
     let setup = Setup::start().await;
     let target = setup.target();

@@ -27,6 +27,9 @@ const SILENCE: Duration = Duration::from_secs(40);
 const MAX_UNANSWERED: u32 = 2;
 /// Maximum number of frames that are stored in one transaction.
 const MAX_BATCH: usize = 64;
+/// Time after an event within which the platform takes an acknowledgement. A later one is not sent:
+/// the platform redelivers, and the repetition is a duplicate.
+const ACK_LIMIT: Duration = Duration::from_millis(2_800);
 /// Time within which events in progress are stored and acknowledged after a stop.
 const STOP_GRACE: Duration = Duration::from_millis(500);
 /// Maximum number of events of one transaction of missed messages.
@@ -266,8 +269,14 @@ impl Connection<'_> {
             Err(SinkError::Fenced) => return Err(SinkError::Fenced.into()),
         };
         for Arrived { frame, since, .. } in arrived {
-            let ack = frame.into_ack(code, since.elapsed());
-            self.socket.send_binary(ack.bytes()).await?;
+            let duration = since.elapsed();
+            if duration > ACK_LIMIT {
+                let message = frame.header("message_id").unwrap_or_default();
+                tracing::warn!(%message, ?duration, "event was stored too late for its acknowledgement");
+                continue;
+            }
+            let ack = frame.into_ack(code, duration).bytes();
+            self.socket.send_binary(ack).await?;
         }
         Ok(())
     }

@@ -262,6 +262,23 @@ async fn card_that_was_not_sent_yet_is_replaced_by_a_message() {
 }
 
 #[tokio::test]
+async fn many_updates_leave_an_edit_for_the_final_text() {
+    let setup = Setup::start().await;
+    setup.fake.remove_scope("cardkit:card:write");
+    let mut reply = started(&setup, &setup.target()).await;
+    for number in 0..200 {
+        setup.clock.advance(TimeDelta::seconds(2));
+        let text = format!("Hello {number}");
+        setup.fake.forget_limits();
+        setup.platform.update_live(&mut reply, &text).await.unwrap();
+    }
+    setup.fake.forget_limits();
+    complete(&setup, &reply, "Hello world").await;
+    assert_eq!(setup.shown(), ["Hello world"]);
+    assert_eq!(setup.fake.sent()[0].edits, 19);
+}
+
+#[tokio::test]
 async fn rate_limit_of_an_update_names_the_delay() {
     let setup = Setup::start().await;
     let mut reply = started(&setup, &setup.target()).await;

@@ -24,6 +24,10 @@ impl FeishuLimits {
         }
     }
 
+    pub(super) fn clear(&mut self) {
+        self.windows.clear();
+    }
+
     fn count(
         &mut self,
         key: String,

@@ -125,9 +125,13 @@ pub(super) fn patch(
     }
     world.limits.message(id, now)?;
     check_content(world, "interactive", content)?;
+    let effective = world.options.effective_edits;
     if let Some(message) = world.messages.get_mut(id) {
-        content.clone_into(&mut message.content);
         message.edits += 1;
+        // Users report that later edits are accepted and not shown.
+        if message.edits <= effective {
+            content.clone_into(&mut message.content);
+        }
     }
     Ok(json!({}))
 }

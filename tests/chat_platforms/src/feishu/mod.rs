@@ -176,6 +176,11 @@ impl FeishuFake {
         self.shared.line.lock().refusals.extend(refusals);
     }
 
+    /// Forgets the calls that count for rate limits, as if a minute had passed.
+    pub fn forget_limits(&self) {
+        self.shared.world.lock().limits.clear();
+    }
+
     /// Invalidates all tokens.
     pub fn expire_tokens(&self) {
         self.shared.world.lock().tokens.clear();

@@ -21,6 +21,8 @@ pub struct FeishuOptions {
     pub token_seconds: u64,
     /// Time after which streaming mode ends by itself.
     pub streaming: Duration,
+    /// Number of edits of one message after which edits succeed without an effect.
+    pub effective_edits: usize,
     /// Payloads above this size are sent in several frames.
     pub part_bytes: usize,
     /// `true` to route events to connections that ended without a close frame.
@@ -38,6 +40,7 @@ impl Default for FeishuOptions {
             ping_interval: 120,
             token_seconds: 7200,
             streaming: Duration::from_secs(600),
+            effective_edits: 20,
             part_bytes: 64 * 1024,
             ghosts: false,
         }
