@@ -18,6 +18,7 @@ use super::deliver::{MAX_FILE, send};
 use super::failure::Failure;
 use super::listen::listen;
 use super::live::update;
+use super::scopes;
 use crate::markup::Dialect;
 use crate::platform::{
     Abilities, Delivery, EventSink, FileBody, FileLimits, GroupConversations, Identity,
@@ -61,7 +62,11 @@ impl FeishuPlatform {
         let path = ["bot", "v3", "info"];
         let call = ApiCall::new(Method::GET, &path, ApiBody::Empty);
         let answer = self.api.call(&call).await?;
-        let bot = &answer["bot"];
+        // Some tenants have an envelope.
+        let bot = [&answer["bot"], &answer["data"]["bot"]]
+            .into_iter()
+            .find(|bot| bot.is_object())
+            .unwrap_or(&serde_json::Value::Null);
         let open_id = id(&bot["open_id"])
             .ok_or_else(|| Failure::Refused("the answer lacks the id of the bot".to_owned()))?;
         let info = BotInfo {
@@ -141,6 +146,7 @@ impl Platform for FeishuPlatform {
             }
             Err(failure) => return Err(failure.into_error(1)),
         };
+        warnings.extend(scopes::warnings(&self.api).await);
         if !self.kit.is_missing()
             && let Err(failure) = self.kit.create(&self.api).await
         {

@@ -28,6 +28,15 @@ async fn identity_has_the_account_and_the_name() {
 }
 
 #[tokio::test]
+async fn identity_names_missing_scopes() {
+    let setup = Setup::start().await;
+    setup.fake.remove_scope("im:resource");
+    let identity = setup.platform.identify().await.unwrap();
+    assert_eq!(identity.warnings.len(), 1);
+    assert!(identity.warnings[0].contains("im:resource"));
+}
+
+#[tokio::test]
 async fn invalid_secret_is_rejected_and_not_shown() {
     let setup = Setup::start().await;
     let platform = build(&setup.fake, &setup.clock, &json!("canary-9"));

@@ -92,7 +92,10 @@ pub(super) fn judge(
     if status == StatusCode::TOO_MANY_REQUESTS || code == Some(99_991_400) {
         return Err(reset(headers).map_or(Failure::Busy, Failure::RateLimited));
     }
-    if matches!(code, Some(11_232 | 11_247 | 230_020)) {
+    if matches!(
+        code,
+        Some(11_020 | 11_021 | 11_232 | 11_247 | 230_020 | 99_991_402)
+    ) {
         return Err(Failure::Busy);
     }
     let words = || {
@@ -116,10 +119,14 @@ pub(super) fn judge(
     }
     match (code, value.as_ref()) {
         (Some(0), Some(value)) if status.is_success() => Ok(value.clone()),
-        (Some(99_991_663 | 99_991_664 | 99_991_668), _) => Err(Failure::StaleToken),
+        (Some(99_991_663..=99_991_666 | 99_991_668), _) => Err(Failure::StaleToken),
         (Some(99_991_672), _) => Err(Failure::MissingScope(words())),
-        (Some(230_002 | 230_011 | 230_017 | 230_110), _) => Err(Failure::TargetGone(words())),
-        (Some(230_001 | 230_025 | 230_099), _) => Err(Failure::ContentRefused(words())),
+        (Some(230_002 | 230_005 | 230_011 | 230_017 | 230_110), _) => {
+            Err(Failure::TargetGone(words()))
+        }
+        (Some(230_001 | 230_021 | 230_022 | 230_025 | 230_099), _) => {
+            Err(Failure::ContentRefused(words()))
+        }
         (None | Some(0), _) if status.is_success() => Err(Failure::Unavailable(
             "the answer is not that of the platform".to_owned(),
         )),

@@ -11,6 +11,9 @@ mod deliver;
 mod endpoint;
 mod factory;
 mod failure;
+#[cfg(test)]
+#[path = "fault_tests.rs"]
+mod fault_tests;
 mod frame;
 mod listen;
 mod live;
@@ -18,6 +21,7 @@ mod live_state;
 mod missed;
 mod parts;
 mod post;
+mod scopes;
 #[cfg(test)]
 mod setup;
 

@@ -22,6 +22,17 @@ use crate::common::Fault;
 /// Maximum size of a request body.
 const MAX_BODY: usize = 40 * 1024 * 1024;
 
+/// Scopes of the app, unless a test removes them.
+const SCOPES: [&str; 7] = [
+    "im:message:send_as_bot",
+    "im:message.p2p_msg:readonly",
+    "im:message.group_at_msg:readonly",
+    "im:message.group_msg",
+    "im:message.reactions:write_only",
+    "im:resource",
+    "cardkit:card:write",
+];
+
 /// Call with its path taken apart.
 struct RestCall {
     /// Method and path without ids.
@@ -153,6 +164,7 @@ fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<Answer, R
                 json!({"code": 0, "msg": "ok", "bot": bot}),
             ));
         }
+        "GET application/v6/scopes" => scopes(&world),
         "POST im/v1/messages/reply" => {
             messages::send(&mut world, &Place::Reply(id(0)), &call.json()?, now)?
         }
@@ -228,9 +240,25 @@ fn scope(name: &str) -> Option<&'static str> {
             Some("im:resource")
         }
         "GET im/v1/messages" => Some("im:message.group_msg"),
-        _ if name.contains("im/v1/messages") => Some("im:message"),
+        _ if name.contains("im/v1/messages") => Some("im:message:send_as_bot"),
         _ => None,
     }
+}
+
+/// Returns the scopes of the app with their status.
+fn scopes(world: &FeishuWorld) -> Value {
+    let scopes: Vec<Value> = SCOPES
+        .iter()
+        .map(|name| {
+            let status = if world.missing_scopes.contains(*name) {
+                2
+            } else {
+                1
+            };
+            json!({"scope_name": name, "grant_status": status, "scope_type": "tenant"})
+        })
+        .collect();
+    json!({"scopes": scopes})
 }
 
 impl RestCall {
