@@ -294,3 +294,61 @@ async fn missed_messages_are_listed_from_the_cursor() {
     let (result, ()) = tokio::join!(setup.platform.listen(&sink, cursor, stop.clone()), acting);
     assert_eq!(result, Ok(()));
 }
+
+#[tokio::test]
+async fn every_message_is_stored_despite_cuts_and_failed_stores() {
+    let setup = Setup::with(FeishuOptions {
+        redelivery: vec![Duration::from_millis(10); 2_000],
+        part_bytes: 300,
+        ghosts: true,
+        ..FeishuOptions::default()
+    })
+    .await;
+    let errors = (0..60).map(|number| match number % 2 {
+        0 => SinkError::Full,
+        _ => SinkError::Unavailable,
+    });
+    let sink = TestSink::failing(errors);
+    let stop = CancellationToken::new();
+    let listening = async {
+        while setup
+            .platform
+            .listen(&sink, None, stop.clone())
+            .await
+            .is_err()
+        {}
+    };
+    let mut written = std::collections::BTreeSet::new();
+    let acting = async {
+        for round in 0..6 {
+            let opened = setup.fake.opened();
+            for number in 0..50 {
+                let text = format!("{round} {number}");
+                let incoming = FeishuIncoming::direct("oc_1", "ou_1", &text);
+                written.insert(setup.fake.write(incoming));
+            }
+            sink.wait(|sink| (sink.events.lock().len() > round * 20).then_some(()))
+                .await;
+            setup.fake.cut_connections();
+            soon(
+                setup
+                    .fake
+                    .wait_until(|fake| (fake.opened() > opened).then_some(())),
+            )
+            .await;
+        }
+        soon(
+            setup
+                .fake
+                .wait_until(|fake| (fake.unacknowledged() == 0).then_some(())),
+        )
+        .await;
+        stop.cancel();
+    };
+    tokio::join!(listening, acting);
+    let stored = sink.events.lock();
+    let stored: std::collections::BTreeSet<String> =
+        stored.iter().map(|event| event.id.clone()).collect();
+    assert_eq!(stored, written);
+    assert_eq!(setup.fake.violations(), [""; 0]);
+}

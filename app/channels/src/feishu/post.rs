@@ -29,7 +29,11 @@ pub(super) enum Form {
 /// Returns the way after a refused one.
 pub(super) fn next_way(way: (Form, Place), failure: &Failure) -> Option<(Form, Place)> {
     match (failure, way) {
-        (Failure::TargetGone(_), (form, Place::Reply)) => Some((form, Place::Chat)),
+        // Other refusals name invalid ids of messages too.
+        (Failure::TargetGone(_) | Failure::Refused(_), (form, Place::Reply)) => {
+            Some((form, Place::Chat))
+        }
+        (Failure::Refused(_), (Form::Rich, Place::Chat)) => Some((Form::Plain, Place::Chat)),
         (Failure::ContentRefused(_), (Form::Rich, place)) => Some((Form::Plain, place)),
         // The platform also uses this code for invalid ids of messages.
         (Failure::ContentRefused(_), (Form::Plain, Place::Reply)) => {
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn refusal_selects_the_next_way() {
-        use Failure::{Busy, ContentRefused, TargetGone};
+        use Failure::{Busy, ContentRefused, MissingScope, Refused, TargetGone};
         let gone = || TargetGone(String::new());
         let refused = || ContentRefused(String::new());
         let cases = [
@@ -161,6 +165,22 @@ mod tests {
             ),
             (refused(), (Form::Plain, Place::Chat), None),
             (Busy, (Form::Rich, Place::Reply), None),
+            (
+                MissingScope(String::new()),
+                (Form::Rich, Place::Reply),
+                None,
+            ),
+            (
+                Refused(String::new()),
+                (Form::Rich, Place::Reply),
+                Some((Form::Rich, Place::Chat)),
+            ),
+            (
+                Refused(String::new()),
+                (Form::Rich, Place::Chat),
+                Some((Form::Plain, Place::Chat)),
+            ),
+            (Refused(String::new()), (Form::Plain, Place::Chat), None),
         ];
         for (failure, way, expected) in cases {
             assert_eq!(next_way(way, &failure), expected, "{failure:?} {way:?}");

@@ -1,12 +1,17 @@
 """The long connection of the fake, as the client of lark-oapi uses it."""
 
 import asyncio
+import logging
 import threading
 
 import lark_oapi as lark
 import lark_oapi.ws.client as client_module
 import pytest
 from lark_oapi.event.callback.model.p2_card_action_trigger import P2CardActionTriggerResponse
+
+
+# The client logs each failed connection after its fake has ended.
+logging.getLogger("Lark").disabled = True
 
 
 class Listener:
@@ -49,9 +54,15 @@ class Listener:
         return P2CardActionTriggerResponse({})
 
 
+    def stop(self):
+        self.client._auto_reconnect = False
+
+
 @pytest.fixture
 def listener(fake):
-    return Listener(fake)
+    listener = Listener(fake)
+    yield listener
+    listener.stop()
 
 
 def test_messages_are_acknowledged_in_one_part_and_in_several(fake, listener):
@@ -91,10 +102,11 @@ def test_presses_arrive(fake, listener):
 def test_client_connects_again_after_a_refusal_and_a_cut(fake):
     refusal = {"status": 514, "message": "auth failed", "auth_code": 1000040351}
     fake.post("feishu/behaviour", refuse_handshakes=[refusal])
-    Listener(fake)
+    listener = Listener(fake)
     fake.wait(lambda status: status["connections"] == 1)
     fake.post("feishu/behaviour", cut=True)
     fake.wait(lambda status: status["opened"] == 2)
     fake.write()
     status = fake.wait(lambda status: len(status["acks"]) == 1)
     assert status["acks"][0]["code"] == 200
+    listener.stop()
