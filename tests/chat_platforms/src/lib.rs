@@ -8,3 +8,4 @@ pub mod common;
 pub mod slack;
 pub mod telegram;
 pub mod wecom;
+pub mod feishu;
