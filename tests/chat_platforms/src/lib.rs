@@ -5,3 +5,4 @@
 //! through the control routes below `/_fake/` of the program `chat-platform`.
 
 pub mod common;
+pub mod discord;

@@ -1,6 +1,9 @@
 //! Serves one fake platform on a loopback port and prints its base address.
 
+use std::io::Write;
+
 use clap::Parser;
+use deerflow_chat_platforms::discord::{DiscordFake, DiscordOptions};
 
 /// Fake of a chat platform.
 #[derive(Debug, Parser)]
@@ -18,5 +21,22 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    anyhow::bail!("unknown platform {}", arguments.platform)
+    match arguments.platform.as_str() {
+        "discord" => {
+            let options = DiscordOptions {
+                port: arguments.port,
+                rate_limits: !arguments.no_rate_limits,
+                ..DiscordOptions::default()
+            };
+            let fake = DiscordFake::start(options).await?;
+            serve(&fake.base()).await
+        }
+        unknown => anyhow::bail!("unknown platform {unknown}"),
+    }
+}
+
+/// Prints the base address and runs until the process is killed.
+async fn serve(base: &str) -> anyhow::Result<()> {
+    writeln!(std::io::stdout(), "{base}")?;
+    std::future::pending().await
 }

@@ -38,7 +38,11 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ),
     (
         "deerflow-channels",
-        &["deerflow-domain", "deerflow-harness"],
+        &[
+            "deerflow-chat-platforms",
+            "deerflow-domain",
+            "deerflow-harness",
+        ],
     ),
     (
         "deerflow-server",
