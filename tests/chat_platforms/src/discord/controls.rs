@@ -121,10 +121,11 @@ impl DiscordControls {
         self.0.sessions.lock().command(|| Out::Raw(text.to_owned()));
     }
 
-    /// Stops or continues sending anything on any connection, acknowledgements of heartbeats
-    /// included.
+    /// Stops or continues sending anything on the connections that are open now, acknowledgements
+    /// of heartbeats included.
     pub fn silence(&self, on: bool) {
-        self.0.silent.store(on, Ordering::SeqCst);
+        let last = if on { self.0.sessions.lock().last() } else { 0 };
+        self.0.silent.store(last, Ordering::SeqCst);
     }
 
     /// Returns the number of open connections.

@@ -87,7 +87,7 @@ async fn serve(shared: Arc<Shared>, mut socket: Socket) {
             },
             () = sleep_until(deadline) => Out::Close(4009),
         };
-        if shared.silent.load(Ordering::SeqCst) && !matches!(command, Out::Drop) {
+        if number <= shared.silent.load(Ordering::SeqCst) && !matches!(command, Out::Drop) {
             continue;
         }
         match command {

@@ -62,6 +62,11 @@ impl Sessions {
         });
     }
 
+    /// Returns the number of the last connection.
+    pub(super) fn last(&self) -> u64 {
+        self.opened
+    }
+
     /// Returns the number of open connections.
     pub(super) fn open(&self) -> usize {
         self.connections.len()

@@ -1,7 +1,7 @@
 //! What the routes of the fake share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -61,8 +61,8 @@ pub(super) struct Shared {
     pub(super) windows: Mutex<HashMap<String, Window>>,
     pub(super) violations: Mutex<Vec<String>>,
     pub(super) identifies: AtomicU32,
-    /// `true` while no connection sends anything.
-    pub(super) silent: AtomicBool,
+    /// Number of the last connection that sends nothing; 0 for none.
+    pub(super) silent: AtomicU64,
 }
 
 impl Shared {
@@ -79,7 +79,7 @@ impl Shared {
             interactions: Mutex::default(),
             windows: Mutex::default(),
             violations: Mutex::default(),
-            silent: AtomicBool::new(false),
+            silent: AtomicU64::new(0),
         }
     }
 
