@@ -5,4 +5,5 @@
 //! through the control routes below `/_fake/` of the program `chat-platform`.
 
 pub mod common;
+pub mod dingtalk;
 pub mod discord;

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Parser;
+use deerflow_chat_platforms::dingtalk::{DingTalkFake, DingTalkOptions};
 use deerflow_chat_platforms::discord::{DiscordFake, DiscordOptions};
 
 /// Fake of a chat platform.
@@ -22,6 +23,15 @@ struct Arguments {
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     match arguments.platform.as_str() {
+        "dingtalk" => {
+            let options = DingTalkOptions {
+                port: arguments.port,
+                rate_limits: !arguments.no_rate_limits,
+                ..DingTalkOptions::default()
+            };
+            let fake = DingTalkFake::start(options).await?;
+            serve(&fake.base()).await
+        }
         "discord" => {
             let options = DiscordOptions {
                 port: arguments.port,

@@ -65,16 +65,17 @@ impl Answer {
 
     /// Builds the response.
     pub(super) fn into_response(self) -> Response {
-        let body = if self.body.is_null() {
-            Body::empty()
+        // Clients decode whatever claims to be JSON, also an empty body.
+        let (kind, body) = if self.body.is_null() {
+            ("text/html; charset=utf-8", Body::empty())
         } else {
-            Body::from(self.body.to_string())
+            ("application/json", Body::from(self.body.to_string()))
         };
         let mut response = Response::new(body);
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert("via", HeaderValue::from_static("1.1 google"));
         for (name, value) in self.headers {
             if let (Ok(name), Ok(value)) =
