@@ -5,6 +5,7 @@
 //! platform gets its acknowledgement, runs the agent, streams the answer and delivers the final
 //! text exactly once as far as the platform allows it.
 
+pub mod dingtalk;
 pub mod discord;
 pub mod markup;
 pub mod platform;

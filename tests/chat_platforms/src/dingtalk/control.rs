@@ -20,6 +20,8 @@ enum Command {
     Close { code: u16 },
     /// Ends the connections without close frames.
     Drop,
+    /// Stops reading and writing without closing.
+    Freeze,
     /// Delivers the last message again.
     Repeat,
     /// Makes all tokens invalid.
@@ -48,6 +50,7 @@ pub(super) fn routes(controls: DingTalkControls) -> Router {
                         Command::Disconnect => controls.disconnect(),
                         Command::Close { code } => controls.close(code),
                         Command::Drop => controls.drop_connections(),
+                        Command::Freeze => controls.freeze(),
                         Command::Repeat => controls.repeat_last(),
                         Command::ExpireTokens => controls.expire_tokens(),
                         Command::ExpireCards => controls.expire_cards(),

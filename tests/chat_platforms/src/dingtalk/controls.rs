@@ -61,6 +61,11 @@ impl DingTalkControls {
         self.0.deliveries.lock().command(|| Out::Drop);
     }
 
+    /// Stops reading and writing on all connections, which stay open.
+    pub fn freeze(&self) {
+        self.0.deliveries.lock().command(|| Out::Freeze);
+    }
+
     /// Sends a text as it is to all connections.
     pub fn raw(&self, text: &str) {
         let text = || Out::Raw(text.to_owned());

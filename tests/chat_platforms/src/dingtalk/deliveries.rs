@@ -20,6 +20,8 @@ pub(super) enum Out {
     Close(u16),
     /// Ends the connection without a close frame.
     Drop,
+    /// Stops reading and writing without closing.
+    Freeze,
 }
 
 /// Message in delivery.

@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -18,6 +18,9 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use super::deliveries::Out;
 use super::shared::Shared;
 use crate::common::{Socket, accept_socket};
+
+/// Time for which a frozen connection stays open.
+const FROZEN: Duration = Duration::from_secs(120);
 
 /// Query of the upgrade request.
 #[derive(Debug, Deserialize)]
@@ -64,7 +67,13 @@ async fn serve(shared: Arc<Shared>, mut socket: Socket) {
                 Some(Ok(Message::Close(frame))) => {
                     let code = frame.map_or(1005, |frame| u16::from(frame.code));
                     shared.calls.record("close", json!({"code": code}), 0);
+                    // Sends the answer that the library prepared.
+                    let _ = socket.flush().await;
                     break;
+                }
+                Some(Ok(Message::Ping(_))) => {
+                    shared.calls.record("ping", Value::Null, 0);
+                    continue;
                 }
                 Some(Ok(_)) => continue,
                 Some(Err(_)) | None => break,
@@ -88,6 +97,10 @@ async fn serve(shared: Arc<Shared>, mut socket: Socket) {
                 break;
             }
             Out::Drop => break,
+            Out::Freeze => {
+                sleep(FROZEN).await;
+                break;
+            }
         }
     }
     shared.deliveries.lock().disconnect(number);

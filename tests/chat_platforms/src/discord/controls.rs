@@ -57,6 +57,7 @@ impl DiscordControls {
                 "data": {"component_type": 2, "custom_id": custom_id},
                 "channel_id": shown["channel_id"], "channel": channel.shown(), "message": shown,
                 "locale": "en-US", "entitlements": [], "app_permissions": "0",
+                "attachment_size_limit": 10_485_760,
             });
             if let Some(guild) = channel.guild {
                 data["guild_id"] = json!(guild.to_string());

@@ -80,6 +80,8 @@ async fn serve(shared: Arc<Shared>, mut socket: Socket) {
                     let code = frame.map_or(1005, |frame| u16::from(frame.code));
                     shared.calls.record("gateway close", json!({"code": code}), 0);
                     ends = matches!(code, 1000 | 1001);
+                    // Sends the answer that the library prepared.
+                    let _ = socket.flush().await;
                     break;
                 }
                 Some(Ok(_)) => continue,
