@@ -9,3 +9,5 @@ pub mod slack;
 pub mod telegram;
 pub mod wecom;
 pub mod feishu;
+pub mod dingtalk;
+pub mod discord;
