@@ -8,6 +8,9 @@
 mod account;
 mod commands;
 mod config;
+pub mod dingtalk;
+pub mod discord;
+pub mod feishu;
 mod http;
 mod keys;
 pub mod markup;
