@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{ChannelStoreError, InboxEnd, InboxMessage, InboxState, Urgency};
+use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 
 use super::bot::Bot;
@@ -121,6 +122,7 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     let ids: Vec<_> = group.iter().map(|received| received.row.id).collect();
     let rows: Vec<InboxMessage> = group.iter().map(|received| received.row.clone()).collect();
     inbox.begin(&bot.claim, &ids).await?;
+    fail_points::pass("channel.begun");
     match turn::handle(bot, group, &task.lane).await {
         Ok(chats) => chats.into_iter().for_each(|chat| sender::wake(bot, chat)),
         Err(TurnError::Stopped) => bot.stop.cancelled().await,

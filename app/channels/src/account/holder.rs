@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStoreError};
+use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
@@ -69,6 +70,7 @@ pub(crate) async fn serve_account(
         let Some((claim, acquired)) = acquire(hub, &account, status, stop).await else {
             return HolderEnd::Stopped;
         };
+        fail_points::pass("channel.leased");
         tracing::info!(%account, epoch = claim.epoch, "serving the account");
         let bot = Arc::new(Bot {
             hub: hub.clone(),

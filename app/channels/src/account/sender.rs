@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use deerflow_domain::channels::{ChannelStoreError, Outgoing};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::scope;
+use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use tokio::time::{Instant, sleep_until};
 
@@ -99,6 +100,7 @@ async fn send_when_due(
     }
     let outbox = &bot.hub.stores.outbox;
     outbox.begin(&bot.claim, id).await?;
+    fail_points::pass("channel.sending");
     let mut delivery = Delivery {
         id,
         attempt: row.attempts.saturating_add(1),
@@ -118,8 +120,10 @@ async fn send_when_due(
     };
     match sent {
         Ok(Sent { ids }) => {
+            fail_points::pass("channel.sent");
             let now = bot.hub.clock.now();
             outbox.sent(&bot.claim, id, ids, now).await?;
+            fail_points::pass("channel.delivered");
             if message.last {
                 receipt::show(bot, &message.target, Receipt::Done).await;
             }

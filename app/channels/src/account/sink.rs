@@ -7,6 +7,7 @@ use deerflow_domain::channels::{
     Acceptance, ChannelStoreError, InboxBatch, InboxLimits, MAX_RAW_BYTES, MessageKey,
     NewInboxMessage, Urgency,
 };
+use harness::runtime::fail_points;
 use tokio::time::Instant;
 
 use super::bot::Bot;
@@ -102,6 +103,7 @@ impl InboxSink {
             .inbox
             .accept(&bot.claim, batch, InboxLimits::default(), now)
             .await?;
+        fail_points::pass("channel.accepted");
         for ((event, message), result) in stored.into_iter().zip(results) {
             match result {
                 Acceptance::Stored => self.stored(&event, message).await?,

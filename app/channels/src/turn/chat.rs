@@ -5,6 +5,7 @@ use deerflow_domain::threads::{Created, NewThread};
 use harness::ids::ThreadId;
 use harness::messages::Message;
 use harness::runtime::actor_context::scope;
+use harness::runtime::fail_points;
 use harness::runtime::runs::store::AdmitError;
 use harness::runtime::runs::{MultitaskStrategy, RunConfig, RunError, RunRequest, StreamMode};
 use serde_json::{Map, Value, json};
@@ -121,6 +122,7 @@ pub(super) async fn run(
             Err(error) => return Err(TurnError::Retry(error.to_string())),
         }
     }
+    fail_points::pass("channel.run-created");
     progress.started = true;
     let answered = matches!(input, Input::Message { .. }).then(|| turn.id().to_string());
     follow::follow(turn, lane, conversation, progress, answered).await

@@ -20,6 +20,7 @@ use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{
     ChannelStoreError, ExternalIdentity, InboxEnd, InboxMessage, InboxState, NewOutgoing,
 };
+use harness::runtime::fail_points;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -162,6 +163,7 @@ pub(crate) async fn handle(
 ) -> Result<Vec<String>, TurnError> {
     let turn = Turn { bot, group };
     let outcome = decide(&turn, lane).await?;
+    fail_points::pass("channel.decided");
     let chats = outcome
         .replies
         .iter()
@@ -176,6 +178,7 @@ pub(crate) async fn handle(
     inbox
         .end(&bot.claim, &turn.ids(), end, outcome.replies, now)
         .await?;
+    fail_points::pass("channel.ended");
     Ok(chats)
 }
 
