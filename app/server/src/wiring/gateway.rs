@@ -6,7 +6,8 @@ use deerflow_domain::items::ItemService;
 use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
-    AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices, ThreadServices,
+    AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
+    ThreadServices,
 };
 use harness::runtime::runs::RunsFacade;
 

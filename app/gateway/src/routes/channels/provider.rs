@@ -41,7 +41,7 @@ pub(super) async fn enabled_provider(
     }
 }
 
-/// Returns the reason why nobody can connect to a platform.
+/// Returns the reason why no user can connect to a platform.
 pub(super) fn unavailable_reason(status: &ChannelStatus) -> Option<String> {
     let name = &status.profile.display_name;
     if !status.profile.supported {
@@ -68,7 +68,7 @@ pub(super) fn connection_status(connection: &Connection) -> &'static str {
     }
 }
 
-/// Returns the word for a user's newest connection to a platform. Without sign-in nobody has to
+/// Returns the word for a user's newest connection to a platform. Without sign-in no user has to
 /// connect: `connected` then means that the channel runs.
 fn provider_status(status: &ChannelStatus, user: &[Connection], signed_in: bool) -> &'static str {
     let is_available = unavailable_reason(status).is_none();

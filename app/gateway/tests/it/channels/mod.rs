@@ -137,6 +137,40 @@ fn running(provider: &str, name: &str, fields: Vec<ChannelField>) -> ChannelStat
     }
 }
 
+/// Returns a service that has Telegram, Slack, Discord and WeChat.
+fn service() -> Arc<Service> {
+    let bot_token = || field("bot_token", "Bot token", true);
+    let username = field("bot_username", "Bot username", false);
+    let mut telegram = running("telegram", "Telegram", vec![bot_token(), username]);
+    telegram.profile.connect_mode = ConnectMode::DeepLink;
+    telegram.profile.link = Some("https://t.me/my_bot?start=".to_owned());
+    let slack_fields = vec![bot_token(), field("app_token", "App token", true)];
+    let mut slack = running("slack", "Slack", slack_fields);
+    slack.configured = false;
+    slack.state = ChannelState::Off;
+    let mut discord = running("discord", "Discord", vec![bot_token()]);
+    discord.profile.connections = false;
+    let mut wechat = running("wechat", "WeChat", vec![bot_token()]);
+    wechat.profile.supported = false;
+    wechat.configured = false;
+    wechat.state = ChannelState::Off;
+    let values = [("bot_token", "1:canary"), ("bot_username", "my_bot")];
+    let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Arc::new(Service(Mutex::new(Settings {
+        statuses: vec![telegram, slack, discord, wechat],
+        credentials: BTreeMap::from([("telegram".to_owned(), values.into())]),
+        ..Settings::default()
+    })))
+}
+
+/// Returns the services of a process with channels.
+pub(crate) fn services() -> ChannelServices {
+    ChannelServices {
+        runtime: service(),
+        connections: InMemoryChannels::stores().connections,
+    }
+}
+
 /// Gateway with a channel service that has Telegram, Slack, Discord and WeChat.
 struct Channels {
     gateway: Gateway,
@@ -146,28 +180,7 @@ struct Channels {
 
 impl Channels {
     fn new() -> Self {
-        let bot_token = || field("bot_token", "Bot token", true);
-        let username = field("bot_username", "Bot username", false);
-        let mut telegram = running("telegram", "Telegram", vec![bot_token(), username]);
-        telegram.profile.connect_mode = ConnectMode::DeepLink;
-        telegram.profile.link = Some("https://t.me/my_bot?start=".to_owned());
-        let slack_fields = vec![bot_token(), field("app_token", "App token", true)];
-        let mut slack = running("slack", "Slack", slack_fields);
-        slack.configured = false;
-        slack.state = ChannelState::Off;
-        let mut discord = running("discord", "Discord", vec![bot_token()]);
-        discord.profile.connections = false;
-        let mut wechat = running("wechat", "WeChat", vec![bot_token()]);
-        wechat.profile.supported = false;
-        wechat.configured = false;
-        wechat.state = ChannelState::Off;
-        let values = [("bot_token", "1:canary"), ("bot_username", "my_bot")];
-        let values = values.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let service = Arc::new(Service(Mutex::new(Settings {
-            statuses: vec![telegram, slack, discord, wechat],
-            credentials: BTreeMap::from([("telegram".to_owned(), values.into())]),
-            ..Settings::default()
-        })));
+        let service = service();
         let connections = InMemoryChannels::stores().connections;
         let gateway = Gateway::new().with_channels(ChannelServices {
             runtime: service.clone(),

@@ -2,7 +2,7 @@
 
 use super::operations::{read, remove, send};
 use crate::openapi::groups::CHANNELS;
-use crate::openapi::{Routes, delete, get};
+use crate::openapi::{Routes, delete};
 use crate::requests::bodies::ChannelCredentials;
 use crate::routes::channels;
 
@@ -72,12 +72,13 @@ fn of_administrators() -> Routes {
         "restart_channel",
         "Restarts a channel.",
     );
-    let redirect = get(
+    // Clients that follow the redirect see its target's response.
+    let redirect = read(
+        CHANNELS,
         "/channels",
         "redirect_channel_status",
         "Redirects to the state of the channels.",
-    )
-    .tag(CHANNELS);
+    );
     Routes::default()
         .routes(
             configure
