@@ -6,7 +6,8 @@ use deerflow_domain::items::ItemService;
 use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
-    AgentServices, GatewayState, Observability, ProcessServices, RunServices, ThreadServices,
+    AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
+    ThreadServices,
 };
 use harness::runtime::runs::RunsFacade;
 
@@ -62,6 +63,7 @@ pub(super) fn open(
             assist: flows.agents,
             mcp: resources.mcp.clone(),
         },
+        channels: ChannelServices::default(),
         security: security::open(settings, stores),
         observability: Observability {
             health: Arc::new(Health::new(stores.probes.clone())),
