@@ -61,4 +61,17 @@ pub trait AccountLeases: Send + Sync + std::fmt::Debug {
 
     /// Returns the lease of an account, also an expired one.
     async fn lease(&self, account: &Account) -> Result<Option<LeaseRecord>, ChannelStoreError>;
+
+    /// Returns the leases of all accounts, also expired ones, ordered by account.
+    async fn all(&self) -> Result<Vec<LeaseRecord>, ChannelStoreError>;
+
+    /// Invalidates the newest claim of an account: its holder can neither renew it nor write.
+    /// Another node can acquire the account from `free_at` on, if the lease does not end earlier;
+    /// the node of the claim can acquire it at once. Returns `false` if the account was never
+    /// acquired.
+    async fn revoke(
+        &self,
+        account: &Account,
+        free_at: DateTime<Utc>,
+    ) -> Result<bool, ChannelStoreError>;
 }
