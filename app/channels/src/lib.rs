@@ -16,8 +16,11 @@ pub mod platform;
 mod platforms;
 mod service;
 mod session;
+pub mod slack;
 pub mod socket;
+pub mod telegram;
 mod turn;
+pub mod wecom;
 mod words;
 
 #[cfg(any(test, feature = "testkit"))]

@@ -27,7 +27,8 @@ pub fn lease_end(at: DateTime<Utc>, duration: Duration) -> DateTime<Utc> {
 }
 
 /// Leases of accounts. Times are those of the store's clock. A lease that was released or has
-/// expired can be acquired.
+/// expired can be acquired, and so can one that ends more than twice the duration after now: it is
+/// from a time when the clock was wrong.
 #[async_trait]
 pub trait AccountLeases: Send + Sync + std::fmt::Debug {
     /// Acquires the account, unless another node holds it. A node that already holds it gets a new
@@ -65,10 +66,9 @@ pub trait AccountLeases: Send + Sync + std::fmt::Debug {
     /// Returns the leases of all accounts, also expired ones, ordered by account.
     async fn all(&self) -> Result<Vec<LeaseRecord>, ChannelStoreError>;
 
-    /// Invalidates the newest claim of an account: its holder can neither renew it nor write.
-    /// Another node can acquire the account from `free_at` on, if the lease does not end earlier;
-    /// the node of the claim can acquire it at once. Returns `false` if the account was never
-    /// acquired.
+    /// Invalidates the newest claim of an account: its holder can neither renew it nor write. The
+    /// lease then belongs to no node, and any node can acquire it from `free_at` on, or from its
+    /// end if that is earlier. Returns `false` if the account was never acquired.
     async fn revoke(
         &self,
         account: &Account,

@@ -70,6 +70,20 @@ pub async fn lease_expires_and_is_released(open: impl AsyncFn() -> ChannelSuite)
     );
 }
 
+/// A lease from a time when the clock was a day ahead holds nobody up.
+pub async fn lease_of_wrong_clock_is_acquired(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let leases = &suite.stores.leases;
+    let day = 86_400;
+    let ahead = leases.acquire(&bot(), "n1", LEASE, at(day)).await;
+    assert_eq!(ahead.map(|claim| claim.is_some()), Ok(true));
+    let acquired = leases.acquire(&bot(), "n2", LEASE, at(0)).await;
+    assert_eq!(
+        acquired.map(|claim| claim.map(|claim| claim.epoch)),
+        Ok(Some(2))
+    );
+}
+
 /// The earlier claim of the node becomes invalid.
 pub async fn same_node_gets_new_epoch(open: impl AsyncFn() -> ChannelSuite) {
     let suite = open().await;
@@ -105,7 +119,7 @@ pub async fn stale_lease_is_not_renewed(open: impl AsyncFn() -> ChannelSuite) {
     }
 }
 
-/// A revoked claim is invalid at once. Its node can acquire the account at once, other nodes later.
+/// A revoked claim is invalid at once, and no node can acquire the account before a later time.
 pub async fn revoked_claim_is_invalid_at_once(open: impl AsyncFn() -> ChannelSuite) {
     let suite = open().await;
     let leases = &suite.stores.leases;
@@ -121,7 +135,11 @@ pub async fn revoked_claim_is_invalid_at_once(open: impl AsyncFn() -> ChannelSui
     assert_eq!(written.await, fenced);
     assert_eq!(leases.renew(&other, LEASE, at(0)).await, Ok(()));
     let revoked = LeaseRecord {
-        claim: AccountClaim { epoch: 2, ..first },
+        claim: AccountClaim {
+            epoch: 2,
+            node: String::new(),
+            ..first
+        },
         since: at(0),
         expires_at: at(5),
     };
@@ -131,13 +149,15 @@ pub async fn revoked_claim_is_invalid_at_once(open: impl AsyncFn() -> ChannelSui
         expires_at: at(0) + LEASE,
     };
     assert_eq!(leases.all().await, Ok(vec![untouched, revoked]));
-    assert_eq!(leases.acquire(&bot(), "n2", LEASE, at(4)).await, Ok(None));
+    for node in ["n1", "n2"] {
+        assert_eq!(leases.acquire(&bot(), node, LEASE, at(4)).await, Ok(None));
+    }
     let epoch = |acquired: Option<AccountClaim>| acquired.map(|claim| claim.epoch);
-    let acquired = leases.acquire(&bot(), "n1", LEASE, at(4)).await;
+    let acquired = leases.acquire(&bot(), "n1", LEASE, at(5)).await;
     assert_eq!(acquired.map(epoch), Ok(Some(3)));
     // A revocation does not extend a lease.
     assert_eq!(leases.revoke(&bot(), at(100)).await, Ok(true));
-    let acquired = leases.acquire(&bot(), "n2", LEASE, at(19)).await;
+    let acquired = leases.acquire(&bot(), "n2", LEASE, at(5) + LEASE).await;
     assert_eq!(acquired.map(epoch), Ok(Some(5)));
 }
 

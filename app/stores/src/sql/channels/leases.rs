@@ -16,12 +16,14 @@ use crate::db::error::read;
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::TxFuture;
 
-/// An acquisition takes effect if the account is free, expired, or held by the same node.
+/// An acquisition takes effect if the account is free, expired, or held by the same node. A lease that
+/// ends much later than any lease acquired now is from a time when the clock was wrong.
 const ACQUIRE: &str = "\
     INSERT INTO channel_leases (provider, account, epoch, node, since, expires_at) VALUES (?, ?, 1, ?, ?, ?) \
     ON CONFLICT (provider, account) DO UPDATE SET epoch = channel_leases.epoch + 1, node = excluded.node, \
         since = excluded.since, expires_at = excluded.expires_at \
     WHERE channel_leases.node = excluded.node OR channel_leases.expires_at <= excluded.since \
+        OR channel_leases.expires_at > excluded.expires_at + (excluded.expires_at - excluded.since) \
     RETURNING 'lease', epoch";
 
 const RENEW: &str = "\
@@ -38,7 +40,7 @@ const ALL: &str = "\
     SELECT epoch, node, since, expires_at, provider, account FROM channel_leases ORDER BY provider, account";
 
 const REVOKE: &str = "\
-    UPDATE channel_leases SET epoch = epoch + 1, expires_at = CASE WHEN expires_at < ? THEN expires_at ELSE ? END \
+    UPDATE channel_leases SET epoch = epoch + 1, node = '', expires_at = CASE WHEN expires_at < ? THEN expires_at ELSE ? END \
     WHERE provider = ? AND account = ? RETURNING 'lease', epoch";
 
 /// Statement on the lease of one account, with its values.
