@@ -9,8 +9,10 @@ mod account;
 mod commands;
 mod config;
 mod http;
+mod import;
 mod keys;
 pub mod markup;
+mod measures;
 mod people;
 pub mod platform;
 mod platforms;
@@ -32,4 +34,6 @@ mod core_tests;
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
 pub use http::http_client;
 pub use platforms::platforms;
-pub use service::{ChannelParts, ChannelService, CredentialKey, KeyError};
+pub use service::{
+    ChannelInspector, ChannelParts, ChannelService, CredentialKey, InspectedChannel, KeyError,
+};
