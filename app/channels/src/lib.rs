@@ -12,8 +12,10 @@ pub mod dingtalk;
 pub mod discord;
 pub mod feishu;
 mod http;
+mod import;
 mod keys;
 pub mod markup;
+mod measures;
 mod people;
 pub mod platform;
 mod platforms;
@@ -35,4 +37,6 @@ mod core_tests;
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
 pub use http::http_client;
 pub use platforms::platforms;
-pub use service::{ChannelParts, ChannelService, CredentialKey, KeyError};
+pub use service::{
+    ChannelInspector, ChannelParts, ChannelService, CredentialKey, InspectedChannel, KeyError,
+};

@@ -71,11 +71,20 @@ pub(crate) fn is_unaddressed(rules: &Rules, event: &Event) -> bool {
 /// Returns the user id of an unconnected person. People of one group share their thread, and
 /// therefore its owner.
 fn unconnected_user(provider: &str, event: &Event) -> String {
-    let (kind, id) = match event.chat.kind {
-        ChatKind::Direct => ("", &event.sender.id),
-        ChatKind::Group => ("group-", &event.chat.id),
+    let id = match event.chat.kind {
+        ChatKind::Direct => &event.sender.id,
+        ChatKind::Group => &event.chat.id,
     };
-    let scope = format!("{}\u{0}{kind}{id}", event.workspace);
+    user_of_place(provider, &event.workspace, event.chat.kind, id)
+}
+
+/// Returns the user id of an unconnected person, or of a group, with this id.
+pub(crate) fn user_of_place(provider: &str, workspace: &str, kind: ChatKind, id: &str) -> String {
+    let kind = match kind {
+        ChatKind::Direct => "",
+        ChatKind::Group => "group-",
+    };
+    let scope = format!("{workspace}\u{0}{kind}{id}");
     let readable: String = id
         .chars()
         .filter(|character| character.is_ascii_alphanumeric())

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use deerflow_domain::channels::{AccountClaim, ChannelStoreError, ChannelStores, Urgency};
+use deerflow_domain::channels::{
+    AccountClaim, ChannelStoreError, ChannelStores, InboxEnd, NewOutgoing, Urgency,
+};
 use deerflow_domain::threads::ThreadStore;
 use harness::client::Client;
 use harness::clock::Clock;
@@ -12,12 +14,15 @@ use harness::runtime::tasks::Tasks;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::active::ActiveTurns;
 use super::exchanges::Exchanges;
 use super::lanes::Lanes;
 use super::pacing::Pacing;
 use crate::config::Rules;
+use crate::import::Importer;
+use crate::measures;
 use crate::platform::Platform;
 
 /// What all channels of a process share.
@@ -30,6 +35,7 @@ pub(crate) struct Hub {
     pub(crate) tasks: Tasks,
     /// Id of this node.
     pub(crate) node: String,
+    pub(crate) importer: Importer,
 }
 
 /// One served account.
@@ -68,6 +74,20 @@ impl Bot {
         !self.stop.is_cancelled() && Instant::now() < *self.valid_until.lock()
     }
 
+    /// Ends inbox rows and stores their replies, in one transaction.
+    pub(crate) async fn end(
+        &self,
+        ids: &[Uuid],
+        end: InboxEnd,
+        replies: Vec<NewOutgoing>,
+    ) -> Result<(), ChannelStoreError> {
+        let (now, state) = (self.hub.clock.now(), end.state);
+        let inbox = &self.hub.stores.inbox;
+        inbox.end(&self.claim, ids, end, replies, now).await?;
+        measures::ended(self.provider, state, ids.len());
+        Ok(())
+    }
+
     /// Stops the service if a store reports that another node serves the account.
     pub(crate) fn check_fence(&self, error: &ChannelStoreError) {
         if *error == ChannelStoreError::Fenced {
@@ -77,6 +97,6 @@ impl Bot {
 }
 
 /// Returns the thread id that follows from an inbox row.
-pub(crate) fn thread_of(row: uuid::Uuid) -> ThreadId {
-    ThreadId::from(uuid::Uuid::new_v5(&row, b"thread"))
+pub(crate) fn thread_of(row: Uuid) -> ThreadId {
+    ThreadId::from(Uuid::new_v5(&row, b"thread"))
 }

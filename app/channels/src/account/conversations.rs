@@ -107,9 +107,7 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
                     state: InboxState::SetAside,
                     note: Some(format!("its stored event cannot be read: {error}")),
                 };
-                inbox
-                    .end(&bot.claim, &[row.id], end, Vec::new(), now)
-                    .await?;
+                bot.end(&[row.id], end, Vec::new()).await?;
                 return Ok(Step::Done);
             }
             Err(_) => break,
@@ -164,9 +162,7 @@ async fn set_aside(bot: &Arc<Bot>, row: InboxMessage, note: &str) -> Result<(), 
         state: InboxState::SetAside,
         note: Some(note.to_owned()),
     };
-    let now = bot.hub.clock.now();
-    let inbox = &bot.hub.stores.inbox;
-    inbox.end(&bot.claim, &[row.id], end, replies, now).await?;
+    bot.end(&[row.id], end, replies).await?;
     sender::wake(bot, row.key.chat);
     Ok(())
 }

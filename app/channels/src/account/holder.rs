@@ -18,6 +18,7 @@ use super::sink::InboxSink;
 use super::{conversations, sender};
 use crate::commands::COMMANDS;
 use crate::config::Rules;
+use crate::measures::{self, Backlog};
 use crate::platform::{Identity, Platform, PlatformError, SinkError};
 use crate::service::StatusCell;
 
@@ -66,6 +67,11 @@ pub(crate) async fn serve_account(
     };
     status.identified(&identity);
     let account = Account::new(provider, &identity.account);
+    let (conversations, threads) = (&*hub.stores.conversations, &*hub.threads);
+    tokio::select! {
+        () = hub.importer.import(&account, conversations, threads, hub.clock.now()) => {}
+        () = stop.cancelled() => return HolderEnd::Stopped,
+    }
     loop {
         let Some((claim, acquired)) = acquire(hub, &account, status, stop).await else {
             return HolderEnd::Stopped;
@@ -116,6 +122,9 @@ async fn identify(
             asked = platform.identify() => asked,
             () = stop.cancelled() => return Err(HolderEnd::Stopped),
         };
+        if let Err(error) = &asked {
+            measures::failed(provider, error);
+        }
         let wait = match asked {
             Ok(identity) => {
                 for warning in &identity.warnings {
@@ -181,6 +190,7 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
         () = poll(bot) => None,
     };
     bot.stop.cancel();
+    measures::backlog(bot.provider, Backlog::default());
     // The task ends with the token; its result has no value.
     drop(renewing);
     end
@@ -236,6 +246,15 @@ async fn wake_all(bot: &Arc<Bot>) -> Result<(), ChannelStoreError> {
     for chat in stores.outbox.pending_chats(account).await? {
         sender::wake(bot, chat);
     }
+    let (inbox, oldest) = stores.inbox.backlog(account).await?;
+    let backlog = Backlog {
+        inbox,
+        age: oldest.map_or(0.0, |at| {
+            (bot.hub.clock.now() - at).as_seconds_f64().max(0.0)
+        }),
+        outbox: stores.outbox.depth(account).await?,
+    };
+    measures::backlog(bot.provider, backlog);
     Ok(())
 }
 
@@ -259,6 +278,7 @@ async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
             is_displaced = false;
         }
         status.reconnecting();
+        measures::failed(bot.provider, &error);
         let wait = match &error {
             PlatformError::Displaced(_) if !is_displaced => {
                 is_displaced = true;

@@ -16,6 +16,7 @@ use super::lanes::LaneTask;
 use super::pacing::Purpose;
 use super::receipt;
 use super::retry::{AfterSend, Lane, after_send};
+use crate::measures;
 use crate::platform::{
     Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
 };
@@ -129,7 +130,10 @@ async fn send_when_due(
             }
             Ok(())
         }
-        Err(error) => not_sent(bot, &row, &error, delivery).await,
+        Err(error) => {
+            measures::failed(bot.provider, &error);
+            not_sent(bot, &row, &error, delivery).await
+        }
     }
 }
 

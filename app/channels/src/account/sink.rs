@@ -14,6 +14,7 @@ use super::bot::Bot;
 use super::conversations;
 use crate::commands;
 use crate::keys::conversation_key;
+use crate::measures;
 use crate::people::is_unaddressed;
 use crate::platform::{
     ChatKind, Event, EventBody, EventSink, GroupConversations, MAX_TEXT_BYTES, SinkError,
@@ -36,7 +37,10 @@ impl EventSink for InboxSink {
     }
 
     async fn accept(&self, events: Vec<Event>, cursor: Option<String>) -> Result<(), SinkError> {
-        self.store(events, cursor).await.map_err(|error| {
+        let started = Instant::now();
+        let stored = self.store(events, cursor).await;
+        measures::accepted(self.bot.provider, started);
+        stored.map_err(|error| {
             self.bot.check_fence(&error);
             match error {
                 ChannelStoreError::Fenced => SinkError::Fenced,

@@ -2,6 +2,9 @@
 
 mod conversations;
 mod delivery;
+mod operations;
 mod people;
 mod rig;
 mod runs;
+
+pub(crate) use rig::CreatedThreads;

@@ -1,6 +1,7 @@
 //! A channel service over parts in memory.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,9 +30,9 @@ use crate::testkit::{MemoryPlatform, MemoryPlatformFactory};
 /// Time in which every wait of a test must end.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 
-/// Thread records that only remember created ones.
+/// Thread records that remember created ones and find none.
 #[derive(Debug, Default)]
-pub(super) struct CreatedThreads(pub(super) parking_lot::Mutex<Vec<NewThread>>);
+pub(crate) struct CreatedThreads(pub(super) parking_lot::Mutex<Vec<NewThread>>);
 
 fn unused<T>() -> Result<T, StoreError> {
     unreachable!("channels only create threads")
@@ -56,7 +57,7 @@ impl ThreadStore for CreatedThreads {
         }))
     }
     async fn get(&self, _: &ThreadId, _: &Owner) -> Result<Option<ThreadRecord>, StoreError> {
-        unused()
+        Ok(None)
     }
     async fn search(&self, _: &ThreadSearch, _: &Owner) -> Result<Vec<ThreadRecord>, StoreError> {
         unused()
@@ -103,7 +104,7 @@ pub(super) struct Rig {
     pub(super) service: ChannelService,
     pub(super) tasks: Tasks,
     config: watch::Sender<Arc<AppConfig>>,
-    _home: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 /// Builds a configuration with the channel `memory`.
@@ -125,7 +126,10 @@ impl Rig {
     }
 
     pub(super) async fn with(config: Arc<AppConfig>) -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::with_home(config, tempfile::tempdir().unwrap()).await
+    }
+
+    pub(super) async fn with_home(config: Arc<AppConfig>, home: tempfile::TempDir) -> Self {
         let client = Client::builder(config.clone())
             .home(home.path())
             .model(Arc::new(ScriptedModel::default()))
@@ -136,7 +140,11 @@ impl Rig {
         let threads = Arc::new(CreatedThreads::default());
         let (config, receiver) = watch::channel(config);
         let tasks = Tasks::new();
-        let service = service(&platform, &stores, threads.clone(), receiver, &tasks, "n1");
+        let parts = parts(&platform, &stores, threads.clone(), receiver, &tasks);
+        let service = ChannelService::new(ChannelParts {
+            home: home.path().to_owned(),
+            ..parts
+        });
         service.start(client.clone());
         Self {
             platform,
@@ -146,21 +154,19 @@ impl Rig {
             service,
             tasks,
             config,
-            _home: home,
+            home,
         }
     }
 
     /// Starts the service of another node over the same stores, runtime and platform.
     pub(super) fn another_node(&self, node: &str) -> (ChannelService, Tasks) {
         let tasks = Tasks::new();
-        let service = service(
-            &self.platform,
-            &self.stores,
-            self.threads.clone(),
-            self.config.subscribe(),
-            &tasks,
-            node,
-        );
+        let (config, threads) = (self.config.subscribe(), self.threads.clone());
+        let service = ChannelService::new(ChannelParts {
+            node: node.to_owned(),
+            home: self.home.path().to_owned(),
+            ..parts(&self.platform, &self.stores, threads, config, &tasks)
+        });
         service.start(self.client.clone());
         (service, tasks)
     }
@@ -187,23 +193,23 @@ pub(super) async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(LIMIT, work).await.expect("in time")
 }
 
-fn service(
+fn parts(
     platform: &MemoryPlatform,
     stores: &ChannelStores,
     threads: Arc<CreatedThreads>,
     config: watch::Receiver<Arc<AppConfig>>,
     tasks: &Tasks,
-    node: &str,
-) -> ChannelService {
-    ChannelService::new(ChannelParts {
+) -> ChannelParts {
+    ChannelParts {
         stores: stores.clone(),
         threads,
         clock: Arc::new(SystemClock),
         tasks: tasks.clone(),
-        node: node.to_owned(),
+        node: "n1".to_owned(),
+        home: PathBuf::new(),
         http: reqwest::Client::builder().build().unwrap(),
         config,
         platforms: vec![Arc::new(MemoryPlatformFactory(platform.clone()))],
         key: CredentialKey::parse(&"00".repeat(32)).unwrap(),
-    })
+    }
 }

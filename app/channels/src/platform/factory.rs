@@ -55,6 +55,15 @@ pub struct SettingsError {
 }
 
 impl Settings {
+    /// Replaces fields by entered credentials.
+    pub(crate) fn with_fields(mut self, fields: impl IntoIterator<Item = (String, String)>) -> Self {
+        let fields = fields
+            .into_iter()
+            .map(|(field, value)| (field, value.into()));
+        self.0.extend(fields);
+        self
+    }
+
     /// Returns a non-empty text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.0

@@ -5,14 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deerflow_domain::channels::{ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus};
-use serde_json::Value;
 use tokio::time::timeout;
 
+use super::inspector::identify;
 use super::{Channel, ChannelService};
-use crate::platform::{PlatformError, Settings};
+use crate::platform::Settings;
 
-/// Timeout of the verification of credentials.
-const VERIFY_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time in which a restarted channel should have connected.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -25,11 +23,8 @@ impl ChannelService {
     }
 
     fn settings(&self, provider: &str) -> Settings {
-        let mut settings = self.inner.channels_config().entry(provider).settings;
-        for (field, value) in self.inner.vault.of(provider).into_iter().flatten() {
-            settings.0.insert(field, value.into());
-        }
-        settings
+        let settings = self.inner.channels_config().entry(provider).settings;
+        settings.with_fields(self.inner.vault.of(provider).unwrap_or_default())
     }
 
     /// Asks the platform who the bot with these settings is.
@@ -43,24 +38,12 @@ impl ChannelService {
         values: BTreeMap<String, String>,
     ) -> Result<crate::platform::Identity, ChannelRuntimeError> {
         let channel = self.channel(provider)?;
-        let mut settings = self.settings(provider);
-        for (field, value) in values {
-            settings.0.insert(field, Value::from(value));
-        }
+        let settings = self.settings(provider).with_fields(values);
         let platform = channel
             .factory
             .build(&settings, &self.inner.context)
             .map_err(|error| ChannelRuntimeError::Refused(error.to_string()))?;
-        match timeout(VERIFY_TIMEOUT, platform.identify()).await {
-            Ok(Ok(identity)) => Ok(identity),
-            Ok(Err(error @ (PlatformError::Rejected(_) | PlatformError::Refused(_)))) => {
-                Err(ChannelRuntimeError::Refused(error.to_string()))
-            }
-            Ok(Err(error)) => Err(ChannelRuntimeError::Unavailable(error.to_string())),
-            Err(_) => Err(ChannelRuntimeError::Unavailable(
-                "the platform did not answer in time".to_owned(),
-            )),
-        }
+        identify(&*platform).await
     }
 
     /// Waits until a channel has a definite state, at most for the start timeout.

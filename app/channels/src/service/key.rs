@@ -92,6 +92,18 @@ impl CredentialKey {
         }
     }
 
+    /// Reads the key from a file; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// [`KeyError`], if the file is readable by others, malformed, or cannot be read.
+    pub fn from_existing_file(path: &Path) -> Result<Option<Self>, KeyError> {
+        match File::open(path) {
+            Ok(file) => Self::read(file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn read(mut file: File) -> Result<Self, KeyError> {
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
             return Err(KeyError::Exposed);

@@ -2,12 +2,14 @@
 //! says.
 
 mod control;
+mod inspector;
 mod key;
 mod status;
 mod supervisor;
 mod vault;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use deerflow_domain::channels::{ChannelState, ChannelStatus, ChannelStores};
@@ -20,8 +22,10 @@ use tokio::sync::watch;
 
 use crate::account::Hub;
 use crate::config::ChannelsConfig;
+use crate::import::Importer;
 use crate::platform::{PlatformContext, PlatformFactory};
 
+pub use inspector::{ChannelInspector, InspectedChannel};
 pub use key::{CredentialKey, KeyError};
 pub(crate) use status::StatusCell;
 use vault::Vault;
@@ -39,6 +43,8 @@ pub struct ChannelParts {
     pub tasks: Tasks,
     /// Id of this node.
     pub node: String,
+    /// Folder of the installation, in which DeerFlow stored conversations.
+    pub home: PathBuf,
     /// HTTP client with the proxies of the environment, without redirects.
     pub http: reqwest::Client,
     /// Current configuration.
@@ -71,6 +77,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     tasks: Tasks,
     node: String,
+    home: PathBuf,
     context: PlatformContext,
     config: watch::Receiver<Arc<AppConfig>>,
     vault: Vault,
@@ -116,6 +123,7 @@ impl ChannelService {
                 clock: parts.clock,
                 tasks: parts.tasks,
                 node: parts.node,
+                home: parts.home,
                 context,
                 config: parts.config,
                 vault,
@@ -136,6 +144,7 @@ impl ChannelService {
             clock: inner.clock.clone(),
             tasks: inner.tasks.clone(),
             node: inner.node.clone(),
+            importer: Importer::new(inner.home.clone()),
         });
         let config = inner.channels_config();
         for key in &config.inert {

@@ -6,6 +6,7 @@ use deerflow_domain::channels::{ChannelState, ChannelStatus};
 use harness::clock::Clock;
 use tokio::sync::watch;
 
+use crate::measures;
 use crate::platform::Identity;
 
 /// Status that tasks change and others read.
@@ -46,6 +47,7 @@ impl StatusCell {
             let is_new = status.state != state;
             if is_new {
                 tracing::info!(channel = %status.provider, ?state, "channel state changed");
+                measures::connected(&status.provider, state == ChannelState::Connected);
                 (status.state, status.since) = (state, now);
             }
             is_new
@@ -67,7 +69,6 @@ impl StatusCell {
 
     /// Counts a reconnection.
     pub(crate) fn reconnecting(&self) {
-        metrics::counter!("deerflow_channel_reconnects_total", "channel" => self.get().provider)
-            .increment(1);
+        measures::reconnecting(&self.status.borrow().provider);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use deerflow_domain::channels::ChannelState;
+use deerflow_domain::channels::{AccountClaim, ChannelState, LeaseRecord};
 use tokio::sync::watch;
 
 use super::Inner;
@@ -16,6 +16,9 @@ use crate::platform::Settings;
 const RETENTION_POLL: Duration = Duration::from_secs(600);
 const RETENTION: TimeDelta = TimeDelta::days(7);
 const RETENTION_BATCH: u64 = 500;
+
+/// Interval at which a failed channel reads whether an operator requested a restart.
+const REVOCATION_POLL: Duration = Duration::from_secs(5);
 
 /// Settings of a channel in effect.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,10 +106,38 @@ async fn run(
     tracing::error!(
         channel = provider,
         reason,
-        "the channel is off until its configuration changes"
+        "the channel is off until its configuration changes or an operator restarts it"
     );
     status.set(ChannelState::Failed(reason));
-    token.cancelled().await;
+    tokio::select! {
+        () = token.cancelled() => {}
+        () = revoked(inner, provider) => {}
+    }
+}
+
+/// Waits until an operator revokes a lease of the platform, which requests a restart.
+async fn revoked(inner: &Inner, provider: &str) {
+    let mut known: Option<Vec<AccountClaim>> = None;
+    loop {
+        if let Ok(leases) = inner.stores.leases.all().await {
+            let found = revocations(leases, provider);
+            match &known {
+                Some(known) if found.iter().any(|claim| !known.contains(claim)) => return,
+                Some(_) => {}
+                None => known = Some(found),
+            }
+        }
+        tokio::time::sleep(REVOCATION_POLL).await;
+    }
+}
+
+/// Returns the revoked claims of a platform. A later acquisition has the name of its node.
+fn revocations(leases: Vec<LeaseRecord>, provider: &str) -> Vec<AccountClaim> {
+    leases
+        .into_iter()
+        .map(|lease| lease.claim)
+        .filter(|claim| claim.account.provider == provider && claim.node.is_empty())
+        .collect()
 }
 
 /// Waits for a change; never returns once the sender is gone.
@@ -119,14 +150,12 @@ async fn changed<T>(receiver: &mut watch::Receiver<T>) {
 fn effective(inner: &Inner, provider: &'static str) -> Effective {
     let ChannelEntry {
         enabled,
-        mut settings,
+        settings,
         rules,
     } = inner.channels_config().entry(provider);
     let stored = inner.vault.of(provider);
     let has_stored = stored.is_some();
-    for (field, value) in stored.into_iter().flatten() {
-        settings.0.insert(field, value.into());
-    }
+    let settings = settings.with_fields(stored.unwrap_or_default());
     let fields = inner.channels[provider].factory.fields();
     let configured = fields
         .iter()

@@ -5,17 +5,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use deerflow_domain::channels::{ChannelStoreError, CredentialStore};
+use deerflow_domain::channels::{ChannelStoreError, CredentialStore, StoredCredentials};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::key::CredentialKey;
+use super::key::{CredentialKey, KeyError};
 
 /// Interval of polls for changes that other nodes made.
 const POLL: Duration = Duration::from_secs(5);
 
 /// Credentials by platform and field.
 pub(super) type Credentials = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Decrypts the credentials of one platform.
+pub(super) fn opened(
+    key: &CredentialKey,
+    stored: &StoredCredentials,
+) -> Result<BTreeMap<String, String>, KeyError> {
+    let text = key.open(&stored.sealed, &stored.provider)?;
+    serde_json::from_str(&text).map_err(|_| KeyError::Undecipherable)
+}
 
 /// Credentials in memory. They are never logged.
 pub(super) struct Vault {
@@ -53,13 +62,9 @@ impl Vault {
     pub(super) async fn refresh(&self) -> Result<(), ChannelStoreError> {
         let mut credentials = Credentials::new();
         for stored in self.store.all().await? {
-            let opened = self.key.open(&stored.sealed, &stored.provider);
-            match opened.map(|text| serde_json::from_str(&text)) {
-                Ok(Ok(fields)) => {
+            match opened(&self.key, &stored) {
+                Ok(fields) => {
                     credentials.insert(stored.provider, fields);
-                }
-                Ok(Err(_)) => {
-                    tracing::error!(channel = %stored.provider, "stored credentials are malformed; enter them again");
                 }
                 Err(error) => {
                     tracing::error!(channel = %stored.provider, %error, "enter the credentials again");

@@ -197,7 +197,7 @@ async fn later_messages(
                     state: InboxState::Refused,
                     note: Some("the conversation is busy".to_owned()),
                 };
-                inbox.end(&bot.claim, &[row.id], end, reply, now).await?;
+                bot.end(&[row.id], end, reply).await?;
                 wake_chat(bot, row.key.chat);
             }
         }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
 use crate::account::{Bot, Purpose};
+use crate::measures;
 use crate::platform::{LivePacing, LiveReply, PlatformError};
 
 /// Delay after a failed update.
@@ -129,6 +130,7 @@ impl LiveView {
     fn updated(&mut self, reply: LiveReply, result: Result<(), PlatformError>) -> Option<Value> {
         let state = reply.state.clone();
         if let Err(error) = result {
+            measures::failed(self.bot.provider, &error);
             tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
             let now = Instant::now();
             match error {

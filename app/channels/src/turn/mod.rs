@@ -173,11 +173,7 @@ pub(crate) async fn handle(
         state: outcome.state,
         note: outcome.note,
     };
-    let now = bot.hub.clock.now();
-    let inbox = &bot.hub.stores.inbox;
-    inbox
-        .end(&bot.claim, &turn.ids(), end, outcome.replies, now)
-        .await?;
+    bot.end(&turn.ids(), end, outcome.replies).await?;
     fail_points::pass("channel.ended");
     Ok(chats)
 }

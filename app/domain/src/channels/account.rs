@@ -34,6 +34,6 @@ pub struct AccountClaim {
     pub account: Account,
     /// Number of this claim; each acquisition of the account increments it.
     pub epoch: i64,
-    /// Id of the node.
+    /// Id of the node; empty after a revocation.
     pub node: String,
 }

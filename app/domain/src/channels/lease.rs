@@ -62,4 +62,16 @@ pub trait AccountLeases: Send + Sync + std::fmt::Debug {
 
     /// Returns the lease of an account, also an expired one.
     async fn lease(&self, account: &Account) -> Result<Option<LeaseRecord>, ChannelStoreError>;
+
+    /// Returns the leases of all accounts, also expired ones, ordered by account.
+    async fn all(&self) -> Result<Vec<LeaseRecord>, ChannelStoreError>;
+
+    /// Invalidates the newest claim of an account: its holder can neither renew it nor write. The
+    /// lease then belongs to no node, and any node can acquire it from `free_at` on, or from its
+    /// end if that is earlier. Returns `false` if the account was never acquired.
+    async fn revoke(
+        &self,
+        account: &Account,
+        free_at: DateTime<Utc>,
+    ) -> Result<bool, ChannelStoreError>;
 }

@@ -71,4 +71,23 @@ impl AccountLeases for InMemoryChannels {
     async fn lease(&self, account: &Account) -> Result<Option<LeaseRecord>, ChannelStoreError> {
         Ok(self.0.lock().leases.get(account).cloned())
     }
+
+    async fn all(&self) -> Result<Vec<LeaseRecord>, ChannelStoreError> {
+        Ok(self.0.lock().leases.values().cloned().collect())
+    }
+
+    async fn revoke(
+        &self,
+        account: &Account,
+        free_at: DateTime<Utc>,
+    ) -> Result<bool, ChannelStoreError> {
+        let mut tables = self.0.lock();
+        let Some(lease) = tables.leases.get_mut(account) else {
+            return Ok(false);
+        };
+        lease.claim.epoch += 1;
+        lease.claim.node.clear();
+        lease.expires_at = lease.expires_at.min(free_at);
+        Ok(true)
+    }
 }

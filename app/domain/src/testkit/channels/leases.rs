@@ -119,6 +119,48 @@ pub async fn stale_lease_is_not_renewed(open: impl AsyncFn() -> ChannelSuite) {
     }
 }
 
+/// A revoked claim is invalid at once, and no node can acquire the account before a later time.
+pub async fn revoked_claim_is_invalid_at_once(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let leases = &suite.stores.leases;
+    assert_eq!(leases.all().await, Ok(Vec::new()));
+    assert_eq!(leases.revoke(&bot(), at(1)).await, Ok(false));
+    let first = claim(&suite.stores, &bot()).await;
+    let other = claim(&suite.stores, &other_bot()).await;
+    assert_eq!(leases.revoke(&bot(), at(5)).await, Ok(true));
+    let fenced = Err(ChannelStoreError::Fenced);
+    assert_eq!(leases.renew(&first, LEASE, at(2)).await, fenced);
+    let message = outgoing(1, "c1", json!({}));
+    let written = suite.stores.outbox.enqueue(&first, vec![message], at(2));
+    assert_eq!(written.await, fenced);
+    assert_eq!(leases.renew(&other, LEASE, at(0)).await, Ok(()));
+    let revoked = LeaseRecord {
+        claim: AccountClaim {
+            epoch: 2,
+            node: String::new(),
+            ..first
+        },
+        since: at(0),
+        expires_at: at(5),
+    };
+    let untouched = LeaseRecord {
+        claim: other,
+        since: at(0),
+        expires_at: at(0) + LEASE,
+    };
+    assert_eq!(leases.all().await, Ok(vec![untouched, revoked]));
+    for node in ["n1", "n2"] {
+        assert_eq!(leases.acquire(&bot(), node, LEASE, at(4)).await, Ok(None));
+    }
+    let epoch = |acquired: Option<AccountClaim>| acquired.map(|claim| claim.epoch);
+    let acquired = leases.acquire(&bot(), "n1", LEASE, at(5)).await;
+    assert_eq!(acquired.map(epoch), Ok(Some(3)));
+    // A revocation does not extend a lease.
+    assert_eq!(leases.revoke(&bot(), at(100)).await, Ok(true));
+    let acquired = leases.acquire(&bot(), "n2", LEASE, at(5) + LEASE).await;
+    assert_eq!(acquired.map(epoch), Ok(Some(5)));
+}
+
 /// Every write of an older claim, and of one for another account, is refused and changes nothing.
 pub async fn newer_claim_fences_every_write(open: impl AsyncFn() -> ChannelSuite) {
     let suite = open().await;

@@ -36,6 +36,13 @@ const RELEASE: &str = "\
 const LEASE: &str = "\
     SELECT epoch, node, since, expires_at FROM channel_leases WHERE provider = $1 AND account = $2";
 
+const ALL: &str = "\
+    SELECT epoch, node, since, expires_at, provider, account FROM channel_leases ORDER BY provider, account";
+
+const REVOKE: &str = "\
+    UPDATE channel_leases SET epoch = epoch + 1, node = '', expires_at = CASE WHEN expires_at < ? THEN expires_at ELSE ? END \
+    WHERE provider = ? AND account = ? RETURNING 'lease', epoch";
+
 /// Statement on the lease of one account, with its values.
 struct LeaseWrite {
     sql: &'static str,
@@ -121,15 +128,38 @@ impl AccountLeases for SqlChannelStore {
             account_values(account),
         );
         let row = read(connection.query_one_raw(statement).await)?;
-        let lease = row.map(|row| record(account, &row)).transpose();
+        let lease = row.map(|row| record(account.clone(), &row)).transpose();
         Ok(read(lease)?)
+    }
+
+    async fn all(&self) -> Result<Vec<LeaseRecord>, ChannelStoreError> {
+        let connection = self.db.lease_reads();
+        let statement = Statement::from_string(connection.get_database_backend(), ALL);
+        let rows = read(connection.query_all_raw(statement).await)?;
+        Ok(read(rows.iter().map(record_with_account).collect())?)
+    }
+
+    async fn revoke(
+        &self,
+        account: &Account,
+        free_at: DateTime<Utc>,
+    ) -> Result<bool, ChannelStoreError> {
+        let [provider, id] = account_values(account);
+        let free_at = micros(free_at);
+        let values = vec![free_at.into(), free_at.into(), provider, id];
+        Ok(self.write_lease(REVOKE, values).await?.is_some())
     }
 }
 
-fn record(account: &Account, row: &QueryResult) -> Result<LeaseRecord, DbErr> {
+fn record_with_account(row: &QueryResult) -> Result<LeaseRecord, DbErr> {
+    let (provider, id): (String, String) = (row.try_get_by_index(4)?, row.try_get_by_index(5)?);
+    record(Account::new(provider, id), row)
+}
+
+fn record(account: Account, row: &QueryResult) -> Result<LeaseRecord, DbErr> {
     Ok(LeaseRecord {
         claim: AccountClaim {
-            account: account.clone(),
+            account,
             epoch: row.try_get_by_index(0)?,
             node: row.try_get_by_index(1)?,
         },
