@@ -17,6 +17,7 @@ mod platforms;
 mod service;
 mod session;
 pub mod socket;
+pub mod telegram;
 mod turn;
 mod words;
 
@@ -30,3 +31,7 @@ pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, Ses
 pub use http::http_client;
 pub use platforms::platforms;
 pub use service::{ChannelParts, ChannelService, CredentialKey, KeyError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/channels.md")]
+struct ChannelsChapter;
