@@ -8,6 +8,9 @@
 mod account;
 mod commands;
 mod config;
+pub mod dingtalk;
+pub mod discord;
+pub mod feishu;
 mod http;
 mod keys;
 pub mod markup;
@@ -16,9 +19,11 @@ pub mod platform;
 mod platforms;
 mod service;
 mod session;
+pub mod slack;
 pub mod socket;
 pub mod telegram;
 mod turn;
+pub mod wecom;
 mod words;
 
 #[cfg(any(test, feature = "testkit"))]

@@ -3,7 +3,12 @@
 use std::io::Write;
 
 use clap::Parser;
+use deerflow_chat_platforms::dingtalk::{DingTalkFake, DingTalkOptions};
+use deerflow_chat_platforms::discord::{DiscordFake, DiscordOptions};
+use deerflow_chat_platforms::feishu::{FeishuFake, FeishuOptions};
+use deerflow_chat_platforms::slack::{SlackFake, SlackOptions};
 use deerflow_chat_platforms::telegram::{TelegramFake, TelegramOptions};
+use deerflow_chat_platforms::wecom::{WeComFake, WeComOptions};
 
 /// Fake of a chat platform.
 #[derive(Debug, Parser)]
@@ -20,23 +25,74 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
-    match arguments.platform.as_str() {
+    let Arguments {
+        platform,
+        port,
+        no_rate_limits,
+    } = Arguments::parse();
+    let rate_limits = !no_rate_limits;
+    match platform.as_str() {
         "telegram" => {
-            let fake = TelegramFake::start(TelegramOptions {
-                port: arguments.port,
-                rate_limits: !arguments.no_rate_limits,
+            let options = TelegramOptions {
+                port,
+                rate_limits,
                 ..TelegramOptions::default()
-            })
-            .await?;
+            };
+            let fake = TelegramFake::start(options).await?;
             serve(&fake.base()).await
         }
-        other => anyhow::bail!("unknown platform {other}"),
+        "slack" => {
+            let options = SlackOptions {
+                port,
+                rate_limits,
+                ..SlackOptions::default()
+            };
+            let fake = SlackFake::start(options).await?;
+            serve(&fake.base()).await
+        }
+        "feishu" => {
+            let options = FeishuOptions {
+                rate_limits,
+                ..FeishuOptions::default()
+            };
+            let fake = FeishuFake::start_at(port, options).await?;
+            serve(&fake.base()).await
+        }
+        "discord" => {
+            let options = DiscordOptions {
+                port,
+                rate_limits,
+                ..DiscordOptions::default()
+            };
+            let fake = DiscordFake::start(options).await?;
+            serve(&fake.base()).await
+        }
+        "dingtalk" => {
+            let options = DingTalkOptions {
+                port,
+                rate_limits,
+                ..DingTalkOptions::default()
+            };
+            let fake = DingTalkFake::start(options).await?;
+            serve(&fake.base()).await
+        }
+        "wecom" => {
+            let options = WeComOptions {
+                port,
+                rate_limits,
+                ..WeComOptions::default()
+            };
+            let fake = WeComFake::start(options).await?;
+            serve(&fake.base()).await
+        }
+        unknown => anyhow::bail!("unknown platform {unknown}"),
     }
 }
 
-/// Prints the base address and waits for the end of the process.
+/// Prints the base address and runs until the process is killed.
 async fn serve(base: &str) -> anyhow::Result<()> {
-    writeln!(std::io::stdout(), "{base}")?;
+    let mut output = std::io::stdout();
+    writeln!(output, "{base}")?;
+    output.flush()?;
     std::future::pending().await
 }

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use deerflow_domain::channels::{AccountClaim, ChannelStoreError, ChannelStores};
+use deerflow_domain::channels::{AccountClaim, ChannelStoreError, ChannelStores, Urgency};
 use deerflow_domain::threads::ThreadStore;
 use harness::client::Client;
 use harness::clock::Clock;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::ActorContext;
 use harness::runtime::tasks::Tasks;
+use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::active::ActiveTurns;
@@ -17,7 +19,6 @@ use super::lanes::Lanes;
 use super::pacing::Pacing;
 use crate::config::Rules;
 use crate::platform::Platform;
-use deerflow_domain::channels::Urgency;
 
 /// What all channels of a process share.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub(crate) struct Bot {
     pub(crate) chats: Lanes<String>,
     pub(crate) active: ActiveTurns,
     pub(crate) exchanges: Exchanges,
+    /// Time until which the lease is certainly valid, by the monotonic clock.
+    pub(crate) valid_until: Mutex<Instant>,
     /// Cancelled when this node stops to serve the account.
     pub(crate) stop: CancellationToken,
 }
@@ -57,6 +60,12 @@ impl Bot {
             auth_source: Some(format!("channel:{}", self.provider)),
             ..ActorContext::user(user_id)
         }
+    }
+
+    /// Reports whether this node certainly serves the account. A process that was suspended checks
+    /// this before it calls the platform, because another node may have taken over.
+    pub(crate) fn is_serving(&self) -> bool {
+        !self.stop.is_cancelled() && Instant::now() < *self.valid_until.lock()
     }
 
     /// Stops the service if a store reports that another node serves the account.

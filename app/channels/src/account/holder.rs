@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStoreError};
 use harness::runtime::tasks::TaskKind;
+use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,9 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 /// Duration of a connection after which the delays start again.
 const STABLE: Duration = Duration::from_secs(60);
-/// Delay before a reconnection after another connection took over.
+/// Delays before a reconnection after another connection took over: once, because it may be the
+/// last call of the former holder, and from then on.
+const FIRST_DISPLACED_DELAY: Duration = Duration::from_secs(5);
 const DISPLACED_DELAY: Duration = Duration::from_secs(60);
 /// Time for a listener to send its close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -63,7 +66,7 @@ pub(crate) async fn serve_account(
     status.identified(&identity);
     let account = Account::new(provider, &identity.account);
     loop {
-        let Some(claim) = acquire(hub, &account, status, stop).await else {
+        let Some((claim, acquired)) = acquire(hub, &account, status, stop).await else {
             return HolderEnd::Stopped;
         };
         tracing::info!(%account, epoch = claim.epoch, "serving the account");
@@ -78,6 +81,7 @@ pub(crate) async fn serve_account(
             chats: Default::default(),
             active: ActiveTurns::default(),
             exchanges: Exchanges::new(rules.max_exchanges_per_minute),
+            valid_until: Mutex::new(acquired + SAFE_PERIOD),
             stop: stop.child_token(),
         });
         let end = serve(&bot, status).await;
@@ -132,22 +136,22 @@ async fn identify(
     }
 }
 
-/// Acquires the lease, or returns `None` after `stop`.
+/// Acquires the lease, or returns `None` after `stop`. The time is one before the acquisition.
 async fn acquire(
     hub: &Hub,
     account: &Account,
     status: &StatusCell,
     stop: &CancellationToken,
-) -> Option<AccountClaim> {
+) -> Option<(AccountClaim, Instant)> {
     loop {
-        let now = hub.clock.now();
+        let (now, started) = (hub.clock.now(), Instant::now());
         match hub
             .stores
             .leases
             .acquire(account, &hub.node, LEASE, now)
             .await
         {
-            Ok(Some(claim)) => return Some(claim),
+            Ok(Some(claim)) => return Some((claim, started)),
             Ok(None) => status.set(ChannelState::Elsewhere),
             Err(error) => tracing::warn!(%error, %account, "the account's lease cannot be read"),
         }
@@ -181,7 +185,6 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
 }
 
 async fn renew(bot: &Bot) {
-    let mut renewed = Instant::now();
     let mut ticks = interval(RENEWAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -192,7 +195,7 @@ async fn renew(bot: &Bot) {
         let (now, leases) = (bot.hub.clock.now(), &bot.hub.stores.leases);
         let started = Instant::now();
         match timeout(RENEWAL, leases.renew(&bot.claim, LEASE, now)).await {
-            Ok(Ok(())) => renewed = started,
+            Ok(Ok(())) => *bot.valid_until.lock() = started + SAFE_PERIOD,
             Ok(Err(ChannelStoreError::Fenced)) => break,
             Ok(Err(error)) => {
                 tracing::warn!(%error, account = %bot.claim.account, "the account's lease cannot be renewed");
@@ -201,7 +204,7 @@ async fn renew(bot: &Bot) {
                 tracing::warn!(account = %bot.claim.account, "the renewal of the account's lease timed out");
             }
         }
-        if renewed.elapsed() > SAFE_PERIOD {
+        if !bot.is_serving() {
             break;
         }
     }
@@ -237,8 +240,11 @@ async fn wake_all(bot: &Arc<Bot>) -> Result<(), ChannelStoreError> {
 /// Connects again and again, until the platform rejects the bot or the service stops.
 async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
     let mut delay = FIRST_DELAY;
+    let mut is_displaced = false;
     while !bot.stop.is_cancelled() {
-        status.set(ChannelState::Connecting);
+        if !is_displaced {
+            status.set(ChannelState::Connecting);
+        }
         let started = Instant::now();
         let error = match connect(bot, status).await {
             Ok(()) => return None,
@@ -248,9 +254,14 @@ async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
         };
         if started.elapsed() > STABLE {
             delay = FIRST_DELAY;
+            is_displaced = false;
         }
         status.reconnecting();
         let wait = match &error {
+            PlatformError::Displaced(_) if !is_displaced => {
+                is_displaced = true;
+                FIRST_DISPLACED_DELAY
+            }
             PlatformError::Displaced(reason) => {
                 status.set(ChannelState::Displaced(reason.clone()));
                 DISPLACED_DELAY

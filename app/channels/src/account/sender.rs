@@ -15,7 +15,9 @@ use super::lanes::LaneTask;
 use super::pacing::Purpose;
 use super::receipt;
 use super::retry::{AfterSend, Lane, after_send};
-use crate::platform::{Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent};
+use crate::platform::{
+    Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
+};
 
 /// Pause after a store failure.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
@@ -103,6 +105,7 @@ async fn send_when_due(
         progress: row.progress.clone(),
     };
     let sent = match read_file(bot, &message.content).await {
+        Ok(_) if !bot.is_serving() => Err(SinkError::Fenced.into()),
         Ok(file) => {
             let sending = bot.platform.send(&message, file, &mut delivery);
             tokio::time::timeout(SEND_TIMEOUT, sending)

@@ -1,41 +1,85 @@
 //! Markdown in the form of each platform, split into parts.
 
-use serde::{Deserialize, Serialize};
+mod builder;
+mod cost;
+mod escape;
+mod fence;
+mod layout;
+mod pack;
+mod piece;
+mod render;
+mod row;
+mod table;
+mod tree;
 
-use crate::platform::TextLimit;
+#[cfg(test)]
+#[path = "property_tests.rs"]
+mod property_tests;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+#[path = "markup_tests.rs"]
+mod tests;
 
-/// Text form of a platform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// Text without markup.
-    Plain,
-    /// HTML subset of Telegram's Bot API.
-    TelegramHtml,
-    /// Slack's mrkdwn, escaped.
-    SlackMrkdwn,
-    /// Markdown of Feishu's cards in the old schema: no headings, no tables.
-    FeishuCard,
-    /// Discord's Markdown: no tables.
-    Discord,
-    /// DingTalk's Markdown: no tables, no code fences.
-    DingTalk,
-    /// WeCom's Markdown.
-    WeCom,
+pub use crate::platform::{Dialect, Part};
+use crate::platform::{LengthUnit, TextLimit};
+
+/// Mark of a preview that was cut.
+const ELLIPSIS: &str = "\n…";
+/// Maximum number of source bytes that a preview reads, in addition to eight per unit of its limit.
+const PREVIEW_BYTES: usize = 64 * 1024;
+
+/// Renders Markdown and splits it at blocks into parts within the limit. Limits below 40 units are
+/// exceeded where one character with its markup is longer.
+pub fn parts(markdown: &str, dialect: Dialect, limit: TextLimit) -> Vec<Part> {
+    first_parts(markdown, dialect, limit, usize::MAX)
 }
 
-/// Text of one message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Text in the platform's dialect, within its limit.
-    pub markup: String,
-    /// The same text without markup, for a platform that refuses the markup.
-    pub plain: String,
+/// Renders the beginning of Markdown as one text within the limit, for live updates. A cut is
+/// marked with an ellipsis. Returns an empty text if there is nothing to show.
+pub fn preview(markdown: &str, dialect: Dialect, limit: TextLimit) -> String {
+    let most = limit.max.saturating_mul(8).saturating_add(PREVIEW_BYTES);
+    let source = &markdown[..piece::floor_boundary(markdown, most)];
+    let mut whole = first_parts(source, dialect, limit, 2);
+    if whole.len() < 2 && source.len() == markdown.len() {
+        return whole.pop().map_or_else(String::new, |part| part.markup);
+    }
+    let shorter = TextLimit {
+        max: limit.max.saturating_sub(limit.unit.length(ELLIPSIS)),
+        ..limit
+    };
+    first_parts(source, dialect, shorter, 1)
+        .pop()
+        .map_or_else(String::new, |part| part.markup + ELLIPSIS)
 }
 
-/// Renders Markdown and splits it at blocks into parts within the limit.
-pub fn parts(markdown: &str, _dialect: Dialect, _limit: TextLimit) -> Vec<Part> {
-    vec![Part {
-        markup: markdown.to_owned(),
-        plain: markdown.to_owned(),
-    }]
+/// Renders at most `count` parts.
+fn first_parts(markdown: &str, dialect: Dialect, limit: TextLimit, count: usize) -> Vec<Part> {
+    let form = cost::Form {
+        dialect,
+        unit: limit.unit,
+        max: limit.max,
+    };
+    let layout = layout::layout(&builder::parse(markdown), form);
+    pack::pack(&layout, form, count)
+        .iter()
+        .map(|pieces| render::render(pieces, &layout.fences, form))
+        .filter(|part| part.plain.chars().any(is_visible))
+        .collect()
+}
+
+/// Returns whether a character shows something. Platforms refuse texts without any.
+fn is_visible(character: char) -> bool {
+    !character.is_whitespace()
+        && !character.is_control()
+        && !matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
+/// Returns the length of a text as the limit of a dialect counts it: without tags and with entities
+/// parsed for Telegram, as it is for the others.
+pub fn counted_length(markup: &str, dialect: Dialect, unit: LengthUnit) -> usize {
+    match dialect {
+        Dialect::TelegramHtml => unit.length(&escape::visible_html(markup)),
+        _ => unit.length(markup),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::markup::Dialect;
+use super::Dialect;
 
 /// Unit in which a platform counts the length of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

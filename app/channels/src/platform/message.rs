@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Chat, ChatKind};
-use crate::markup::Part;
+use super::{Chat, ChatKind, Part};
 
 /// Destination of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -128,7 +127,7 @@ pub struct LiveReply {
     pub key: Uuid,
     /// Destination.
     pub target: Target,
-    /// Data of a stop button, if the platform can show one beside the answer.
+    /// Data of a stop button, if the platform can show one with the answer.
     pub stop: Option<Button>,
     /// State of the adapter: null until the live message exists. Its changes are stored, and the
     /// final message gets it back as [`OutgoingMessage::live`].

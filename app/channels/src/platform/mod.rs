@@ -7,6 +7,7 @@ mod event;
 mod factory;
 mod message;
 mod port;
+mod text;
 
 pub use abilities::{
     Abilities, FileLimits, GroupConversations, LengthUnit, LivePacing, Rates, TextLimit,
@@ -22,3 +23,4 @@ pub use message::{
     Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
 };
 pub use port::{CommandHelp, EventSink, Identity, Platform};
+pub use text::{Dialect, Part};

@@ -34,15 +34,23 @@ pub(super) struct LiveView {
 
 impl LiveView {
     pub(super) fn new(bot: Arc<Bot>, reply: LiveReply) -> Self {
-        let now = Instant::now();
+        let (now, pacing) = (Instant::now(), bot.platform.abilities().live);
+        let interval = pacing.map_or(Duration::ZERO, |pacing| {
+            if reply.target.is_direct() {
+                pacing.direct
+            } else {
+                pacing.group
+            }
+        });
         Self {
-            pacing: bot.platform.abilities().live,
+            pacing,
             bot,
             reply: Some(reply),
             update: None,
             text: String::new(),
             shown: String::new(),
-            next_at: now,
+            // An answer that is complete at once needs no update, which would delay it.
+            next_at: now + interval / 2,
             shown_at: now,
         }
     }
@@ -91,6 +99,10 @@ impl LiveView {
         let Some(reply) = &self.reply else {
             return;
         };
+        if !self.bot.is_serving() {
+            self.pacing = None;
+            return;
+        }
         let (chat, is_group) = (&reply.target.chat.id, !reply.target.is_direct());
         if let Err(at) = self.bot.pacing.take(chat, is_group, Purpose::Live, now) {
             self.next_at = at;

@@ -210,10 +210,15 @@ async fn decide(turn: &Turn<'_>, lane: &Lane) -> Result<Outcome, TurnError> {
             if command == Some(Command::Stop) {
                 return press::stop(turn, None).await;
             }
-            match bot.exchanges.begin(turn.conversation(), Instant::now()) {
-                Exchange::Permitted => {}
-                Exchange::Refused => return Ok(turn.refuse("too many exchanges", words::TOO_FAST)),
-                Exchange::Silent => return Ok(Outcome::silent("too many exchanges")),
+            // A repeated attempt was counted before.
+            if turn.group[0].row.claims == 0 {
+                match bot.exchanges.begin(turn.conversation(), Instant::now()) {
+                    Exchange::Permitted => {}
+                    Exchange::Refused => {
+                        return Ok(turn.refuse("too many exchanges", words::TOO_FAST));
+                    }
+                    Exchange::Silent => return Ok(Outcome::silent("too many exchanges")),
+                }
             }
             match command {
                 Some(command) => command::handle(turn, lane, &person, command).await,

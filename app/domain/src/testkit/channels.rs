@@ -48,7 +48,8 @@ pub use inbox_rows::{
 };
 pub use leases::{
     account_is_acquired_by_one_of_many, lease_expires_and_is_released,
-    newer_claim_fences_every_write, same_node_gets_new_epoch, stale_lease_is_not_renewed,
+    lease_of_wrong_clock_is_acquired, newer_claim_fences_every_write, same_node_gets_new_epoch,
+    stale_lease_is_not_renewed,
 };
 pub use outbox::{
     dead_letter_is_sent_again, outbox_is_listed_by_platform_and_state, outbox_is_ordered_per_chat,
@@ -63,6 +64,7 @@ macro_rules! channel_store_suite {
         deerflow_runtime::promises! { $attrs $open, [$crate::testkit::channels]
             account_is_acquired_by_one_of_many
             lease_expires_and_is_released
+            lease_of_wrong_clock_is_acquired
             same_node_gets_new_epoch
             stale_lease_is_not_renewed
             newer_claim_fences_every_write

@@ -37,4 +37,12 @@ impl Window {
         let first = self.calls.front().copied().unwrap_or(now);
         Err(self.period.saturating_sub(now.duration_since(first)))
     }
+
+    /// Returns the number of calls that are left, and the delay until a further one is allowed.
+    pub fn state(&self, now: Instant) -> (usize, Duration) {
+        let left = self.max.saturating_sub(self.calls.len());
+        let first = self.calls.front().copied().unwrap_or(now);
+        let reset = self.period.saturating_sub(now.duration_since(first));
+        (left, reset)
+    }
 }

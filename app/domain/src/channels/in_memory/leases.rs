@@ -20,7 +20,10 @@ impl AccountLeases for InMemoryChannels {
     ) -> Result<Option<AccountClaim>, ChannelStoreError> {
         let mut tables = self.0.lock();
         let known = tables.leases.get(account);
-        if known.is_some_and(|lease| lease.claim.node != node && lease.expires_at > at) {
+        let end = lease_end(at, duration);
+        let is_held =
+            |lease: &LeaseRecord| lease.expires_at > at && lease.expires_at <= end + (end - at);
+        if known.is_some_and(|lease| lease.claim.node != node && is_held(lease)) {
             return Ok(None);
         }
         let claim = AccountClaim {
@@ -31,7 +34,7 @@ impl AccountLeases for InMemoryChannels {
         let lease = LeaseRecord {
             claim: claim.clone(),
             since: at,
-            expires_at: lease_end(at, duration),
+            expires_at: end,
         };
         tables.leases.insert(account.clone(), lease);
         Ok(Some(claim))

@@ -70,6 +70,20 @@ pub async fn lease_expires_and_is_released(open: impl AsyncFn() -> ChannelSuite)
     );
 }
 
+/// A lease from a time when the clock was a day ahead holds nobody up.
+pub async fn lease_of_wrong_clock_is_acquired(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let leases = &suite.stores.leases;
+    let day = 86_400;
+    let ahead = leases.acquire(&bot(), "n1", LEASE, at(day)).await;
+    assert_eq!(ahead.map(|claim| claim.is_some()), Ok(true));
+    let acquired = leases.acquire(&bot(), "n2", LEASE, at(0)).await;
+    assert_eq!(
+        acquired.map(|claim| claim.map(|claim| claim.epoch)),
+        Ok(Some(2))
+    );
+}
+
 /// The earlier claim of the node becomes invalid.
 pub async fn same_node_gets_new_epoch(open: impl AsyncFn() -> ChannelSuite) {
     let suite = open().await;

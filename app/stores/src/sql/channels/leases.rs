@@ -16,12 +16,14 @@ use crate::db::error::read;
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::TxFuture;
 
-/// An acquisition takes effect if the account is free, expired, or held by the same node.
+/// An acquisition takes effect if the account is free, expired, or held by the same node. A lease that
+/// ends much later than any lease acquired now is from a time when the clock was wrong.
 const ACQUIRE: &str = "\
     INSERT INTO channel_leases (provider, account, epoch, node, since, expires_at) VALUES (?, ?, 1, ?, ?, ?) \
     ON CONFLICT (provider, account) DO UPDATE SET epoch = channel_leases.epoch + 1, node = excluded.node, \
         since = excluded.since, expires_at = excluded.expires_at \
     WHERE channel_leases.node = excluded.node OR channel_leases.expires_at <= excluded.since \
+        OR channel_leases.expires_at > excluded.expires_at + (excluded.expires_at - excluded.since) \
     RETURNING 'lease', epoch";
 
 const RENEW: &str = "\

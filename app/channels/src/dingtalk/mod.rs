@@ -1,0 +1,24 @@
+//! Adapter of DingTalk: stream mode and the REST API of robots.
+
+mod answers;
+mod api;
+mod bodies;
+mod connection;
+mod decode;
+mod downloads;
+mod factory;
+mod frames;
+mod listen;
+mod platform;
+mod sending;
+mod settings;
+mod tokens;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod sending_tests;
+#[cfg(test)]
+mod stream_tests;
+
+pub use factory::DingTalkFactory;

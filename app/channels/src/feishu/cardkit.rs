@@ -1,0 +1,129 @@
+//! Streaming cards of CardKit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::Method;
+use uuid::Uuid;
+
+use super::api::{ApiBody, ApiCall, FeishuApi};
+use super::cards::{ANSWER, streaming_card, streaming_mode, streaming_text};
+use super::failure::Failure;
+use super::live_state::{StreamingCard, derived_key};
+
+/// Access to CardKit; remembers that the app lacks its scope.
+#[derive(Debug, Default)]
+pub(super) struct CardKit {
+    missing: AtomicBool,
+}
+
+impl CardKit {
+    /// `true` after the platform refused CardKit for lack of the scope.
+    pub(super) fn is_missing(&self) -> bool {
+        self.missing.load(Ordering::Relaxed)
+    }
+
+    /// Creates a streaming card and returns its id.
+    pub(super) async fn create(&self, api: &FeishuApi) -> Result<String, Failure> {
+        let path = ["cardkit", "v1", "cards"];
+        let call = ApiCall::new(Method::POST, &path, ApiBody::Json(streaming_card()));
+        let answer = self.call(api, &call).await?;
+        answer["data"]["card_id"]
+            .as_str()
+            .filter(|id| !id.is_empty())
+            .map(ToOwned::to_owned)
+            .ok_or_else(|| Failure::Refused("the answer lacks the id of the card".to_owned()))
+    }
+
+    /// Shows a text. If the platform refuses it, streaming mode is switched on again and the text
+    /// repeated once.
+    pub(super) async fn show(
+        &self,
+        api: &FeishuApi,
+        card: &mut StreamingCard,
+        key: Uuid,
+        markup: &str,
+    ) -> Result<(), Failure> {
+        if card.is_ending(api.now_ms()) {
+            match self.switch(api, card, key, true).await {
+                Ok(()) => card.opened_ms = api.now_ms(),
+                Err(failure) if failure.is_final() => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        match self.text(api, card, key, markup).await {
+            Err(failure) if failure.is_final() && !self.is_missing() => {
+                tracing::info!(card = %card.card, ?failure, "streaming card refused an update, switching it on again");
+                card.jump();
+                self.switch(api, card, key, true).await?;
+                card.opened_ms = api.now_ms();
+                self.text(api, card, key, markup).await
+            }
+            other => other,
+        }
+    }
+
+    /// Ends streaming mode, so that the preview shows the answer.
+    pub(super) async fn close(
+        &self,
+        api: &FeishuApi,
+        card: &mut StreamingCard,
+        key: Uuid,
+    ) -> Result<(), Failure> {
+        match self.switch(api, card, key, false).await {
+            Err(failure) if failure.is_final() => {
+                card.jump();
+                self.switch(api, card, key, false).await
+            }
+            other => other,
+        }
+    }
+
+    async fn text(
+        &self,
+        api: &FeishuApi,
+        card: &mut StreamingCard,
+        key: Uuid,
+        markup: &str,
+    ) -> Result<(), Failure> {
+        let sequence = card.next();
+        let uuid = derived_key(key, &format!("{} {sequence}", card.card));
+        let path = [
+            "cardkit", "v1", "cards", &card.card, "elements", ANSWER, "content",
+        ];
+        let body = ApiBody::Json(streaming_text(markup, sequence, &uuid));
+        let call = ApiCall::new(Method::PUT, &path, body);
+        self.call(api, &call).await.map(drop)
+    }
+
+    async fn switch(
+        &self,
+        api: &FeishuApi,
+        card: &mut StreamingCard,
+        key: Uuid,
+        is_on: bool,
+    ) -> Result<(), Failure> {
+        let sequence = card.next();
+        let uuid = derived_key(key, &format!("{} {sequence}", card.card));
+        let path = ["cardkit", "v1", "cards", &card.card, "settings"];
+        let body = ApiBody::Json(streaming_mode(is_on, sequence, &uuid));
+        let call = ApiCall::new(Method::PATCH, &path, body);
+        self.call(api, &call).await.map(drop)
+    }
+
+    async fn call(
+        &self,
+        api: &FeishuApi,
+        call: &ApiCall<'_>,
+    ) -> Result<serde_json::Value, Failure> {
+        let result = api.call(call).await;
+        if let Err(Failure::MissingScope(_)) = &result
+            && !self.missing.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                app_id = %api.app_id(),
+                "the app lacks the scope cardkit:card:write, answers are shown in patched cards"
+            );
+        }
+        result
+    }
+}

@@ -1,0 +1,28 @@
+//! Adapter of Slack: Socket Mode for events, Web API for messages.
+
+mod adapter;
+mod api;
+mod blocks;
+mod budget;
+mod catch_up;
+mod cursor;
+mod download;
+mod events;
+mod factory;
+mod failure;
+mod frames;
+mod history;
+mod inbox;
+mod links;
+mod listen;
+mod live;
+mod post;
+mod scopes;
+mod streaming;
+mod text;
+mod upload;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use factory::SlackFactory;
