@@ -321,7 +321,10 @@ static SECTIONS: &[KeySection] = &[
     channel!("slack", "bot_token app_token api_base dm_threads"),
     channel!("feishu", "app_id app_secret domain"),
     channel!("discord", "bot_token api_base gateway_url thread_mode"),
-    channel!("dingtalk", "client_id client_secret api_base oapi_base card_template_id"),
+    channel!(
+        "dingtalk",
+        "client_id client_secret api_base oapi_base card_template_id"
+    ),
     channel!("wecom", "bot_id bot_secret ws_url"),
     session!("telegram"),
     session!("slack"),

@@ -143,7 +143,9 @@ fn example_contains_every_key_of_channels() {
     let start = EXAMPLE.find("\nchannels:").unwrap();
     let end = EXAMPLE[start..].find("\n# Webhooks").unwrap();
     let text = &EXAMPLE[start..start + end];
-    let platforms = ["telegram", "slack", "feishu", "discord", "dingtalk", "wecom"];
+    let platforms = [
+        "telegram", "slack", "feishu", "discord", "dingtalk", "wecom",
+    ];
     for at in platforms.map(|platform| format!("channels.{platform}")) {
         for key in known_keys::section(&at).unwrap().keys() {
             assert!(text.contains(&format!(" {key}:")), "{at}.{key}");
