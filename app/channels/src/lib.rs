@@ -40,3 +40,7 @@ pub use platforms::platforms;
 pub use service::{
     ChannelInspector, ChannelParts, ChannelService, CredentialKey, InspectedChannel, KeyError,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/channels.md")]
+struct ChannelsChapter;
