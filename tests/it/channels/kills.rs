@@ -59,15 +59,20 @@ async fn check(rig: &ChannelRig, rounds: usize, chats: i64, repeated: usize) {
             texts.dedup();
             (texts == expected).then_some(answers.len())
         });
-        let count = tokio::time::timeout(LIMIT, complete).await.unwrap_or_else(|_| {
-            let texts: Vec<String> = rig
-                .telegram
-                .answers(chat)
-                .into_iter()
-                .map(|answer| answer.text)
-                .collect();
-            panic!("chat {chat} has {texts:?}, not {expected:?}\n{}", rig.gateway.logs())
-        });
+        let count = tokio::time::timeout(LIMIT, complete)
+            .await
+            .unwrap_or_else(|_| {
+                let texts: Vec<String> = rig
+                    .telegram
+                    .answers(chat)
+                    .into_iter()
+                    .map(|answer| answer.text)
+                    .collect();
+                panic!(
+                    "chat {chat} has {texts:?}, not {expected:?}\n{}",
+                    rig.gateway.logs()
+                )
+            });
         repetitions += count - rounds;
     }
     assert!(repetitions <= repeated, "{repetitions} repeated answers");

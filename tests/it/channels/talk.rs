@@ -22,7 +22,10 @@ async fn message_is_answered_and_survives_a_restart() {
     let answers = rig.answers(42, 1).await;
     assert_eq!(answers, ["Hello."]);
     let bold = &rig.telegram.answers(42)[0].entities[0];
-    assert_eq!((&bold["type"], &bold["length"]), (&"bold".into(), &5.into()));
+    assert_eq!(
+        (&bold["type"], &bold["length"]),
+        (&"bold".into(), &5.into())
+    );
     rig.gateway.terminate().await.expect("stopped");
     rig.telegram.say(42, 42, "then say Again.");
     rig.gateway.restart().await.expect("started");
@@ -49,7 +52,9 @@ fn walk(folder: std::fs::ReadDir, name: &str) -> Option<String> {
     folder.flatten().find_map(|entry| {
         let path = entry.path();
         if path.is_dir() {
-            return std::fs::read_dir(path).ok().and_then(|inner| walk(inner, name));
+            return std::fs::read_dir(path)
+                .ok()
+                .and_then(|inner| walk(inner, name));
         }
         (entry.file_name() == name).then(|| std::fs::read_to_string(path).ok())?
     })
@@ -66,12 +71,19 @@ async fn token_appears_in_no_log_and_in_no_answer() {
     rig.answers(42, 1).await;
     let token = rig.telegram.token();
     let secret = token.split(':').nth(1).expect("secret");
-    assert!(!rig.gateway.logs().contains(secret), "{}", rig.gateway.logs());
+    assert!(
+        !rig.gateway.logs().contains(secret),
+        "{}",
+        rig.gateway.logs()
+    );
     for path in ["/api/channels/", "/api/channels/providers", "/metrics"] {
         let answer = reqwest::get(format!("{}{path}", rig.gateway.base_url()))
             .await
             .expect("answer");
-        assert!(!answer.text().await.expect("text").contains(secret), "{path}");
+        assert!(
+            !answer.text().await.expect("text").contains(secret),
+            "{path}"
+        );
     }
     assert!(get(&rig, "/health").await.is_object());
 }

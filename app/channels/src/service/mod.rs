@@ -4,6 +4,7 @@
 mod control;
 mod inspector;
 mod key;
+mod profile;
 mod status;
 mod supervisor;
 mod vault;
@@ -100,6 +101,7 @@ impl ChannelService {
             .map(|factory| {
                 let status = ChannelStatus {
                     provider: factory.provider().to_owned(),
+                    profile: profile::of_factory(&*factory),
                     enabled: false,
                     configured: false,
                     state: ChannelState::Off,

@@ -82,6 +82,7 @@ impl App {
             flows,
             items::open(context, stores)?,
             policy,
+            &channels,
         );
         let client = client::open(context, resources, gateway.clone());
         if role == Role::Server {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deerflow_channels::ChannelService;
 use deerflow_domain::items::ItemService;
 use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
@@ -27,6 +28,7 @@ pub(super) fn open(
     flows: Flows,
     items: Arc<ItemService>,
     webhooks: WebhookPolicy,
+    channels: &ChannelService,
 ) -> Arc<GatewayState> {
     let (settings, clock) = (context.settings, &stores.clock);
     Arc::new(GatewayState {
@@ -63,7 +65,10 @@ pub(super) fn open(
             assist: flows.agents,
             mcp: resources.mcp.clone(),
         },
-        channels: ChannelServices::default(),
+        channels: ChannelServices {
+            runtime: Arc::new(channels.clone()),
+            connections: stores.channels.connections.clone(),
+        },
         security: security::open(settings, stores),
         observability: Observability {
             health: Arc::new(Health::new(stores.probes.clone())),
