@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use deerflow_channels::ChannelService;
-use deerflow_domain::items::ItemService;
 use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
@@ -16,7 +15,7 @@ use super::context::Context;
 use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
-use super::{metrics, security};
+use super::{items, metrics, security};
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -24,16 +23,15 @@ pub(super) fn open(
     context: &Context<'_>,
     stores: &Stores,
     resources: &Resources,
-    runs: Arc<RunsFacade>,
+    runs: &Arc<RunsFacade>,
     flows: Flows,
-    items: Arc<ItemService>,
     webhooks: WebhookPolicy,
     channels: &ChannelService,
-) -> Arc<GatewayState> {
+) -> anyhow::Result<Arc<GatewayState>> {
     let (settings, clock) = (context.settings, &stores.clock);
-    Arc::new(GatewayState {
-        runs,
-        items,
+    Ok(Arc::new(GatewayState {
+        runs: runs.clone(),
+        items: items::open(context, stores)?,
         crons: stores.crons.clone(),
         info: Arc::new(ConfigCatalog(
             context.config.clone(),
@@ -83,5 +81,5 @@ pub(super) fn open(
             tasks: context.tasks.clone(),
             shutdown: context.shutdown.clone(),
         },
-    })
+    }))
 }
