@@ -6,6 +6,7 @@
 //! text exactly once as far as the platform allows it.
 
 mod account;
+mod bot;
 mod commands;
 mod config;
 pub mod dingtalk;
@@ -16,6 +17,7 @@ mod import;
 mod keys;
 pub mod markup;
 mod measures;
+mod outbox;
 mod people;
 pub mod platform;
 mod platforms;

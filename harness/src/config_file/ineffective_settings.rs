@@ -120,16 +120,8 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         NO_CHANNEL,
     ),
     setting(&["channel_connections", "buzz", "enabled"], Off, NO_CHANNEL),
-    setting(
-        &["channels", "langgraph_url"],
-        Default("\"http://localhost:8001/api\""),
-        IN_PROCESS,
-    ),
-    setting(
-        &["channels", "gateway_url"],
-        Default("\"http://localhost:8001\""),
-        IN_PROCESS,
-    ),
+    setting(&["channels", "langgraph_url"], Empty, IN_PROCESS),
+    setting(&["channels", "gateway_url"], Empty, IN_PROCESS),
     setting(
         &["channels", "inbound_queue_maxsize"],
         Default("1000"),

@@ -10,7 +10,8 @@ use deerflow_domain::channels::{
 use tokio::time::timeout;
 
 use super::inspector::identify;
-use super::{Channel, ChannelService, profile};
+use super::parts::{Channel, ChannelService};
+use super::profile;
 use crate::platform::Settings;
 
 /// Time in which a restarted channel should have connected.

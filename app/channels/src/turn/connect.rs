@@ -2,7 +2,7 @@
 
 use deerflow_domain::channels::{ConsumedCode, ExternalIdentity, code_hash};
 
-use super::{Outcome, Turn, TurnError};
+use super::context::{Outcome, Turn, TurnError};
 use crate::words;
 
 /// Maximum length of a code.

@@ -11,11 +11,8 @@ use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use tokio::time::{Instant, sleep_until};
 
-use super::bot::Bot;
-use super::lanes::LaneTask;
-use super::pacing::Purpose;
-use super::receipt;
-use super::retry::{AfterSend, Lane, after_send};
+use super::retry::{AfterSend, Closure, after_send};
+use crate::bot::{Bot, LaneTask, Purpose, show};
 use crate::measures;
 use crate::platform::{
     Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
@@ -126,7 +123,7 @@ async fn send_when_due(
             outbox.sent(&bot.claim, id, ids, now).await?;
             fail_points::pass("channel.delivered");
             if message.last {
-                receipt::show(bot, &message.target, Receipt::Done).await;
+                show(bot, &message.target, Receipt::Done).await;
             }
             Ok(())
         }
@@ -155,9 +152,9 @@ async fn not_sent(
         AfterSend::Retry { delay, closes } => {
             let until = Instant::now() + delay;
             match closes {
-                Lane::Message => {}
-                Lane::Chat => bot.pacing.close_chat(chat, until),
-                Lane::Account => bot.pacing.close_account(until),
+                Closure::Message => {}
+                Closure::Chat => bot.pacing.close_chat(chat, until),
+                Closure::Account => bot.pacing.close_account(until),
             }
             tracing::warn!(%error, account = %bot.claim.account, message = %id, delay_ms = delay.as_millis() as u64, "a message was not sent, retrying");
             if delivery.progress != row.progress {
@@ -166,7 +163,7 @@ async fn not_sent(
                     .await?;
             }
             let at = now + TimeDelta::from_std(delay).unwrap_or(TimeDelta::hours(1));
-            let counts = closes == Lane::Message;
+            let counts = closes == Closure::Message;
             outbox
                 .retry(&bot.claim, id, &error.to_string(), at, counts)
                 .await
