@@ -5,9 +5,9 @@
 //! through the control routes below `/_fake/` of the program `chat-platform`.
 
 pub mod common;
+pub mod dingtalk;
+pub mod discord;
+pub mod feishu;
 pub mod slack;
 pub mod telegram;
 pub mod wecom;
-pub mod feishu;
-pub mod dingtalk;
-pub mod discord;

@@ -43,7 +43,8 @@ fn thread(metadata: Value) -> ThreadRecord {
 
 #[test]
 fn owner_is_that_of_a_thread_of_the_same_chat_only() {
-    let source = |provider, chat| json!({"channel_source": {"provider": provider, "chat_id": chat}});
+    let source =
+        |provider, chat| json!({"channel_source": {"provider": provider, "chat_id": chat}});
     let owner = |metadata: Option<Value>| {
         let thread = metadata.map(thread);
         let now = DateTime::UNIX_EPOCH;

@@ -190,7 +190,9 @@ async fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = tokio::fs::File::open(path).await?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).await?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("it has more than {MAX_BYTES} bytes")));
+        return Err(io::Error::other(format!(
+            "it has more than {MAX_BYTES} bytes"
+        )));
     }
     Ok(Some(bytes))
 }

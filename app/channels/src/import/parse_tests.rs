@@ -27,7 +27,10 @@ fn entries_of_the_platform_are_read() {
     let [direct, topic, nested] = &entries[..] else {
         panic!("{entries:?}")
     };
-    assert_eq!((direct.key(), direct.person.as_deref()), ("42".to_owned(), Some("7")));
+    assert_eq!(
+        (direct.key(), direct.person.as_deref()),
+        ("42".to_owned(), Some("7"))
+    );
     let created = direct.created_at.unwrap();
     assert_eq!(created.timestamp_millis(), 1_700_000_000_500);
     assert_eq!(direct.updated_at.unwrap().timestamp(), 1_700_000_001);
@@ -74,7 +77,15 @@ fn invalid_entries_are_skipped_and_counted() {
 fn text_that_is_no_object_is_an_error() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let nested = format!("{{\"telegram:1\":{deep}}}");
-    for text in ["", "[]", "null", "{\"telegram:1\":", "{\"a\":1}x", &deep, &nested] {
+    for text in [
+        "",
+        "[]",
+        "null",
+        "{\"telegram:1\":",
+        "{\"a\":1}x",
+        &deep,
+        &nested,
+    ] {
         assert!(parse(text.as_bytes(), "telegram").is_err());
     }
     assert!(parse(b"{\"telegram:\xff\": {}}", "telegram").is_err());

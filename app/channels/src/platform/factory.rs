@@ -56,7 +56,10 @@ pub struct SettingsError {
 
 impl Settings {
     /// Replaces fields by entered credentials.
-    pub(crate) fn with_fields(mut self, fields: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn with_fields(
+        mut self,
+        fields: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
         let fields = fields
             .into_iter()
             .map(|(field, value)| (field, value.into()));

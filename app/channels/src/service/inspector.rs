@@ -92,8 +92,7 @@ impl ChannelInspector {
         InspectedChannel {
             provider,
             name: factory.display_name(),
-            enabled: self.config.entry(provider).enabled
-                || self.credentials.contains_key(provider),
+            enabled: self.config.entry(provider).enabled || self.credentials.contains_key(provider),
             missing: fields
                 .filter(|name| settings.text(name).is_none())
                 .collect(),
@@ -106,8 +105,7 @@ impl ChannelInspector {
 
     /// Returns the channels that the configuration enables and this build does not support.
     pub fn unsupported(&self) -> Vec<&str> {
-        let is_supported =
-            |name: &str| self.platforms.iter().any(|known| known.provider() == name);
+        let is_supported = |name: &str| self.platforms.iter().any(|known| known.provider() == name);
         self.config
             .channels
             .iter()

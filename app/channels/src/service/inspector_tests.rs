@@ -30,8 +30,10 @@ fn key() -> CredentialKey {
 
 #[tokio::test]
 async fn missing_credential_is_named_and_prevents_calls() {
-    let inspector = inspector(json!({"memory": {"enabled": true}, "wechat": {"enabled": true},
-        "github": {"enabled": false}}));
+    let inspector = inspector(
+        json!({"memory": {"enabled": true}, "wechat": {"enabled": true},
+        "github": {"enabled": false}}),
+    );
     let channels = inspector.channels();
     assert_eq!(channels.len(), 1);
     assert!(channels[0].enabled);

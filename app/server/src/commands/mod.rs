@@ -1,5 +1,6 @@
 //! Commands of the binary other than `serve`.
 
+pub mod channels;
 pub mod chat;
 pub mod config;
 pub mod doctor;
