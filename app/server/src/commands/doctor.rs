@@ -88,8 +88,7 @@ pub async fn examine(
             if let Some(config) = &config {
                 findings.extend(database(config, &settings, probes.database).await);
                 findings.extend(redis(config, &settings, probes.redis).await);
-                let asked =
-                    channels::channels(config, &settings, environment, probes.channels);
+                let asked = channels::channels(config, &settings, environment, probes.channels);
                 findings.extend(asked.await);
             }
         }

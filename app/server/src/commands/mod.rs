@@ -9,3 +9,5 @@ pub mod keys;
 pub mod mcp;
 pub mod operations;
 mod table;
+#[cfg(test)]
+mod test_telegram;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use deerflow_channels::platform::PlatformContext;
-use deerflow_channels::{
-    ChannelInspector, ChannelsConfig, CredentialKey, http_client, platforms,
-};
+use deerflow_channels::{ChannelInspector, ChannelsConfig, CredentialKey, http_client, platforms};
 use deerflow_domain::channels::{ChannelStores, InMemoryChannels};
 use deerflow_stores::{Database, Schema, SqlChannelStore};
 use harness::clock::{Clock, SystemClock};
@@ -45,7 +43,10 @@ pub async fn open(
     let has_database = probe.schema != Schema::Missing;
     let (stores, clock): (_, Arc<dyn Clock>) = if has_database {
         let db = Database::open_shared(&address).await?;
-        (SqlChannelStore::new(db.clone()).stores(), db.clock(tasks).await?)
+        (
+            SqlChannelStore::new(db.clone()).stores(),
+            db.clock(tasks).await?,
+        )
     } else {
         (InMemoryChannels::stores(), Arc::new(SystemClock))
     };

@@ -41,7 +41,9 @@ impl ChannelOperations<'_> {
             ChannelsCommand::Status { json, .. } => return self.status(*json, out).await,
             ChannelsCommand::Test { name, json, .. } => return self.test(name, *json, out).await,
             _ if !self.has_database => {
-                bail!("this installation has no database yet; the first start of a server creates it")
+                bail!(
+                    "this installation has no database yet; the first start of a server creates it"
+                )
             }
             ChannelsCommand::Inbox { state, list } => {
                 self.inbox(state.map(Into::into), list, out).await
@@ -56,7 +58,12 @@ impl ChannelOperations<'_> {
 
     async fn test(&self, name: &str, as_json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
         self.require_supported(name)?;
-        if self.inspector.undecipherable().iter().any(|one| one == name) {
+        if self
+            .inspector
+            .undecipherable()
+            .iter()
+            .any(|one| one == name)
+        {
             bail!(
                 "the stored credentials of {name} cannot be decrypted: set DEER_FLOW_CHANNELS_KEY as the server has it, or enter them again"
             );
@@ -75,7 +82,11 @@ impl ChannelOperations<'_> {
             });
             return Ok(write_json(&found, out)?);
         }
-        writeln!(out, "{name}: {} (account {})", identity.name, identity.account)?;
+        writeln!(
+            out,
+            "{name}: {} (account {})",
+            identity.name, identity.account
+        )?;
         for warning in &identity.warnings {
             writeln!(out, "warning: {warning}")?;
         }
@@ -128,7 +139,10 @@ impl ChannelOperations<'_> {
         let channels = self.inspector.channels();
         let known: Vec<&str> = channels.iter().map(|channel| channel.provider).collect();
         if !known.contains(&name) {
-            bail!("unknown channel {name:?}; supported are {}", known.join(", "));
+            bail!(
+                "unknown channel {name:?}; supported are {}",
+                known.join(", ")
+            );
         }
         Ok(())
     }

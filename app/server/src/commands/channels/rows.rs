@@ -54,7 +54,9 @@ impl ChannelOperations<'_> {
             ]);
         }
         table.write(out)?;
-        let texts = rows.iter().map(|row| (row.id.to_string(), received_text(row)));
+        let texts = rows
+            .iter()
+            .map(|row| (row.id.to_string(), received_text(row)));
         write_texts(args.text, texts, out)
     }
 
@@ -95,7 +97,9 @@ impl ChannelOperations<'_> {
             ]);
         }
         table.write(out)?;
-        let texts = rows.iter().map(|row| (row.message.id.to_string(), sent_text(row)));
+        let texts = rows
+            .iter()
+            .map(|row| (row.message.id.to_string(), sent_text(row)));
         write_texts(args.text, texts, out)
     }
 }

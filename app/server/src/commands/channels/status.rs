@@ -98,8 +98,18 @@ impl ChannelOperations<'_> {
 
     fn table(&self, rows: &[Row<'_>]) -> Table {
         let mut table = Table::new(&[
-            "CHANNEL", "ENABLED", "CREDENTIALS", "ACCOUNT", "HOLDER", "EPOCH", "SINCE", "LEASE",
-            "WAITING", "OLDEST", "PENDING", "DEAD",
+            "CHANNEL",
+            "ENABLED",
+            "CREDENTIALS",
+            "ACCOUNT",
+            "HOLDER",
+            "EPOCH",
+            "SINCE",
+            "LEASE",
+            "WAITING",
+            "OLDEST",
+            "PENDING",
+            "DEAD",
         ]);
         for row in rows {
             let dash = || "-".to_owned();

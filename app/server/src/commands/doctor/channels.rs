@@ -93,18 +93,26 @@ fn of_channel(channel: &InspectedChannel, is_probed: bool) -> Option<Finding> {
         (Some(problem), true) => Some(Finding::fail(SUBJECT, problem, "fix this setting")),
         (None, false) => Some(Finding::warn(
             SUBJECT,
-            format!("`{name}` works without `{missing}`, but the settings page shows it as not configured"),
+            format!(
+                "`{name}` works without `{missing}`, but the settings page shows it as not configured"
+            ),
             format!("set the key below `channels.{name}`, or enter it in the settings page"),
         )),
         (None, true) if is_probed => None,
-        (None, true) => Some(Finding::ok(SUBJECT, format!("`{name}` has its credentials"))),
+        (None, true) => Some(Finding::ok(
+            SUBJECT,
+            format!("`{name}` has its credentials"),
+        )),
     }
 }
 
 async fn identity(inspector: &ChannelInspector, name: &str) -> Vec<Finding> {
     match inspector.identify(name).await {
         Ok(identity) => {
-            let found = format!("`{name}` is {} (account {})", identity.name, identity.account);
+            let found = format!(
+                "`{name}` is {} (account {})",
+                identity.name, identity.account
+            );
             let warnings = identity.warnings.iter().map(|warning| {
                 Finding::warn(
                     SUBJECT,
@@ -112,7 +120,9 @@ async fn identity(inspector: &ChannelInspector, name: &str) -> Vec<Finding> {
                     "change it at the platform, then `deerflow channels test` again",
                 )
             });
-            std::iter::once(Finding::ok(SUBJECT, found)).chain(warnings).collect()
+            std::iter::once(Finding::ok(SUBJECT, found))
+                .chain(warnings)
+                .collect()
         }
         Err(ChannelRuntimeError::Unavailable(cause)) => vec![Finding::warn(
             SUBJECT,

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use deerflow_channels::ChannelInspector;
-use harness::runtime::tasks::Tasks;
 use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
+use deerflow_channels::ChannelInspector;
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::{Clock, SystemClock};
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
 use harness::config_file::Environment;
 use harness::models::http::sign_in;
 use harness::models::{ModelCatalog, ModelEntry, ProviderKind};
+use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
 use super::probes::{ChannelProbe, CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
 use crate::config::Settings;
 use crate::sandbox::{self, bubblewrap, containers};
-use crate::wiring::{bridge, channel_operations};
 use crate::wiring::database::database_of;
+use crate::wiring::{bridge, channel_operations};
 
 /// Probes the database without changing it.
 #[derive(Debug, Clone, Copy)]
