@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # Runs the SDKs of the vendors against the fakes: `run.sh [platform ..]`, without arguments all judges.
-<<<<<<< HEAD
 # A judge is a folder of pytest files, or a script `judge.py` that gets the fake's base address.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -15,24 +14,10 @@ cargo build --quiet -p deerflow-chat-platforms
 target="$(cargo metadata --format-version 1 --no-deps |
     "$python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
 export CHAT_PLATFORM=$target/debug/chat-platform PYTHONDONTWRITEBYTECODE=1
-=======
-set -euo pipefail
-cd "$(dirname "$0")"
-
-python=.venv/bin/python
-if [ ! -x "$python" ]; then
-    python3 -m venv .venv
-fi
-.venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
-
-cargo build --quiet -p deerflow-chat-platforms
-program="$(cargo metadata --format-version 1 --no-deps | "$python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/debug/chat-platform"
->>>>>>> w6
 
 failed=0
 for judge in judges/*/; do
     platform="$(basename "$judge")"
-<<<<<<< HEAD
     if (($# > 0)) && [[ " $* " != *" $platform "* ]]; then
         continue
     fi
@@ -53,23 +38,5 @@ for judge in judges/*/; do
         wait "$fake" 2>/dev/null || true
         rm -f "$address"
     fi
-=======
-    if [ $# -gt 0 ] && [[ " $* " != *" $platform "* ]]; then
-        continue
-    fi
-    address="$(mktemp)"
-    "$program" "$platform" >"$address" &
-    fake=$!
-    for _ in $(seq 100); do
-        [ -s "$address" ] && break
-        sleep 0.05
-    done
-    for script in "$judge"*.py; do
-        "$python" "$script" "$(head -n 1 "$address")" || failed=1
-    done
-    kill "$fake"
-    wait "$fake" 2>/dev/null || true
-    rm -f "$address"
->>>>>>> w6
 done
 exit "$failed"

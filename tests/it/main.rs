@@ -3,6 +3,7 @@
 mod acp;
 mod agents;
 mod bad_input;
+mod channels;
 mod console;
 mod containers;
 mod disk;

@@ -16,9 +16,6 @@ const GENERAL: &[&str] = &[
     "shutdown_grace_period_seconds",
     "session",
 ];
-/// General keys that this implementation reads without an effect, because channels run in process
-/// and their queue is the inbox.
-const INERT: &[&str] = &["langgraph_url", "gateway_url", "inbound_queue_maxsize"];
 /// Default of `max_exchanges_per_minute`: more are a sign of bots that answer each other.
 const MAX_EXCHANGES_PER_MINUTE: usize = 10;
 
@@ -99,8 +96,6 @@ pub struct ChannelsConfig {
     pub connections_enabled: bool,
     /// Rules of connections by platform; only enabled ones.
     pub connections: BTreeMap<String, ConnectionRules>,
-    /// Keys that are set and have no effect.
-    pub inert: Vec<&'static str>,
 }
 
 impl ChannelsConfig {
@@ -149,11 +144,6 @@ impl ChannelsConfig {
             channels: entries,
             connections_enabled,
             connections: rules,
-            inert: INERT
-                .iter()
-                .copied()
-                .filter(|key| channels.contains_key(*key))
-                .collect(),
         }
     }
 

@@ -6,13 +6,18 @@
 //! text exactly once as far as the platform allows it.
 
 mod account;
+mod bot;
 mod commands;
 mod config;
+pub mod dingtalk;
+pub mod discord;
+pub mod feishu;
 mod http;
 mod import;
 mod keys;
 pub mod markup;
 mod measures;
+mod outbox;
 mod people;
 pub mod platform;
 mod platforms;
@@ -37,3 +42,7 @@ pub use platforms::platforms;
 pub use service::{
     ChannelInspector, ChannelParts, ChannelService, CredentialKey, InspectedChannel, KeyError,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/channels.md")]
+struct ChannelsChapter;

@@ -28,6 +28,6 @@ mod schema;
 pub use http::router::router;
 pub use http::serve::{ServeOptions, serve};
 pub use state::{
-    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
-    ThreadServices,
+    AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
+    SecurityState, ThreadServices,
 };

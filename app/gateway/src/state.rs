@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use deerflow_domain::assistants::AssistantStore;
+use deerflow_domain::channels::{ChannelRuntime, ConnectionStore, InMemoryChannels, NoChannels};
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemService;
@@ -42,6 +43,8 @@ pub struct GatewayState {
     pub thread_services: ThreadServices,
     /// Agents and their capabilities.
     pub agent_services: AgentServices,
+    /// Bots on chat platforms.
+    pub channels: ChannelServices,
     /// Items of the LangGraph store.
     pub items: Arc<ItemService>,
     /// Scheduled runs.
@@ -105,6 +108,25 @@ pub struct AgentServices {
     pub assist: Arc<dyn AssistView>,
 }
 
+/// Bots on chat platforms, and the accounts that users connect.
+#[derive(Debug, Clone)]
+pub struct ChannelServices {
+    /// Control of the channel service.
+    pub runtime: Arc<dyn ChannelRuntime>,
+    /// Connected accounts.
+    pub connections: Arc<dyn ConnectionStore>,
+}
+
+/// Services of a process without channels.
+impl Default for ChannelServices {
+    fn default() -> Self {
+        Self {
+            runtime: Arc::new(NoChannels),
+            connections: InMemoryChannels::stores().connections,
+        }
+    }
+}
+
 /// Decisions about who may send requests.
 #[derive(Debug, Clone)]
 pub struct SecurityState {
@@ -157,6 +179,7 @@ part!(
     RunServices: run_services,
     ThreadServices: thread_services,
     AgentServices: agent_services,
+    ChannelServices: channels,
     SecurityState: security,
     Observability: observability,
     ProcessServices: process,

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use crate::config::dotted;
-use serde_json::{Value, json};
 
 use super::document::{Content, Node};
 use super::error::{Origin, Problem, Warning};
+use super::inert_values::InertValues::{self, Default, Empty, Matching, Off};
+use super::inert_values::{is_local_storage, is_off, is_plain_log};
 
 /// Configuration key without effect. Null and the values in `values` need no warning; any other
 /// value produces the warning `message`. In `key`, `*` stands for each element of a list and each
@@ -16,19 +17,6 @@ struct IneffectiveSetting {
     values: InertValues,
     message: &'static str,
 }
-
-/// Values that need no warning.
-enum InertValues {
-    /// All values except true.
-    Off,
-    /// An empty list, map or text.
-    Empty,
-    /// DeerFlow's default, as JSON.
-    Default(&'static str),
-    /// Values that satisfy the predicate.
-    Matching(fn(&Value) -> bool),
-}
-use InertValues::{Default, Empty, Matching, Off};
 
 const fn setting(
     key: &'static [&'static str],
@@ -42,7 +30,8 @@ const fn setting(
     }
 }
 
-const CHANNELS: &str = "has no effect: channels are not supported yet";
+const IN_PROCESS: &str = "has no effect: channels run in the process of the server";
+const NO_CHANNEL: &str = "has no effect: this channel is not supported";
 const CHECKPOINTS: &str = "has no effect: checkpoints store changes, and none of them are cached";
 const PYTHON: &str = "names Python code, which this server cannot load; it has no effect";
 const ROUTING: &str = "has no effect: only the model selects MCP tools";
@@ -122,12 +111,41 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         "has no effect: scheduled tasks are not supported yet; use crons of the root API",
     ),
     setting(&["mcp_tasks", "enabled"], Off, TASKS),
-    setting(&["channel_connections", "enabled"], Off, CHANNELS),
-    setting(&["channels", "*", "enabled"], Off, CHANNELS),
+    setting(&["channels", "wechat", "enabled"], Off, NO_CHANNEL),
+    setting(&["channels", "github", "enabled"], Off, NO_CHANNEL),
+    setting(&["channels", "buzz", "enabled"], Off, NO_CHANNEL),
+    setting(
+        &["channel_connections", "wechat", "enabled"],
+        Off,
+        NO_CHANNEL,
+    ),
+    setting(&["channel_connections", "buzz", "enabled"], Off, NO_CHANNEL),
+    setting(&["channels", "langgraph_url"], Empty, IN_PROCESS),
+    setting(&["channels", "gateway_url"], Empty, IN_PROCESS),
+    setting(
+        &["channels", "inbound_queue_maxsize"],
+        Default("1000"),
+        "has no effect: messages wait in the inbox, whose limits are built in",
+    ),
+    setting(
+        &["channels", "max_concurrency"],
+        Default("5"),
+        "has no effect: each conversation is handled on its own, and `runs` limits the runs",
+    ),
+    setting(
+        &["channels", "shutdown_grace_period_seconds"],
+        Default("3"),
+        "has no effect: the inbox keeps what is not answered, and `runs.shutdown_grace_seconds` limits the end of runs",
+    ),
+    setting(
+        &["channels", "session", "users"],
+        Empty,
+        "has no effect: layers of single users belong to `session.users` of a channel",
+    ),
     setting(
         &["dedupe_storage", "backend"],
         Default("\"auto\""),
-        CHANNELS,
+        "has no effect: the inbox of the channels detects duplicates",
     ),
     setting(
         &["auth", "oidc", "enabled"],
@@ -277,55 +295,6 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         "has no effect: memories are written by the model that `memory.model_name` names, or by the first of `models`",
     ),
 ];
-
-fn is_plain_log(enhance: &Value) -> bool {
-    is_off(&enhance["enabled"]) || enhance["format"] == "json"
-}
-
-fn is_local_storage(class: &Value) -> bool {
-    class
-        .as_str()
-        .is_none_or(|class| class.rsplit([':', '.']).next() == Some("LocalSkillStorage"))
-}
-
-fn is_off(value: &Value) -> bool {
-    *value != json!(true)
-}
-
-impl InertValues {
-    /// `true` if the value requests an effect.
-    fn is_requested(&self, value: &Value) -> bool {
-        let is_inert = match self {
-            Off => is_off(value),
-            Empty => match value {
-                Value::Array(items) => items.is_empty(),
-                Value::Object(fields) => fields.is_empty(),
-                Value::String(text) => text.is_empty(),
-                _ => false,
-            },
-            Default(default) => {
-                serde_json::from_str(default).is_ok_and(|default: Value| is_same(&default, value))
-            }
-            Matching(matches) => matches(value),
-        };
-        !is_inert && !value.is_null()
-    }
-}
-
-/// `true` if both values are equal; a number or a boolean may be written as text.
-fn is_same(default: &Value, value: &Value) -> bool {
-    let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned)
-    };
-    match (number(default), number(value)) {
-        (Some(default), Some(value)) => (default - value).abs() < f64::EPSILON,
-        _ if default.is_array() => default == value,
-        _ => text(default) == text(value),
-    }
-}
 
 /// Calls `sink` with each node that matches a key, and with the node's path.
 fn for_each_match<'a>(

@@ -40,6 +40,38 @@ const fn open(at: &'static str, keys: &'static str) -> KeySection {
     }
 }
 
+/// Section of one channel: the keys that all channels have, and those of its platform.
+macro_rules! channel {
+    ($platform:literal, $keys:literal) => {
+        closed(
+            concat!("channels.", $platform),
+            concat!(
+                "enabled busy mention_only allowed_users allowed_guilds allowed_channels \
+                 max_exchanges_per_minute session ",
+                $keys
+            ),
+        )
+    };
+}
+
+/// Sections with the session layers of one channel.
+macro_rules! session {
+    ($platform:literal) => {
+        closed(
+            concat!("channels.", $platform, ".session"),
+            "assistant_id config context users",
+        )
+    };
+}
+macro_rules! session_users {
+    ($platform:literal) => {
+        closed(
+            concat!("channels.", $platform, ".session.users.*"),
+            "assistant_id config context",
+        )
+    };
+}
+
 static SECTIONS: &[KeySection] = &[
     closed(
         "",
@@ -278,12 +310,34 @@ static SECTIONS: &[KeySection] = &[
         "uploads",
         "max_files max_file_size max_total_size auto_convert_documents pdf_converter",
     ),
-    closed(
+    // Open, because a program can add platforms.
+    open(
         "channels",
         "langgraph_url gateway_url inbound_queue_maxsize max_concurrency shutdown_grace_period_seconds \
          session slack telegram discord feishu dingtalk wechat wecom buzz github",
     ),
     closed("channels.session", "assistant_id config context users"),
+    channel!("telegram", "bot_token api_base rich_messages"),
+    channel!("slack", "bot_token app_token api_base dm_threads"),
+    channel!("feishu", "app_id app_secret domain"),
+    channel!("discord", "bot_token api_base gateway_url thread_mode"),
+    channel!(
+        "dingtalk",
+        "client_id client_secret api_base oapi_base card_template_id"
+    ),
+    channel!("wecom", "bot_id bot_secret ws_url"),
+    session!("telegram"),
+    session!("slack"),
+    session!("feishu"),
+    session!("discord"),
+    session!("dingtalk"),
+    session!("wecom"),
+    session_users!("telegram"),
+    session_users!("slack"),
+    session_users!("feishu"),
+    session_users!("discord"),
+    session_users!("dingtalk"),
+    session_users!("wecom"),
     closed(
         "runs",
         "wall_clock_limit_seconds idle_limit_seconds shutdown_grace_seconds max_enqueued_per_thread max_messages_per_request max_messages_per_thread",

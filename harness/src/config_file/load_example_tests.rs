@@ -91,6 +91,16 @@ fn example_loads_with_all_keys_uncommented() {
         "TOKEN",
         "PROVISIONER_API_KEY",
         "DEERFLOW_WEBHOOK_SECRET",
+        "TELEGRAM_BOT_TOKEN",
+        "SLACK_BOT_TOKEN",
+        "SLACK_APP_TOKEN",
+        "FEISHU_APP_ID",
+        "FEISHU_APP_SECRET",
+        "DISCORD_BOT_TOKEN",
+        "DINGTALK_CLIENT_ID",
+        "DINGTALK_CLIENT_SECRET",
+        "WECOM_BOT_ID",
+        "WECOM_BOT_SECRET",
     ];
     let loaded = load_with(&inside, &variables.map(|name| (name, "value")))
         .unwrap_or_else(|error| panic!("{error}\n{inside}"));
@@ -124,6 +134,21 @@ fn example_contains_every_typed_key() {
                 || key.starts_with("preserve_recent_skill");
             let named = EXAMPLE[start..end].contains(&format!("{key}:"));
             assert!(named || legacy, "{at}.{key}");
+        }
+    }
+}
+
+#[test]
+fn example_contains_every_key_of_channels() {
+    let start = EXAMPLE.find("\nchannels:").unwrap();
+    let end = EXAMPLE[start..].find("\n# Webhooks").unwrap();
+    let text = &EXAMPLE[start..start + end];
+    let platforms = [
+        "telegram", "slack", "feishu", "discord", "dingtalk", "wecom",
+    ];
+    for at in platforms.map(|platform| format!("channels.{platform}")) {
+        for key in known_keys::section(&at).unwrap().keys() {
+            assert!(text.contains(&format!(" {key}:")), "{at}.{key}");
         }
     }
 }

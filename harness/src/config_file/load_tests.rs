@@ -66,12 +66,24 @@ fn settings_without_effect_are_reported() {
             "safety_finish_reason.detectors",
         ),
         (
-            "channels: {slack: {enabled: true}}\n",
-            "channels.slack.enabled",
+            "channels: {wechat: {enabled: true, bot_token: t}}\n",
+            "channels.wechat.enabled",
         ),
         (
-            "channel_connections: {enabled: true}\n",
-            "channel_connections.enabled",
+            "channels: {langgraph_url: \"http://langgraph:2024\"}\n",
+            "channels.langgraph_url",
+        ),
+        (
+            "channels: {session: {users: {U1: {assistant_id: a}}}}\n",
+            "channels.session.users",
+        ),
+        (
+            "channel_connections: {buzz: {enabled: true}}\n",
+            "channel_connections.buzz.enabled",
+        ),
+        (
+            "dedupe_storage: {backend: database}\n",
+            "dedupe_storage.backend",
         ),
         ("auth: {oidc: {enabled: true}}\n", "auth.oidc.enabled"),
         ("skills: {use: my.storage:Skills}\n", "skills.use"),
@@ -106,7 +118,10 @@ fn setting_at_default_needs_no_warning() {
         "logging: {enhance: {enabled: true, format: json}}\n",
         "database: {pool_recycle: 300, command_timeout: null, pool_size: 5}\n",
         "skills: {use: \"deerflow.skills.storage.local_skill_storage:LocalSkillStorage\"}\n",
-        "skill_scan: {enabled: true}\nchannels: {slack: {enabled: false}}\n",
+        "skill_scan: {enabled: true}\nchannels: {wechat: {enabled: false}}\n",
+        "channels: {langgraph_url: \"http://localhost:8001/api\", max_concurrency: 5}\n",
+        "channels: {slack: {enabled: true, bot_token: t, app_token: t}}\n",
+        "channel_connections: {enabled: true, slack: {enabled: true}}\n",
     ] {
         let text = format!("config_version: {CURRENT_CONFIG_VERSION}\n{text}");
         assert_eq!(load_with(&text, &[]).unwrap().warnings, [], "{text}");

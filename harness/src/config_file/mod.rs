@@ -11,6 +11,7 @@ mod error;
 mod explain;
 mod file_location;
 mod ineffective_settings;
+mod inert_values;
 mod known_keys;
 mod load;
 mod locate;

@@ -52,6 +52,30 @@ fn unknown_key_warning_suggests_nearest_key() {
 }
 
 #[test]
+fn misspelt_keys_of_channels_are_reported() {
+    let ignored = "is not a known key and has no effect";
+    let cases = [
+        (
+            "channels:\n  telegram: {bot_tokn: t}",
+            format!(
+                "c.yaml:2:14: `channels.telegram.bot_tokn` {ignored}; did you mean `bot_token`?"
+            ),
+        ),
+        (
+            "channels:\n  slack:\n    session: {users: {U1: {contxt: {}}}}",
+            format!(
+                "c.yaml:3:28: `channels.slack.session.users.U1.contxt` {ignored}; did you mean `context`?"
+            ),
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(warnings(text), [expected]);
+    }
+    assert_eq!(warnings("channels: {telegrm: {}}").len(), 1);
+    assert!(warnings("channels: {acme: {token: t}}").is_empty());
+}
+
+#[test]
 fn provider_keys_are_warned_about_only_if_misspelt() {
     assert!(warnings("models:\n  - {name: a, frequency_penalty: 1, seed: 2}").is_empty());
     assert_eq!(

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{ChannelStoreError, InboxEnd, InboxMessage, InboxState, Urgency};
+use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 
-use super::bot::Bot;
-use super::lanes::LaneTask;
 use super::retry::{AfterFailure, after_failure, has_too_many_claims};
-use super::sender;
+use crate::bot::{Bot, LaneTask};
+use crate::outbox;
 use crate::turn::{self, Received, TurnError};
 
 /// Messages read at once.
@@ -119,8 +119,9 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     let ids: Vec<_> = group.iter().map(|received| received.row.id).collect();
     let rows: Vec<InboxMessage> = group.iter().map(|received| received.row.clone()).collect();
     inbox.begin(&bot.claim, &ids).await?;
+    fail_points::pass("channel.begun");
     match turn::handle(bot, group, &task.lane).await {
-        Ok(chats) => chats.into_iter().for_each(|chat| sender::wake(bot, chat)),
+        Ok(chats) => chats.into_iter().for_each(|chat| outbox::wake(bot, chat)),
         Err(TurnError::Stopped) => bot.stop.cancelled().await,
         Err(TurnError::Store(error)) => return Err(error),
         Err(TurnError::Retry(note)) => failed(bot, rows, &note).await?,
@@ -161,6 +162,6 @@ async fn set_aside(bot: &Arc<Bot>, row: InboxMessage, note: &str) -> Result<(), 
         note: Some(note.to_owned()),
     };
     bot.end(&[row.id], end, replies).await?;
-    sender::wake(bot, row.key.chat);
+    outbox::wake(bot, row.key.chat);
     Ok(())
 }

@@ -4,22 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStoreError};
+use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::active::ActiveTurns;
-use super::bot::{Bot, Hub};
-use super::exchanges::Exchanges;
-use super::pacing::Pacing;
+use super::conversations;
 use super::sink::InboxSink;
-use super::{conversations, sender};
+use crate::bot::{ActiveTurns, Bot, Exchanges, Hub, Pacing, StatusCell};
 use crate::commands::COMMANDS;
 use crate::config::Rules;
 use crate::measures::{self, Backlog};
+use crate::outbox;
 use crate::platform::{Identity, Platform, PlatformError, SinkError};
-use crate::service::StatusCell;
 
 /// Duration of a lease, and the interval of its renewal.
 const LEASE: Duration = Duration::from_secs(10);
@@ -75,6 +73,7 @@ pub(crate) async fn serve_account(
         let Some((claim, acquired)) = acquire(hub, &account, status, stop).await else {
             return HolderEnd::Stopped;
         };
+        fail_points::pass("channel.leased");
         tracing::info!(%account, epoch = claim.epoch, "serving the account");
         let bot = Arc::new(Bot {
             hub: hub.clone(),
@@ -242,7 +241,7 @@ async fn wake_all(bot: &Arc<Bot>) -> Result<(), ChannelStoreError> {
         conversations::wake(bot, conversation, urgency);
     }
     for chat in stores.outbox.pending_chats(account).await? {
-        sender::wake(bot, chat);
+        outbox::wake(bot, chat);
     }
     let (inbox, oldest) = stores.inbox.backlog(account).await?;
     let backlog = Backlog {

@@ -7,18 +7,19 @@ use deerflow_domain::channels::{
     Acceptance, ChannelStoreError, InboxBatch, InboxLimits, MAX_RAW_BYTES, MessageKey,
     NewInboxMessage, Urgency,
 };
+use harness::runtime::fail_points;
 use tokio::time::Instant;
 
-use super::bot::Bot;
 use super::conversations;
+use crate::bot::{Bot, StatusCell};
 use crate::commands;
 use crate::keys::conversation_key;
 use crate::measures;
+use crate::outbox;
 use crate::people::is_unaddressed;
 use crate::platform::{
     ChatKind, Event, EventBody, EventSink, GroupConversations, MAX_TEXT_BYTES, SinkError,
 };
-use crate::service::StatusCell;
 use crate::turn::{notice, stop_data};
 use crate::words;
 
@@ -106,6 +107,7 @@ impl InboxSink {
             .inbox
             .accept(&bot.claim, batch, InboxLimits::default(), now)
             .await?;
+        fail_points::pass("channel.accepted");
         for ((event, message), result) in stored.into_iter().zip(results) {
             match result {
                 Acceptance::Stored => self.stored(&event, message).await?,
@@ -207,7 +209,7 @@ impl InboxSink {
         let now = bot.hub.clock.now();
         let outbox = &bot.hub.stores.outbox;
         outbox.enqueue(&bot.claim, reply, now).await?;
-        super::sender::wake(bot, event.chat.id.clone());
+        outbox::wake(bot, event.chat.id.clone());
         Ok(())
     }
 }

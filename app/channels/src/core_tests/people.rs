@@ -1,9 +1,8 @@
 //! Who may use the bot.
 
-use deerflow_domain::channels::{NewCode, PendingCode};
+use deerflow_domain::channels::{NewCode, PendingCode, code_hash};
 use harness::clock::{Clock, SystemClock};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::rig::{Rig, config};
 use crate::words;
@@ -15,7 +14,7 @@ fn connected() -> serde_json::Value {
 async fn code(rig: &Rig, user: &str, code: &str) {
     let now = SystemClock.now();
     let new = NewCode {
-        hash: hex::encode(Sha256::digest(code.as_bytes())),
+        hash: code_hash(code),
         user_id: user.to_owned(),
         provider: "memory".to_owned(),
         expires_at: now + chrono::TimeDelta::seconds(600),

@@ -130,7 +130,7 @@ impl Fixture {
         let mut options = Options::read(&Settings(entries.collect())).unwrap();
         options.intervals = Intervals {
             ping: Duration::from_millis(100),
-            silence: Duration::from_millis(400),
+            silence: Duration::from_secs(2),
             store: Duration::from_millis(5),
         };
         let http = reqwest::Client::builder()

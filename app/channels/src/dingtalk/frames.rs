@@ -76,17 +76,17 @@ fn answer(id: &str, data: &str) -> String {
 /// Parses JSON of a limited nesting.
 fn parse(text: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(text).ok()?;
-    (depth(&value, MAX_DEPTH) <= MAX_DEPTH).then_some(value)
+    (depth(&value) <= MAX_DEPTH).then_some(value)
 }
 
-/// Returns the nesting of a value, at most one more than `max`. Parsing has limited the recursion.
-fn depth(value: &Value, max: usize) -> usize {
+/// Returns the nesting of a value. Parsing has limited the recursion.
+fn depth(value: &Value) -> usize {
     let children: Box<dyn Iterator<Item = &Value> + '_> = match value {
         Value::Array(values) => Box::new(values.iter()),
         Value::Object(fields) => Box::new(fields.values()),
         _ => return 0,
     };
-    let deepest = children.map(|child| depth(child, max)).max();
+    let deepest = children.map(depth).max();
     1 + deepest.unwrap_or_default()
 }
 

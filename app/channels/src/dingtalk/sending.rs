@@ -137,7 +137,7 @@ pub(super) async fn update_live(
     let Some(template) = api.options().card_template.as_deref() else {
         return Ok(());
     };
-    let text = preview(markdown, limit);
+    let text = markup::preview(markdown, Dialect::DingTalk, limit);
     if text.trim().is_empty() {
         return Ok(());
     }
@@ -186,29 +186,9 @@ fn undelivered(answer: &Value) -> Option<String> {
     Some(reason.chars().take(200).collect())
 }
 
-/// Returns the first part of a text in progress, within the limit.
-fn preview(markdown: &str, limit: TextLimit) -> String {
-    let parts = markup::parts(markdown, Dialect::DingTalk, limit);
-    let text = parts
-        .into_iter()
-        .next()
-        .map_or_else(|| markdown.to_owned(), |part| part.markup);
-    if limit.unit.length(&text) <= limit.max {
-        return text;
-    }
-    let mut length = 0;
-    text.chars()
-        .take_while(|character| {
-            length += limit.unit.length(character.encode_utf8(&mut [0; 4]));
-            length <= limit.max
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::LengthUnit;
 
     #[test]
     fn answers_list_persons_who_got_nothing() {
@@ -221,15 +201,5 @@ mod tests {
             sent(&limited),
             Err(PlatformError::RateLimited { .. })
         ));
-    }
-
-    #[test]
-    fn preview_is_cut_to_the_limit() {
-        let limit = TextLimit {
-            unit: LengthUnit::JsonBytes,
-            max: 5,
-        };
-        assert_eq!(preview("a\n\nb\"c", limit).chars().count(), 3);
-        assert_eq!(preview("ab", limit), "ab");
     }
 }

@@ -153,6 +153,14 @@ impl Rest {
             .map(drop)
     }
 
+    /// Replaces the list of commands of an application.
+    pub(super) async fn register(&self, application: &str, list: Value) -> Result<(), ApiError> {
+        let segments = ["applications", application, "commands"];
+        self.call(Method::PUT, &segments, Payload::Json(list))
+            .await
+            .map(drop)
+    }
+
     /// Renews the address of a received file.
     pub(super) async fn refresh_url(&self, url: &str) -> Result<Option<String>, ApiError> {
         let body = Payload::Json(json!({"attachment_urls": [url]}));

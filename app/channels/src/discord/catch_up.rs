@@ -14,7 +14,9 @@ pub(super) const PAGE: u8 = 100;
 /// Maximum number of pages of one channel.
 pub(super) const MAX_PAGES: u8 = 10;
 /// Number of attempts to fetch a page.
-const ATTEMPTS: u8 = 3;
+const ATTEMPTS: u8 = 5;
+/// Pause after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum delay that is waited for.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
@@ -35,6 +37,9 @@ pub(super) async fn page(
                 if attempt < ATTEMPTS && retry_after <= MAX_DELAY =>
             {
                 tokio::time::sleep(retry_after).await;
+            }
+            ApiError::Failed(PlatformError::Unavailable(_)) if attempt < ATTEMPTS => {
+                tokio::time::sleep(PAUSE).await;
             }
             other => return Err(other.into()),
         }

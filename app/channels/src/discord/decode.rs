@@ -133,7 +133,8 @@ pub(super) fn press(data: &Value, view: View<'_>) -> Result<Option<Event>, &'sta
     }))
 }
 
-fn chat_of(id: &str, guild: Option<&str>, parent: Option<String>) -> Chat {
+/// Builds the chat of an event.
+pub(super) fn chat_of(id: &str, guild: Option<&str>, parent: Option<String>) -> Chat {
     Chat {
         id: id.to_owned(),
         kind: if guild.is_some() {
@@ -150,7 +151,8 @@ fn timestamp(value: &Value) -> Option<DateTime<Utc>> {
     Some(at.with_timezone(&Utc))
 }
 
-fn display_name(user: &Value, member: &Value) -> Option<String> {
+/// Returns the name of a person for display.
+pub(super) fn display_name(user: &Value, member: &Value) -> Option<String> {
     [&member["nick"], &user["global_name"], &user["username"]]
         .into_iter()
         .filter_map(Value::as_str)

@@ -7,7 +7,7 @@ use deerflow_chat_platforms::discord::{CHANNEL, DIRECT, DiscordOptions, PersonMe
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, LIMIT, reply_target};
-use crate::platform::{ChatKind, EventBody, Platform, PlatformError, SinkError};
+use crate::platform::{ChatKind, CommandHelp, EventBody, Platform, PlatformError, SinkError};
 
 fn stored_seq(fixture: &Fixture) -> u64 {
     let cursor: Value = serde_json::from_str(&fixture.sink.cursor().unwrap()).unwrap();
@@ -141,7 +141,7 @@ async fn lost_session_is_replaced_and_messages_fetched() {
 #[tokio::test]
 async fn silent_socket_is_replaced_by_a_resumed_one() {
     let options = DiscordOptions {
-        heartbeat: Duration::from_millis(150),
+        heartbeat: Duration::from_millis(500),
         ..DiscordOptions::default()
     };
     let fixture = Fixture::with(options, &[]).await;
@@ -299,6 +299,51 @@ async fn thread_mode_answers_in_the_thread_of_the_message() {
     };
     assert!(more.addressed);
     assert_eq!(controls.violations(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn session_that_cannot_be_resumed_is_replaced() {
+    let mut fixture = Fixture::start().await;
+    let (result, ()) = fixture.listen_during(fixture.sink.wait_connected(1)).await;
+    result.unwrap();
+    fixture.restart();
+    let closed = vec![Fault::Drop; 10];
+    fixture.fake.faults().script("gateway resume", closed);
+    for _ in 0..3 {
+        let error = fixture.listen_to_the_end().await.unwrap_err();
+        assert!(matches!(error, PlatformError::Unavailable(_)), "{error:?}");
+    }
+    let (result, ()) = fixture.listen_during(fixture.sink.wait_connected(2)).await;
+    result.unwrap();
+    assert_eq!(fixture.calls("gateway resume"), 3);
+    assert_eq!(fixture.calls("gateway identify"), 2);
+}
+
+#[tokio::test]
+async fn listed_command_is_stored_and_answered() {
+    let fixture = Fixture::start().await;
+    let controls = fixture.fake.controls();
+    let help = CommandHelp {
+        name: "status",
+        description: "Shows the state",
+    };
+    fixture.platform.register_commands(&[help]).await.unwrap();
+    assert_eq!(
+        fixture.fake.calls().of("commands")[0].body[0]["name"],
+        "status"
+    );
+    let (result, ()) = fixture
+        .listen_during(async {
+            fixture.sink.wait_connected(1).await;
+            controls.command(CHANNEL, "status", "now");
+            fixture.wait_call("callback", 1).await;
+        })
+        .await;
+    result.unwrap();
+    assert_eq!(fixture.sink.texts(), ["/status now"]);
+    let callback = &fixture.fake.calls().of("callback")[0];
+    assert_eq!((callback.error, &callback.body["type"]), (0, &json!(4)));
+    assert_eq!(callback.body["data"]["flags"], 64);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Listening: connections one after another, with resumed or new sessions.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -21,11 +22,15 @@ use crate::socket::Socket;
 /// Minimum interval between the beginnings of two sessions.
 const IDENTIFY_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Number of failed attempts to resume a session, after which a new one begins.
+const MAX_RESUMES: u32 = 3;
+
 /// State of the listener that survives its connections.
 #[derive(Debug, Default)]
 pub(super) struct Listener {
     places: Mutex<Places>,
     identified_at: Mutex<Option<Instant>>,
+    failed_resumes: AtomicU32,
 }
 
 impl Listener {
@@ -46,6 +51,10 @@ impl Listener {
             stop,
         };
         let mut worker = Worker::new(tools, Cursor::parse(cursor.as_deref()));
+        if self.failed_resumes.load(Ordering::Relaxed) >= MAX_RESUMES {
+            tracing::info!("the discord session cannot be resumed, beginning a new one");
+            worker.cursor.session = None;
+        }
         loop {
             let opening = self.open(rest, options, &worker.cursor);
             let socket = tokio::select! {
@@ -61,6 +70,13 @@ impl Listener {
                 session,
             };
             let (ended, returned) = connection::run(socket, parts, worker).await;
+            match ended {
+                Ended::After(_, true) => self.failed_resumes.store(0, Ordering::Relaxed),
+                Ended::After(_, false) if !is_new => {
+                    self.failed_resumes.fetch_add(1, Ordering::Relaxed);
+                }
+                _ => {}
+            }
             let next = match ended {
                 Ended::Stopped => return Ok(()),
                 Ended::After(Next::Fail(error), _) => return Err(error),

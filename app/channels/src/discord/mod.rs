@@ -4,6 +4,7 @@ mod answers;
 mod bodies;
 mod calls;
 mod catch_up;
+mod commands;
 mod connection;
 mod cursor;
 mod decode;

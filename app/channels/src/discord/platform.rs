@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answers::ApiError;
 use super::bodies;
+use super::commands;
 use super::downloads;
 use super::ids::id;
 use super::listen::Listener;
@@ -20,9 +21,9 @@ use super::sending::{MAX_FILE, Sender};
 use super::settings::Options;
 use crate::markup::Dialect;
 use crate::platform::{
-    Abilities, Delivery, EventSink, FileBody, FileLimits, GroupConversations, Identity,
-    IncomingFile, LengthUnit, LivePacing, LiveReply, OutgoingMessage, Platform, PlatformError,
-    Rates, Receipt, Sent, Target, TextLimit,
+    Abilities, CommandHelp, Delivery, EventSink, FileBody, FileLimits, GroupConversations,
+    Identity, IncomingFile, LengthUnit, LivePacing, LiveReply, OutgoingMessage, Platform,
+    PlatformError, Rates, Receipt, Sent, Target, TextLimit,
 };
 
 /// Flags of an application whose intent of message contents is switched on.
@@ -119,6 +120,16 @@ impl Platform for DiscordPlatform {
             name: user["username"].as_str().unwrap_or(account).to_owned(),
             warnings,
         })
+    }
+
+    async fn register_commands(&self, commands: &[CommandHelp]) -> Result<(), PlatformError> {
+        let application = self.rest.application().await?;
+        match id(&application["id"]) {
+            Some(id) => Ok(self.rest.register(id, commands::list(commands)).await?),
+            None => Err(PlatformError::Unavailable(
+                "the answer of Discord contains no application id".to_owned(),
+            )),
+        }
     }
 
     async fn listen(

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::ApiError;
+use super::bodies;
 use super::catch_up;
+use super::commands::{self, Answer};
 use super::cursor::{Cursor, Session};
 use super::decode::{self, View};
 use super::ids::id;
@@ -19,8 +23,18 @@ use crate::platform::{Event, EventSink, PlatformError, SinkError};
 
 /// Number of ignored events after which the cursor is stored without an event.
 const MAX_UNSTORED: u64 = 200;
+/// Time after which Discord takes no answer to a command.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of attempts to look up a channel.
 const LOOKUPS: u32 = 5;
+
+/// Decodes an interaction: a press or a command.
+fn interaction(data: &Value, view: View<'_>) -> Result<Option<Event>, &'static str> {
+    match decode::press(data, view)? {
+        Some(press) => Ok(Some(press)),
+        None => commands::decode(data, view),
+    }
+}
 
 /// What storing events needs.
 #[derive(Clone, Copy)]
@@ -60,6 +74,7 @@ impl<'a> Worker<'a> {
     /// behind them; while the store refuses them, this waits.
     pub(super) async fn handle(&mut self, batch: Vec<Dispatch>) -> Result<(), PlatformError> {
         let mut events = Vec::new();
+        let mut answers = Vec::new();
         for dispatch in batch {
             self.tools
                 .places
@@ -79,7 +94,8 @@ impl<'a> Worker<'a> {
                     events.extend(event);
                 }
                 "INTERACTION_CREATE" => {
-                    events.extend(self.decode(&dispatch.data, decode::press).await?);
+                    events.extend(self.decode(&dispatch.data, interaction).await?);
+                    answers.extend(commands::answer(&dispatch.data));
                 }
                 _ => {}
             }
@@ -95,7 +111,26 @@ impl<'a> Worker<'a> {
         if !events.is_empty() || seq > self.stored_seq.saturating_add(MAX_UNSTORED) {
             self.store(events).await?;
         }
+        self.answer(answers).await;
         Ok(())
+    }
+
+    /// Answers commands that are stored. A failure is logged.
+    async fn answer(&self, answers: Vec<Answer>) {
+        let rest = self.tools.rest;
+        let calls = answers.into_iter().map(async |answer| {
+            let body = bodies::press_answer(&answer.text);
+            let call = rest.answer_interaction(&answer.interaction, &answer.token, body);
+            match timeout(ANSWER_TIMEOUT, call).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    let error = PlatformError::from(error);
+                    tracing::debug!(%error, "a command cannot be answered");
+                }
+                Err(_) => tracing::debug!("the answer to a command timed out"),
+            }
+        });
+        join_all(calls).await;
     }
 
     /// Begins a session: what was missed since the former one is fetched and stored first.

@@ -15,7 +15,7 @@ use super::cardkit::CardKit;
 use super::cards::TEXT_LIMIT;
 use super::decode::id;
 use super::deliver::{MAX_FILE, send};
-use super::failure::Failure;
+use super::failure::FeishuFailure;
 use super::listen::listen;
 use super::live::update;
 use super::scopes;
@@ -58,7 +58,7 @@ impl FeishuPlatform {
         }
     }
 
-    async fn ask_for_bot(&self) -> Result<BotInfo, Failure> {
+    async fn ask_for_bot(&self) -> Result<BotInfo, FeishuFailure> {
         let path = ["bot", "v3", "info"];
         let call = ApiCall::new(Method::GET, &path, ApiBody::Empty);
         let answer = self.api.call(&call).await?;
@@ -67,8 +67,9 @@ impl FeishuPlatform {
             .into_iter()
             .find(|bot| bot.is_object())
             .unwrap_or(&serde_json::Value::Null);
-        let open_id = id(&bot["open_id"])
-            .ok_or_else(|| Failure::Refused("the answer lacks the id of the bot".to_owned()))?;
+        let open_id = id(&bot["open_id"]).ok_or_else(|| {
+            FeishuFailure::Refused("the answer lacks the id of the bot".to_owned())
+        })?;
         let info = BotInfo {
             open_id: open_id.to_owned(),
             name: id(&bot["app_name"]).unwrap_or("Feishu").to_owned(),
@@ -88,7 +89,7 @@ impl FeishuPlatform {
             Ok(bot) => Ok(Some(bot.open_id)),
             Err(failure)
                 if failure.is_final()
-                    || matches!(failure, Failure::Unavailable(_))
+                    || matches!(failure, FeishuFailure::Unavailable(_))
                         && self.asked_in_vain.swap(true, Ordering::Relaxed) =>
             {
                 tracing::warn!(?failure, "the id of the bot is unknown");

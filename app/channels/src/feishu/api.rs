@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::failure::{Failure, judge, judge_token};
+use super::failure::{FeishuFailure, judge, judge_token};
 use crate::platform::FileBody;
 
 /// Timeout of calls.
@@ -129,13 +129,13 @@ impl FeishuApi {
     }
 
     /// Calls and returns the body of the success. A stale token is renewed once.
-    pub(super) async fn call(&self, call: &ApiCall<'_>) -> Result<Value, Failure> {
+    pub(super) async fn call(&self, call: &ApiCall<'_>) -> Result<Value, FeishuFailure> {
         let response = self.authorized(call).await?;
         let status = response.status();
         let headers = response.headers().clone();
         let body = read(response, MAX_ANSWER).await?;
         match judge(status, &headers, &body) {
-            Err(Failure::StaleToken) => {}
+            Err(FeishuFailure::StaleToken) => {}
             other => return other,
         }
         self.token.lock().await.take();
@@ -147,7 +147,11 @@ impl FeishuApi {
     }
 
     /// Downloads at most `max` bytes.
-    pub(super) async fn download(&self, call: &ApiCall<'_>, max: u64) -> Result<Bytes, Failure> {
+    pub(super) async fn download(
+        &self,
+        call: &ApiCall<'_>,
+        max: u64,
+    ) -> Result<Bytes, FeishuFailure> {
         for _ in 0..2 {
             let response = self.authorized(call).await?;
             let status = response.status();
@@ -157,26 +161,26 @@ impl FeishuApi {
                     return Err(too_large(max));
                 }
                 return match read(response, max).await {
-                    Err(Failure::Refused(_)) => Err(too_large(max)),
+                    Err(FeishuFailure::Refused(_)) => Err(too_large(max)),
                     other => other,
                 };
             }
             let body = read(response, MAX_ANSWER).await?;
             match judge(status, &headers, &body) {
-                Err(Failure::StaleToken) => drop(self.token.lock().await.take()),
+                Err(FeishuFailure::StaleToken) => drop(self.token.lock().await.take()),
                 Err(failure) => return Err(failure),
                 Ok(_) => {
-                    return Err(Failure::Refused(
+                    return Err(FeishuFailure::Refused(
                         "the platform did not send a file".to_owned(),
                     ));
                 }
             }
         }
-        Err(Failure::StaleToken)
+        Err(FeishuFailure::StaleToken)
     }
 
     /// Asks for the address of the long connection. The answer is judged by the caller.
-    pub(super) async fn endpoint(&self) -> Result<(StatusCode, HeaderMap, Bytes), Failure> {
+    pub(super) async fn endpoint(&self) -> Result<(StatusCode, HeaderMap, Bytes), FeishuFailure> {
         let address = self.address(&["callback", "ws", "endpoint"])?;
         let body = json!({"AppID": self.app_id, "AppSecret": self.app_secret.expose_secret()});
         let request = self.http.post(address).header("locale", "zh").json(&body);
@@ -186,7 +190,7 @@ impl FeishuApi {
         Ok((status, headers, read(response, MAX_ANSWER).await?))
     }
 
-    async fn authorized(&self, call: &ApiCall<'_>) -> Result<Response, Failure> {
+    async fn authorized(&self, call: &ApiCall<'_>) -> Result<Response, FeishuFailure> {
         let token = self.access_token().await?;
         let mut path = vec!["open-apis"];
         path.extend(&call.path);
@@ -213,7 +217,7 @@ impl FeishuApi {
 
     /// Returns the token, which is renewed 10 minutes before its end. Concurrent callers share one
     /// request.
-    async fn access_token(&self) -> Result<SecretString, Failure> {
+    async fn access_token(&self) -> Result<SecretString, FeishuFailure> {
         let mut cached = self.token.lock().await;
         let now = self.clock.now();
         if let Some(token) = cached.as_ref().filter(|token| now < token.renew_at) {
@@ -237,11 +241,11 @@ impl FeishuApi {
         Ok(value)
     }
 
-    fn address(&self, segments: &[&str]) -> Result<Url, Failure> {
+    fn address(&self, segments: &[&str]) -> Result<Url, FeishuFailure> {
         let mut address = self.base.clone();
         address
             .path_segments_mut()
-            .map_err(|()| Failure::Refused("the base address has no path".to_owned()))?
+            .map_err(|()| FeishuFailure::Refused("the base address has no path".to_owned()))?
             .pop_if_empty()
             .extend(segments);
         Ok(address)
@@ -258,34 +262,34 @@ fn form(fields: &[(&'static str, String)], field: &'static str, file: &FileBody)
     form.part(field, part)
 }
 
-async fn send(request: RequestBuilder, timeout: Duration) -> Result<Response, Failure> {
+async fn send(request: RequestBuilder, timeout: Duration) -> Result<Response, FeishuFailure> {
     request
         .timeout(timeout)
         .send()
         .await
-        .map_err(|error| Failure::Unavailable(error.without_url().to_string()))
+        .map_err(|error| FeishuFailure::Unavailable(error.without_url().to_string()))
 }
 
 /// Reads a body of at most `max` bytes.
-async fn read(mut response: Response, max: u64) -> Result<Bytes, Failure> {
+async fn read(mut response: Response, max: u64) -> Result<Bytes, FeishuFailure> {
     let mut body = BytesMut::new();
     loop {
         let chunk = response
             .chunk()
             .await
-            .map_err(|error| Failure::Unavailable(error.without_url().to_string()))?;
+            .map_err(|error| FeishuFailure::Unavailable(error.without_url().to_string()))?;
         let Some(chunk) = chunk else {
             return Ok(body.freeze());
         };
         if (body.len() + chunk.len()) as u64 > max {
-            return Err(Failure::Refused("the answer is too large".to_owned()));
+            return Err(FeishuFailure::Refused("the answer is too large".to_owned()));
         }
         body.extend_from_slice(&chunk);
     }
 }
 
-fn too_large(max: u64) -> Failure {
-    Failure::Refused(format!(
+fn too_large(max: u64) -> FeishuFailure {
+    FeishuFailure::Refused(format!(
         "the file is larger than {} MB",
         max / (1024 * 1024)
     ))

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::api::{ApiBody, ApiCall, FeishuApi};
 use super::cards::{ANSWER, streaming_card, streaming_mode, streaming_text};
-use super::failure::Failure;
+use super::failure::FeishuFailure;
 use super::live_state::{StreamingCard, derived_key};
 
 /// Access to CardKit; remembers that the app lacks its scope.
@@ -23,7 +23,7 @@ impl CardKit {
     }
 
     /// Creates a streaming card and returns its id.
-    pub(super) async fn create(&self, api: &FeishuApi) -> Result<String, Failure> {
+    pub(super) async fn create(&self, api: &FeishuApi) -> Result<String, FeishuFailure> {
         let path = ["cardkit", "v1", "cards"];
         let call = ApiCall::new(Method::POST, &path, ApiBody::Json(streaming_card()));
         let answer = self.call(api, &call).await?;
@@ -31,7 +31,7 @@ impl CardKit {
             .as_str()
             .filter(|id| !id.is_empty())
             .map(ToOwned::to_owned)
-            .ok_or_else(|| Failure::Refused("the answer lacks the id of the card".to_owned()))
+            .ok_or_else(|| FeishuFailure::Refused("the answer lacks the id of the card".to_owned()))
     }
 
     /// Shows a text. If the platform refuses it, streaming mode is switched on again and the text
@@ -42,7 +42,7 @@ impl CardKit {
         card: &mut StreamingCard,
         key: Uuid,
         markup: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FeishuFailure> {
         if card.is_ending(api.now_ms()) {
             match self.switch(api, card, key, true).await {
                 Ok(()) => card.opened_ms = api.now_ms(),
@@ -68,7 +68,7 @@ impl CardKit {
         api: &FeishuApi,
         card: &mut StreamingCard,
         key: Uuid,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FeishuFailure> {
         match self.switch(api, card, key, false).await {
             Err(failure) if failure.is_final() => {
                 card.jump();
@@ -84,7 +84,7 @@ impl CardKit {
         card: &mut StreamingCard,
         key: Uuid,
         markup: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FeishuFailure> {
         let sequence = card.next();
         let uuid = derived_key(key, &format!("{} {sequence}", card.card));
         let path = [
@@ -101,7 +101,7 @@ impl CardKit {
         card: &mut StreamingCard,
         key: Uuid,
         is_on: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), FeishuFailure> {
         let sequence = card.next();
         let uuid = derived_key(key, &format!("{} {sequence}", card.card));
         let path = ["cardkit", "v1", "cards", &card.card, "settings"];
@@ -114,9 +114,9 @@ impl CardKit {
         &self,
         api: &FeishuApi,
         call: &ApiCall<'_>,
-    ) -> Result<serde_json::Value, Failure> {
+    ) -> Result<serde_json::Value, FeishuFailure> {
         let result = api.call(call).await;
-        if let Err(Failure::MissingScope(_)) = &result
+        if let Err(FeishuFailure::MissingScope(_)) = &result
             && !self.missing.swap(true, Ordering::Relaxed)
         {
             tracing::warn!(

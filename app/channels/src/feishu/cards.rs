@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::markup::{Dialect, parts};
+use crate::markup::{Dialect, preview};
 use crate::platform::{Button, LengthUnit, TextLimit};
 
 /// Id of the element with the answer in streaming cards.
@@ -125,26 +125,10 @@ pub(super) fn streaming_text(markup: &str, sequence: i64, uuid: &str) -> Value {
     json!({"content": markup, "sequence": sequence, "uuid": uuid})
 }
 
-/// Returns the text of a live update: the part of an answer that its first message will have.
+/// Returns the text of a live update, if there is something to show.
 pub(super) fn live_text(markdown: &str) -> Option<String> {
-    let markup = parts(markdown, Dialect::FeishuCard, TEXT_LIMIT)
-        .into_iter()
-        .next()
-        .map_or_else(|| verbatim(markdown), |part| part.markup);
-    (!markup.trim().is_empty()).then_some(markup)
-}
-
-/// Returns a text without blocks, cut to the limit.
-fn verbatim(text: &str) -> String {
-    let mut length = 0;
-    let cut: String = text
-        .chars()
-        .take_while(|character| {
-            length += TEXT_LIMIT.unit.length(character.encode_utf8(&mut [0; 4]));
-            length <= TEXT_LIMIT.max / 2
-        })
-        .collect();
-    cut.replace("<at", "<\u{200b}at")
+    let markup = preview(markdown, Dialect::FeishuCard, TEXT_LIMIT);
+    (!markup.is_empty()).then_some(markup)
 }
 
 /// Returns the type of an upload for a file name. Videos and sounds are sent as plain files.

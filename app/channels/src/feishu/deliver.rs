@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::api::{ApiBody, ApiCall, FeishuApi};
 use super::cardkit::CardKit;
 use super::cards::{Payload, card, file_type, is_image, text};
-use super::failure::Failure;
+use super::failure::FeishuFailure;
 use super::live::{FinalText, complete};
 use super::post::{NewMessage, post};
 use crate::markup::Part;
@@ -33,7 +33,7 @@ pub(super) async fn send(
         }
         Content::File { .. } => match file {
             Some(file) => send_file(api, &message.target, &file, delivery).await,
-            None => Err(Failure::Refused("the file is missing".to_owned())),
+            None => Err(FeishuFailure::Refused("the file is missing".to_owned())),
         },
         Content::TextFile { name, text } => {
             let file = FileBody {
@@ -57,7 +57,7 @@ async fn send_text(
     part: &Part,
     buttons: &[Button],
     delivery: &mut Delivery,
-) -> Result<String, Failure> {
+) -> Result<String, FeishuFailure> {
     let is_direct = message.target.is_direct();
     let final_text = FinalText {
         part,
@@ -84,7 +84,7 @@ async fn send_file(
     target: &Target,
     file: &FileBody,
     delivery: &mut Delivery,
-) -> Result<String, Failure> {
+) -> Result<String, FeishuFailure> {
     let payload = match uploaded(&delivery.progress) {
         Some(payload) => payload,
         None => {
@@ -124,15 +124,15 @@ fn file_message(kind: &'static str, key: &str) -> Payload {
 }
 
 /// Uploads a file and returns the kind of its message and its key.
-async fn upload(api: &FeishuApi, file: &FileBody) -> Result<(&'static str, String), Failure> {
+async fn upload(api: &FeishuApi, file: &FileBody) -> Result<(&'static str, String), FeishuFailure> {
     if file.bytes.is_empty() {
-        return Err(Failure::Refused(format!(
+        return Err(FeishuFailure::Refused(format!(
             "the file {} is empty, which the platform does not take",
             file.name
         )));
     }
     if file.bytes.len() as u64 > MAX_FILE {
-        return Err(Failure::Refused(format!(
+        return Err(FeishuFailure::Refused(format!(
             "the file {} is larger than 30 MB",
             file.name
         )));
@@ -145,7 +145,7 @@ async fn upload(api: &FeishuApi, file: &FileBody) -> Result<(&'static str, Strin
         };
         match upload_as(api, "images", body, "image_key").await {
             // The platform does not take the format as an image.
-            Err(failure @ (Failure::Refused(_) | Failure::ContentRefused(_))) => {
+            Err(failure @ (FeishuFailure::Refused(_) | FeishuFailure::ContentRefused(_))) => {
                 tracing::debug!(?failure, "image was refused, sending it as a file");
             }
             other => return other.map(|key| ("image", key)),
@@ -169,14 +169,16 @@ async fn upload_as(
     kind: &str,
     body: ApiBody,
     key: &str,
-) -> Result<String, Failure> {
+) -> Result<String, FeishuFailure> {
     let path = ["im", "v1", kind];
     let answer = api.call(&ApiCall::new(Method::POST, &path, body)).await?;
     answer["data"][key]
         .as_str()
         .filter(|key| !key.is_empty())
         .map(ToOwned::to_owned)
-        .ok_or_else(|| Failure::Unavailable("the answer lacks the key of the file".to_owned()))
+        .ok_or_else(|| {
+            FeishuFailure::Unavailable("the answer lacks the key of the file".to_owned())
+        })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use url::Url;
 
-use super::failure::{Failure, judge, number};
+use super::failure::{FeishuFailure, judge, number};
 use crate::platform::PlatformError;
 use crate::socket::{OpenError, RefusedUpgrade};
 
@@ -39,10 +39,14 @@ pub(super) fn address_of(
             let is_again = matches!(code, None | Some(0 | 1 | 1_000_040_343))
                 || matches!(
                     failure,
-                    Failure::RateLimited(_) | Failure::Busy | Failure::Unavailable(_)
+                    FeishuFailure::RateLimited(_)
+                        | FeishuFailure::Busy
+                        | FeishuFailure::Unavailable(_)
                 );
             return Err(match (failure, is_again) {
-                (failure @ (Failure::RateLimited(_) | Failure::Busy), _) => failure.into_error(1),
+                (failure @ (FeishuFailure::RateLimited(_) | FeishuFailure::Busy), _) => {
+                    failure.into_error(1)
+                }
                 (failure, true) => PlatformError::Unavailable(words(failure)),
                 (failure, false) => PlatformError::Rejected(words(failure)),
             });
@@ -71,14 +75,14 @@ pub(super) fn address_of(
     })
 }
 
-fn words(failure: Failure) -> String {
+fn words(failure: FeishuFailure) -> String {
     match failure {
-        Failure::TargetGone(text)
-        | Failure::ContentRefused(text)
-        | Failure::MissingScope(text)
-        | Failure::Refused(text)
-        | Failure::Rejected(text)
-        | Failure::Unavailable(text) => format!("the long connection was refused: {text}"),
+        FeishuFailure::TargetGone(text)
+        | FeishuFailure::ContentRefused(text)
+        | FeishuFailure::MissingScope(text)
+        | FeishuFailure::Refused(text)
+        | FeishuFailure::Rejected(text)
+        | FeishuFailure::Unavailable(text) => format!("the long connection was refused: {text}"),
         other => format!("the long connection was refused: {other:?}"),
     }
 }

@@ -14,7 +14,7 @@ const MAX_DELAY_SECONDS: f64 = 3600.0;
 
 /// Reason why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum FeishuFailure {
     /// The limit of the app; nothing may be called until the delay has passed.
     RateLimited(Duration),
     /// The limit of a chat or message, or a limit without a delay.
@@ -35,7 +35,7 @@ pub(super) enum Failure {
     Unavailable(String),
 }
 
-impl Failure {
+impl FeishuFailure {
     /// `true` if a repetition would fail too, so that another way is tried.
     pub(super) fn is_final(&self) -> bool {
         matches!(
@@ -86,17 +86,17 @@ pub(super) fn judge(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<Value, Failure> {
+) -> Result<Value, FeishuFailure> {
     let value: Option<Value> = serde_json::from_slice(body).ok().filter(Value::is_object);
     let code = value.as_ref().and_then(|value| number(&value["code"]));
     if status == StatusCode::TOO_MANY_REQUESTS || code == Some(99_991_400) {
-        return Err(reset(headers).map_or(Failure::Busy, Failure::RateLimited));
+        return Err(reset(headers).map_or(FeishuFailure::Busy, FeishuFailure::RateLimited));
     }
     if matches!(
         code,
         Some(11_020 | 11_021 | 11_232 | 11_247 | 230_020 | 99_991_402)
     ) {
-        return Err(Failure::Busy);
+        return Err(FeishuFailure::Busy);
     }
     let words = || {
         let message = value.as_ref().and_then(|value| value["msg"].as_str());
@@ -115,22 +115,22 @@ pub(super) fn judge(
         || matches!(status.as_u16(), 408 | 409 | 425)
         || matches!(code, Some(2200 | 230_049));
     if is_temporary {
-        return Err(Failure::Unavailable(words()));
+        return Err(FeishuFailure::Unavailable(words()));
     }
     match (code, value.as_ref()) {
         (Some(0), Some(value)) if status.is_success() => Ok(value.clone()),
-        (Some(99_991_663..=99_991_666 | 99_991_668), _) => Err(Failure::StaleToken),
-        (Some(99_991_672), _) => Err(Failure::MissingScope(words())),
+        (Some(99_991_663..=99_991_666 | 99_991_668), _) => Err(FeishuFailure::StaleToken),
+        (Some(99_991_672), _) => Err(FeishuFailure::MissingScope(words())),
         (Some(230_002 | 230_005 | 230_011 | 230_017 | 230_110), _) => {
-            Err(Failure::TargetGone(words()))
+            Err(FeishuFailure::TargetGone(words()))
         }
         (Some(230_001 | 230_021 | 230_022 | 230_025 | 230_099), _) => {
-            Err(Failure::ContentRefused(words()))
+            Err(FeishuFailure::ContentRefused(words()))
         }
-        (None | Some(0), _) if status.is_success() => Err(Failure::Unavailable(
+        (None | Some(0), _) if status.is_success() => Err(FeishuFailure::Unavailable(
             "the answer is not that of the platform".to_owned(),
         )),
-        _ => Err(Failure::Refused(words())),
+        _ => Err(FeishuFailure::Refused(words())),
     }
 }
 
@@ -169,23 +169,25 @@ pub(super) fn judge_token(
     status: StatusCode,
     headers: &HeaderMap,
     body: &[u8],
-) -> Result<IssuedToken, Failure> {
+) -> Result<IssuedToken, FeishuFailure> {
     let code = serde_json::from_slice::<Value>(body)
         .ok()
         .and_then(|value| number(&value["code"]));
     let body = judge(status, headers, body).map_err(|failure| match (failure, code) {
-        (Failure::Refused(text), Some(10_001..=10_099 | 99_991_543)) => {
-            Failure::Rejected(format!("the app id or secret is invalid: {text}"))
+        (FeishuFailure::Refused(text), Some(10_001..=10_099 | 99_991_543)) => {
+            FeishuFailure::Rejected(format!("the app id or secret is invalid: {text}"))
         }
-        (Failure::RateLimited(delay), _) => Failure::RateLimited(delay),
-        (Failure::Busy, _) => Failure::Busy,
-        (Failure::Unavailable(text) | Failure::Refused(text), _) => Failure::Unavailable(text),
-        (other, _) => Failure::Unavailable(format!("no access token was issued: {other:?}")),
+        (FeishuFailure::RateLimited(delay), _) => FeishuFailure::RateLimited(delay),
+        (FeishuFailure::Busy, _) => FeishuFailure::Busy,
+        (FeishuFailure::Unavailable(text) | FeishuFailure::Refused(text), _) => {
+            FeishuFailure::Unavailable(text)
+        }
+        (other, _) => FeishuFailure::Unavailable(format!("no access token was issued: {other:?}")),
     })?;
     let value = body["tenant_access_token"]
         .as_str()
         .filter(|token| !token.is_empty())
-        .ok_or_else(|| Failure::Unavailable("the answer lacks an access token".to_owned()))?;
+        .ok_or_else(|| FeishuFailure::Unavailable("the answer lacks an access token".to_owned()))?;
     let seconds = number(&body["expire"]).unwrap_or(7200).clamp(0, 86_400);
     Ok(IssuedToken {
         value: value.to_owned(),

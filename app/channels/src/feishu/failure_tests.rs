@@ -8,7 +8,7 @@ fn judged(
     status: u16,
     headers: &[(&'static str, &'static str)],
     body: &Value,
-) -> Result<Value, Failure> {
+) -> Result<Value, FeishuFailure> {
     judge(
         StatusCode::from_u16(status).unwrap(),
         &header_map(headers),
@@ -30,19 +30,19 @@ fn code(code: i64) -> Value {
 #[test]
 fn rate_limit_takes_the_delay_of_the_header() {
     const RESET: &str = "x-ogw-ratelimit-reset";
-    let seconds = |seconds| Err(Failure::RateLimited(Duration::from_secs_f64(seconds)));
+    let seconds = |seconds| Err(FeishuFailure::RateLimited(Duration::from_secs_f64(seconds)));
     let cases = [
         (429, vec![(RESET, "33")], code(99_991_400), seconds(33.0)),
         (400, vec![(RESET, "1")], code(99_991_400), seconds(1.0)),
         (400, vec![(RESET, "0.5")], code(99_991_400), seconds(0.5)),
         (429, vec![("retry-after", "2")], json!({}), seconds(2.0)),
         (429, vec![(RESET, "1e300")], code(1), seconds(3600.0)),
-        (429, vec![(RESET, "-1")], code(1), Err(Failure::Busy)),
-        (429, vec![(RESET, "NaN")], code(1), Err(Failure::Busy)),
-        (429, vec![], code(99_991_400), Err(Failure::Busy)),
-        (400, vec![], code(230_020), Err(Failure::Busy)),
-        (200, vec![], code(11_232), Err(Failure::Busy)),
-        (400, vec![], code(11_247), Err(Failure::Busy)),
+        (429, vec![(RESET, "-1")], code(1), Err(FeishuFailure::Busy)),
+        (429, vec![(RESET, "NaN")], code(1), Err(FeishuFailure::Busy)),
+        (429, vec![], code(99_991_400), Err(FeishuFailure::Busy)),
+        (400, vec![], code(230_020), Err(FeishuFailure::Busy)),
+        (200, vec![], code(11_232), Err(FeishuFailure::Busy)),
+        (400, vec![], code(11_247), Err(FeishuFailure::Busy)),
     ];
     for (status, headers, body, expected) in cases {
         assert_eq!(
@@ -57,18 +57,22 @@ fn rate_limit_takes_the_delay_of_the_header() {
 fn codes_have_their_meaning() {
     let words = |code: i64| format!("words (code {code})");
     let cases = [
-        (400, 99_991_663, Failure::StaleToken),
-        (401, 99_991_664, Failure::StaleToken),
-        (400, 99_991_668, Failure::StaleToken),
-        (400, 99_991_672, Failure::MissingScope(words(99_991_672))),
-        (400, 230_002, Failure::TargetGone(words(230_002))),
-        (400, 230_011, Failure::TargetGone(words(230_011))),
-        (200, 230_017, Failure::TargetGone(words(230_017))),
-        (400, 230_001, Failure::ContentRefused(words(230_001))),
-        (400, 230_099, Failure::ContentRefused(words(230_099))),
-        (400, 300_317, Failure::Refused(words(300_317))),
-        (500, 300_317, Failure::Unavailable(words(300_317))),
-        (200, 2200, Failure::Unavailable(words(2200))),
+        (400, 99_991_663, FeishuFailure::StaleToken),
+        (401, 99_991_664, FeishuFailure::StaleToken),
+        (400, 99_991_668, FeishuFailure::StaleToken),
+        (
+            400,
+            99_991_672,
+            FeishuFailure::MissingScope(words(99_991_672)),
+        ),
+        (400, 230_002, FeishuFailure::TargetGone(words(230_002))),
+        (400, 230_011, FeishuFailure::TargetGone(words(230_011))),
+        (200, 230_017, FeishuFailure::TargetGone(words(230_017))),
+        (400, 230_001, FeishuFailure::ContentRefused(words(230_001))),
+        (400, 230_099, FeishuFailure::ContentRefused(words(230_099))),
+        (400, 300_317, FeishuFailure::Refused(words(300_317))),
+        (500, 300_317, FeishuFailure::Unavailable(words(300_317))),
+        (200, 2200, FeishuFailure::Unavailable(words(2200))),
     ];
     for (status, number, expected) in cases {
         assert_eq!(judged(status, &[], &code(number)), Err(expected));
@@ -91,10 +95,19 @@ fn bodies_of_others_are_not_successes() {
         b"\xff",
         b"{\"code\":\"x\"}",
     ] {
-        assert!(matches!(judge(200, body), Err(Failure::Unavailable(_))));
-        assert!(matches!(judge(302, body), Err(Failure::Unavailable(_))));
-        assert!(matches!(judge(502, body), Err(Failure::Unavailable(_))));
-        assert!(matches!(judge(404, body), Err(Failure::Refused(_))));
+        assert!(matches!(
+            judge(200, body),
+            Err(FeishuFailure::Unavailable(_))
+        ));
+        assert!(matches!(
+            judge(302, body),
+            Err(FeishuFailure::Unavailable(_))
+        ));
+        assert!(matches!(
+            judge(502, body),
+            Err(FeishuFailure::Unavailable(_))
+        ));
+        assert!(matches!(judge(404, body), Err(FeishuFailure::Refused(_))));
     }
     assert!(judge(200, b"{\"code\":0,\"data\":{}}").is_ok());
     assert!(judge(200, b"{\"code\":\"0\"}").is_ok());
@@ -103,7 +116,7 @@ fn bodies_of_others_are_not_successes() {
 #[test]
 fn delay_without_a_header_grows_with_the_attempt() {
     let delays: Vec<u64> = (1..6)
-        .map(|attempt| match Failure::Busy.into_error(attempt) {
+        .map(|attempt| match FeishuFailure::Busy.into_error(attempt) {
             PlatformError::RateLimited {
                 retry_after,
                 account: false,
@@ -126,13 +139,13 @@ fn only_invalid_credentials_reject_the_token() {
     for number in [10_003, 10_014, 99_991_543] {
         assert!(matches!(
             judged(200, code(number)),
-            Err(Failure::Rejected(_))
+            Err(FeishuFailure::Rejected(_))
         ));
     }
     for (status, number) in [(200, 1), (500, 10_014), (400, 99_991_663), (400, 20_000)] {
         assert!(matches!(
             judged(status, code(number)),
-            Err(Failure::Unavailable(_))
+            Err(FeishuFailure::Unavailable(_))
         ));
     }
     let issued = judged(

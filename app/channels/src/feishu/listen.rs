@@ -43,7 +43,7 @@ struct Arrived {
 }
 
 /// State of one connection.
-struct Connection<'a> {
+struct LongConnection<'a> {
     socket: Socket,
     service: i32,
     bot: Option<&'a str>,
@@ -81,7 +81,7 @@ pub(super) async fn listen(
         () = stop.cancelled() => return Ok(()),
     };
     sink.connected();
-    let mut connection = Connection {
+    let mut connection = LongConnection {
         socket,
         service: address.service,
         bot,
@@ -117,7 +117,7 @@ fn pings(period: Duration, first: Instant) -> Interval {
     pings
 }
 
-impl Connection<'_> {
+impl LongConnection<'_> {
     async fn run(&mut self, stop: &CancellationToken) -> Result<(), PlatformError> {
         let seen = self.seen.clone();
         let mut listing = Box::pin(missed(self.api, &seen, self.bot)).fuse();

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::api::FeishuApi;
 use super::cardkit::CardKit;
 use super::cards::{Payload, card, card_reference, live_text, plain_card};
-use super::failure::Failure;
+use super::failure::FeishuFailure;
 use super::live_state::{LiveCard, PatchedCard, StreamingCard, derived_key};
 use super::post::{NewMessage, patch, post};
 use crate::markup::Part;
@@ -119,7 +119,7 @@ async fn patch_live(
                 card.edited_ms = api.now_ms();
             }
             // The completion sends the text without markup.
-            Err(Failure::ContentRefused(_)) => {}
+            Err(FeishuFailure::ContentRefused(_)) => {}
             Err(failure) if failure.is_final() => {
                 return match card.next_generation() {
                     Some(generation) => begin_patched(api, reply, generation, markup).await,
@@ -160,7 +160,7 @@ pub(super) async fn complete(
     key: Uuid,
     text: FinalText<'_>,
     progress: &mut Value,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, FeishuFailure> {
     let mut card = match LiveCard::read(live) {
         Some(LiveCard::Streaming(card)) => card,
         Some(LiveCard::Patched(card)) => return patch_final(api, card.message, text).await,
@@ -190,7 +190,7 @@ async fn finish(
     card: &mut StreamingCard,
     key: Uuid,
     text: FinalText<'_>,
-) -> Result<bool, Failure> {
+) -> Result<bool, FeishuFailure> {
     let is_shown = if text.buttons.is_empty() {
         match kit.show(api, card, key, &text.part.markup).await {
             Ok(()) => true,
@@ -217,13 +217,13 @@ async fn patch_final(
     api: &FeishuApi,
     message: String,
     text: FinalText<'_>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, FeishuFailure> {
     let rich = card(&text.part.markup, text.buttons, text.is_direct);
     if !rich.fits() {
         return Ok(None);
     }
     let result = match patch(api, &message, &rich).await {
-        Err(Failure::ContentRefused(_)) if text.buttons.is_empty() => {
+        Err(FeishuFailure::ContentRefused(_)) if text.buttons.is_empty() => {
             patch(api, &message, &plain_card(&text.part.plain)).await
         }
         other => other,

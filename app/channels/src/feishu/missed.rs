@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::api::{ApiBody, ApiCall, FeishuApi};
 use super::cursor::{SeenChat, SeenChats};
 use super::decode::{RawMessage, id};
-use super::failure::Failure;
+use super::failure::FeishuFailure;
 use crate::platform::{ChatKind, Event, EventBody};
 
 /// Maximum number of chats that are listed after a reconnection.
@@ -27,7 +27,7 @@ pub(super) async fn missed(api: &FeishuApi, seen: &SeenChats, bot: Option<&str>)
     for (chat, seen) in chats.into_iter().take(MAX_CHATS) {
         match list(api, chat, *seen, bot, &mut events).await {
             Ok(()) => {}
-            Err(Failure::TargetGone(_)) => {}
+            Err(FeishuFailure::TargetGone(_)) => {}
             Err(failure) => {
                 tracing::info!(%chat, ?failure, "missed messages cannot be listed");
                 break;
@@ -44,7 +44,7 @@ async fn list(
     seen: SeenChat,
     bot: Option<&str>,
     events: &mut Vec<Event>,
-) -> Result<(), Failure> {
+) -> Result<(), FeishuFailure> {
     let since = seen.time.max(api.now_ms().saturating_sub(MAX_AGE_MS));
     let mut page_token = None;
     for _ in 0..MAX_PAGES {

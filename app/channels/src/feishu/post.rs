@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::api::{ApiBody, ApiCall, FeishuApi};
 use super::cards::Payload;
-use super::failure::Failure;
+use super::failure::FeishuFailure;
 use crate::platform::Target;
 
 /// Place of a new message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SendPlace {
     /// Reply to the message that is answered.
     Reply,
     /// The chat.
@@ -19,7 +19,7 @@ pub(super) enum Place {
 
 /// Form of a new message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum MessageForm {
     /// The intended form, such as a card.
     Rich,
     /// Text without markup.
@@ -27,17 +27,24 @@ pub(super) enum Form {
 }
 
 /// Returns the way after a refused one.
-pub(super) fn next_way(way: (Form, Place), failure: &Failure) -> Option<(Form, Place)> {
+pub(super) fn next_way(
+    way: (MessageForm, SendPlace),
+    failure: &FeishuFailure,
+) -> Option<(MessageForm, SendPlace)> {
     match (failure, way) {
         // Other refusals name invalid ids of messages too.
-        (Failure::TargetGone(_) | Failure::Refused(_), (form, Place::Reply)) => {
-            Some((form, Place::Chat))
+        (FeishuFailure::TargetGone(_) | FeishuFailure::Refused(_), (form, SendPlace::Reply)) => {
+            Some((form, SendPlace::Chat))
         }
-        (Failure::Refused(_), (Form::Rich, Place::Chat)) => Some((Form::Plain, Place::Chat)),
-        (Failure::ContentRefused(_), (Form::Rich, place)) => Some((Form::Plain, place)),
+        (FeishuFailure::Refused(_), (MessageForm::Rich, SendPlace::Chat)) => {
+            Some((MessageForm::Plain, SendPlace::Chat))
+        }
+        (FeishuFailure::ContentRefused(_), (MessageForm::Rich, place)) => {
+            Some((MessageForm::Plain, place))
+        }
         // The platform also uses this code for invalid ids of messages.
-        (Failure::ContentRefused(_), (Form::Plain, Place::Reply)) => {
-            Some((Form::Plain, Place::Chat))
+        (FeishuFailure::ContentRefused(_), (MessageForm::Plain, SendPlace::Reply)) => {
+            Some((MessageForm::Plain, SendPlace::Chat))
         }
         _ => None,
     }
@@ -57,15 +64,18 @@ pub(super) struct NewMessage<'a> {
 }
 
 /// Sends a message and returns its id.
-pub(super) async fn post(api: &FeishuApi, message: &NewMessage<'_>) -> Result<String, Failure> {
+pub(super) async fn post(
+    api: &FeishuApi,
+    message: &NewMessage<'_>,
+) -> Result<String, FeishuFailure> {
     let place = if message.target.reply_to.is_some() {
-        Place::Reply
+        SendPlace::Reply
     } else {
-        Place::Chat
+        SendPlace::Chat
     };
     let form = match &message.plain {
-        Some(_) if !message.rich.fits() => Form::Plain,
-        _ => Form::Rich,
+        Some(_) if !message.rich.fits() => MessageForm::Plain,
+        _ => MessageForm::Rich,
     };
     let mut way = (form, place);
     loop {
@@ -74,7 +84,7 @@ pub(super) async fn post(api: &FeishuApi, message: &NewMessage<'_>) -> Result<St
             Err(failure) => failure,
         };
         match next_way(way, &failure)
-            .filter(|(form, _)| *form == Form::Rich || message.plain.is_some())
+            .filter(|(form, _)| *form == MessageForm::Rich || message.plain.is_some())
         {
             Some(next) => {
                 tracing::info!(chat = %message.target.chat.id, ?failure, "message was refused, trying another way");
@@ -88,16 +98,16 @@ pub(super) async fn post(api: &FeishuApi, message: &NewMessage<'_>) -> Result<St
 async fn attempt(
     api: &FeishuApi,
     message: &NewMessage<'_>,
-    (form, place): (Form, Place),
-) -> Result<String, Failure> {
+    (form, place): (MessageForm, SendPlace),
+) -> Result<String, FeishuFailure> {
     let (payload, uuid) = match (form, &message.plain) {
-        (Form::Plain, Some(plain)) => (plain, format!("{}-t", message.key)),
+        (MessageForm::Plain, Some(plain)) => (plain, format!("{}-t", message.key)),
         _ => (&message.rich, message.key.clone()),
     };
     let target = message.target;
     let mut body = json!({"msg_type": payload.kind, "content": payload.content, "uuid": uuid});
     let answer = match (place, target.reply_to.as_deref()) {
-        (Place::Reply, Some(reply_to)) => {
+        (SendPlace::Reply, Some(reply_to)) => {
             if target.topic.is_some() {
                 body["reply_in_thread"] = json!(true);
             }
@@ -116,7 +126,9 @@ async fn attempt(
         .as_str()
         .filter(|id| !id.is_empty())
         .map(ToOwned::to_owned)
-        .ok_or_else(|| Failure::Unavailable("the answer lacks the id of the message".to_owned()))
+        .ok_or_else(|| {
+            FeishuFailure::Unavailable("the answer lacks the id of the message".to_owned())
+        })
 }
 
 /// Replaces the card of a message.
@@ -124,7 +136,7 @@ pub(super) async fn patch(
     api: &FeishuApi,
     message: &str,
     payload: &Payload,
-) -> Result<(), Failure> {
+) -> Result<(), FeishuFailure> {
     let path = ["im", "v1", "messages", message];
     let body = json!({"content": payload.content});
     api.call(&ApiCall::new(Method::PATCH, &path, ApiBody::Json(body)))
@@ -138,49 +150,53 @@ mod tests {
 
     #[test]
     fn refusal_selects_the_next_way() {
-        use Failure::{Busy, ContentRefused, MissingScope, Refused, TargetGone};
+        use FeishuFailure::{Busy, ContentRefused, MissingScope, Refused, TargetGone};
         let gone = || TargetGone(String::new());
         let refused = || ContentRefused(String::new());
         let cases = [
             (
                 gone(),
-                (Form::Rich, Place::Reply),
-                Some((Form::Rich, Place::Chat)),
+                (MessageForm::Rich, SendPlace::Reply),
+                Some((MessageForm::Rich, SendPlace::Chat)),
             ),
-            (gone(), (Form::Plain, Place::Chat), None),
+            (gone(), (MessageForm::Plain, SendPlace::Chat), None),
             (
                 refused(),
-                (Form::Rich, Place::Reply),
-                Some((Form::Plain, Place::Reply)),
-            ),
-            (
-                refused(),
-                (Form::Rich, Place::Chat),
-                Some((Form::Plain, Place::Chat)),
+                (MessageForm::Rich, SendPlace::Reply),
+                Some((MessageForm::Plain, SendPlace::Reply)),
             ),
             (
                 refused(),
-                (Form::Plain, Place::Reply),
-                Some((Form::Plain, Place::Chat)),
+                (MessageForm::Rich, SendPlace::Chat),
+                Some((MessageForm::Plain, SendPlace::Chat)),
             ),
-            (refused(), (Form::Plain, Place::Chat), None),
-            (Busy, (Form::Rich, Place::Reply), None),
+            (
+                refused(),
+                (MessageForm::Plain, SendPlace::Reply),
+                Some((MessageForm::Plain, SendPlace::Chat)),
+            ),
+            (refused(), (MessageForm::Plain, SendPlace::Chat), None),
+            (Busy, (MessageForm::Rich, SendPlace::Reply), None),
             (
                 MissingScope(String::new()),
-                (Form::Rich, Place::Reply),
+                (MessageForm::Rich, SendPlace::Reply),
                 None,
             ),
             (
                 Refused(String::new()),
-                (Form::Rich, Place::Reply),
-                Some((Form::Rich, Place::Chat)),
+                (MessageForm::Rich, SendPlace::Reply),
+                Some((MessageForm::Rich, SendPlace::Chat)),
             ),
             (
                 Refused(String::new()),
-                (Form::Rich, Place::Chat),
-                Some((Form::Plain, Place::Chat)),
+                (MessageForm::Rich, SendPlace::Chat),
+                Some((MessageForm::Plain, SendPlace::Chat)),
             ),
-            (Refused(String::new()), (Form::Plain, Place::Chat), None),
+            (
+                Refused(String::new()),
+                (MessageForm::Plain, SendPlace::Chat),
+                None,
+            ),
         ];
         for (failure, way, expected) in cases {
             assert_eq!(next_way(way, &failure), expected, "{failure:?} {way:?}");

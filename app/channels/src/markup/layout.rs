@@ -10,6 +10,9 @@ use crate::platform::Dialect;
 /// Text of a thematic break.
 const RULE: &str = "———";
 
+/// Maximum length in bytes of a table's head that is repeated for each row.
+const MAX_REPEATED_HEAD: usize = 500;
+
 /// Converts a document.
 pub(super) fn layout(blocks: &[Block], form: Form) -> Layout {
     let mut writer = Writer {
@@ -233,10 +236,12 @@ impl Writer {
         }
     }
 
-    /// Writes a table as quoted lines of column and value.
+    /// Writes a table as quoted lines of column and value. A long head is written once.
     fn records(&mut self, table: &Table) {
         self.containers.push(Container::Quote);
-        if table.rows.is_empty() {
+        let length: usize = table.head.iter().map(String::len).sum();
+        let has_names = length <= MAX_REPEATED_HEAD;
+        if table.rows.is_empty() || !has_names {
             self.begin(false);
             self.text_row(&table.head.join(" | "), Style::BOLD);
         }
@@ -245,9 +250,13 @@ impl Writer {
                 self.gap = Gap::Blank;
             }
             self.begin(false);
-            for (column, cell) in cells.iter().enumerate() {
+            if !has_names {
+                self.text_row(&cells.join(" | "), Style::NONE);
+                continue;
+            }
+            for (name, cell) in table.head.iter().zip(cells) {
                 let mut runs = Vec::new();
-                if let Some(name) = table.head.get(column).filter(|name| !name.is_empty()) {
+                if !name.is_empty() {
                     runs.push(plain_run(name, Style::BOLD));
                     runs.push(plain_run(": ", Style::NONE));
                 }

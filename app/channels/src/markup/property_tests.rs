@@ -248,6 +248,10 @@ fn parts_of_hostile_texts_take_linear_time() {
         "\u{301}".repeat(size / 2),
         "🇩🇪".repeat(size / 8),
         "a\n".repeat(size / 2),
+        format!("|{}|b|\n|-|-|\n", "x".repeat(size / 2)) + &"|y|\n".repeat(size / 8),
+        format!("|{}\n|{}\n", "a|".repeat(size / 8), "-|".repeat(size / 8))
+            + &"|x\n".repeat(size / 8),
+        "> ".repeat(31) + &"a\n".repeat(size / 2),
         format!("|{}\n|{}\n", "a|".repeat(500), "-|".repeat(500)) + &"|x\n".repeat(500),
         format!("[{}](https://a.b)", "x".repeat(size)),
         answer(
@@ -270,7 +274,7 @@ fn parts_of_hostile_texts_take_linear_time() {
             let taken = started.elapsed();
             let begin: String = text.chars().take(20).collect();
             assert!(taken < Duration::from_secs(20), "{begin}: {taken:?}");
-            assert!(rendered.len() < 2_000, "{begin}");
+            assert!(rendered.len() < 20_000, "{begin}");
         }
     }
 }

@@ -16,17 +16,12 @@ pub(super) struct TableLines {
 
 /// Writes a table as lines. Columns are aligned unless the table is too wide.
 pub(super) fn lines(table: &Table) -> TableLines {
-    let columns = table.head.len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            std::iter::once(&table.head)
-                .chain(&table.rows)
-                .filter_map(|cells| cells.get(column))
-                .map(|cell| width(cell))
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
+    let mut widths = vec![0; table.head.len()];
+    for cells in std::iter::once(&table.head).chain(&table.rows) {
+        for (most, cell) in widths.iter_mut().zip(cells) {
+            *most = width(cell).max(*most);
+        }
+    }
     let total: usize = widths.iter().map(|width| width + 3).sum();
     let is_aligned = total <= MAX_ALIGNED;
     let line = |cells: &Vec<String>| {

@@ -2,30 +2,12 @@
 
 use std::sync::Arc;
 
+use deerflow_domain::channels::ConnectMode;
 use harness::clock::Clock;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use super::Platform;
-
-/// Way in which a person connects an account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthMode {
-    /// Through a link that opens the bot with the code.
-    DeepLink,
-    /// By sending the code to the bot.
-    BindingCode,
-}
-
-impl AuthMode {
-    /// Returns the text on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::DeepLink => "deep_link",
-            Self::BindingCode => "binding_code",
-        }
-    }
-}
 
 /// Credential that the settings page asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,9 +140,19 @@ pub trait PlatformFactory: Send + Sync + std::fmt::Debug {
     /// Returns the required credentials.
     fn fields(&self) -> &'static [CredentialField];
 
+    /// Returns further fields of the settings page, which the platform itself can answer.
+    fn optional_fields(&self) -> &'static [CredentialField] {
+        &[]
+    }
+
     /// Returns the way in which people connect.
-    fn auth_mode(&self) -> AuthMode {
-        AuthMode::BindingCode
+    fn connect_mode(&self) -> ConnectMode {
+        ConnectMode::BindingCode
+    }
+
+    /// Returns the address that opens the bot of this name, without the code at its end.
+    fn link(&self, _bot_name: &str) -> Option<String> {
+        None
     }
 
     /// Creates the adapter.

@@ -16,9 +16,7 @@ pub use error::{PlatformError, SinkError};
 pub use event::{
     Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Press, Sender,
 };
-pub use factory::{
-    AuthMode, CredentialField, PlatformContext, PlatformFactory, Settings, SettingsError,
-};
+pub use factory::{CredentialField, PlatformContext, PlatformFactory, Settings, SettingsError};
 pub use message::{
     Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
 };

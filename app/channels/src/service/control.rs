@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use deerflow_domain::channels::{ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus};
+use deerflow_domain::channels::{
+    ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus, SETTINGS_ORDER,
+};
 use tokio::time::timeout;
 
 use super::inspector::identify;
-use super::{Channel, ChannelService};
+use super::parts::{Channel, ChannelService};
+use super::profile;
 use crate::platform::Settings;
 
 /// Time in which a restarted channel should have connected.
@@ -20,6 +23,19 @@ impl ChannelService {
             .channels
             .get(provider)
             .ok_or_else(|| ChannelRuntimeError::Unknown(provider.to_owned()))
+    }
+
+    /// Returns the name of the bot as it was entered, as the configuration has it, or as the platform
+    /// answered.
+    fn bot_name(&self, provider: &str) -> Option<String> {
+        let config = self.inner.channels_config();
+        let configured = config.connections.get(provider);
+        let channel = self.inner.channels.get(provider)?;
+        self.settings(provider)
+            .text("bot_username")
+            .map(str::to_owned)
+            .or_else(|| configured?.bot_username.clone())
+            .or_else(|| channel.status.get().bot_name)
     }
 
     fn settings(&self, provider: &str) -> Settings {
@@ -65,12 +81,37 @@ impl ChannelService {
 
 #[async_trait]
 impl ChannelRuntime for ChannelService {
+    fn connections_enabled(&self) -> bool {
+        self.inner.channels_config().connections_enabled
+    }
+
     async fn statuses(&self) -> Vec<ChannelStatus> {
-        self.inner
-            .order
-            .iter()
-            .map(|provider| self.inner.channels[provider].status.get())
-            .collect()
+        let config = self.inner.channels_config();
+        let mut statuses: Vec<ChannelStatus> = self
+            .inner
+            .channels
+            .values()
+            .map(|channel| {
+                let mut status = channel.status.get();
+                let rules = config.connections.get(&status.provider);
+                status.profile.connections = rules.is_some();
+                status.profile.link = self
+                    .bot_name(&status.provider)
+                    .and_then(|name| channel.factory.link(&name));
+                status
+            })
+            .collect();
+        let now = self.inner.clock.now();
+        let unsupported = config.connections.keys();
+        statuses.extend(unsupported.filter_map(|provider| profile::of_unsupported(provider, now)));
+        let position = |provider: &str| {
+            SETTINGS_ORDER
+                .iter()
+                .position(|known| *known == provider)
+                .unwrap_or(SETTINGS_ORDER.len())
+        };
+        statuses.sort_by_key(|status| position(&status.provider));
+        statuses
     }
 
     async fn credentials(
@@ -80,12 +121,18 @@ impl ChannelRuntime for ChannelService {
         let channel = self.channel(provider)?;
         let settings = self.settings(provider);
         let fields = channel.factory.fields().iter();
-        Ok(fields
+        let mut values: BTreeMap<String, String> = fields
             .filter_map(|field| {
                 let value = settings.text(field.name)?;
                 Some((field.name.to_owned(), value.to_owned()))
             })
-            .collect())
+            .collect();
+        for field in channel.factory.optional_fields() {
+            if let Some(value) = self.bot_name(provider) {
+                values.insert(field.name.to_owned(), value);
+            }
+        }
+        Ok(values)
     }
 
     async fn configure(

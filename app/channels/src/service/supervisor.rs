@@ -7,8 +7,9 @@ use chrono::TimeDelta;
 use deerflow_domain::channels::{AccountClaim, ChannelState, LeaseRecord};
 use tokio::sync::watch;
 
-use super::Inner;
-use crate::account::{HolderEnd, Hub, serve_account};
+use super::parts::Inner;
+use crate::account::{HolderEnd, serve_account};
+use crate::bot::Hub;
 use crate::config::{ChannelEntry, Rules};
 use crate::platform::Settings;
 

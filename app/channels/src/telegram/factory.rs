@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use deerflow_domain::channels::ConnectMode;
 use secrecy::ExposeSecret;
 
 use crate::platform::{
-    AuthMode, CredentialField, Platform, PlatformContext, PlatformFactory, Settings, SettingsError,
+    CredentialField, Platform, PlatformContext, PlatformFactory, Settings, SettingsError,
 };
 
 use super::adapter::TelegramPlatform;
@@ -35,8 +36,25 @@ impl PlatformFactory for TelegramFactory {
         }]
     }
 
-    fn auth_mode(&self) -> AuthMode {
-        AuthMode::DeepLink
+    fn optional_fields(&self) -> &'static [CredentialField] {
+        &[CredentialField {
+            name: "bot_username",
+            label: "Bot username",
+            secret: false,
+        }]
+    }
+
+    fn connect_mode(&self) -> ConnectMode {
+        ConnectMode::DeepLink
+    }
+
+    fn link(&self, bot_name: &str) -> Option<String> {
+        let name = bot_name.trim().trim_start_matches('@');
+        let is_name = !name.is_empty()
+            && name
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric() || character == '_');
+        is_name.then(|| format!("https://t.me/{name}?start="))
     }
 
     fn build(

@@ -1,19 +1,17 @@
 //! Runs of the agent for messages and answers.
 
 use deerflow_domain::channels::Conversation;
-use deerflow_domain::threads::{Created, NewThread};
-use harness::ids::ThreadId;
 use harness::messages::Message;
 use harness::runtime::actor_context::scope;
+use harness::runtime::fail_points;
 use harness::runtime::runs::store::AdmitError;
 use harness::runtime::runs::{MultitaskStrategy, RunConfig, RunError, RunRequest, StreamMode};
 use serde_json::{Map, Value, json};
 
+use super::context::{Outcome, Person, Turn, TurnError};
 use super::progress::Progress;
-use super::{Outcome, Person, Turn, TurnError, follow, intake};
-use crate::account::{Lane, thread_of};
-use crate::keys::thread_key;
-use crate::platform::EventBody;
+use super::{conversation, follow, intake};
+use crate::bot::{Lane, thread_of};
 use crate::session::{RunOptions, RunPlace, run_options};
 use crate::words;
 
@@ -48,7 +46,7 @@ pub(super) async fn answer(
     person: &Person,
     text: &str,
 ) -> Result<Outcome, TurnError> {
-    let conversation = conversation_of(turn, person).await?;
+    let conversation = conversation::of_turn(turn, person).await?;
     if let Some(question) = &conversation.question
         && let Some(interrupt) = &question.interrupt
     {
@@ -99,7 +97,7 @@ pub(super) async fn run(
     };
     let mut progress = Progress::read(&turn.group[0].row.progress);
     intake::receive_files(turn, person, &conversation.thread_id, &mut progress).await?;
-    save(turn, &progress).await?;
+    conversation::save_progress(turn, &progress).await?;
     let mut is_new_thread = false;
     loop {
         let request = request_of(turn, &conversation, &options, &input, &progress);
@@ -112,8 +110,8 @@ pub(super) async fn run(
                 is_new_thread = true;
                 conversation.thread_id = thread_of(turn.id());
                 conversation.question = None;
-                update(turn, &conversation).await?;
-                create_thread(turn, &conversation).await?;
+                conversation::update(turn, &conversation).await?;
+                conversation::create_thread(turn, &conversation).await?;
             }
             Err(RunError::Assistant(error)) => {
                 return Ok(turn.refuse("unknown assistant", &error.to_string()));
@@ -121,103 +119,10 @@ pub(super) async fn run(
             Err(error) => return Err(TurnError::Retry(error.to_string())),
         }
     }
+    fail_points::pass("channel.run-created");
     progress.started = true;
     let answered = matches!(input, Input::Message { .. }).then(|| turn.id().to_string());
     follow::follow(turn, lane, conversation, progress, answered).await
-}
-
-/// Returns the conversation of the turn, which is created with its thread if it does not exist.
-pub(super) async fn conversation_of(
-    turn: &Turn<'_>,
-    person: &Person,
-) -> Result<Conversation, TurnError> {
-    let bot = turn.bot;
-    let connected = person.connected.then_some(person.user_id.as_str());
-    let key = thread_key(turn.conversation(), connected);
-    let conversations = &bot.hub.stores.conversations;
-    if let Some(found) = conversations.find(&bot.claim.account, &key).await? {
-        return Ok(found);
-    }
-    let conversation = new_conversation(turn, person, key, thread_of(turn.id()));
-    let created = conversations.create(&bot.claim, conversation).await?;
-    create_thread(turn, &created).await?;
-    Ok(created)
-}
-
-pub(super) fn new_conversation(
-    turn: &Turn<'_>,
-    person: &Person,
-    key: String,
-    thread_id: ThreadId,
-) -> Conversation {
-    let (bot, event) = (turn.bot, turn.event());
-    let topic = match &event.body {
-        EventBody::Message(message) => message.topic.clone(),
-        _ => None,
-    };
-    let now = bot.hub.clock.now();
-    Conversation {
-        account: bot.claim.account.clone(),
-        key,
-        chat: event.chat.id.clone(),
-        topic,
-        thread_id,
-        user_id: person.user_id.clone(),
-        options: Map::new(),
-        question: None,
-        created_at: now,
-        updated_at: now,
-    }
-}
-
-/// Creates the thread of a conversation, with the metadata that the web UI shows.
-pub(super) async fn create_thread(
-    turn: &Turn<'_>,
-    conversation: &Conversation,
-) -> Result<(), TurnError> {
-    let bot = turn.bot;
-    let mut source = Map::from_iter([
-        ("type".to_owned(), json!("im_channel")),
-        ("provider".to_owned(), json!(bot.provider)),
-        ("chat_id".to_owned(), json!(conversation.chat)),
-    ]);
-    if let Some(topic) = &conversation.topic {
-        source.insert("topic_id".to_owned(), json!(topic));
-        source.insert("thread_ts".to_owned(), json!(turn.event().id));
-    }
-    let thread = NewThread {
-        thread_id: conversation.thread_id.clone(),
-        user_id: Some(conversation.user_id.clone()),
-        assistant: None,
-        assistant_id: None,
-        metadata: Map::from_iter([("channel_source".to_owned(), Value::Object(source))]),
-        ttl: None,
-        request: None,
-        at: bot.hub.clock.now(),
-    };
-    match bot.hub.threads.create(thread).await {
-        Ok(Created::New(_) | Created::Existing(_)) => Ok(()),
-        Ok(Created::Taken | Created::Known(_)) => Err(TurnError::Retry(format!(
-            "thread {} belongs to another user",
-            conversation.thread_id
-        ))),
-        Err(error) => Err(TurnError::Retry(error.to_string())),
-    }
-}
-
-pub(super) async fn update(turn: &Turn<'_>, conversation: &Conversation) -> Result<(), TurnError> {
-    let (bot, now) = (turn.bot, turn.bot.hub.clock.now());
-    let conversations = &bot.hub.stores.conversations;
-    Ok(conversations.update(&bot.claim, conversation, now).await?)
-}
-
-pub(super) async fn save(turn: &Turn<'_>, progress: &Progress) -> Result<(), TurnError> {
-    let value = progress.value();
-    if value == turn.group[0].row.progress || *progress == Progress::default() {
-        return Ok(());
-    }
-    let (bot, inbox) = (turn.bot, &turn.bot.hub.stores.inbox);
-    Ok(inbox.save_progress(&bot.claim, turn.id(), value).await?)
 }
 
 fn request_of(

@@ -5,8 +5,9 @@ use harness::runtime::actor_context::scope;
 use serde_json::{Map, Value};
 
 use super::chat::{self, Input};
-use super::{Outcome, Person, Turn, TurnError, intake};
-use crate::account::{Lane, thread_of};
+use super::context::{Outcome, Person, Turn, TurnError};
+use super::{conversation, intake};
+use crate::bot::{Lane, thread_of};
 use crate::commands::Command;
 use crate::keys::thread_key;
 use crate::words;
@@ -30,7 +31,7 @@ pub(super) async fn handle(
         Command::Goal(goal) => self::goal(turn, person, goal).await,
         Command::Stop => Ok(turn.say(words::NOTHING_TO_STOP)),
         Command::Bootstrap(text) => {
-            let conversation = chat::conversation_of(turn, person).await?;
+            let conversation = conversation::of_turn(turn, person).await?;
             let input = Input::Message {
                 text: text.unwrap_or_else(|| words::BOOTSTRAP.to_owned()),
                 options: Map::from_iter([("is_bootstrap".to_owned(), true.into())]),
@@ -39,7 +40,7 @@ pub(super) async fn handle(
         }
         Command::Other(name) => {
             if is_skill(turn, person, &name).await {
-                let conversation = chat::conversation_of(turn, person).await?;
+                let conversation = conversation::of_turn(turn, person).await?;
                 let input = Input::Message {
                     text: intake::text_of(turn),
                     options: Map::new(),
@@ -66,12 +67,12 @@ async fn new(turn: &Turn<'_>, person: &Person) -> Result<Outcome, TurnError> {
             ..found
         },
         None => {
-            let conversation = chat::new_conversation(turn, person, key, thread);
+            let conversation = conversation::new_conversation(turn, person, key, thread);
             conversations.create(&bot.claim, conversation).await?
         }
     };
-    chat::update(turn, &conversation).await?;
-    chat::create_thread(turn, &conversation).await?;
+    conversation::update(turn, &conversation).await?;
+    conversation::create_thread(turn, &conversation).await?;
     Ok(turn.say(words::NEW_CONVERSATION))
 }
 
@@ -125,11 +126,11 @@ async fn models(
     if !names.contains(&name.as_str()) {
         return Ok(turn.refuse("unknown model", &format!("There is no model `{name}`.")));
     }
-    let mut conversation = chat::conversation_of(turn, person).await?;
+    let mut conversation = conversation::of_turn(turn, person).await?;
     conversation
         .options
         .insert(MODEL.to_owned(), name.clone().into());
-    chat::update(turn, &conversation).await?;
+    conversation::update(turn, &conversation).await?;
     Ok(turn.say(&format!("This conversation uses the model `{name}` now.")))
 }
 
@@ -154,7 +155,7 @@ async fn goal(
     goal: Option<String>,
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
-    let conversation = chat::conversation_of(turn, person).await?;
+    let conversation = conversation::of_turn(turn, person).await?;
     let (client, thread) = (&bot.hub.client, &conversation.thread_id);
     let changing = async {
         match goal.as_deref() {

@@ -1,9 +1,8 @@
 //! Connection of a person by a code.
 
-use deerflow_domain::channels::{ConsumedCode, ExternalIdentity};
-use sha2::{Digest, Sha256};
+use deerflow_domain::channels::{ConsumedCode, ExternalIdentity, code_hash};
 
-use super::{Outcome, Turn, TurnError};
+use super::context::{Outcome, Turn, TurnError};
 use crate::words;
 
 /// Maximum length of a code.
@@ -22,7 +21,7 @@ pub(super) async fn connect(turn: &Turn<'_>, code: &str) -> Result<Outcome, Turn
         account: event.sender.id.clone(),
         workspace: event.workspace.clone(),
     };
-    let hash = hex::encode(Sha256::digest(code.as_bytes()));
+    let hash = code_hash(code);
     let names = (event.sender.name.clone(), None);
     let now = bot.hub.clock.now();
     let connections = &bot.hub.stores.connections;

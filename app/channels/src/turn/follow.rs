@@ -13,12 +13,15 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, answer_of};
+use super::context::{Outcome, Turn, TurnError};
 use super::live::LiveView;
+use super::notice::notice;
 use super::progress::Progress;
 use super::questions::{Asked, of_clarification, of_interrupt};
-use super::{Outcome, Turn, TurnError, chat, notice, stop_data};
-use crate::account::{ActiveTurn, Lane, show, wake_chat};
+use super::{conversation, stop_data};
+use crate::bot::{ActiveTurn, Lane, show};
 use crate::config::Busy;
+use crate::outbox;
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
 
@@ -132,7 +135,7 @@ async fn watch(
             state = live.step() => {
                 if let Some(state) = state && state != progress.live {
                     progress.live = state;
-                    chat::save(turn, progress).await?;
+                    conversation::save_progress(turn, progress).await?;
                 }
             }
             () = lane.notified() => later_messages(turn, &mut informed, stop).await?,
@@ -189,7 +192,7 @@ async fn later_messages(
                 let reply = notice(bot, row.id, &event, &row.conversation, words::QUEUED);
                 let outbox = &bot.hub.stores.outbox;
                 outbox.enqueue(&bot.claim, reply, now).await?;
-                wake_chat(bot, row.key.chat);
+                outbox::wake(bot, row.key.chat);
             }
             Busy::Refuse => {
                 let reply = notice(bot, row.id, &event, &row.conversation, words::BUSY);
@@ -198,7 +201,7 @@ async fn later_messages(
                     note: Some("the conversation is busy".to_owned()),
                 };
                 bot.end(&[row.id], end, reply).await?;
-                wake_chat(bot, row.key.chat);
+                outbox::wake(bot, row.key.chat);
             }
         }
     }
@@ -239,7 +242,7 @@ async fn replies_of(
     let open = question.as_ref().map(|asked| asked.open.clone());
     if conversation.question != open {
         conversation.question = open;
-        chat::update(turn, conversation).await?;
+        conversation::update(turn, conversation).await?;
     }
     let mut replies = turn.replies();
     let (text, buttons) = text_of(&answer, question, end);

@@ -6,8 +6,8 @@ use harness::ids::ThreadId;
 use harness::runtime::actor_context::scope;
 use serde_json::json;
 
+use super::context::{Person, Turn, TurnError};
 use super::progress::Progress;
-use super::{Person, Turn, TurnError};
 use crate::platform::{ChatMessage, EventBody, IncomingFile, PlatformError};
 use crate::words;
 

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::account::{Bot, Purpose};
+use crate::bot::{Bot, Purpose};
 use crate::measures;
 use crate::platform::{LivePacing, LiveReply, PlatformError};
 

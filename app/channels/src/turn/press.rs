@@ -3,8 +3,9 @@
 use deerflow_domain::channels::Urgency;
 use uuid::Uuid;
 
-use super::{Outcome, Person, Turn, TurnError, chat, questions, stop_data};
-use crate::account::Lane;
+use super::context::{Outcome, Person, Turn, TurnError};
+use super::{chat, questions, stop_data};
+use crate::bot::Lane;
 use crate::keys::thread_key;
 use crate::platform::{EventBody, Press};
 use crate::words;

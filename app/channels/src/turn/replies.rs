@@ -4,7 +4,7 @@ use deerflow_domain::channels::NewOutgoing;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::account::Bot;
+use crate::bot::Bot;
 use crate::markup::{Part, parts};
 use crate::platform::{Button, Content, OutgoingMessage, Target};
 use crate::words;

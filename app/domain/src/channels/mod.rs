@@ -6,6 +6,7 @@
 
 mod account;
 mod admission;
+mod code;
 mod connection;
 mod conversation;
 mod credentials;
@@ -13,11 +14,13 @@ mod error;
 mod in_memory;
 mod inbox;
 mod lease;
+mod no_channels;
 mod outbox;
 mod runtime;
 
 pub use account::{Account, AccountClaim};
 pub use admission::InboxLoad;
+pub use code::{CODE_VALIDITY, ConnectCode, code_hash};
 pub use connection::{
     Connection, ConnectionStore, ConsumedCode, ExternalIdentity, MAX_PENDING_CODES, NewCode,
     PendingCode,
@@ -31,10 +34,14 @@ pub use inbox::{
     InboxStore, MAX_RAW_BYTES, MessageKey, NewInboxMessage, Urgency,
 };
 pub use lease::{AccountLeases, LeaseRecord, lease_end};
+pub use no_channels::NoChannels;
 pub use outbox::{
     DELIVERY_PERIOD, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter, OutgoingState,
 };
-pub use runtime::{ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus};
+pub use runtime::{
+    ChannelField, ChannelProfile, ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus,
+    ConnectMode, SETTINGS_ORDER,
+};
 
 /// All channel ports of one installation.
 #[derive(Debug, Clone)]

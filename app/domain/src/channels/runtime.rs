@@ -24,11 +24,66 @@ pub enum ChannelState {
     Failed(String),
 }
 
+/// Order of the platforms in the settings page. Other platforms follow.
+pub const SETTINGS_ORDER: [&str; 8] = [
+    "telegram", "slack", "discord", "feishu", "dingtalk", "wechat", "wecom", "buzz",
+];
+
+/// Way in which a person connects an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectMode {
+    /// Through a link that opens the bot with the code.
+    DeepLink,
+    /// By sending the code to the bot.
+    BindingCode,
+}
+
+impl ConnectMode {
+    /// Returns the text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::DeepLink => "deep_link",
+            Self::BindingCode => "binding_code",
+        }
+    }
+}
+
+/// Required credential of a platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelField {
+    /// Key in the configuration.
+    pub name: String,
+    /// Label.
+    pub label: String,
+    /// `true` if its value is masked.
+    pub secret: bool,
+}
+
+/// Description of a platform for the settings page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelProfile {
+    /// Name for display.
+    pub display_name: String,
+    /// `false` if this build has no adapter for the platform.
+    pub supported: bool,
+    /// `true` if `channel_connections` enables the platform, so that users can connect.
+    pub connections: bool,
+    /// Way in which people connect.
+    pub connect_mode: ConnectMode,
+    /// Address that opens the bot, without the code at its end; `None` if there is none.
+    pub link: Option<String>,
+    /// Required credentials, in the order of the form.
+    pub fields: Vec<ChannelField>,
+}
+
 /// Status of a channel in this process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChannelStatus {
     /// Platform.
     pub provider: String,
+    /// Description.
+    pub profile: ChannelProfile,
     /// `true` if the configuration enables it.
     pub enabled: bool,
     /// `true` if all required credentials are present.
@@ -70,7 +125,16 @@ pub enum ChannelRuntimeError {
 /// Controls the channels of an installation.
 #[async_trait]
 pub trait ChannelRuntime: Send + Sync + std::fmt::Debug {
-    /// Returns the channels that this build knows, in the order of the settings page.
+    /// Returns `true` if the channel service runs in this process.
+    fn is_running(&self) -> bool {
+        true
+    }
+
+    /// Returns `true` if the configuration enables connections of users.
+    fn connections_enabled(&self) -> bool;
+
+    /// Returns the channels that this build knows, and unsupported ones that
+    /// `channel_connections` enables, in [`SETTINGS_ORDER`].
     async fn statuses(&self) -> Vec<ChannelStatus>;
 
     /// Returns the credentials of a platform that are in effect, by field name, without masking.

@@ -115,6 +115,11 @@ pub enum ApiError {
         /// Current status of the run.
         status: &'static str,
     },
+    /// The user has too many unused codes for a chat platform.
+    #[error(
+        "Too many pending channel connection codes. Wait for existing codes to expire or use one of them."
+    )]
+    TooManyCodes,
     /// The request conflicts with the current state.
     #[error("{0}")]
     Conflict(String),
@@ -190,7 +195,7 @@ impl ApiError {
             | Self::NotCancellable { .. }
             | Self::Conflict(_)
             | Self::KnownRequest(_) => StatusCode::CONFLICT,
-            Self::QueueFull(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::QueueFull(_) | Self::TooManyCodes => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::FilesRemain(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,

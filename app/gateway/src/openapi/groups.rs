@@ -2,6 +2,8 @@
 
 /// Group of routes that describe the installation and its settings.
 pub(crate) const SETTINGS: &str = "Settings";
+/// Group of routes about chat platforms.
+pub(crate) const CHANNELS: &str = "Channels";
 /// Group of routes about skills.
 pub(crate) const SKILLS: &str = "Skills";
 /// Group of routes about agents created by users.
@@ -20,6 +22,10 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     (
         SETTINGS,
         "The installation, its models and MCP servers, and the totals of the caller's runs.",
+    ),
+    (
+        CHANNELS,
+        "Bots on chat platforms, and accounts that users connect.",
     ),
     (SKILLS, "Skills of agents."),
     (AGENTS, "Custom agents and the user profile."),

@@ -59,8 +59,3 @@ pub(crate) async fn upload_limits(State(state): App, ids: Ids) -> JsonResult {
         .await?;
     Ok(Json(json!(state.info.uploads())))
 }
-
-/// `GET /channels/providers`.
-pub(crate) async fn channel_providers() -> Json<Value> {
-    Json(json!({ "enabled": false, "providers": [] }))
-}

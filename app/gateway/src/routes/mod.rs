@@ -6,6 +6,7 @@ pub(crate) mod artifacts;
 pub(crate) mod assist;
 pub(crate) mod assistants;
 pub(crate) mod catalog;
+pub(crate) mod channels;
 pub(crate) mod console;
 pub(crate) mod crons;
 pub(crate) mod docs;

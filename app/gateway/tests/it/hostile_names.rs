@@ -23,7 +23,7 @@ const MAX_PATH_LENGTH: usize = 65_000;
 
 /// Returns a gateway with files next to those of its user's thread, and the thread.
 async fn with_secret_files() -> (Gateway, String) {
-    let gateway = Gateway::with_agents();
+    let gateway = Gateway::with_agents().with_channels(crate::channels::services());
     let home = gateway.files.home.home();
     for folder in [
         home.to_owned(),

@@ -6,6 +6,7 @@ mod artifacts;
 mod assist;
 mod assistants;
 mod bad_input;
+mod channels;
 mod console;
 mod crons;
 mod embedded;

@@ -15,7 +15,7 @@ use super::resources::Resources;
 use super::role::Role;
 use super::stores::Stores;
 use super::{
-    agents, bridge, channels, client, flows, gateway, items, maintenance, memories, runs, services,
+    agents, bridge, channels, client, flows, gateway, maintenance, memories, runs, services,
     webhooks,
 };
 use crate::config::{ConfigHandle, Settings};
@@ -74,15 +74,7 @@ impl App {
         runs::join(&node, role).await?;
         limits::apply_config_changes(config, node, &tasks);
         let channels = channels::open(context, stores)?;
-        let gateway = gateway::open(
-            context,
-            stores,
-            resources,
-            runs.clone(),
-            flows,
-            items::open(context, stores)?,
-            policy,
-        );
+        let gateway = gateway::open(context, stores, resources, &runs, flows, policy, &channels)?;
         let client = client::open(context, resources, gateway.clone());
         if role == Role::Server {
             services::start(context, stores, &gateway, &channels, &client);

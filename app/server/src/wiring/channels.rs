@@ -19,7 +19,7 @@ pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<Cha
         clock: stores.clock.clone(),
         tasks: context.tasks.clone(),
         node: context.ids.node_id().to_string(),
-        home: context.settings.home.clone(),
+        home: context.settings.home.as_path().to_owned(),
         http: http_client().context("cannot create the HTTP client of channels")?,
         config: context.config.subscribe(),
         platforms: platforms(),

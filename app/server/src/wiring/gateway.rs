@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use deerflow_domain::items::ItemService;
+use deerflow_channels::ChannelService;
 use deerflow_gateway::observability::health::Health;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
-    AgentServices, GatewayState, Observability, ProcessServices, RunServices, ThreadServices,
+    AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
+    ThreadServices,
 };
 use harness::runtime::runs::RunsFacade;
 
@@ -14,7 +15,7 @@ use super::context::Context;
 use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
-use super::{metrics, security};
+use super::{items, metrics, security};
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -22,15 +23,15 @@ pub(super) fn open(
     context: &Context<'_>,
     stores: &Stores,
     resources: &Resources,
-    runs: Arc<RunsFacade>,
+    runs: &Arc<RunsFacade>,
     flows: Flows,
-    items: Arc<ItemService>,
     webhooks: WebhookPolicy,
-) -> Arc<GatewayState> {
+    channels: &ChannelService,
+) -> anyhow::Result<Arc<GatewayState>> {
     let (settings, clock) = (context.settings, &stores.clock);
-    Arc::new(GatewayState {
-        runs,
-        items,
+    Ok(Arc::new(GatewayState {
+        runs: runs.clone(),
+        items: items::open(context, stores)?,
         crons: stores.crons.clone(),
         info: Arc::new(ConfigCatalog(
             context.config.clone(),
@@ -62,6 +63,10 @@ pub(super) fn open(
             assist: flows.agents,
             mcp: resources.mcp.clone(),
         },
+        channels: ChannelServices {
+            runtime: Arc::new(channels.clone()),
+            connections: stores.channels.connections.clone(),
+        },
         security: security::open(settings, stores),
         observability: Observability {
             health: Arc::new(Health::new(stores.probes.clone())),
@@ -76,5 +81,5 @@ pub(super) fn open(
             tasks: context.tasks.clone(),
             shutdown: context.shutdown.clone(),
         },
-    })
+    }))
 }

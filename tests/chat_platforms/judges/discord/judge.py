@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import logging
 import sys
 
 import aiohttp
@@ -159,4 +160,5 @@ async def main():
     print("discord.py agrees with the fake")
 
 
+logging.basicConfig(level=logging.ERROR)
 asyncio.run(asyncio.wait_for(main(), 90))

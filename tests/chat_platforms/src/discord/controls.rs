@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::rooms::{BOT, PersonMessage, id_of, user};
+use super::rooms::{BOT, GUILD, PERSON, PersonMessage, id_of, user};
 use super::sessions::Out;
 use super::shared::{Interaction, Shared};
 
@@ -70,14 +70,39 @@ impl DiscordControls {
             }
             (id, data)
         };
+        self.begin(id, &data);
+        Some(id)
+    }
+
+    /// Runs a listed command as a person and returns the id of the interaction.
+    pub fn command(&self, channel: u64, name: &str, text: &str) -> u64 {
+        let id = self.0.rooms.lock().id();
+        let data = json!({
+            "id": id.to_string(), "application_id": BOT.to_string(), "type": 2,
+            "token": format!("interaction-{id}"), "version": 1, "guild_id": GUILD.to_string(),
+            "data": {
+                "id": "5", "name": name, "type": 1,
+                "options": [{"name": "text", "type": 3, "value": text}],
+            },
+            "channel_id": channel.to_string(), "locale": "en-US", "entitlements": [],
+            "app_permissions": "0", "attachment_size_limit": 10_485_760,
+            "member": {
+                "user": user(PERSON, "ann", false), "roles": [], "permissions": "0", "flags": 0,
+                "deaf": false, "mute": false, "joined_at": "2026-11-23T00:00:00+00:00",
+            },
+        });
+        self.begin(id, &data);
+        id
+    }
+
+    fn begin(&self, id: u64, data: &Value) {
         let interaction = Interaction {
             token: format!("interaction-{id}"),
             begun: Instant::now(),
             answered: false,
         };
         self.0.interactions.lock().insert(id, interaction);
-        self.0.sessions.lock().dispatch("INTERACTION_CREATE", &data);
-        Some(id)
+        self.0.sessions.lock().dispatch("INTERACTION_CREATE", data);
     }
 
     /// `true` if an interaction was answered.

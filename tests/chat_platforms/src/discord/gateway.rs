@@ -147,7 +147,9 @@ impl Connection {
         data: &Value,
         action: fn(&mut Self, &Value) -> Outcome,
     ) -> Outcome {
-        let outcome = if self.is_authorized {
+        let outcome = if self.shared.faults.take(name).is_some() {
+            Outcome::Close(4000)
+        } else if self.is_authorized {
             Outcome::Close(4005)
         } else if data["token"] == json!(self.shared.options.token) {
             action(self, data)

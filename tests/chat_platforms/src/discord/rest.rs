@@ -243,7 +243,7 @@ fn perform(shared: &Shared, route: &Route, query: &str, body: &Value) -> Answer 
         Route::React(channel, id, emoji) => {
             messages::react(&mut shared.rooms.lock(), *channel, *id, emoji)
         }
-        Route::Callback(id, token) => callback(shared, *id, token, body),
+        Route::Callback(id, token) => callback(shared, *id, token, query, body),
         Route::Followup(token) => {
             let mut interactions = shared.interactions.lock();
             let is_known = interactions
@@ -261,7 +261,7 @@ fn perform(shared: &Shared, route: &Route, query: &str, body: &Value) -> Answer 
     }
 }
 
-fn callback(shared: &Shared, id: u64, token: &str, body: &Value) -> Answer {
+fn callback(shared: &Shared, id: u64, token: &str, query: &str, body: &Value) -> Answer {
     let mut interactions = shared.interactions.lock();
     let known = interactions
         .get_mut(&id)
@@ -276,5 +276,11 @@ fn callback(shared: &Shared, id: u64, token: &str, body: &Value) -> Answer {
         return Answer::invalid("type", "not a callback type of components");
     }
     interaction.answered = true;
+    if query.contains("with_response=") {
+        return Answer::ok(json!({"interaction": {
+            "id": id.to_string(), "type": 3, "response_message_loading": false,
+            "response_message_ephemeral": false,
+        }}));
+    }
     Answer::new(204, Value::Null)
 }

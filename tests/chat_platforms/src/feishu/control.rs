@@ -15,7 +15,7 @@ use super::incoming::FeishuIncoming;
 use super::line::FeishuRefusedHandshake;
 use super::shared::FeishuShared;
 
-type Shared = State<Arc<FeishuShared>>;
+type FeishuState = State<Arc<FeishuShared>>;
 
 /// Press of a button.
 #[derive(Debug, Deserialize)]
@@ -74,16 +74,16 @@ pub(super) fn routes() -> Router<Arc<FeishuShared>> {
         .route("/_fake/feishu/status", get(status))
 }
 
-async fn write(State(shared): Shared, Json(incoming): Json<FeishuIncoming>) -> Json<Value> {
+async fn write(State(shared): FeishuState, Json(incoming): Json<FeishuIncoming>) -> Json<Value> {
     Json(json!({"message_id": shared.write(incoming, true)}))
 }
 
-async fn press(State(shared): Shared, Json(press): Json<PressBody>) -> StatusCode {
+async fn press(State(shared): FeishuState, Json(press): Json<PressBody>) -> StatusCode {
     shared.press(&press.message, &press.user, &press.value, !press.old);
     StatusCode::NO_CONTENT
 }
 
-async fn file(State(shared): Shared, Json(file): Json<FileOfMessage>) -> StatusCode {
+async fn file(State(shared): FeishuState, Json(file): Json<FileOfMessage>) -> StatusCode {
     let Ok(bytes) = STANDARD.decode(&file.base64) else {
         return StatusCode::BAD_REQUEST;
     };
@@ -91,12 +91,12 @@ async fn file(State(shared): Shared, Json(file): Json<FileOfMessage>) -> StatusC
     StatusCode::NO_CONTENT
 }
 
-async fn event(State(shared): Shared, Json(event): Json<RawEvent>) -> StatusCode {
+async fn event(State(shared): FeishuState, Json(event): Json<RawEvent>) -> StatusCode {
     shared.push(event.id, &event.kind, event.payload.into_bytes());
     StatusCode::NO_CONTENT
 }
 
-async fn behaviour(State(shared): Shared, Json(change): Json<Behaviour>) -> StatusCode {
+async fn behaviour(State(shared): FeishuState, Json(change): Json<Behaviour>) -> StatusCode {
     {
         let mut world = shared.world.lock();
         world.missing_scopes.extend(change.remove_scopes);
@@ -132,7 +132,7 @@ async fn behaviour(State(shared): Shared, Json(change): Json<Behaviour>) -> Stat
     StatusCode::NO_CONTENT
 }
 
-async fn messages(State(shared): Shared) -> Json<Value> {
+async fn messages(State(shared): FeishuState) -> Json<Value> {
     let messages: Vec<Value> = shared
         .messages()
         .iter()
@@ -144,6 +144,6 @@ async fn messages(State(shared): Shared) -> Json<Value> {
     Json(json!(messages))
 }
 
-async fn status(State(shared): Shared) -> Json<Value> {
+async fn status(State(shared): FeishuState) -> Json<Value> {
     Json(shared.status())
 }

@@ -45,7 +45,7 @@ struct RestCall {
 }
 
 /// Answer before it becomes a response.
-enum Answer {
+enum RestAnswer {
     Json(u16, Value),
     File(FeishuFile),
 }
@@ -63,7 +63,7 @@ pub(super) async fn serve(State(shared): State<Arc<FeishuShared>>, request: Requ
             body,
             headers,
         }) => {
-            return respond(&shared, &call, Answer::Json(status, body), &headers);
+            return respond(&shared, &call, RestAnswer::Json(status, body), &headers);
         }
         Some(Fault::RateLimited {
             retry_after,
@@ -82,7 +82,7 @@ pub(super) async fn serve(State(shared): State<Arc<FeishuShared>>, request: Requ
         Some(Fault::Drop) => return lost(),
         Some(Fault::Delay { ms }) => tokio::time::sleep(Duration::from_millis(ms)).await,
         Some(Fault::Ignore) => {
-            let answer = Answer::Json(200, json!({"code": 0, "msg": "success", "data": {}}));
+            let answer = RestAnswer::Json(200, json!({"code": 0, "msg": "success", "data": {}}));
             return respond(&shared, &call, answer, &HashMap::new());
         }
     }
@@ -139,12 +139,12 @@ fn perform(shared: &FeishuShared, call: &RestCall) -> Response {
     }
 }
 
-fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<Answer, Refusal> {
+fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<RestAnswer, Refusal> {
     let mut world = shared.world.lock();
     match call.name.as_str() {
         "POST callback/ws/endpoint" => {
             let (status, body) = socket::endpoint(shared, &call.json()?);
-            return Ok(Answer::Json(status, body));
+            return Ok(RestAnswer::Json(status, body));
         }
         "POST auth/v3/tenant_access_token/internal" => return token(&mut world, call, now),
         _ => {}
@@ -159,7 +159,7 @@ fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<Answer, R
     let data = match call.name.as_str() {
         "GET bot/v3/info" => {
             let bot = json!({"activate_status": 2, "app_name": "Fake bot", "open_id": world.options.bot_open_id});
-            return Ok(Answer::Json(
+            return Ok(RestAnswer::Json(
                 200,
                 json!({"code": 0, "msg": "ok", "bot": bot}),
             ));
@@ -177,7 +177,7 @@ fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<Answer, R
         "POST im/v1/messages/reactions" => messages::react(&mut world, id(0), &call.json()?)?,
         "GET im/v1/messages/resources" => {
             let kind = messages::text(&call.query, "type")?;
-            return files::resource(&world, id(0), id(1), kind).map(Answer::File);
+            return files::resource(&world, id(0), id(1), kind).map(RestAnswer::File);
         }
         "POST im/v1/images" => files::image(&mut world, &call.form()?)?,
         "POST im/v1/files" => files::file(&mut world, &call.form()?)?,
@@ -189,28 +189,28 @@ fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<Answer, R
             cards::settings(&mut world, id(0), &call.json()?, now)?
         }
         _ => {
-            return Ok(Answer::Json(
+            return Ok(RestAnswer::Json(
                 404,
                 json!({"code": 404, "msg": "404 page not found"}),
             ));
         }
     };
-    Ok(Answer::Json(
+    Ok(RestAnswer::Json(
         200,
         json!({"code": 0, "msg": "success", "data": data}),
     ))
 }
 
-fn token(world: &mut FeishuWorld, call: &RestCall, now: Instant) -> Result<Answer, Refusal> {
+fn token(world: &mut FeishuWorld, call: &RestCall, now: Instant) -> Result<RestAnswer, Refusal> {
     // The vendor's client names no content type here.
     let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
     if body["app_id"] != world.options.app_id.as_str()
         || body["app_secret"] != world.options.app_secret.as_str()
     {
         let body = json!({"code": 10_014, "msg": "app secret invalid"});
-        return Ok(Answer::Json(400, body));
+        return Ok(RestAnswer::Json(400, body));
     }
-    Ok(Answer::Json(200, world.issue_token(now)))
+    Ok(RestAnswer::Json(200, world.issue_token(now)))
 }
 
 fn authorize(world: &FeishuWorld, call: &RestCall, now: Instant) -> Result<(), Refusal> {
@@ -298,18 +298,18 @@ fn refused(shared: &FeishuShared, call: &RestCall, refusal: Refusal) -> Response
         ])
     });
     let body = json!({"code": refusal.code, "msg": refusal.text});
-    let answer = Answer::Json(refusal.status, body);
+    let answer = RestAnswer::Json(refusal.status, body);
     respond(shared, call, answer, &headers.unwrap_or_default())
 }
 
 fn respond(
     shared: &FeishuShared,
     call: &RestCall,
-    answer: Answer,
+    answer: RestAnswer,
     headers: &HashMap<String, String>,
 ) -> Response {
     let mut response = match answer {
-        Answer::Json(status, body) => {
+        RestAnswer::Json(status, body) => {
             let code = body["code"].as_i64().unwrap_or(i64::from(status));
             shared
                 .calls
@@ -317,7 +317,7 @@ fn respond(
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
             (status, axum::Json(body)).into_response()
         }
-        Answer::File(file) => {
+        RestAnswer::File(file) => {
             shared.calls.record(call.name.clone(), call.recorded(), 0);
             let disposition = format!("attachment; filename=\"{}\"", file.name);
             (

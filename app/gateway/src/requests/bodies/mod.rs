@@ -30,8 +30,8 @@ pub use runs::{
     RunBatch, RunCreate, RunsCancel, StreamModeName, StreamModeNames, ThreadRunCreate,
 };
 pub use settings::{
-    FactAdd, FactPatch, McpConfig, McpSwitch, MemoryImport, SkillInstall, SkillRollback,
-    SkillSwitch, SkillText,
+    ChannelCredentials, FactAdd, FactPatch, McpConfig, McpSwitch, MemoryImport, SkillInstall,
+    SkillRollback, SkillSwitch, SkillText,
 };
 pub use shared::{Config, Metadata};
 pub use states::{

@@ -32,6 +32,17 @@ pub struct McpSwitch {
 
 request_body!(McpSwitch);
 
+/// Credentials of a bot.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct ChannelCredentials {
+    /// Texts by field name. A masked text keeps the stored value.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub values: Map<String, Value>,
+}
+
+request_body!(ChannelCredentials);
+
 /// State of a skill.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct SkillSwitch {

@@ -19,8 +19,8 @@ use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
-    AgentServices, GatewayState, Observability, ProcessServices, RunServices, SecurityState,
-    ThreadServices,
+    AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
+    SecurityState, ThreadServices,
 };
 use harness::agents::custom::{
     AgentName, CustomAgent, CustomAgentError, InMemoryCustomAgents, change,
@@ -206,6 +206,7 @@ impl Gateway {
                 assist: Arc::new(ScriptedAssist::new()),
                 mcp: Arc::new(crate::mcp::Servers::default()),
             },
+            channels: ChannelServices::default(),
             security: SecurityState {
                 authenticator: Authenticator::new(KeyRule::Optional, keys.clone(), clock.clone()),
                 origin_policy: OriginPolicy::new(
@@ -237,6 +238,20 @@ impl Gateway {
             keys,
             crons,
             shutdown,
+        }
+    }
+
+    /// Returns this gateway with other channel services.
+    pub(crate) fn with_channels(self, channels: ChannelServices) -> Self {
+        drop(self.router);
+        let Ok(state) = Arc::try_unwrap(self.state) else {
+            panic!("the state is shared")
+        };
+        let state = Arc::new(GatewayState { channels, ..state });
+        Self {
+            router: deerflow_gateway::router(state.clone()),
+            state,
+            ..self
         }
     }
 

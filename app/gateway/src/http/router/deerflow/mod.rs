@@ -1,5 +1,6 @@
 //! Routes of DeerFlow's dialect only, for its web UI.
 
+mod channels;
 mod memory;
 mod operations;
 mod settings;
@@ -19,6 +20,7 @@ pub(super) fn routes() -> Routes {
     )
     .tag(SETTINGS);
     settings::routes()
+        .merge(channels::routes())
         .merge(memory::routes())
         .merge(threads::routes())
         .routes(

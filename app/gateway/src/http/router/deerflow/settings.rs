@@ -121,15 +121,6 @@ fn installation() -> Routes {
             .handled_by(catalog::suggestions_config),
         )
         .routes(
-            read(
-                SETTINGS,
-                "/channels/providers",
-                "list_channel_providers",
-                "Lists the chat platforms.",
-            )
-            .handled_by(catalog::channel_providers),
-        )
-        .routes(
             polish
                 .body::<InputPolish>()
                 .fails_with(&[400, 404])

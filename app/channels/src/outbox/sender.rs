@@ -7,14 +7,12 @@ use chrono::TimeDelta;
 use deerflow_domain::channels::{ChannelStoreError, Outgoing};
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::scope;
+use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use tokio::time::{Instant, sleep_until};
 
-use super::bot::Bot;
-use super::lanes::LaneTask;
-use super::pacing::Purpose;
-use super::receipt;
-use super::retry::{AfterSend, Lane, after_send};
+use super::retry::{AfterSend, Closure, after_send};
+use crate::bot::{Bot, LaneTask, Purpose, show};
 use crate::measures;
 use crate::platform::{
     Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
@@ -100,6 +98,7 @@ async fn send_when_due(
     }
     let outbox = &bot.hub.stores.outbox;
     outbox.begin(&bot.claim, id).await?;
+    fail_points::pass("channel.sending");
     let mut delivery = Delivery {
         id,
         attempt: row.attempts.saturating_add(1),
@@ -119,10 +118,12 @@ async fn send_when_due(
     };
     match sent {
         Ok(Sent { ids }) => {
+            fail_points::pass("channel.sent");
             let now = bot.hub.clock.now();
             outbox.sent(&bot.claim, id, ids, now).await?;
+            fail_points::pass("channel.delivered");
             if message.last {
-                receipt::show(bot, &message.target, Receipt::Done).await;
+                show(bot, &message.target, Receipt::Done).await;
             }
             Ok(())
         }
@@ -151,9 +152,9 @@ async fn not_sent(
         AfterSend::Retry { delay, closes } => {
             let until = Instant::now() + delay;
             match closes {
-                Lane::Message => {}
-                Lane::Chat => bot.pacing.close_chat(chat, until),
-                Lane::Account => bot.pacing.close_account(until),
+                Closure::Message => {}
+                Closure::Chat => bot.pacing.close_chat(chat, until),
+                Closure::Account => bot.pacing.close_account(until),
             }
             tracing::warn!(%error, account = %bot.claim.account, message = %id, delay_ms = delay.as_millis() as u64, "a message was not sent, retrying");
             if delivery.progress != row.progress {
@@ -162,7 +163,7 @@ async fn not_sent(
                     .await?;
             }
             let at = now + TimeDelta::from_std(delay).unwrap_or(TimeDelta::hours(1));
-            let counts = closes == Lane::Message;
+            let counts = closes == Closure::Message;
             outbox
                 .retry(&bot.claim, id, &error.to_string(), at, counts)
                 .await

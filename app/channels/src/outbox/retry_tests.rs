@@ -1,8 +1,10 @@
-//! Tests of the retry schedules.
+//! Tests of the retry schedule of sending.
 
 use deerflow_domain::channels::{Account, NewOutgoing, OutgoingState};
 use serde_json::Value;
 use uuid::Uuid;
+
+use chrono::TimeDelta;
 
 use super::*;
 
@@ -50,11 +52,11 @@ fn rate_limit_closes_its_lane_for_the_named_time() {
     };
     assert_eq!(
         after_send(&row, &limited(33, false), now),
-        expect(33, Lane::Chat)
+        expect(33, Closure::Chat)
     );
     assert_eq!(
         after_send(&row, &limited(7, true), now),
-        expect(7, Lane::Account)
+        expect(7, Closure::Account)
     );
 }
 

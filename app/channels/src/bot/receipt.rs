@@ -1,6 +1,6 @@
 //! Signs on the platform, whose failures are only logged.
 
-use super::bot::Bot;
+use super::context::Bot;
 use crate::platform::{Receipt, Target};
 
 /// Shows a sign.

@@ -1,0 +1,17 @@
+//! State that the tasks of one served account share.
+
+mod active;
+mod context;
+mod exchanges;
+mod lanes;
+mod pacing;
+mod receipt;
+mod status;
+
+pub(crate) use active::{ActiveTurn, ActiveTurns};
+pub(crate) use context::{Bot, Hub, thread_of};
+pub(crate) use exchanges::{Exchange, Exchanges};
+pub(crate) use lanes::{Lane, LaneTask};
+pub(crate) use pacing::{Pacing, Purpose};
+pub(crate) use receipt::show;
+pub(crate) use status::StatusCell;

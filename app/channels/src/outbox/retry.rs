@@ -1,0 +1,78 @@
+//! Retry schedule of sending.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use deerflow_domain::channels::{DELIVERY_PERIOD, Outgoing};
+
+use crate::platform::PlatformError;
+
+/// Delays of attempts to send a message; the last one repeats.
+const DELAYS: [u64; 8] = [1, 3, 9, 30, 120, 600, 1_800, 3_600];
+/// Maximum delay that a platform may impose on a chat.
+const MAX_RATE_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Next step for a message that was not sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AfterSend {
+    /// Try again after this delay; `closes` names the lanes that are closed meanwhile.
+    Retry {
+        /// Delay.
+        delay: Duration,
+        /// Closed lanes.
+        closes: Closure,
+    },
+    /// Make it a dead letter.
+    Bury,
+    /// Stop sending: this node no longer serves the account.
+    Stop,
+}
+
+/// What a failed call closes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closure {
+    /// Only the message.
+    Message,
+    /// The chat.
+    Chat,
+    /// The account.
+    Account,
+}
+
+/// Decides about a message after a failed attempt.
+pub(super) fn after_send(row: &Outgoing, error: &PlatformError, now: DateTime<Utc>) -> AfterSend {
+    let age = (now - row.created_at).to_std().unwrap_or_default();
+    match error {
+        PlatformError::Refused(_) => AfterSend::Bury,
+        PlatformError::Sink(_) => AfterSend::Stop,
+        _ if age >= DELIVERY_PERIOD => AfterSend::Bury,
+        PlatformError::RateLimited {
+            retry_after,
+            account,
+        } => AfterSend::Retry {
+            delay: (*retry_after).min(MAX_RATE_DELAY),
+            closes: if *account {
+                Closure::Account
+            } else {
+                Closure::Chat
+            },
+        },
+        PlatformError::LiveExpired(_) => AfterSend::Retry {
+            delay: Duration::ZERO,
+            closes: Closure::Message,
+        },
+        PlatformError::Unavailable(_)
+        | PlatformError::Displaced(_)
+        | PlatformError::Rejected(_) => {
+            let delay = DELAYS[(row.attempts as usize).min(DELAYS.len() - 1)];
+            AfterSend::Retry {
+                delay: Duration::from_secs(delay),
+                closes: Closure::Message,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "retry_tests.rs"]
+mod tests;

@@ -1,0 +1,33 @@
+//! Short replies to events that no turn handles.
+
+use std::sync::Arc;
+
+use deerflow_domain::channels::{InboxMessage, NewOutgoing};
+use uuid::Uuid;
+
+use super::context::target_of;
+use super::replies::Replies;
+use crate::bot::Bot;
+use crate::platform::Event;
+use crate::words;
+
+/// Returns a short reply to an event that is not handled by a turn.
+pub(crate) fn notice(
+    bot: &Arc<Bot>,
+    id: Uuid,
+    event: &Event,
+    conversation: &str,
+    text: &str,
+) -> Vec<NewOutgoing> {
+    let mut replies = Replies::new(bot, id, conversation, target_of(event));
+    replies.text("notice", text);
+    replies.finish()
+}
+
+/// Returns the reply to a message that is set aside; none if its event cannot be read.
+pub(crate) fn set_aside_notice(bot: &Arc<Bot>, row: &InboxMessage) -> Vec<NewOutgoing> {
+    match serde_json::from_value::<Event>(row.event.clone()) {
+        Ok(event) => notice(bot, row.id, &event, &row.conversation, words::SET_ASIDE),
+        Err(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,5 @@
+//! Chat channels of the real binary against strict fakes of the platforms.
+
+mod kills;
+mod rig;
+mod talk;
