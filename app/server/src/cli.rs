@@ -1,5 +1,6 @@
 //! Command line.
 
+mod channels;
 mod file_args;
 mod flow;
 
@@ -8,6 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
 
+pub use channels::{ChannelsCommand, InboxStateArg, OutgoingStateArg, RowArgs};
 pub use file_args::FileArgs;
 pub use flow::{CheckArgs, DrawArgs, DrawFormat, FlowCommand, ImportArgs, ListArgs, RunFlowArgs};
 
@@ -73,6 +75,9 @@ pub enum Command {
     /// List and resend webhook calls about ended runs.
     #[command(subcommand)]
     Webhooks(WebhooksCommand),
+    /// Inspect and restart chat channels, and send messages again.
+    #[command(subcommand)]
+    Channels(ChannelsCommand),
     /// Check all prerequisites of a start, and report how to fix problems.
     Doctor(FileArgs),
     /// Convert a document from standard input to Markdown on standard output; the server starts

@@ -4,10 +4,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use deerflow_server::cli::{Cli, Command, FileArgs, KeysCommand, ServeArgs};
+use deerflow_server::cli::{ChannelsCommand, Cli, Command, FileArgs, KeysCommand, ServeArgs};
+use deerflow_server::commands::channels::ChannelOperations;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::doctor::live_probes::{
-    LiveCommandProbe, LiveDatabaseProbe, LiveProviderProbe, LiveRedisProbe,
+    LiveChannelProbe, LiveCommandProbe, LiveDatabaseProbe, LiveProviderProbe, LiveRedisProbe,
 };
 use deerflow_server::commands::operations::Operations;
 use deerflow_server::commands::{self, chat};
@@ -96,6 +97,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
                     .await
             }))
         }
+        Command::Channels(command) => runtime()?.block_on(channels(command, environment)),
         Command::ConvertDocument { kind } => convert(&kind),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
@@ -104,6 +106,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
                 provider: Some(&LiveProviderProbe),
                 redis: Some(&LiveRedisProbe),
                 commands: Some(&LiveCommandProbe),
+                channels: Some(&LiveChannelProbe),
                 health_timeout: None,
             };
             commands::doctor::run(&args, &environment, probes, &mut out).await
@@ -152,6 +155,25 @@ async fn keys(command: KeysCommand, environment: Environment) -> anyhow::Result<
         &mut commands::config::stdout(),
     )
     .await;
+    tasks.shut_down().await;
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn channels(command: ChannelsCommand, environment: Environment) -> anyhow::Result<ExitCode> {
+    let config = load(command.file().config.as_deref(), &environment)?.config;
+    let settings = Settings::from_environment(&environment)?;
+    let tasks = Tasks::new();
+    let opened = wiring::channel_operations::open(&config, &settings, &environment, &tasks).await?;
+    let operations = ChannelOperations {
+        stores: &opened.stores,
+        inspector: &opened.inspector,
+        has_database: opened.has_database,
+        in_use: opened.in_use,
+        now: opened.clock.now(),
+    };
+    let result = operations
+        .run(&command, &mut commands::config::stdout())
+        .await;
     tasks.shut_down().await;
     result.map(|()| ExitCode::SUCCESS)
 }

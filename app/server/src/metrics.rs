@@ -138,9 +138,47 @@ fn install() -> Option<PrometheusHandle> {
         "deerflow_database_errors_total",
         "Database failures by kind"
     );
+    describe_channels();
     gauge!("deerflow_streams_active").set(0.0);
     gauge!("deerflow_runs_active").set(0.0);
     Some(handle)
+}
+
+fn describe_channels() {
+    describe_gauge!(
+        "deerflow_channel_connected",
+        "1 if this process serves the channel's bot, else 0"
+    );
+    describe_gauge!(
+        "deerflow_channel_inbox_waiting",
+        "Received messages that wait, by channel"
+    );
+    describe_gauge!(
+        "deerflow_channel_inbox_age_seconds",
+        Unit::Seconds,
+        "Waiting time of the oldest received message, by channel"
+    );
+    describe_gauge!(
+        "deerflow_channel_outbox_pending",
+        "Messages to be sent, by channel"
+    );
+    describe_counter!(
+        "deerflow_channel_rate_limited_total",
+        "Calls that a platform refused because of a rate limit, by channel"
+    );
+    describe_counter!(
+        "deerflow_channel_reconnects_total",
+        "Connections that ended and were opened again, by channel"
+    );
+    describe_histogram!(
+        "deerflow_channel_accept_seconds",
+        Unit::Seconds,
+        "Time until a received message is stored, which its acknowledgement follows"
+    );
+    describe_counter!(
+        "deerflow_channel_messages_total",
+        "Received messages by channel and outcome"
+    );
 }
 
 /// Measures runs.

@@ -1,5 +1,6 @@
 //! `deerflow doctor`: checks the prerequisites of a start and reports how to fix problems.
 
+mod channels;
 mod checks;
 mod flows;
 pub mod live_probes;
@@ -16,7 +17,7 @@ use harness::config_file::{Environment, Loaded, load};
 use crate::cli::FileArgs;
 use crate::config::{Deployment, Settings};
 use crate::{listener, open_files};
-pub use probes::{CommandProbe, DatabaseProbe, Probes, ProviderProbe, RedisProbe};
+pub use probes::{ChannelProbe, CommandProbe, DatabaseProbe, Probes, ProviderProbe, RedisProbe};
 pub use report::{Finding, Verdict};
 
 /// Timeout of one probe of a server.
@@ -24,7 +25,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of the health request to the process that uses the port.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Writes all findings to `out`. The exit code is a failure if a start would fail.
+/// Writes all findings to `out`. The exit code is a failure if a start would fail, or an enabled
+/// channel could not work.
 pub async fn run(
     args: &FileArgs,
     environment: &Environment,
@@ -86,6 +88,8 @@ pub async fn examine(
             if let Some(config) = &config {
                 findings.extend(database(config, &settings, probes.database).await);
                 findings.extend(redis(config, &settings, probes.redis).await);
+                let asked = channels::channels(config, &settings, environment, probes.channels);
+                findings.extend(asked.await);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Commands of the binary other than `serve`.
 
+pub mod channels;
 pub mod chat;
 pub mod config;
 pub mod doctor;
@@ -8,3 +9,5 @@ pub mod keys;
 pub mod mcp;
 pub mod operations;
 mod table;
+#[cfg(test)]
+mod test_telegram;

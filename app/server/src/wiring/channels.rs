@@ -8,9 +8,9 @@ use super::context::Context;
 use super::stores::Stores;
 
 /// Variable with the key of entered credentials.
-const KEY_VARIABLE: &str = "DEER_FLOW_CHANNELS_KEY";
+pub(super) const KEY_VARIABLE: &str = "DEER_FLOW_CHANNELS_KEY";
 /// File with that key below the home, if the variable is not set.
-const KEY_FILE: &str = "channels/credentials.key";
+pub(super) const KEY_FILE: &str = "channels/credentials.key";
 
 pub(super) fn open(context: &Context<'_>, stores: &Stores) -> anyhow::Result<ChannelService> {
     Ok(ChannelService::new(ChannelParts {

@@ -3,6 +3,7 @@
 mod agents;
 mod app;
 pub(crate) mod bridge;
+pub mod channel_operations;
 mod channels;
 mod client;
 mod commands;

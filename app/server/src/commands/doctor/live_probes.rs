@@ -4,19 +4,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use deerflow_bridges::redis::{RedisStreamBridge, SAFE_POLICY};
+use deerflow_channels::ChannelInspector;
 use deerflow_stores::{Database, Probe, Schema};
 use harness::clock::{Clock, SystemClock};
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
 use harness::config_file::Environment;
 use harness::models::http::sign_in;
 use harness::models::{ModelCatalog, ModelEntry, ProviderKind};
+use harness::runtime::tasks::Tasks;
 use harness::sandbox::command::bubblewrap::{Layer, LayerReport, ProbeReport};
 
-use super::probes::{CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
+use super::probes::{ChannelProbe, CommandProbe, DatabaseProbe, ProviderProbe, RedisProbe};
 use crate::config::Settings;
 use crate::sandbox::{self, bubblewrap, containers};
-use crate::wiring::bridge;
 use crate::wiring::database::database_of;
+use crate::wiring::{bridge, channel_operations};
 
 /// Probes the database without changing it.
 #[derive(Debug, Clone, Copy)]
@@ -147,5 +149,26 @@ impl CommandProbe for LiveCommandProbe {
             Ok(backend) => Some(backend.version().await.map_err(|error| error.to_string())),
             Err(why) => Some(Err(why)),
         }
+    }
+}
+
+/// Reads the stored credentials of channels from the configured database.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveChannelProbe;
+
+#[async_trait]
+impl ChannelProbe for LiveChannelProbe {
+    async fn inspector(
+        &self,
+        config: &AppConfig,
+        settings: &Settings,
+        environment: &Environment,
+    ) -> Result<ChannelInspector, String> {
+        let tasks = Tasks::new();
+        let opened = channel_operations::open(config, settings, environment, &tasks).await;
+        tasks.shut_down().await;
+        opened
+            .map(|opened| opened.inspector)
+            .map_err(|error| format!("{error:#}"))
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use deerflow_channels::ChannelInspector;
 use harness::config::{AppConfig, DatabaseConfig, ModelConfig, SandboxConfig, StreamBridgeConfig};
 use harness::config_file::Environment;
 use harness::sandbox::command::bubblewrap::ProbeReport;
@@ -51,6 +52,19 @@ pub trait CommandProbe: Send + Sync {
     ) -> Option<Result<String, String>>;
 }
 
+/// Access to the stored credentials of chat channels, and to their platforms.
+#[async_trait]
+pub trait ChannelProbe: Send + Sync {
+    /// Returns the configured channels with their stored credentials, or the reason why these
+    /// cannot be read.
+    async fn inspector(
+        &self,
+        config: &AppConfig,
+        settings: &Settings,
+        environment: &Environment,
+    ) -> Result<ChannelInspector, String>;
+}
+
 /// Probes provided by the composition root, which knows the adapters.
 #[derive(Clone, Copy, Default)]
 pub struct Probes<'a> {
@@ -62,6 +76,8 @@ pub struct Probes<'a> {
     pub redis: Option<&'a dyn RedisProbe>,
     /// Sandbox probe, used if a tool runs commands.
     pub commands: Option<&'a dyn CommandProbe>,
+    /// Probe of chat channels; without it, only the configuration is checked.
+    pub channels: Option<&'a dyn ChannelProbe>,
     /// Timeout of the health request to the process that uses the port; two seconds by default.
     pub health_timeout: Option<Duration>,
 }

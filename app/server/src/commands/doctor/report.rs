@@ -9,7 +9,7 @@ pub enum Verdict {
     Ok,
     /// A start would succeed, but something may not work.
     Warn,
-    /// A start would fail.
+    /// A start would fail, or an enabled channel could not work.
     Fail,
 }
 
