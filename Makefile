@@ -31,6 +31,17 @@ kill-flows: ## Kill a gateway repeatedly while flows run: make kill-flows ROUNDS
 	ROUNDS=$(or $(ROUNDS),50) SEED=$(or $(SEED),1) \
 		cargo test --workspace --test cluster killed_gateway_repeats_no_finished_node_of_flows -- --nocapture
 
+.PHONY: kill-channels
+kill-channels: ## Kill a gateway repeatedly while people chat: make kill-channels ROUNDS=100 SEED=1
+	cargo build --workspace --bins
+	CHANNEL_KILL_ROUNDS=$(or $(ROUNDS),100) CHANNEL_POINT_ROUNDS=$(or $(POINT_ROUNDS),20) SEED=$(or $(SEED),1) \
+		cargo test --workspace --test it channels::kills -- --nocapture
+
+.PHONY: features
+features: ## Check each feature of the published crates alone (needs cargo-hack)
+	cargo hack check -p deerflow-core -p deerflow-runtime -p deerflow-models -p deerflow-flow -p deerflow-sandbox \
+		-p deerflow-harness --each-feature --exclude-all-features --locked
+
 .PHONY: simulate
 simulate: ## Simulate the runtime with injected faults, one run per seed: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests that need other software than Rust: the official LangGraph SDKs against a real gateway, the
 # conformance suite of the platform's API, the React hook in a browser, requests made from the OpenAPI document, Postgres,
-# Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, and validators for the examples
-# of deploy/.
+# Redis, commands in a kernel sandbox, gateways that are killed, MCP servers from npm and PyPI, validators for the examples
+# of deploy/, and the SDKs of chat platforms against their fakes.
 # Missing software is installed. If that fails, the run lists what is missing and fails: no test is skipped.
 #
 # The suites are the `run.sh` files below. Their environment:
@@ -10,13 +10,15 @@
 #   SDK_PYTHON        Python with the packages of tests/sdk/python/requirements.txt
 #   FUZZ_PYTHON       Python with the packages of tests/openapi/requirements.txt
 #   DEPLOY_PYTHON     Python with the packages of tests/deploy/requirements.txt
+#   CHANNELS_PYTHON   Python with the packages of tests/chat_platforms/requirements.txt
 # and, for Node, the packages of each package.json below in the `node_modules` next to it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 source ./packages.sh
 
 suites=(sdk/python/run.sh sdk/js/run.sh conformance/run.sh browser/run.sh openapi/run.sh deploy/run.sh
-    postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh mcp/run.sh)
+    postgres/run.sh redis/run.sh sandbox/run.sh cluster/run.sh mcp/run.sh
+    chat_platforms/run.sh)
 node_at_least=20
 missing=()
 
@@ -64,11 +66,11 @@ prepare_sandbox() {
 }
 
 echo "== preparing"
-for folder in sdk/python openapi deploy; do
+for folder in sdk/python openapi deploy chat_platforms; do
     prepare_python "$folder" || missing+=("Python 3 with the packages of tests/$folder/requirements.txt")
 done
 export SDK_PYTHON=$PWD/sdk/python/.venv/bin/python FUZZ_PYTHON=$PWD/openapi/.venv/bin/python
-export DEPLOY_PYTHON=$PWD/deploy/.venv/bin/python
+export DEPLOY_PYTHON=$PWD/deploy/.venv/bin/python CHANNELS_PYTHON=$PWD/chat_platforms/.venv/bin/python
 prepare_node || missing+=("Node $node_at_least or later with the packages of tests/sdk/js/package.json")
 prepare_browser || missing+=("Chromium")
 prepare_postgres || missing+=("a Postgres server (initdb and pg_ctl)")

@@ -4,16 +4,18 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-python=.venv/bin/python
-if [[ ! -x $python ]]; then
-    python3 -m venv .venv
+# Both are set by tests/external.sh; alone, this script installs and builds what it needs.
+python=${CHANNELS_PYTHON:-$PWD/.venv/bin/python}
+if [[ -z ${CHANNELS_PYTHON:-} ]]; then
+    [[ -x $python ]] || python3 -m venv .venv
+    "$python" -m pip install --quiet --disable-pip-version-check -r requirements.txt
 fi
-"$python" -m pip install --quiet --disable-pip-version-check -r requirements.txt
-
-cargo build --quiet -p deerflow-chat-platforms
-target="$(cargo metadata --format-version 1 --no-deps |
-    "$python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')"
-export CHAT_PLATFORM=$target/debug/chat-platform PYTHONDONTWRITEBYTECODE=1
+if [[ -z ${DEERFLOW_BIN_DIR:-} ]]; then
+    cargo build --quiet -p deerflow-chat-platforms
+    DEERFLOW_BIN_DIR="$(cargo metadata --format-version 1 --no-deps |
+        "$python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')/debug"
+fi
+export CHAT_PLATFORM=$DEERFLOW_BIN_DIR/chat-platform PYTHONDONTWRITEBYTECODE=1
 
 failed=0
 for judge in judges/*/; do

@@ -110,11 +110,11 @@ async fn death_at_any_point_of_a_message_loses_and_repeats_nothing() {
 async fn random_kills_lose_and_repeat_nothing() {
     let mut rig = start().await;
     let rounds = usize::try_from(setting("CHANNEL_KILL_ROUNDS", 3)).expect("rounds");
-    let mut random = SeededRandom::new(setting("SEED", 1));
+    let mut random = SeededRandom::of(setting("SEED", 1));
     let chats = 8;
     for round in 0..rounds {
         say_all(&rig, round, chats);
-        tokio::time::sleep(Duration::from_millis(random.below(600))).await;
+        tokio::time::sleep(random.millis(0, 600)).await;
         rig.gateway.kill9().await.expect("killed");
         rig.gateway.restart().await.expect("started");
     }

@@ -2,4 +2,5 @@
 
 mod kills;
 mod rig;
+mod six;
 mod talk;
