@@ -27,7 +27,7 @@ pub(crate) fn conversation_key(
 }
 
 /// Returns the key under which the thread of a conversation is stored. Connected users have a
-/// thread of their own in each conversation, so that nobody acts with the identity of another.
+/// thread of their own in each conversation, so that no person acts with the identity of another.
 pub(crate) fn thread_key(conversation: &str, connected_user: Option<&str>) -> String {
     match connected_user {
         Some(user) => format!("{conversation}#{user}"),

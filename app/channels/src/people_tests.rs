@@ -87,7 +87,7 @@ fn lists_and_connections_decide_in_this_order() {
 }
 
 #[test]
-fn unaddressed_group_messages_are_ignored_if_mentions_are_required() {
+fn unaddressed_group_message_is_ignored_if_required() {
     let mut rules = Rules {
         mention_only: true,
         ..Rules::default()

@@ -11,7 +11,7 @@ use harness::runtime::tasks::TaskKind;
 use super::retry::{AfterFailure, after_failure, has_too_many_claims};
 use crate::bot::{Bot, LaneTask};
 use crate::outbox;
-use crate::turn::{self, Received, TurnError};
+use crate::turn::{self, ReceivedMessage, TurnError};
 
 /// Messages read at once.
 const READ: u64 = 21;
@@ -100,7 +100,7 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     let mut received = Vec::new();
     for row in rows {
         match serde_json::from_value(row.event.clone()) {
-            Ok(event) => received.push(Received { row, event }),
+            Ok(event) => received.push(ReceivedMessage { row, event }),
             Err(error) if row.id == first_id => {
                 let end = InboxEnd {
                     state: InboxState::SetAside,

@@ -188,8 +188,8 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
     };
     bot.stop.cancel();
     measures::backlog(bot.provider, Backlog::default());
-    // The task ends with the token; its result has no value.
-    drop(renewing);
+    // A renewal in progress must not follow the release.
+    let _ = timeout(CLOSE_TIMEOUT, renewing).await;
     end
 }
 

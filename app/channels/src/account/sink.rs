@@ -19,6 +19,7 @@ use crate::outbox;
 use crate::people::is_unaddressed;
 use crate::platform::{
     ChatKind, Event, EventBody, EventSink, GroupConversations, MAX_TEXT_BYTES, SinkError,
+    floor_boundary,
 };
 use crate::turn::{notice, stop_data};
 use crate::words;
@@ -234,7 +235,7 @@ fn cut_text(event: &mut Event) {
     {
         message
             .text
-            .truncate(message.text.floor_char_boundary(MAX_TEXT_BYTES));
+            .truncate(floor_boundary(&message.text, MAX_TEXT_BYTES));
         message.cut = true;
     }
 }

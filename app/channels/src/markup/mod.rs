@@ -22,7 +22,7 @@ mod samples;
 mod tests;
 
 pub use crate::platform::{Dialect, Part};
-use crate::platform::{LengthUnit, TextLimit};
+use crate::platform::{LengthUnit, TextLimit, floor_boundary};
 
 /// Mark of a preview that was cut.
 const ELLIPSIS: &str = "\n…";
@@ -39,7 +39,7 @@ pub fn parts(markdown: &str, dialect: Dialect, limit: TextLimit) -> Vec<Part> {
 /// marked with an ellipsis. Returns an empty text if there is nothing to show.
 pub fn preview(markdown: &str, dialect: Dialect, limit: TextLimit) -> String {
     let most = limit.max.saturating_mul(8).saturating_add(PREVIEW_BYTES);
-    let source = &markdown[..piece::floor_boundary(markdown, most)];
+    let source = &markdown[..floor_boundary(markdown, most)];
     let mut whole = first_parts(source, dialect, limit, 2);
     if whole.len() < 2 && source.len() == markdown.len() {
         return whole.pop().map_or_else(String::new, |part| part.markup);

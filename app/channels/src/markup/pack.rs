@@ -4,9 +4,10 @@ use unicode_segmentation::GraphemeCursor;
 
 use super::cost::{Cost, Form};
 use super::fence::{fence_cost, separator_cost};
-use super::piece::{Piece, Slice, floor_boundary};
+use super::piece::{Piece, Slice};
 use super::row::{Layout, Row};
 use super::tree::Run;
+use crate::platform::floor_boundary;
 
 /// Distributes lines among at most `count` parts.
 pub(super) fn pack<'a>(layout: &'a Layout, form: Form, count: usize) -> Vec<Vec<Piece<'a>>> {

@@ -24,12 +24,3 @@ pub(super) struct Piece<'a> {
     /// Text.
     pub(super) slices: Vec<Slice<'a>>,
 }
-
-/// Returns the greatest character boundary that is not above an index.
-pub(super) fn floor_boundary(text: &str, index: usize) -> usize {
-    let mut index = index.min(text.len());
-    while !text.is_char_boundary(index) {
-        index -= 1;
-    }
-    index
-}

@@ -21,4 +21,5 @@ pub use message::{
     Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
 };
 pub use port::{CommandHelp, EventSink, Identity, Platform};
+pub(crate) use text::floor_boundary;
 pub use text::{Dialect, Part};

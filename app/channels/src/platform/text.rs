@@ -30,3 +30,12 @@ pub struct Part {
     /// separates the first two characters of what the platform would take for a mention.
     pub plain: String,
 }
+
+/// Returns the greatest character boundary that is not above an index.
+pub(crate) fn floor_boundary(text: &str, index: usize) -> usize {
+    let mut index = index.min(text.len());
+    while !text.is_char_boundary(index) {
+        index -= 1;
+    }
+    index
+}

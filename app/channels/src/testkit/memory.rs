@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::markup::Dialect;
 use crate::platform::{
-    Abilities, Chat, ChatKind, ChatMessage, Content, CredentialField, Delivery, Event, EventBody,
-    EventSink, FileBody, FileLimits, GroupConversations, Identity, IncomingFile, LengthUnit,
-    LivePacing, LiveReply, OutgoingMessage, Platform, PlatformContext, PlatformError,
-    PlatformFactory, Press, Rates, Sender, Sent, Settings, SettingsError, SinkError, TextLimit,
+    Abilities, Chat, ChatKind, ChatMessage, Content, Delivery, Event, EventBody, EventSink,
+    FileBody, FileLimits, GroupConversations, Identity, IncomingFile, LengthUnit, LivePacing,
+    LiveReply, OutgoingMessage, Platform, PlatformError, Press, Rates, Sender, Sent, SinkError,
+    TextLimit,
 };
 
 /// Message that the bot sent.
@@ -371,36 +371,5 @@ impl Platform for MemoryPlatform {
             return Err(PlatformError::Refused("it is too large".to_owned()));
         }
         Ok(Bytes::copy_from_slice(text.as_bytes()))
-    }
-}
-
-/// Factory of one platform in memory, named `memory`.
-#[derive(Debug, Clone, Default)]
-pub struct MemoryPlatformFactory(pub MemoryPlatform);
-
-impl PlatformFactory for MemoryPlatformFactory {
-    fn provider(&self) -> &'static str {
-        "memory"
-    }
-
-    fn display_name(&self) -> &'static str {
-        "Memory"
-    }
-
-    fn fields(&self) -> &'static [CredentialField] {
-        &[CredentialField {
-            name: "token",
-            label: "Token",
-            secret: true,
-        }]
-    }
-
-    fn build(
-        &self,
-        settings: &Settings,
-        _context: &PlatformContext,
-    ) -> Result<Arc<dyn Platform>, SettingsError> {
-        settings.secret("memory", "token")?;
-        Ok(Arc::new(self.0.clone()))
     }
 }

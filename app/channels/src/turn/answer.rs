@@ -14,7 +14,7 @@ pub(super) struct Clarification {
 
 /// Result of a run that its conversation sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Answer {
+pub(super) struct RunAnswer {
     /// Text of the last assistant message with one.
     pub(super) text: Option<String>,
     /// Question, if the run ended with one after its last text.
@@ -26,7 +26,7 @@ pub(super) struct Answer {
 /// Extracts the answer from the messages of a thread. Only messages after the human message
 /// `asked` count; without it, those after the last visible human message. Hidden messages, tool
 /// results (other than a question) and reasoning are never part of it.
-pub(super) fn answer_of(messages: &[Value], asked: Option<&str>) -> Answer {
+pub(super) fn answer_of(messages: &[Value], asked: Option<&str>) -> RunAnswer {
     let is_asked = |message: &Value| match asked {
         Some(id) => message["id"].as_str() == Some(id),
         None => is_human(message) && !is_hidden(message),
@@ -36,13 +36,13 @@ pub(super) fn answer_of(messages: &[Value], asked: Option<&str>) -> Answer {
             .iter()
             .rposition(|message| is_human(message) && !is_hidden(message))
     }) else {
-        return Answer::default();
+        return RunAnswer::default();
     };
     let span = messages[from + 1..]
         .iter()
-        .take_while(|message| !(is_human(message) && !is_hidden(message)))
+        .take_while(|message| !is_human(message) || is_hidden(message))
         .filter(|message| !is_hidden(message));
-    let mut answer = Answer::default();
+    let mut answer = RunAnswer::default();
     for message in span {
         if is_assistant(message) {
             let text = Content::text_in(&message["content"]);
@@ -154,6 +154,6 @@ mod tests {
 
     #[test]
     fn thread_without_messages_has_no_answer() {
-        assert_eq!(answer_of(&[], Some("h")), Answer::default());
+        assert_eq!(answer_of(&[], Some("h")), RunAnswer::default());
     }
 }

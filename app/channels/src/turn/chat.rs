@@ -9,7 +9,7 @@ use harness::runtime::runs::{MultitaskStrategy, RunConfig, RunError, RunRequest,
 use serde_json::{Map, Value, json};
 
 use super::context::{Outcome, Person, Turn, TurnError};
-use super::progress::Progress;
+use super::progress::RowProgress;
 use super::{conversation, follow, intake};
 use crate::bot::{Lane, thread_of};
 use crate::session::{RunOptions, RunPlace, run_options};
@@ -95,7 +95,7 @@ pub(super) async fn run(
         Ok(options) => options,
         Err(error) => return Ok(turn.refuse("invalid agent name", &error.to_string())),
     };
-    let mut progress = Progress::read(&turn.group[0].row.progress);
+    let mut progress = RowProgress::read(&turn.group[0].row.progress);
     intake::receive_files(turn, person, &conversation.thread_id, &mut progress).await?;
     conversation::save_progress(turn, &progress).await?;
     let mut is_new_thread = false;
@@ -130,7 +130,7 @@ fn request_of(
     conversation: &Conversation,
     options: &RunOptions,
     input: &Input,
-    progress: &Progress,
+    progress: &RowProgress,
 ) -> RunRequest {
     let thread = conversation.thread_id.clone();
     let mut run_options = options.options.clone();
@@ -156,7 +156,7 @@ fn request_of(
     request
 }
 
-fn human_message(turn: &Turn<'_>, text: &str, progress: &Progress) -> Message {
+fn human_message(turn: &Turn<'_>, text: &str, progress: &RowProgress) -> Message {
     let mut text = text.to_owned();
     for note in &progress.notes {
         if !text.is_empty() {

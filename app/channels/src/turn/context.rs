@@ -5,7 +5,7 @@ use std::sync::Arc;
 use deerflow_domain::channels::{ChannelStoreError, InboxState, NewOutgoing};
 use uuid::Uuid;
 
-use super::gather::Received;
+use super::gather::ReceivedMessage;
 use super::replies::Replies;
 use crate::bot::Bot;
 use crate::platform::{Event, EventBody, Target};
@@ -62,7 +62,7 @@ impl Outcome {
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     pub(super) bot: &'a Arc<Bot>,
-    pub(super) group: Vec<Received>,
+    pub(super) group: Vec<ReceivedMessage>,
 }
 
 /// Admitted sender.

@@ -6,7 +6,7 @@ use harness::ids::ThreadId;
 use serde_json::{Map, Value, json};
 
 use super::context::{Person, Turn, TurnError};
-use super::progress::Progress;
+use super::progress::RowProgress;
 use crate::bot::thread_of;
 use crate::keys::thread_key;
 use crate::platform::EventBody;
@@ -96,9 +96,12 @@ pub(super) async fn update(turn: &Turn<'_>, conversation: &Conversation) -> Resu
 }
 
 /// Stores the progress of the first row, if it has changed.
-pub(super) async fn save_progress(turn: &Turn<'_>, progress: &Progress) -> Result<(), TurnError> {
+pub(super) async fn save_progress(
+    turn: &Turn<'_>,
+    progress: &RowProgress,
+) -> Result<(), TurnError> {
     let value = progress.value();
-    if value == turn.group[0].row.progress || *progress == Progress::default() {
+    if value == turn.group[0].row.progress || *progress == RowProgress::default() {
         return Ok(());
     }
     let (bot, inbox) = (turn.bot, &turn.bot.hub.stores.inbox);

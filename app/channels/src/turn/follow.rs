@@ -12,11 +12,11 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, answer_of};
+use super::answer::{RunAnswer, answer_of};
 use super::context::{Outcome, Turn, TurnError};
 use super::live::LiveView;
 use super::notice::notice;
-use super::progress::Progress;
+use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
 use super::{conversation, stop_data};
 use crate::bot::{ActiveTurn, Lane, show};
@@ -43,7 +43,7 @@ pub(super) async fn follow(
     turn: &Turn<'_>,
     lane: &Lane,
     mut conversation: Conversation,
-    mut progress: Progress,
+    mut progress: RowProgress,
     asked: Option<String>,
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
@@ -80,7 +80,7 @@ async fn watch(
     turn: &Turn<'_>,
     lane: &Lane,
     conversation: &Conversation,
-    progress: &mut Progress,
+    progress: &mut RowProgress,
     mut live: LiveView,
     stop: &CancellationToken,
 ) -> Result<(RunEnd, LiveView), TurnError> {
@@ -226,7 +226,7 @@ async fn read_thread(
 async fn replies_of(
     turn: &Turn<'_>,
     conversation: &mut Conversation,
-    progress: &Progress,
+    progress: &RowProgress,
     asked: Option<String>,
     end: RunEnd,
     view: ThreadView,
@@ -261,7 +261,7 @@ async fn replies_of(
     Ok(Outcome::answered(replies))
 }
 
-fn question_of(turn: &Turn<'_>, answer: &Answer, view: &ThreadView) -> Option<Asked> {
+fn question_of(turn: &Turn<'_>, answer: &RunAnswer, view: &ThreadView) -> Option<Asked> {
     let (row, run) = (turn.id(), turn.group[0].row.run_id());
     let interrupts = view.interrupts.values();
     let open = interrupts
@@ -278,7 +278,7 @@ fn question_of(turn: &Turn<'_>, answer: &Answer, view: &ThreadView) -> Option<As
 }
 
 /// Returns the text of the reply with its buttons.
-fn text_of(answer: &Answer, question: Option<Asked>, end: RunEnd) -> (String, Vec<Button>) {
+fn text_of(answer: &RunAnswer, question: Option<Asked>, end: RunEnd) -> (String, Vec<Button>) {
     let mut text = answer.text.clone().unwrap_or_default();
     let mut append = |more: &str| {
         if !text.trim().is_empty() {

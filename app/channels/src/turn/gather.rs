@@ -12,7 +12,7 @@ pub(super) const MAX_GROUP: usize = 20;
 
 /// Decoded row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedMessage {
     /// Row.
     pub(crate) row: InboxMessage,
     /// Its event.
@@ -29,7 +29,7 @@ pub(super) enum Group {
 }
 
 /// Determines the first group. `waiting` is not empty and in order.
-pub(super) fn first_group(waiting: &[Received], now: DateTime<Utc>) -> Group {
+pub(super) fn first_group(waiting: &[ReceivedMessage], now: DateTime<Utc>) -> Group {
     let mut size = 1;
     while size < waiting.len().min(MAX_GROUP) && continues(&waiting[size - 1], &waiting[size]) {
         size += 1;
@@ -45,7 +45,7 @@ pub(super) fn first_group(waiting: &[Received], now: DateTime<Utc>) -> Group {
     }
 }
 
-fn message(received: &Received) -> Option<&ChatMessage> {
+fn message(received: &ReceivedMessage) -> Option<&ChatMessage> {
     match &received.event.body {
         EventBody::Message(message) => Some(message),
         _ => None,
@@ -53,11 +53,11 @@ fn message(received: &Received) -> Option<&ChatMessage> {
 }
 
 /// Reports whether another message could belong to the group of this one.
-fn may_continue(received: &Received) -> bool {
+fn may_continue(received: &ReceivedMessage) -> bool {
     message(received).is_some_and(|message| message.album.is_some() || is_files_only(message))
 }
 
-fn continues(earlier: &Received, later: &Received) -> bool {
+fn continues(earlier: &ReceivedMessage, later: &ReceivedMessage) -> bool {
     let (Some(one), Some(other)) = (message(earlier), message(later)) else {
         return false;
     };

@@ -11,7 +11,13 @@ fn at(ms: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::milliseconds(ms)
 }
 
-fn received(ms: i64, sender: &str, text: &str, files: usize, album: Option<&str>) -> Received {
+fn received(
+    ms: i64,
+    sender: &str,
+    text: &str,
+    files: usize,
+    album: Option<&str>,
+) -> ReceivedMessage {
     let file = IncomingFile {
         name: None,
         media_type: None,
@@ -61,7 +67,7 @@ fn received(ms: i64, sender: &str, text: &str, files: usize, album: Option<&str>
         received_at: at(ms),
         ended_at: None,
     };
-    Received { row, event }
+    ReceivedMessage { row, event }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use harness::runtime::fail_points;
 use tokio::time::Instant;
 
 use super::context::{Outcome, Person, Turn, TurnError};
-use super::gather::{Group, Received, first_group as group_of};
+use super::gather::{Group, ReceivedMessage, first_group as group_of};
 use super::{chat, command, connect, press};
 use crate::bot::{Bot, Exchange, Lane};
 use crate::commands::{self, Command};
@@ -18,9 +18,9 @@ use crate::words;
 
 /// Returns the first group of messages, or the time until which more may belong to it.
 pub(crate) fn first_group(
-    mut received: Vec<Received>,
+    mut received: Vec<ReceivedMessage>,
     now: DateTime<Utc>,
-) -> Result<Vec<Received>, DateTime<Utc>> {
+) -> Result<Vec<ReceivedMessage>, DateTime<Utc>> {
     match group_of(&received, now) {
         Group::Complete(size) => {
             received.truncate(size);
@@ -34,7 +34,7 @@ pub(crate) fn first_group(
 /// replies.
 pub(crate) async fn handle(
     bot: &Arc<Bot>,
-    group: Vec<Received>,
+    group: Vec<ReceivedMessage>,
     lane: &Lane,
 ) -> Result<Vec<String>, TurnError> {
     let turn = Turn { bot, group };

@@ -7,7 +7,7 @@ use harness::runtime::actor_context::scope;
 use serde_json::json;
 
 use super::context::{Person, Turn, TurnError};
-use super::progress::Progress;
+use super::progress::RowProgress;
 use crate::platform::{ChatMessage, EventBody, IncomingFile, PlatformError};
 use crate::words;
 
@@ -50,7 +50,7 @@ pub(super) async fn receive_files(
     turn: &Turn<'_>,
     person: &Person,
     thread: &ThreadId,
-    progress: &mut Progress,
+    progress: &mut RowProgress,
 ) -> Result<(), TurnError> {
     let files: Vec<&IncomingFile> = messages(turn).flat_map(|message| &message.files).collect();
     if progress.files_done || files.is_empty() {

@@ -19,6 +19,6 @@ mod replies;
 pub(crate) mod stop_data;
 
 pub(crate) use context::TurnError;
-pub(crate) use gather::Received;
+pub(crate) use gather::ReceivedMessage;
 pub(crate) use handle::{first_group, handle};
 pub(crate) use notice::{notice, set_aside_notice};

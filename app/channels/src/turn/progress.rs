@@ -1,4 +1,4 @@
-//! Progress of an inbox row: what was done before a process ended.
+//! RowProgress of an inbox row: what was done before a process ended.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Durable progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Progress {
+pub(super) struct RowProgress {
     /// Received files that are stored in the thread: entries of the message's `files`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) files: Vec<Value>,
@@ -24,7 +24,7 @@ pub(super) struct Progress {
     pub(super) started: bool,
 }
 
-impl Progress {
+impl RowProgress {
     /// Reads stored progress; unknown content counts as none.
     pub(super) fn read(value: &Value) -> Self {
         serde_json::from_value(value.clone()).unwrap_or_default()

@@ -6,7 +6,7 @@ use harness::ids::RunId;
 use uuid::Uuid;
 
 use super::answer::Clarification;
-use crate::platform::Button;
+use crate::platform::{Button, floor_boundary};
 
 /// Maximum number of buttons and length of their labels.
 const MAX_BUTTONS: usize = 8;
@@ -57,7 +57,7 @@ pub(super) fn of_interrupt(row: Uuid, run_id: RunId, asker: &str, question: &Que
             for call in calls {
                 let mut arguments = call.arguments.to_string();
                 if arguments.len() > MAX_ARGUMENTS {
-                    arguments.truncate(arguments.floor_char_boundary(MAX_ARGUMENTS));
+                    arguments.truncate(floor_boundary(&arguments, MAX_ARGUMENTS));
                     arguments.push('\u{2026}');
                 }
                 // A longer fence than any in the arguments.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::route::Question;
 use crate::platform::{
     Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Sender,
+    floor_boundary,
 };
 
 /// Maximum length of an id in bytes.
@@ -41,7 +42,7 @@ pub(super) fn message(
             parent: None,
         },
     };
-    let mut content = Content::default();
+    let mut content = DecodedContent::default();
     content.add(body);
     let mut text = content.text;
     if is_group {
@@ -98,12 +99,12 @@ fn id_of(object: &Value, key: &str) -> Option<String> {
 
 /// Text and files of a message.
 #[derive(Debug, Default)]
-struct Content {
+struct DecodedContent {
     text: String,
     files: Vec<IncomingFile>,
 }
 
-impl Content {
+impl DecodedContent {
     /// Adds a message, or an item of a mixed message.
     fn add(&mut self, item: &Value) {
         match item["msgtype"].as_str().unwrap_or_default() {
@@ -167,7 +168,7 @@ fn default_name(kind: &str, number: usize) -> String {
 
 /// Returns a quoted message as Markdown, and adds its files.
 fn quote(quote: &Value, files: &mut Vec<IncomingFile>) -> String {
-    let mut content = Content::default();
+    let mut content = DecodedContent::default();
     content.add(quote);
     let room = MAX_FILES.saturating_sub(files.len());
     files.extend(content.files.into_iter().take(room));
@@ -184,14 +185,6 @@ fn without_mention(text: &str) -> &str {
     }
     text.split_once(char::is_whitespace)
         .map_or("", |(_, rest)| rest.trim_start())
-}
-
-fn floor_boundary(text: &str, index: usize) -> usize {
-    let mut index = index.min(text.len());
-    while !text.is_char_boundary(index) {
-        index -= 1;
-    }
-    index
 }
 
 #[cfg(test)]

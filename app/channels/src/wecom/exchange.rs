@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::frame::{self, Answer};
+use super::frame::{self, FrameAnswer};
 use crate::platform::PlatformError;
 
 /// Time within which a frame is answered.
@@ -23,12 +23,12 @@ pub(super) struct Call {
     /// Content.
     pub(super) body: Value,
     /// Receiver of the answer.
-    pub(super) reply: oneshot::Sender<Result<Answer, PlatformError>>,
+    pub(super) reply: oneshot::Sender<Result<FrameAnswer, PlatformError>>,
 }
 
 #[derive(Debug)]
 struct Sent {
-    reply: oneshot::Sender<Result<Answer, PlatformError>>,
+    reply: oneshot::Sender<Result<FrameAnswer, PlatformError>>,
     deadline: Instant,
 }
 
@@ -77,7 +77,7 @@ impl Exchange {
     pub(super) fn answered(
         &mut self,
         req_id: &str,
-        answer: Answer,
+        answer: FrameAnswer,
         now: Instant,
     ) -> Option<String> {
         let sent = self.sent.remove(req_id)?;
@@ -116,7 +116,7 @@ impl Exchange {
 mod tests {
     use super::*;
 
-    type Reply = oneshot::Receiver<Result<Answer, PlatformError>>;
+    type Reply = oneshot::Receiver<Result<FrameAnswer, PlatformError>>;
 
     fn call(req_id: &str, number: u64) -> (Call, Reply) {
         let (reply, receiver) = oneshot::channel();
@@ -129,8 +129,8 @@ mod tests {
         (call, receiver)
     }
 
-    fn ok() -> Answer {
-        Answer {
+    fn ok() -> FrameAnswer {
+        FrameAnswer {
             code: 0,
             message: String::new(),
             body: Value::Null,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::frame::Answer;
+use super::frame::FrameAnswer;
 use crate::platform::PlatformError;
 
 /// Delay after a refusal for frequency. The platform names none.
@@ -25,7 +25,7 @@ pub(super) enum Outcome {
 }
 
 /// Interprets the answer to a message.
-pub(super) fn outcome(answer: &Answer) -> Outcome {
+pub(super) fn outcome(answer: &FrameAnswer) -> Outcome {
     let text = || describe(answer);
     Outcome::Failed(match answer.code {
         0 => return Outcome::Done,
@@ -45,7 +45,7 @@ pub(super) fn outcome(answer: &Answer) -> Outcome {
 ///
 /// The platform does not list the codes of wrong credentials. A refusal that names them is final;
 /// any other is, after as many attempts as the vendor's own client makes.
-pub(super) fn subscription(answer: &Answer, refusals: u32) -> Result<(), PlatformError> {
+pub(super) fn subscription(answer: &FrameAnswer, refusals: u32) -> Result<(), PlatformError> {
     let text = answer.message.to_ascii_lowercase();
     let names_credentials = [
         "secret",
@@ -77,7 +77,7 @@ pub(super) fn subscription(answer: &Answer, refusals: u32) -> Result<(), Platfor
     }
 }
 
-fn describe(answer: &Answer) -> String {
+fn describe(answer: &FrameAnswer) -> String {
     format!("wecom refused with {}: {}", answer.code, answer.message)
 }
 
@@ -87,8 +87,8 @@ mod tests {
 
     use super::*;
 
-    fn answer(code: i64) -> Answer {
-        Answer {
+    fn answer(code: i64) -> FrameAnswer {
+        FrameAnswer {
             code,
             message: "words".to_owned(),
             body: Value::Null,
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn wrong_credentials_are_final() {
         let refused = |code, message: &str, refusals| {
-            let answer = Answer {
+            let answer = FrameAnswer {
                 message: message.to_owned(),
                 ..answer(code)
             };

@@ -9,7 +9,7 @@ const MAX_MESSAGE_CHARS: usize = 200;
 
 /// Answer to a frame.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct FrameAnswer {
     /// 0 for success.
     pub(super) code: i64,
     /// Error text.
@@ -38,7 +38,7 @@ pub(super) enum Received {
         /// Id of the frame.
         req_id: String,
         /// Answer.
-        answer: Answer,
+        answer: FrameAnswer,
     },
 }
 
@@ -73,7 +73,7 @@ pub(super) fn parse(text: &str) -> Result<Received, String> {
         "" if req_id.is_empty() => Err("neither cmd nor req_id".to_owned()),
         "" => Ok(Received::Answer {
             req_id,
-            answer: Answer {
+            answer: FrameAnswer {
                 code: frame["errcode"].as_i64().unwrap_or(-1),
                 message: frame["errmsg"]
                     .as_str()

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::exchange::Call;
-use super::frame::Answer;
+use super::frame::FrameAnswer;
 use crate::platform::PlatformError;
 
 /// Number of calls that may wait for the connection.
@@ -96,7 +96,7 @@ impl Line {
         command: &'static str,
         req_id: String,
         body: Value,
-    ) -> Result<Answer, PlatformError> {
+    ) -> Result<FrameAnswer, PlatformError> {
         let sender = match self.0.lock().as_ref() {
             Some(open) => open.sender.clone(),
             None => return Err(disconnected()),

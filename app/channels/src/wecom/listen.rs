@@ -18,7 +18,7 @@ use url::Url;
 use super::decode;
 use super::exchange::{Call, Exchange};
 use super::failure;
-use super::frame::{self, Answer, Received};
+use super::frame::{self, FrameAnswer, Received};
 use super::intake::Intake;
 use super::line::Line;
 use super::route::Question;
@@ -74,7 +74,7 @@ pub(super) async fn listen(
         () = stop.cancelled() => return Ok(()),
     };
     let id = format!("{:016x}", rand::random::<u64>());
-    let mut connection = Connection {
+    let mut connection = ListenConnection {
         wiring,
         id,
         socket,
@@ -83,7 +83,7 @@ pub(super) async fn listen(
         unanswered_pings: 0,
     };
     let result = connection.run(sink, &stop).await;
-    let Connection {
+    let ListenConnection {
         socket, mut intake, ..
     } = connection;
     // The platform does not redeliver: what waits is stored now, or by the next connection.
@@ -108,7 +108,7 @@ pub(super) async fn listen(
     result
 }
 
-struct Connection<'a> {
+struct ListenConnection<'a> {
     wiring: Wiring<'a>,
     id: String,
     socket: Socket,
@@ -117,7 +117,7 @@ struct Connection<'a> {
     unanswered_pings: u32,
 }
 
-impl Connection<'_> {
+impl ListenConnection<'_> {
     async fn run(
         &mut self,
         sink: &dyn EventSink,
@@ -222,7 +222,10 @@ impl Connection<'_> {
     }
 
     /// Handles a received message. Returns the answer to a frame of the bot.
-    fn receive(&mut self, incoming: Incoming) -> Result<Option<(String, Answer)>, PlatformError> {
+    fn receive(
+        &mut self,
+        incoming: Incoming,
+    ) -> Result<Option<(String, FrameAnswer)>, PlatformError> {
         let text = match incoming {
             Incoming::Text(text) => text,
             Incoming::Binary(_) => {

@@ -6,7 +6,7 @@ use md5::{Digest, Md5};
 use serde_json::json;
 
 use super::failure::{self, Outcome};
-use super::frame::{self, Answer};
+use super::frame::{self, FrameAnswer};
 use super::line::Line;
 use crate::platform::{FileBody, PlatformError};
 
@@ -82,7 +82,7 @@ pub(super) async fn upload(
     text(&answer, "media_id")
 }
 
-fn accepted(answer: Answer) -> Result<Answer, PlatformError> {
+fn accepted(answer: FrameAnswer) -> Result<FrameAnswer, PlatformError> {
     match failure::outcome(&answer) {
         Outcome::Done => Ok(answer),
         Outcome::Failed(error) => Err(error),
@@ -92,7 +92,7 @@ fn accepted(answer: Answer) -> Result<Answer, PlatformError> {
     }
 }
 
-fn text(answer: &Answer, key: &str) -> Result<String, PlatformError> {
+fn text(answer: &FrameAnswer, key: &str) -> Result<String, PlatformError> {
     answer.body[key]
         .as_str()
         .filter(|text| !text.is_empty())

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::shared::{CLIENT_ID, Card, Shared, TEMPLATE};
+use super::shared::{CLIENT_ID, Card, DingTalkShared, TEMPLATE};
 
 /// Creates a card and shows it. A repetition changes nothing.
-pub(super) fn create(shared: &Shared, body: &Value) -> Answer {
+pub(super) fn create(shared: &DingTalkShared, body: &Value) -> Answer {
     if body["cardTemplateId"] != TEMPLATE {
         return Answer::refused(400, "param.cardTemplateNotExist", "unknown template");
     }
@@ -47,7 +47,7 @@ pub(super) fn create(shared: &Shared, body: &Value) -> Answer {
 }
 
 /// Replaces or extends the text of a card.
-pub(super) fn stream(shared: &Shared, body: &Value) -> Answer {
+pub(super) fn stream(shared: &DingTalkShared, body: &Value) -> Answer {
     let id = body["outTrackId"].as_str().unwrap_or_default();
     let mut cards = shared.cards.lock();
     let Some(card) = cards.get_mut(id) else {

@@ -13,7 +13,7 @@ use super::written::PersonMessage;
 /// Command to the platform.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-enum Command {
+enum DingTalkCommand {
     /// Announces the end of all connections.
     Disconnect,
     /// Closes with a code.
@@ -45,15 +45,16 @@ pub(super) fn routes(controls: DingTalkControls) -> Router {
         .route(
             "/_fake/command",
             post(
-                async |State(controls): State<DingTalkControls>, Json(command): Json<Command>| {
+                async |State(controls): State<DingTalkControls>,
+                       Json(command): Json<DingTalkCommand>| {
                     match command {
-                        Command::Disconnect => controls.disconnect(),
-                        Command::Close { code } => controls.close(code),
-                        Command::Drop => controls.drop_connections(),
-                        Command::Freeze => controls.freeze(),
-                        Command::Repeat => controls.repeat_last(),
-                        Command::ExpireTokens => controls.expire_tokens(),
-                        Command::ExpireCards => controls.expire_cards(),
+                        DingTalkCommand::Disconnect => controls.disconnect(),
+                        DingTalkCommand::Close { code } => controls.close(code),
+                        DingTalkCommand::Drop => controls.drop_connections(),
+                        DingTalkCommand::Freeze => controls.freeze(),
+                        DingTalkCommand::Repeat => controls.repeat_last(),
+                        DingTalkCommand::ExpireTokens => controls.expire_tokens(),
+                        DingTalkCommand::ExpireCards => controls.expire_cards(),
                     }
                     StatusCode::NO_CONTENT
                 },

@@ -7,12 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::deliveries::Out;
-use super::shared::Shared;
+use super::shared::DingTalkShared;
 use super::written::PersonMessage;
 
 /// Actions of persons and of the platform. Clones share the platform.
 #[derive(Debug, Clone)]
-pub struct DingTalkControls(pub(super) Arc<Shared>);
+pub struct DingTalkControls(pub(super) Arc<DingTalkShared>);
 
 impl DingTalkControls {
     /// Writes as a person and returns the id of the message.

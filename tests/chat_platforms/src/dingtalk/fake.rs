@@ -9,7 +9,7 @@ use axum::routing::{any, get};
 use super::control;
 use super::controls::DingTalkControls;
 use super::rest::MAX_BODY;
-use super::shared::{DingTalkOptions, Shared};
+use super::shared::{DingTalkOptions, DingTalkShared};
 use super::{rest, stream};
 use crate::common::{Calls, Faults, Server, control_routes};
 
@@ -24,7 +24,7 @@ impl DingTalkFake {
     /// Starts the fake.
     pub async fn start(options: DingTalkOptions) -> std::io::Result<Self> {
         let (listener, address) = Server::bind(options.port).await?;
-        let shared = Arc::new(Shared::new(options, address));
+        let shared = Arc::new(DingTalkShared::new(options, address));
         let controls = DingTalkControls(shared.clone());
         let routes = Router::new()
             .route("/v1.0/{*path}", any(rest::call))

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::shared::{CLIENT_ID, GROUP, SentMessage, Shared};
+use super::shared::{CLIENT_ID, DingTalkShared, GROUP, SentMessage};
 use crate::common::Window;
 
 /// Maximum size of a message's parameters in bytes.
 const MAX_PARAMETERS: usize = 20_000;
 
 /// Sends to persons.
-pub(super) fn to_persons(shared: &Shared, body: &Value) -> Answer {
+pub(super) fn to_persons(shared: &DingTalkShared, body: &Value) -> Answer {
     let Some(persons) = body["userIds"].as_array() else {
         return Answer::invalid("userIds");
     };
@@ -37,7 +37,7 @@ pub(super) fn to_persons(shared: &Shared, body: &Value) -> Answer {
 }
 
 /// Sends to a group.
-pub(super) fn to_group(shared: &Shared, body: &Value) -> Answer {
+pub(super) fn to_group(shared: &DingTalkShared, body: &Value) -> Answer {
     let group = body["openConversationId"].as_str().unwrap_or_default();
     if !group.starts_with(GROUP) {
         return Answer::invalid("openConversationId");
@@ -59,7 +59,7 @@ pub(super) fn to_group(shared: &Shared, body: &Value) -> Answer {
     Answer::ok(json!({"processQueryKey": format!("key-{}", shared.number())}))
 }
 
-fn store(shared: &Shared, to: &str, body: &Value, parameters: Value) {
+fn store(shared: &DingTalkShared, to: &str, body: &Value, parameters: Value) {
     shared.sent.lock().push(SentMessage {
         to: to.to_owned(),
         key: body["msgKey"].as_str().unwrap_or_default().to_owned(),
@@ -68,7 +68,7 @@ fn store(shared: &Shared, to: &str, body: &Value, parameters: Value) {
 }
 
 /// Checks the parameters of a message.
-fn parameters(shared: &Shared, body: &Value) -> Result<Value, Answer> {
+fn parameters(shared: &DingTalkShared, body: &Value) -> Result<Value, Answer> {
     if body["robotCode"] != CLIENT_ID {
         return Err(Answer::invalid("robotCode"));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, broken};
 use super::deliveries::TOPIC;
-use super::shared::{CLIENT_ID, CLIENT_SECRET, Shared};
+use super::shared::{CLIENT_ID, CLIENT_SECRET, DingTalkShared};
 use super::{cards, messages};
 use crate::common::Fault;
 
@@ -20,7 +20,7 @@ pub(super) const MAX_BODY: usize = 64 * 1024 * 1024;
 const MAX_FILE: usize = 20 * 1024 * 1024;
 
 /// Answers a call.
-pub(super) async fn call(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+pub(super) async fn call(State(shared): State<Arc<DingTalkShared>>, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     let query = request.uri().query().unwrap_or_default().to_owned();
     let headers = request.headers().clone();
@@ -84,7 +84,7 @@ pub(super) async fn call(State(shared): State<Arc<Shared>>, request: Request) ->
 
 /// Returns a file by its code. It takes no token.
 pub(super) async fn file(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DingTalkShared>>,
     Path(code): Path<String>,
     headers: HeaderMap,
 ) -> Response {
@@ -127,7 +127,13 @@ async fn upload_body(request: Request) -> Result<Value, ()> {
     Ok(body)
 }
 
-fn perform(shared: &Shared, name: &str, headers: &HeaderMap, query: &str, body: &Value) -> Answer {
+fn perform(
+    shared: &DingTalkShared,
+    name: &str,
+    headers: &HeaderMap,
+    query: &str,
+    body: &Value,
+) -> Answer {
     match name {
         "open" => return open(shared, body),
         "token" => return token(shared, body),
@@ -158,7 +164,7 @@ fn perform(shared: &Shared, name: &str, headers: &HeaderMap, query: &str, body: 
     }
 }
 
-fn open(shared: &Shared, body: &Value) -> Answer {
+fn open(shared: &DingTalkShared, body: &Value) -> Answer {
     if body["clientId"] != CLIENT_ID || body["clientSecret"] != CLIENT_SECRET {
         return Answer::refused(401, "authFailed", "invalid client id or secret");
     }
@@ -176,7 +182,7 @@ fn open(shared: &Shared, body: &Value) -> Answer {
     Answer::ok(json!({"endpoint": endpoint, "ticket": ticket}))
 }
 
-fn token(shared: &Shared, body: &Value) -> Answer {
+fn token(shared: &DingTalkShared, body: &Value) -> Answer {
     if body["appKey"] != CLIENT_ID || body["appSecret"] != CLIENT_SECRET {
         return Answer::refused(
             400,
@@ -189,7 +195,7 @@ fn token(shared: &Shared, body: &Value) -> Answer {
     Answer::ok(json!({"accessToken": token, "expireIn": shared.options.token_seconds}))
 }
 
-fn download(shared: &Shared, body: &Value) -> Answer {
+fn download(shared: &DingTalkShared, body: &Value) -> Answer {
     let code = body["downloadCode"].as_str().unwrap_or_default();
     if body["robotCode"] != CLIENT_ID || !shared.files.lock().contains_key(code) {
         return Answer::invalid("downloadCode");
@@ -198,7 +204,7 @@ fn download(shared: &Shared, body: &Value) -> Answer {
     Answer::ok(json!({"downloadUrl": url}))
 }
 
-fn upload(shared: &Shared, body: &Value) -> Answer {
+fn upload(shared: &DingTalkShared, body: &Value) -> Answer {
     use base64::Engine;
     let kind = body["type"].as_str().unwrap_or_default();
     let bytes = body["media"]["base64"]

@@ -65,7 +65,7 @@ pub(super) struct SentMessage {
 
 /// State of the fake.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct DingTalkShared {
     pub(super) options: DingTalkOptions,
     pub(super) address: SocketAddr,
     pub(super) calls: Calls,
@@ -80,7 +80,7 @@ pub(super) struct Shared {
     given: AtomicU64,
 }
 
-impl Shared {
+impl DingTalkShared {
     /// Creates the state of a server at an address.
     pub(super) fn new(options: DingTalkOptions, address: SocketAddr) -> Self {
         Self {

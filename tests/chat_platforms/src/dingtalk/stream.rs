@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::deliveries::Out;
-use super::shared::Shared;
+use super::shared::DingTalkShared;
 use crate::common::{Socket, accept_socket};
 
 /// Time for which a frozen connection stays open.
@@ -30,7 +30,7 @@ pub(super) struct Ticket {
 
 /// Accepts a connection with an unused ticket.
 pub(super) async fn connect(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DingTalkShared>>,
     Query(query): Query<Ticket>,
     request: Request,
 ) -> Response {
@@ -42,7 +42,7 @@ pub(super) async fn connect(
     accept_socket(request, move |socket| serve(shared, socket))
 }
 
-async fn serve(shared: Arc<Shared>, mut socket: Socket) {
+async fn serve(shared: Arc<DingTalkShared>, mut socket: Socket) {
     let (out, mut commands) = mpsc::unbounded_channel();
     let ping = json!({
         "specVersion": "1.0", "type": "SYSTEM",
@@ -107,7 +107,7 @@ async fn serve(shared: Arc<Shared>, mut socket: Socket) {
 }
 
 /// Takes an acknowledgement.
-fn receive(shared: &Shared, text: &str) {
+fn receive(shared: &DingTalkShared, text: &str) {
     let Ok(frame) = serde_json::from_str::<Value>(text) else {
         shared.calls.record("ack", json!(text), 400);
         return;

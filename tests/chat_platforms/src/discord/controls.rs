@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::rooms::{BOT, GUILD, PERSON, PersonMessage, id_of, user};
 use super::sessions::Out;
-use super::shared::{Interaction, Shared};
+use super::shared::{DiscordShared, Interaction};
 
 /// Actions of persons and of the platform. Clones share the platform.
 #[derive(Debug, Clone)]
-pub struct DiscordControls(pub(super) Arc<Shared>);
+pub struct DiscordControls(pub(super) Arc<DiscordShared>);
 
 impl DiscordControls {
     /// Writes as a person and returns the id of the message.

@@ -9,7 +9,7 @@ use axum::routing::{any, get};
 use super::control;
 use super::controls::DiscordControls;
 use super::request::MAX_BODY;
-use super::shared::{DiscordOptions, Shared};
+use super::shared::{DiscordOptions, DiscordShared};
 use super::{gateway, rest};
 use crate::common::{Calls, Faults, Server, control_routes};
 
@@ -24,7 +24,7 @@ impl DiscordFake {
     /// Starts the fake.
     pub async fn start(options: DiscordOptions) -> std::io::Result<Self> {
         let (listener, address) = Server::bind(options.port).await?;
-        let shared = Arc::new(Shared::new(options, address));
+        let shared = Arc::new(DiscordShared::new(options, address));
         let controls = DiscordControls(shared.clone());
         let routes = Router::new()
             .route("/api/v10/{*path}", any(rest::call))

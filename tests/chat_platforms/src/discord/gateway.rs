@@ -16,7 +16,7 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::rooms::{BOT, GUILD, user};
 use super::sessions::{MESSAGE_CONTENT, Out};
-use super::shared::Shared;
+use super::shared::DiscordShared;
 use crate::common::{Socket, Window, accept_socket};
 
 /// Privileged intents that are never switched on: members and presences.
@@ -32,14 +32,17 @@ enum Outcome {
 
 /// Connection of a client.
 struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<DiscordShared>,
     number: u64,
     is_authorized: bool,
     frames: Window,
 }
 
 /// Accepts a connection of the gateway.
-pub(super) async fn connect(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+pub(super) async fn connect(
+    State(shared): State<Arc<DiscordShared>>,
+    request: Request,
+) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
     if !query.contains("v=10") || !query.contains("encoding=json") {
         shared.violation(format!("gateway query {query}"));
@@ -47,7 +50,7 @@ pub(super) async fn connect(State(shared): State<Arc<Shared>>, request: Request)
     accept_socket(request, move |socket| serve(shared, socket))
 }
 
-async fn serve(shared: Arc<Shared>, mut socket: Socket) {
+async fn serve(shared: Arc<DiscordShared>, mut socket: Socket) {
     let (out, mut commands) = mpsc::unbounded_channel();
     let number = shared.sessions.lock().connect(out.clone());
     let mut connection = Connection {
@@ -223,7 +226,7 @@ impl Connection {
 }
 
 /// Builds the event that describes the guild.
-fn guild(shared: &Shared) -> Value {
+fn guild(shared: &DiscordShared) -> Value {
     let rooms = shared.rooms.lock();
     let (threads, channels): (Vec<_>, Vec<_>) = rooms
         .channels

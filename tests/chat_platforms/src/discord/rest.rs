@@ -13,7 +13,7 @@ use super::messages;
 use super::request::{Answer, broken, decode};
 use super::rooms::{BOT, user};
 use super::route::Route;
-use super::shared::Shared;
+use super::shared::DiscordShared;
 use crate::common::{Fault, Window};
 
 /// Period of the limits of a route.
@@ -23,7 +23,7 @@ const INTERACTION_TIME: Duration = Duration::from_secs(3);
 
 /// Answers a call of the REST API.
 pub(super) async fn call(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DiscordShared>>,
     Path(path): Path<String>,
     request: Request,
 ) -> Response {
@@ -95,7 +95,7 @@ pub(super) async fn call(
 
 /// Returns a file. The platform's file host takes no token.
 pub(super) async fn attachment(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<DiscordShared>>,
     Path((id, _name)): Path<(u64, String)>,
     headers: HeaderMap,
 ) -> Response {
@@ -138,7 +138,7 @@ fn too_fast(retry_after: f64, silent: bool, global: bool) -> Answer {
 }
 
 /// Applies the limit of the route and announces it.
-fn limited(shared: &Shared, route: &Route, perform: impl FnOnce() -> Answer) -> Answer {
+fn limited(shared: &DiscordShared, route: &Route, perform: impl FnOnce() -> Answer) -> Answer {
     if !shared.options.rate_limits {
         return perform();
     }
@@ -174,7 +174,7 @@ fn limited(shared: &Shared, route: &Route, perform: impl FnOnce() -> Answer) -> 
     answer
 }
 
-fn perform(shared: &Shared, route: &Route, query: &str, body: &Value) -> Answer {
+fn perform(shared: &DiscordShared, route: &Route, query: &str, body: &Value) -> Answer {
     if matches!(
         route,
         Route::CreateMessage(_) | Route::EditMessage(..) | Route::Followup(_)
@@ -261,7 +261,7 @@ fn perform(shared: &Shared, route: &Route, query: &str, body: &Value) -> Answer 
     }
 }
 
-fn callback(shared: &Shared, id: u64, token: &str, query: &str, body: &Value) -> Answer {
+fn callback(shared: &DiscordShared, id: u64, token: &str, query: &str, body: &Value) -> Answer {
     let mut interactions = shared.interactions.lock();
     let known = interactions
         .get_mut(&id)

@@ -50,7 +50,7 @@ pub(super) struct Interaction {
 
 /// State of the fake.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct DiscordShared {
     pub(super) options: DiscordOptions,
     pub(super) address: std::net::SocketAddr,
     pub(super) calls: Calls,
@@ -65,7 +65,7 @@ pub(super) struct Shared {
     pub(super) silent: AtomicU64,
 }
 
-impl Shared {
+impl DiscordShared {
     /// Creates the state of a server at an address.
     pub(super) fn new(options: DiscordOptions, address: std::net::SocketAddr) -> Self {
         Self {

@@ -25,7 +25,7 @@ struct Said {
 /// Command to the fake.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
-enum Command {
+enum WeComCommand {
     /// Ends the connection as if the bot had connected elsewhere.
     Displace,
     /// Ends the connection without a close frame.
@@ -53,16 +53,19 @@ async fn say(State(world): State<Arc<World>>, Json(said): Json<Said>) -> Json<Va
     Json(json!({"req_id": req_id}))
 }
 
-async fn command(State(world): State<Arc<World>>, Json(command): Json<Command>) -> Json<Value> {
+async fn command(
+    State(world): State<Arc<World>>,
+    Json(command): Json<WeComCommand>,
+) -> Json<Value> {
     let done = match command {
-        Command::Displace => world.send(Outgoing::Displace),
-        Command::Drop => world.send(Outgoing::Drop),
-        Command::Raw { text } => world.send(Outgoing::Text(text)),
-        Command::IgnorePings { on } => {
+        WeComCommand::Displace => world.send(Outgoing::Displace),
+        WeComCommand::Drop => world.send(Outgoing::Drop),
+        WeComCommand::Raw { text } => world.send(Outgoing::Text(text)),
+        WeComCommand::IgnorePings { on } => {
             world.state.lock().ignores_pings = on;
             true
         }
-        Command::Advance { seconds } => {
+        WeComCommand::Advance { seconds } => {
             world.state.lock().ahead += Duration::from_secs(seconds);
             true
         }

@@ -70,7 +70,7 @@ pub async fn lease_expires_and_is_released(open: impl AsyncFn() -> ChannelSuite)
     );
 }
 
-/// A lease from a time when the clock was a day ahead holds nobody up.
+/// A lease from a time when the clock was a day ahead holds no node up.
 pub async fn lease_of_wrong_clock_is_acquired(open: impl AsyncFn() -> ChannelSuite) {
     let suite = open().await;
     let leases = &suite.stores.leases;
