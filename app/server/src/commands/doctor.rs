@@ -17,11 +17,10 @@ use harness::config_file::{Environment, Loaded, load};
 use crate::cli::FileArgs;
 use crate::config::{Deployment, Settings};
 use crate::{listener, open_files};
+use probes::PROBE_TIMEOUT;
 pub use probes::{ChannelProbe, CommandProbe, DatabaseProbe, Probes, ProviderProbe, RedisProbe};
 pub use report::{Finding, Verdict};
 
-/// Timeout of one probe of a server.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout of the health request to the process that uses the port.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 

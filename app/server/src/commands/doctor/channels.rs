@@ -9,8 +9,7 @@ use harness::clock::SystemClock;
 use harness::config::AppConfig;
 use harness::config_file::Environment;
 
-use super::PROBE_TIMEOUT;
-use super::probes::ChannelProbe;
+use super::probes::{ChannelProbe, PROBE_TIMEOUT};
 use super::report::Finding;
 use crate::config::Settings;
 use crate::wiring::channel_operations::unconnected;

@@ -10,6 +10,9 @@ use harness::sandbox::command::bubblewrap::ProbeReport;
 
 use crate::config::Settings;
 
+/// Timeout of one probe of a server.
+pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Read-only probe of the configured database.
 #[async_trait]
 pub trait DatabaseProbe: Send + Sync {
