@@ -96,6 +96,8 @@ pub struct ChannelsConfig {
     pub connections_enabled: bool,
     /// Rules of connections by platform; only enabled ones.
     pub connections: BTreeMap<String, ConnectionRules>,
+    /// Session of all channels.
+    pub session: SessionLayer,
 }
 
 impl ChannelsConfig {
@@ -144,22 +146,17 @@ impl ChannelsConfig {
             channels: entries,
             connections_enabled,
             connections: rules,
+            session,
         }
     }
 
     /// Returns the entry of a platform; one that the file does not name is switched off.
     pub fn entry(&self, provider: &str) -> ChannelEntry {
+        let connections = || self.connections.get(provider).cloned().unwrap_or_default();
         self.channels
             .get(provider)
             .cloned()
-            .unwrap_or_else(|| ChannelEntry {
-                enabled: false,
-                settings: Settings::default(),
-                rules: Rules {
-                    connections: self.connections.get(provider).cloned().unwrap_or_default(),
-                    ..Rules::default()
-                },
-            })
+            .unwrap_or_else(|| channel(&Map::new(), &self.session, connections()))
     }
 }
 

@@ -7,8 +7,10 @@ use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStor
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::conversations;
 use super::sink::InboxSink;
@@ -33,10 +35,21 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 /// Duration of a connection after which the delays start again.
 const STABLE: Duration = Duration::from_secs(60);
-/// Delays before a reconnection after another connection took over: once, because it may be the
-/// last call of the former holder, and from then on.
-const FIRST_DISPLACED_DELAY: Duration = Duration::from_secs(5);
-const DISPLACED_DELAY: Duration = Duration::from_secs(60);
+/// Delays before a reconnection after another connection took over. The first is short, because it
+/// may be the last call of the former holder; the last one repeats. Connecting ends the other
+/// connection on some platforms, so the two must not fight.
+const DISPLACED: [Duration; 4] = [
+    Duration::from_secs(5),
+    Duration::from_secs(60),
+    Duration::from_secs(600),
+    Duration::from_secs(3_600),
+];
+/// Duration of a connection after which these delays start again.
+const UNDISPUTED: Duration = Duration::from_secs(1_800);
+/// Maximum number of conversations that are handled at the same time.
+const MAX_CONVERSATIONS: usize = 256;
+/// Time for calls in progress to end before the lease is released.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a listener to send its close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -64,6 +77,8 @@ pub(crate) async fn serve_account(
     };
     status.identified(&identity);
     let account = Account::new(provider, &identity.account);
+    // Closed lanes stay closed when the account is acquired again.
+    let pacing = Arc::new(Pacing::new(platform.abilities().rates));
     let (conversations, threads) = (&*hub.stores.conversations, &*hub.threads);
     tokio::select! {
         () = hub.importer.import(&account, conversations, threads, hub.clock.now()) => {}
@@ -79,7 +94,9 @@ pub(crate) async fn serve_account(
             hub: hub.clone(),
             provider,
             platform: platform.clone(),
-            pacing: Pacing::new(platform.abilities().rates),
+            pacing: pacing.clone(),
+            handling: Semaphore::new(MAX_CONVERSATIONS),
+            sending: TaskTracker::new(),
             claim: claim.clone(),
             rules: rules.clone(),
             conversations: Default::default(),
@@ -91,6 +108,10 @@ pub(crate) async fn serve_account(
         });
         let end = serve(&bot, status).await;
         bot.stop.cancel();
+        bot.sending.close();
+        if timeout(SEND_TIMEOUT, bot.sending.wait()).await.is_err() {
+            tracing::warn!(%account, "a call to the platform did not end in time");
+        }
         let released = hub.stores.leases.release(&claim, hub.clock.now()).await;
         if let Err(error) = released {
             tracing::warn!(%error, %account, "the account's lease cannot be released, it expires");
@@ -258,9 +279,9 @@ async fn wake_all(bot: &Arc<Bot>) -> Result<(), ChannelStoreError> {
 /// Connects again and again, until the platform rejects the bot or the service stops.
 async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
     let mut delay = FIRST_DELAY;
-    let mut is_displaced = false;
+    let mut displacements = 0;
     while !bot.stop.is_cancelled() {
-        if !is_displaced {
+        if displacements < 2 {
             status.set(ChannelState::Connecting);
         }
         let started = Instant::now();
@@ -272,18 +293,19 @@ async fn listen(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
         };
         if started.elapsed() > STABLE {
             delay = FIRST_DELAY;
-            is_displaced = false;
+        }
+        if started.elapsed() > UNDISPUTED {
+            displacements = 0;
         }
         status.reconnecting();
         measures::failed(bot.provider, &error);
         let wait = match &error {
-            PlatformError::Displaced(_) if !is_displaced => {
-                is_displaced = true;
-                FIRST_DISPLACED_DELAY
-            }
             PlatformError::Displaced(reason) => {
-                status.set(ChannelState::Displaced(reason.clone()));
-                DISPLACED_DELAY
+                if displacements > 0 {
+                    status.set(ChannelState::Displaced(reason.clone()));
+                }
+                displacements += 1;
+                DISPLACED[(displacements - 1).min(DISPLACED.len() - 1)]
             }
             PlatformError::RateLimited { retry_after, .. } => *retry_after,
             _ => delay.mul_f64(rand::random_range(0.5..1.0)),

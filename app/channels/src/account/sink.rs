@@ -1,5 +1,6 @@
 //! Stores the events of a listener and wakes their conversations.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -63,6 +64,8 @@ impl InboxSink {
     ) -> Result<(), ChannelStoreError> {
         let bot = &self.bot;
         let mut stored = Vec::new();
+        // Conversations of earlier messages of this batch.
+        let mut batch_links: HashMap<(String, String), String> = HashMap::new();
         for mut event in events {
             if let EventBody::Renamed { to } = &event.body {
                 let now = bot.hub.clock.now();
@@ -76,7 +79,9 @@ impl InboxSink {
                 continue;
             }
             cut_text(&mut event);
-            let conversation = self.conversation_of(&event).await?;
+            let conversation = self.conversation_of(&event, &batch_links).await?;
+            let place = (event.chat.id.clone(), event.id.clone());
+            batch_links.insert(place, conversation.clone());
             let Some(value) = encoded(&event) else {
                 tracing::warn!(account = %bot.claim.account, event = %event.id, "an event is too large and was dropped");
                 continue;
@@ -112,16 +117,25 @@ impl InboxSink {
         for ((event, message), result) in stored.into_iter().zip(results) {
             match result {
                 Acceptance::Stored => self.stored(&event, message).await?,
-                Acceptance::Duplicate => {}
+                // The link may be missing if the process ended after the acceptance.
+                Acceptance::Duplicate => self.link(&event, &message).await?,
                 Acceptance::ConversationFull => self.refused(&event, &message).await?,
             }
         }
         Ok(())
     }
 
-    async fn conversation_of(&self, event: &Event) -> Result<String, ChannelStoreError> {
+    async fn conversation_of(
+        &self,
+        event: &Event,
+        batch: &HashMap<(String, String), String>,
+    ) -> Result<String, ChannelStoreError> {
         let bot = &self.bot;
         let linked = async |message: &str| {
+            let place = (event.chat.id.clone(), message.to_owned());
+            if let Some(conversation) = batch.get(&place) {
+                return Ok(Some(conversation.clone()));
+            }
             let outbox = &bot.hub.stores.outbox;
             outbox
                 .conversation_of(&bot.claim.account, &event.chat.id, message)
@@ -166,25 +180,29 @@ impl InboxSink {
         event: &Event,
         message: NewInboxMessage,
     ) -> Result<(), ChannelStoreError> {
+        self.link(event, &message).await?;
+        conversations::wake(&self.bot, message.conversation, message.urgency);
+        Ok(())
+    }
+
+    /// Links a message of a group to its conversation, so that replies to it continue that one.
+    async fn link(
+        &self,
+        event: &Event,
+        message: &NewInboxMessage,
+    ) -> Result<(), ChannelStoreError> {
         let bot = &self.bot;
         let has_chain = event.chat.kind == ChatKind::Group
             && bot.platform.abilities().groups == GroupConversations::ReplyChain
             && matches!(event.body, EventBody::Message(_));
-        if has_chain {
-            let now = bot.hub.clock.now();
-            let outbox = &bot.hub.stores.outbox;
-            outbox
-                .link(
-                    &bot.claim,
-                    &event.chat.id,
-                    &event.id,
-                    &message.conversation,
-                    now,
-                )
-                .await?;
+        if !has_chain {
+            return Ok(());
         }
-        conversations::wake(bot, message.conversation, message.urgency);
-        Ok(())
+        let (now, outbox) = (bot.hub.clock.now(), &bot.hub.stores.outbox);
+        let (chat, id) = (&event.chat.id, &event.id);
+        outbox
+            .link(&bot.claim, chat, id, &message.conversation, now)
+            .await
     }
 
     /// Informs the sender, at most once a minute, about a message that was not stored.

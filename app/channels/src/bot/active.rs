@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use harness::ids::{RunId, ThreadId};
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Answer in progress.
@@ -13,8 +13,12 @@ pub(crate) struct ActiveTurn {
     pub(crate) conversation: String,
     /// Person who asked.
     pub(crate) person: String,
-    /// Cancelled to stop the run.
-    pub(crate) stop: CancellationToken,
+    /// Owner of the run.
+    pub(crate) user_id: String,
+    /// Thread of the run.
+    pub(crate) thread_id: ThreadId,
+    /// Run.
+    pub(crate) run_id: RunId,
 }
 
 /// Answers in progress by the id of the first inbox row.

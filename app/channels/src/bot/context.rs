@@ -12,8 +12,10 @@ use harness::ids::ThreadId;
 use harness::runtime::actor_context::ActorContext;
 use harness::runtime::tasks::Tasks;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::active::ActiveTurns;
@@ -46,7 +48,11 @@ pub(crate) struct Bot {
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) claim: AccountClaim,
     pub(crate) rules: Arc<Rules>,
-    pub(crate) pacing: Pacing,
+    pub(crate) pacing: Arc<Pacing>,
+    /// Limits the conversations that are handled at the same time.
+    pub(crate) handling: Semaphore,
+    /// Tasks of the outbox that may have a call in progress.
+    pub(crate) sending: TaskTracker,
     /// Tasks by conversation and urgency.
     pub(crate) conversations: Lanes<(String, Urgency)>,
     /// Tasks of the outbox by chat.

@@ -96,6 +96,15 @@ impl Pacing {
         Ok(())
     }
 
+    /// Reports whether the platform has refused calls for a chat.
+    pub(crate) fn is_closed(&self, chat: &str, now: Instant) -> bool {
+        let budget = self.budget.lock();
+        let of_chat = budget.chats.get(chat).and_then(|chat| chat.closed_until);
+        of_chat
+            .max(budget.closed_until)
+            .is_some_and(|until| until > now)
+    }
+
     /// Permits no call for a chat until a time.
     pub(crate) fn close_chat(&self, chat: &str, until: Instant) {
         let mut budget = self.budget.lock();

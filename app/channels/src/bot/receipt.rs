@@ -1,11 +1,21 @@
 //! Signs on the platform, whose failures are only logged.
 
-use super::context::Bot;
-use crate::platform::{Receipt, Target};
+use tokio::time::Instant;
 
-/// Shows a sign.
+use super::context::Bot;
+use crate::platform::{PlatformError, Receipt, Target};
+
+/// Shows a sign, unless the platform has refused calls for the chat.
 pub(crate) async fn show(bot: &Bot, target: &Target, receipt: Receipt) {
-    if let Err(error) = bot.platform.show(target, receipt).await {
-        tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");
+    let chat = &target.chat.id;
+    if bot.pacing.is_closed(chat, Instant::now()) {
+        return;
     }
+    let Err(error) = bot.platform.show(target, receipt).await else {
+        return;
+    };
+    if let PlatformError::RateLimited { retry_after, .. } = error {
+        bot.pacing.close_chat(chat, Instant::now() + retry_after);
+    }
+    tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");
 }

@@ -45,6 +45,12 @@ async fn refused_message_becomes_a_dead_letter_and_is_sent_again() {
     rig.platform
         .fail([PlatformError::Refused("blocked".to_owned())]);
     rig.platform.say("c1", "ann", "then say Hello.");
+    let buried = async {
+        while rows(&rig, OutgoingState::Dead).await == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(buried).await;
     assert_eq!(rig.ask("c1", "then say Next.").await, "Next.");
     assert_eq!(rows(&rig, OutgoingState::Dead).await, 1);
     let filter = OutgoingFilter {

@@ -78,3 +78,24 @@ async fn too_many_exchanges_are_refused_once() {
         .count();
     assert_eq!(refusals, 1, "{answers:?}");
 }
+
+#[tokio::test]
+async fn stranger_cannot_interrupt_the_answer_of_another() {
+    let rules = json!({"allowed_users": ["ann"], "busy": "interrupt"});
+    let rig = Rig::with(config(rules, json!({}))).await;
+    let first = rig
+        .platform
+        .message("g1", "ann", "[[slow 60x10ms]] then say Complete.");
+    rig.platform.deliver(first.clone());
+    super::rig::within(
+        rig.platform
+            .wait_for(|platform| platform.messages().into_iter().next()),
+    )
+    .await;
+    let mut stranger = rig.platform.message("g1", "mallory", "then say Mine.");
+    if let crate::platform::EventBody::Message(message) = &mut stranger.body {
+        message.reply_to = Some(first.id);
+    }
+    rig.platform.deliver(stranger);
+    assert_eq!(rig.answers("g1", 1).await, ["Complete."]);
+}

@@ -7,8 +7,13 @@ use deerflow_domain::channels::{DELIVERY_PERIOD, Outgoing};
 
 use crate::platform::PlatformError;
 
-/// Delays of attempts to send a message; the last one repeats.
-const DELAYS: [u64; 8] = [1, 3, 9, 30, 120, 600, 1_800, 3_600];
+/// Delays of the first attempts to send a message, in seconds.
+const DELAYS: [u64; 4] = [1, 3, 9, 20];
+/// Delay of further attempts while a message is young, so that it arrives soon after an outage.
+const DELAY: u64 = 30;
+/// Age of a message from which attempts are rarer, and their delay.
+const OLD: Duration = Duration::from_secs(60 * 60);
+const OLD_DELAY: u64 = 300;
 /// Maximum delay that a platform may impose on a chat.
 const MAX_RATE_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -64,7 +69,11 @@ pub(super) fn after_send(row: &Outgoing, error: &PlatformError, now: DateTime<Ut
         PlatformError::Unavailable(_)
         | PlatformError::Displaced(_)
         | PlatformError::Rejected(_) => {
-            let delay = DELAYS[(row.attempts as usize).min(DELAYS.len() - 1)];
+            let delay = match DELAYS.get(row.attempts as usize) {
+                Some(delay) => *delay,
+                None if age < OLD => DELAY,
+                None => OLD_DELAY,
+            };
             AfterSend::Retry {
                 delay: Duration::from_secs(delay),
                 closes: Closure::Message,

@@ -4,19 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use deerflow_domain::channels::{ChannelStoreError, Outgoing};
+use deerflow_domain::channels::{ChannelStoreError, NewOutgoing, Outgoing};
+use harness::artifacts::ArtifactError;
+use harness::client::ClientError;
 use harness::ids::ThreadId;
 use harness::runtime::actor_context::scope;
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use tokio::time::{Instant, sleep_until};
+use uuid::Uuid;
 
 use super::retry::{AfterSend, Closure, after_send};
 use crate::bot::{Bot, LaneTask, Purpose, show};
+use crate::markup::Part;
 use crate::measures;
 use crate::platform::{
-    Content, Delivery, FileBody, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
+    Content, Delivery, FileBody, OUTPUTS, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
 };
+
+use crate::words;
 
 /// Pause after a store failure.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
@@ -31,18 +37,18 @@ pub(crate) fn wake(bot: &Arc<Bot>, chat: String) {
     if let Some(task) = bot.chats.wake(chat) {
         let bot = bot.clone();
         let tasks = bot.hub.tasks.clone();
+        let sending = bot.sending.token();
         tasks.spawn(TaskKind::Service, "outbox of a chat", async move {
-            let stop = bot.stop.clone();
-            tokio::select! {
-                () = work(&bot, &task) => {}
-                () = stop.cancelled() => {}
-            }
+            work(&bot, &task).await;
+            drop(sending);
         });
     }
 }
 
+/// Sends messages until none is pending. A stop ends every wait, but not a call in progress: its
+/// result must be recorded, or the next holder repeats it.
 async fn work(bot: &Arc<Bot>, task: &LaneTask<String>) {
-    loop {
+    while !bot.stop.is_cancelled() {
         task.begin_reading();
         let outbox = &bot.hub.stores.outbox;
         let next = outbox.next(&bot.claim.account, &task.key).await;
@@ -59,7 +65,10 @@ async fn work(bot: &Arc<Bot>, task: &LaneTask<String>) {
         if let Err(error) = result {
             bot.check_fence(&error);
             tracing::warn!(%error, account = %bot.claim.account, "the outbox cannot be read or written, retrying");
-            tokio::time::sleep(STORE_PAUSE).await;
+            tokio::select! {
+                () = tokio::time::sleep(STORE_PAUSE) => {}
+                () = bot.stop.cancelled() => {}
+            }
         }
     }
 }
@@ -76,6 +85,7 @@ async fn send_when_due(
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             () = task.lane.notified() => {}
+            () = bot.stop.cancelled() => {}
         }
         return Ok(());
     }
@@ -94,7 +104,10 @@ async fn send_when_due(
         Purpose::Final,
         Instant::now(),
     ) {
-        sleep_until(at).await;
+        tokio::select! {
+            () = sleep_until(at) => {}
+            () = bot.stop.cancelled() => return Ok(()),
+        }
     }
     let outbox = &bot.hub.stores.outbox;
     outbox.begin(&bot.claim, id).await?;
@@ -148,7 +161,13 @@ async fn not_sent(
             bot.stop.cancel();
             Ok(())
         }
-        AfterSend::Bury => bury(bot, row, &error.to_string()).await,
+        AfterSend::Bury => {
+            if let Some(name) = file_name(row) {
+                let notice = unsent_file(row, &name, error);
+                outbox.enqueue(&bot.claim, notice, now).await?;
+            }
+            bury(bot, row, &error.to_string()).await
+        }
         AfterSend::Retry { delay, closes } => {
             let until = Instant::now() + delay;
             match closes {
@@ -195,11 +214,24 @@ async fn read_file(bot: &Bot, content: &Content) -> Result<Option<FileBody>, Pla
             let refused = |error: &dyn std::fmt::Display| {
                 PlatformError::Refused(format!("the file cannot be read: {error}"))
             };
+            if !path.starts_with(OUTPUTS) {
+                return Err(refused(&"it is not in the outputs"));
+            }
             let thread = ThreadId::parse(thread_id).map_err(|error| refused(&error))?;
             let read = bot.hub.client.get_artifact(&thread, path);
-            let (bytes, media_type) = scope(bot.actor(user_id), read)
-                .await
-                .map_err(|error| refused(&error))?;
+            let (bytes, media_type) =
+                scope(bot.actor(user_id), read)
+                    .await
+                    .map_err(|error| match error {
+                        ClientError::Artifact(ArtifactError::File(error)) => {
+                            PlatformError::Unavailable(format!("the file cannot be read: {error}"))
+                        }
+                        error => refused(&error),
+                    })?;
+            let limits = bot.platform.abilities().files;
+            if limits.is_some_and(|limits| bytes.len() as u64 > limits.send) {
+                return Err(PlatformError::Refused("the file is too large".to_owned()));
+            }
             let name = path.rsplit('/').next().unwrap_or("file").to_owned();
             Ok(Some(FileBody {
                 name,
@@ -208,4 +240,36 @@ async fn read_file(bot: &Bot, content: &Content) -> Result<Option<FileBody>, Pla
             }))
         }
     }
+}
+
+/// Returns the name of a row's file.
+fn file_name(row: &Outgoing) -> Option<String> {
+    let message: OutgoingMessage = serde_json::from_value(row.message.body.clone()).ok()?;
+    match message.content {
+        Content::File { path, .. } => path.rsplit('/').next().map(str::to_owned),
+        Content::TextFile { name, .. } => Some(name),
+        Content::Text(_) | Content::Buttons { .. } => None,
+    }
+}
+
+/// Builds the text that replaces a file which cannot be sent.
+fn unsent_file(row: &Outgoing, name: &str, error: &PlatformError) -> Vec<NewOutgoing> {
+    let text = words::unsent_file(name, &error.to_string());
+    let Ok(message) = serde_json::from_value::<OutgoingMessage>(row.message.body.clone()) else {
+        return Vec::new();
+    };
+    let message = OutgoingMessage {
+        content: Content::Text(Part {
+            markup: text.clone(),
+            plain: text,
+        }),
+        ..message
+    };
+    let id = Uuid::new_v5(&row.message.id, b"unsent");
+    let body = serde_json::to_value(&message).unwrap_or_default();
+    vec![NewOutgoing {
+        id,
+        body,
+        ..row.message.clone()
+    }]
 }

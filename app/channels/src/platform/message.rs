@@ -7,6 +7,9 @@ use uuid::Uuid;
 
 use super::{Chat, ChatKind, Part};
 
+/// Folder whose files may be sent.
+pub(crate) const OUTPUTS: &str = "/mnt/user-data/outputs/";
+
 /// Destination of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Target {

@@ -17,6 +17,7 @@ pub use event::{
     Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Press, Sender,
 };
 pub use factory::{CredentialField, PlatformContext, PlatformFactory, Settings, SettingsError};
+pub(crate) use message::OUTPUTS;
 pub use message::{
     Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
 };

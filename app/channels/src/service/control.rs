@@ -143,12 +143,15 @@ impl ChannelRuntime for ChannelService {
         let channel = self.channel(provider)?;
         self.verify(provider, values.clone()).await?;
         let now = self.inner.clock.now();
-        channel.status.set(ChannelState::Connecting);
+        if self.inner.vault.of(provider).as_ref() == Some(&values) {
+            return self.restart(provider).await;
+        }
         self.inner
             .vault
             .put(provider, &values, now)
             .await
             .map_err(ChannelRuntimeError::Unavailable)?;
+        channel.status.set(ChannelState::Connecting);
         self.settled(channel).await;
         Ok(())
     }

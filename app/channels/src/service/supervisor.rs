@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use deerflow_domain::channels::{AccountClaim, ChannelState, LeaseRecord};
+use deerflow_domain::channels::{AccountClaim, ChannelState, ChannelStoreError, LeaseRecord};
 use tokio::sync::watch;
 
 use super::parts::Inner;
@@ -180,9 +180,12 @@ pub(super) async fn forget_old_rows(hub: Arc<Hub>) {
         }
         let before = hub.clock.now() - RETENTION;
         let stores = &hub.stores;
-        let inbox = stores.inbox.forget(before, RETENTION_BATCH).await;
-        let outbox = stores.outbox.forget(before, RETENTION_BATCH).await;
-        if let Err(error) = inbox.and(outbox) {
+        let forgetting = async {
+            while stores.inbox.forget(before, RETENTION_BATCH).await? == RETENTION_BATCH {}
+            while stores.outbox.forget(before, RETENTION_BATCH).await? == RETENTION_BATCH {}
+            Ok::<(), ChannelStoreError>(())
+        };
+        if let Err(error) = forgetting.await {
             tracing::warn!(%error, "old rows of channels cannot be deleted");
         }
     }

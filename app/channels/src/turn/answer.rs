@@ -3,6 +3,8 @@
 use harness::messages::Content;
 use serde_json::Value;
 
+use crate::platform::OUTPUTS;
+
 /// Question of the agent that ended the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clarification {
@@ -23,36 +25,63 @@ pub(super) struct RunAnswer {
     pub(super) files: Vec<String>,
 }
 
-/// Extracts the answer from the messages of a thread. Only messages after the human message
-/// `asked` count; without it, those after the last visible human message. Hidden messages, tool
-/// results (other than a question) and reasoning are never part of it.
-pub(super) fn answer_of(messages: &[Value], asked: Option<&str>) -> RunAnswer {
-    let is_asked = |message: &Value| match asked {
-        Some(id) => message["id"].as_str() == Some(id),
-        None => is_human(message) && !is_hidden(message),
+/// Messages of a thread that belong to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Span {
+    /// Those after the human message with this id.
+    Asked(String),
+    /// Those of a resumed run, after the message with this id.
+    Resumed(Option<String>),
+}
+
+/// Extracts the answer from the messages of a thread. If the message before the span is gone, the
+/// span of a complete run begins after the last visible human message; that of another run is
+/// empty. Hidden messages, tool results (other than a question) and reasoning are never part of the
+/// answer.
+pub(super) fn answer_of(messages: &[Value], span: &Span, is_complete: bool) -> RunAnswer {
+    let before = match span {
+        Span::Asked(id) => Some(id),
+        Span::Resumed(after) => after.as_ref(),
     };
-    let Some(from) = messages.iter().rposition(is_asked).or_else(|| {
+    let found = before.and_then(|id| {
+        let has_id = |message: &Value| message["id"].as_str() == Some(id);
+        messages.iter().rposition(has_id)
+    });
+    let last_human = || {
+        let is_visible = |message: &Value| is_human(message) && !is_hidden(message);
         messages
             .iter()
-            .rposition(|message| is_human(message) && !is_hidden(message))
-    }) else {
+            .rposition(is_visible)
+            .filter(|_| is_complete)
+    };
+    let Some(from) = found.or_else(last_human) else {
         return RunAnswer::default();
     };
-    let span = messages[from + 1..]
+    let of_run = messages[from + 1..]
         .iter()
         .take_while(|message| !is_human(message) || is_hidden(message))
         .filter(|message| !is_hidden(message));
     let mut answer = RunAnswer::default();
-    for message in span {
+    let mut presented: Vec<(String, Vec<String>)> = Vec::new();
+    for message in of_run {
         if is_assistant(message) {
             let text = Content::text_in(&message["content"]);
             if !text.trim().is_empty() {
                 answer.text = Some(text);
                 answer.question = None;
             }
-            presented_files(message, &mut answer.files);
+            presented.extend(presented_files(message));
         } else if let Some(question) = clarification(message) {
             answer.question = Some(question);
+        } else if message["status"] != "error" {
+            // The tool has checked the paths of a successful call.
+            let call = message["tool_call_id"].as_str();
+            let paths = presented.iter().find(|(id, _)| Some(id.as_str()) == call);
+            for path in paths.into_iter().flat_map(|(_, paths)| paths) {
+                if path.starts_with(OUTPUTS) && !answer.files.contains(path) {
+                    answer.files.push(path.clone());
+                }
+            }
         }
     }
     answer
@@ -73,16 +102,16 @@ fn is_hidden(message: &Value) -> bool {
     message["additional_kwargs"]["hide_from_ui"] == Value::Bool(true)
 }
 
-fn presented_files(message: &Value, files: &mut Vec<String>) {
+/// Returns the calls that present files, each with its id and paths.
+fn presented_files(message: &Value) -> impl Iterator<Item = (String, Vec<String>)> {
     let calls = message["tool_calls"].as_array().into_iter().flatten();
-    for call in calls.filter(|call| call["name"] == "present_files") {
-        let paths = call["args"]["filepaths"].as_array().into_iter().flatten();
-        for path in paths.filter_map(Value::as_str) {
-            if !files.iter().any(|known| known == path) {
-                files.push(path.to_owned());
-            }
-        }
-    }
+    calls
+        .filter(|call| call["name"] == "present_files")
+        .filter_map(|call| {
+            let paths = call["args"]["filepaths"].as_array()?;
+            let paths = paths.iter().filter_map(Value::as_str).map(str::to_owned);
+            Some((call["id"].as_str()?.to_owned(), paths.collect()))
+        })
 }
 
 fn clarification(message: &Value) -> Option<Clarification> {
@@ -112,6 +141,10 @@ mod tests {
 
     use super::*;
 
+    fn asked(id: &str) -> Span {
+        Span::Asked(id.to_owned())
+    }
+
     fn human(id: &str) -> Value {
         json!({"type": "human", "id": id, "content": "?"})
     }
@@ -122,38 +155,55 @@ mod tests {
             human("h1"),
             json!({"type": "ai", "content": "old"}),
             human("h2"),
-            json!({"type": "ai", "content": "working", "tool_calls": [{"name": "present_files", "args": {"filepaths": ["/mnt/user-data/outputs/a", 3]}}]}),
-            json!({"type": "tool", "content": "secret result"}),
+            json!({"type": "ai", "content": "working", "tool_calls": [
+                {"id": "t1", "name": "present_files", "args": {"filepaths": ["/mnt/user-data/outputs/a", 3, "/mnt/user-data/workspace/b"]}},
+                {"id": "t2", "name": "present_files", "args": {"filepaths": ["/mnt/user-data/outputs/c"]}},
+                {"id": "t3", "name": "present_files", "args": {"filepaths": ["/mnt/user-data/outputs/d"]}},
+            ]}),
+            json!({"type": "tool", "tool_call_id": "t1", "content": "secret result", "status": "success"}),
+            json!({"type": "tool", "tool_call_id": "t2", "content": "refused", "status": "error"}),
             json!({"type": "human", "content": "memory", "additional_kwargs": {"hide_from_ui": true}}),
             json!({"type": "ai", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "done"}]}),
             json!({"type": "ai", "content": "hidden", "additional_kwargs": {"hide_from_ui": true}}),
             human("h3"),
             json!({"type": "ai", "content": "later"}),
         ];
-        let answer = answer_of(&messages, Some("h2"));
+        let answer = answer_of(&messages, &asked("h2"), true);
         assert_eq!(answer.text.as_deref(), Some("done"));
         assert_eq!(answer.files, ["/mnt/user-data/outputs/a"]);
-        assert_eq!(answer_of(&messages, None).text.as_deref(), Some("later"));
+        let resumed = Span::Resumed(None);
+        assert_eq!(
+            answer_of(&messages, &resumed, true).text.as_deref(),
+            Some("later")
+        );
+        assert_eq!(
+            answer_of(&messages, &asked("gone"), false),
+            RunAnswer::default()
+        );
     }
 
     #[test]
     fn question_counts_only_after_the_last_text() {
         let question = json!({"type": "tool", "content": "Which?", "artifact": {"human_input": {"kind": "human_input_request", "options": [{"label": "A"}, {"label": "B"}]}}});
         let text = json!({"type": "ai", "content": "text"});
-        let asked = answer_of(&[human("h"), text.clone(), question.clone()], Some("h"));
+        let answer = answer_of(
+            &[human("h"), text.clone(), question.clone()],
+            &asked("h"),
+            true,
+        );
         let expected = Clarification {
             text: "Which?".to_owned(),
             options: vec!["A".to_owned(), "B".to_owned()],
         };
-        assert_eq!(asked.question, Some(expected));
+        assert_eq!(answer.question, Some(expected));
         assert_eq!(
-            answer_of(&[human("h"), question, text], Some("h")).question,
+            answer_of(&[human("h"), question, text], &asked("h"), true).question,
             None
         );
     }
 
     #[test]
     fn thread_without_messages_has_no_answer() {
-        assert_eq!(answer_of(&[], Some("h")), RunAnswer::default());
+        assert_eq!(answer_of(&[], &asked("h"), true), RunAnswer::default());
     }
 }

@@ -8,9 +8,10 @@ use harness::runtime::runs::store::AdmitError;
 use harness::runtime::runs::{MultitaskStrategy, RunConfig, RunError, RunRequest, StreamMode};
 use serde_json::{Map, Value, json};
 
+use super::answer::Span;
 use super::context::{Outcome, Person, Turn, TurnError};
-use super::progress::RowProgress;
-use super::{conversation, follow, intake};
+use super::progress::{Plan, RowProgress};
+use super::{conversation, follow, intake, questions};
 use crate::bot::{Lane, thread_of};
 use crate::session::{RunOptions, RunPlace, run_options};
 use crate::words;
@@ -25,8 +26,8 @@ pub(super) enum Input {
         /// Options of this run only.
         options: Map<String, Value>,
     },
-    /// Answers to open interrupts.
-    Resume(Value),
+    /// Input that is stored with the row before the run is created.
+    Planned(Plan),
 }
 
 /// Handles a message: answers an open question, or runs the agent.
@@ -35,11 +36,27 @@ pub(super) async fn message(
     lane: &Lane,
     person: &Person,
 ) -> Result<Outcome, TurnError> {
+    if let Some(plan) = turn.progress().plan {
+        return planned(turn, lane, person, plan).await;
+    }
     let text = intake::text_of(turn);
-    answer(turn, lane, person, &text).await
+    let conversation = conversation::of_turn(turn, person).await?;
+    match open_interrupt(turn, &conversation, &text).await? {
+        Interrupt::None => {
+            let input = Input::Message {
+                text,
+                options: Map::new(),
+            };
+            run(turn, lane, person, conversation, input).await
+        }
+        Interrupt::Answered(plan) => {
+            run(turn, lane, person, conversation, Input::Planned(plan)).await
+        }
+        Interrupt::OfAnother => Ok(turn.refuse("another person was asked", words::NOT_YOURS)),
+    }
 }
 
-/// Handles a text: answers an open question with it, or runs the agent.
+/// Handles the answer of a pressed button.
 pub(super) async fn answer(
     turn: &Turn<'_>,
     lane: &Lane,
@@ -47,34 +64,69 @@ pub(super) async fn answer(
     text: &str,
 ) -> Result<Outcome, TurnError> {
     let conversation = conversation::of_turn(turn, person).await?;
-    if let Some(question) = &conversation.question
-        && let Some(interrupt) = &question.interrupt
-    {
-        let pending = turn
-            .bot
-            .hub
-            .client
-            .pending_interrupts(&conversation.thread_id);
-        let pending = scope(turn.bot.actor(&conversation.user_id), pending)
-            .await
-            .map_err(|error| TurnError::Retry(error.to_string()))?;
-        if pending.iter().any(|open| open.id == *interrupt) {
-            if question.asker != turn.person() {
-                return Ok(turn.refuse("another person was asked", words::NOT_YOURS));
-            }
-            let answer = Value::from(text);
-            let answers = match pending.len() {
-                1 => answer,
-                _ => json!({ interrupt: answer }),
-            };
-            return run(turn, lane, person, conversation, Input::Resume(answers)).await;
+    let plan = match open_interrupt(turn, &conversation, text).await? {
+        Interrupt::None => Plan::Text(text.to_owned()),
+        Interrupt::Answered(plan) => plan,
+        Interrupt::OfAnother => {
+            return Ok(turn.refuse("another person was asked", words::NOT_YOURS));
         }
-    }
-    let input = Input::Message {
-        text: text.to_owned(),
-        options: Map::new(),
     };
-    run(turn, lane, person, conversation, input).await
+    run(turn, lane, person, conversation, Input::Planned(plan)).await
+}
+
+/// Continues with an input that an earlier attempt decided.
+pub(super) async fn planned(
+    turn: &Turn<'_>,
+    lane: &Lane,
+    person: &Person,
+    plan: Plan,
+) -> Result<Outcome, TurnError> {
+    let conversation = conversation::of_turn(turn, person).await?;
+    run(turn, lane, person, conversation, Input::Planned(plan)).await
+}
+
+/// Relation of a text to the open interrupt of its conversation.
+enum Interrupt {
+    /// No interrupt is open.
+    None,
+    /// The text answers it.
+    Answered(Plan),
+    /// Another person was asked.
+    OfAnother,
+}
+
+async fn open_interrupt(
+    turn: &Turn<'_>,
+    conversation: &Conversation,
+    text: &str,
+) -> Result<Interrupt, TurnError> {
+    let question = conversation.question.as_ref();
+    let Some((question, interrupt)) =
+        question.and_then(|question| Some((question, question.interrupt.as_ref()?)))
+    else {
+        return Ok(Interrupt::None);
+    };
+    let Some(view) = conversation::read_thread(turn, conversation).await? else {
+        return Ok(Interrupt::None);
+    };
+    let open = questions::open_interrupts(&view);
+    if !open.iter().any(|open| open.id == *interrupt) {
+        return Ok(Interrupt::None);
+    }
+    if question.asker != turn.person() {
+        return Ok(Interrupt::OfAnother);
+    }
+    let answer = Value::from(text);
+    let answers = match open.len() {
+        1 => answer,
+        _ => json!({ interrupt: answer }),
+    };
+    let last = conversation::messages_of(&view).last();
+    let after = last.and_then(|message| message["id"].as_str());
+    Ok(Interrupt::Answered(Plan::Resume {
+        answers,
+        after: after.map(str::to_owned),
+    }))
 }
 
 /// Runs the agent, or continues the run that an earlier attempt created.
@@ -95,7 +147,10 @@ pub(super) async fn run(
         Ok(options) => options,
         Err(error) => return Ok(turn.refuse("invalid agent name", &error.to_string())),
     };
-    let mut progress = RowProgress::read(&turn.group[0].row.progress);
+    let mut progress = turn.progress();
+    if let Input::Planned(plan) = &input {
+        progress.plan = Some(plan.clone());
+    }
     intake::receive_files(turn, person, &conversation.thread_id, &mut progress).await?;
     conversation::save_progress(turn, &progress).await?;
     let mut is_new_thread = false;
@@ -120,9 +175,11 @@ pub(super) async fn run(
         }
     }
     fail_points::pass("channel.run-created");
-    progress.started = true;
-    let answered = matches!(input, Input::Message { .. }).then(|| turn.id().to_string());
-    follow::follow(turn, lane, conversation, progress, answered).await
+    let span = match &input {
+        Input::Planned(Plan::Resume { after, .. }) => Span::Resumed(after.clone()),
+        Input::Message { .. } | Input::Planned(Plan::Text(_)) => Span::Asked(turn.id().to_string()),
+    };
+    follow::follow(turn, lane, conversation, progress, span).await
 }
 
 fn request_of(
@@ -143,7 +200,13 @@ fn request_of(
             let message = human_message(turn, text, progress);
             RunRequest::ask(&*options.assistant, thread, message)
         }
-        Input::Resume(answers) => RunRequest::answer(&*options.assistant, thread, answers.clone()),
+        Input::Planned(Plan::Text(text)) => {
+            let message = human_message(turn, text, progress);
+            RunRequest::ask(&*options.assistant, thread, message)
+        }
+        Input::Planned(Plan::Resume { answers, .. }) => {
+            RunRequest::answer(&*options.assistant, thread, answers.clone())
+        }
     };
     request.run_id = Some(turn.group[0].row.run_id());
     request.config = RunConfig {

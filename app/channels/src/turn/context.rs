@@ -6,6 +6,7 @@ use deerflow_domain::channels::{ChannelStoreError, InboxState, NewOutgoing};
 use uuid::Uuid;
 
 use super::gather::ReceivedMessage;
+use super::progress::RowProgress;
 use super::replies::Replies;
 use crate::bot::Bot;
 use crate::platform::{Event, EventBody, Target};
@@ -100,6 +101,11 @@ impl Turn<'_> {
 
     pub(super) fn replies(&self) -> Replies<'_> {
         Replies::new(self.bot, self.id(), self.conversation(), self.target())
+    }
+
+    /// Returns the stored progress of the first row.
+    pub(super) fn progress(&self) -> RowProgress {
+        RowProgress::read(&self.group[0].row.progress)
     }
 
     /// Returns an outcome with one text.

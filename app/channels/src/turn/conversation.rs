@@ -3,6 +3,8 @@
 use deerflow_domain::channels::Conversation;
 use deerflow_domain::threads::{Created, NewThread};
 use harness::ids::ThreadId;
+use harness::runtime::actor_context::scope;
+use harness::runtime::threads::ThreadView;
 use serde_json::{Map, Value, json};
 
 use super::context::{Person, Turn, TurnError};
@@ -106,4 +108,25 @@ pub(super) async fn save_progress(
     }
     let (bot, inbox) = (turn.bot, &turn.bot.hub.stores.inbox);
     Ok(inbox.save_progress(&bot.claim, turn.id(), value).await?)
+}
+
+/// Returns the thread of a conversation with its newest state; `None` if it does not exist.
+pub(super) async fn read_thread(
+    turn: &Turn<'_>,
+    conversation: &Conversation,
+) -> Result<Option<ThreadView>, TurnError> {
+    let bot = turn.bot;
+    let reading = bot.hub.client.get_thread(&conversation.thread_id);
+    scope(bot.actor(&conversation.user_id), reading)
+        .await
+        .map_err(|error| TurnError::Retry(error.to_string()))
+}
+
+/// Returns the messages of a thread.
+pub(super) fn messages_of(view: &ThreadView) -> &[Value] {
+    view.values
+        .get("messages")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }

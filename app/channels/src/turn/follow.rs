@@ -2,26 +2,26 @@
 
 use std::collections::HashSet;
 
-use deerflow_domain::channels::{Conversation, InboxEnd, InboxState, Urgency};
+use deerflow_domain::channels::{ChannelStoreError, Conversation, InboxEnd, InboxState, Urgency};
 use futures_util::StreamExt;
-use harness::client::{ClientError, Question};
-use harness::ids::ThreadId;
+use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
 use harness::runtime::threads::ThreadView;
-use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{RunAnswer, answer_of};
+use super::admission::admission_of;
+use super::answer::{RunAnswer, Span, answer_of};
 use super::context::{Outcome, Turn, TurnError};
 use super::live::LiveView;
 use super::notice::notice;
 use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
-use super::{conversation, stop_data};
+use super::{conversation, questions, stop_data};
 use crate::bot::{ActiveTurn, Lane, show};
 use crate::config::Busy;
 use crate::outbox;
+use crate::people::Admission;
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
 
@@ -44,14 +44,16 @@ pub(super) async fn follow(
     lane: &Lane,
     mut conversation: Conversation,
     mut progress: RowProgress,
-    asked: Option<String>,
+    span: Span,
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
     let stop = CancellationToken::new();
     let active = ActiveTurn {
         conversation: turn.conversation().to_owned(),
         person: turn.person().to_owned(),
-        stop: stop.clone(),
+        user_id: conversation.user_id.clone(),
+        thread_id: conversation.thread_id.clone(),
+        run_id: turn.group[0].row.run_id(),
     };
     let _registered = bot.active.register(turn.id(), active);
     let target = turn.target();
@@ -70,9 +72,10 @@ pub(super) async fn follow(
     );
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
     progress.live = live.finish().await;
-    let view = read_thread(turn, &conversation).await?;
-    let outcome = replies_of(turn, &mut conversation, &progress, asked, end, view).await?;
-    Ok(outcome)
+    let view = conversation::read_thread(turn, &conversation)
+        .await?
+        .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
+    replies_of(turn, &mut conversation, &progress, &span, end, view).await
 }
 
 /// Shows the run until its end.
@@ -135,7 +138,12 @@ async fn watch(
             state = live.step() => {
                 if let Some(state) = state && state != progress.live {
                     progress.live = state;
-                    conversation::save_progress(turn, progress).await?;
+                    match conversation::save_progress(turn, progress).await {
+                        Err(TurnError::Store(error)) if error != ChannelStoreError::Fenced => {
+                            tracing::warn!(%error, run = %run, "the state of a live message was not stored");
+                        }
+                        saved => saved?,
+                    }
                 }
             }
             () = lane.notified() => later_messages(turn, &mut informed, stop).await?,
@@ -180,6 +188,10 @@ async fn later_messages(
         let Ok(event) = serde_json::from_value(row.event.clone()) else {
             continue;
         };
+        // A message of a stranger must have no effect; its own turn decides about a reply.
+        if !matches!(admission_of(bot, &event).await?, Admission::Admitted { .. }) {
+            continue;
+        }
         let now = bot.hub.clock.now();
         match bot.rules.busy {
             Busy::Interrupt => {
@@ -208,36 +220,18 @@ async fn later_messages(
     Ok(())
 }
 
-async fn read_thread(
-    turn: &Turn<'_>,
-    conversation: &Conversation,
-) -> Result<ThreadView, TurnError> {
-    let bot = turn.bot;
-    let thread: &ThreadId = &conversation.thread_id;
-    let reading = bot.hub.client.get_thread(thread);
-    match scope(bot.actor(&conversation.user_id), reading).await {
-        Ok(Some(view)) => Ok(view),
-        Ok(None) => Err(TurnError::Retry(format!("thread {thread} was deleted"))),
-        Err(error) => Err(TurnError::Retry(error.to_string())),
-    }
-}
-
 /// Builds the replies, and stores the question of the run, if it has one.
 async fn replies_of(
     turn: &Turn<'_>,
     conversation: &mut Conversation,
     progress: &RowProgress,
-    asked: Option<String>,
+    span: &Span,
     end: RunEnd,
     view: ThreadView,
 ) -> Result<Outcome, TurnError> {
-    let messages = view
-        .values
-        .get("messages")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let answer = answer_of(messages, asked.as_deref());
+    // A cancelled or failed run may not have stored its message.
+    let is_complete = end == RunEnd::Finished;
+    let answer = answer_of(conversation::messages_of(&view), span, is_complete);
     let question = question_of(turn, &answer, &view);
     let open = question.as_ref().map(|asked| asked.open.clone());
     if conversation.question != open {
@@ -263,11 +257,7 @@ async fn replies_of(
 
 fn question_of(turn: &Turn<'_>, answer: &RunAnswer, view: &ThreadView) -> Option<Asked> {
     let (row, run) = (turn.id(), turn.group[0].row.run_id());
-    let interrupts = view.interrupts.values();
-    let open = interrupts
-        .filter_map(|questions| serde_json::from_value::<Vec<Question>>(questions.clone()).ok())
-        .flatten()
-        .next();
+    let open = questions::open_interrupts(view).into_iter().next();
     match open {
         Some(open) => Some(of_interrupt(row, run, turn.person(), &open)),
         None => {

@@ -61,7 +61,9 @@ fn continues(earlier: &ReceivedMessage, later: &ReceivedMessage) -> bool {
     let (Some(one), Some(other)) = (message(earlier), message(later)) else {
         return false;
     };
-    if earlier.event.sender.id != later.event.sender.id {
+    // A group that was handled before stays as it was.
+    let is_repeated = (earlier.row.claims > 0) != (later.row.claims > 0);
+    if is_repeated || earlier.event.sender.id != later.event.sender.id {
         return false;
     }
     if one.album.is_some() && one.album == other.album {

@@ -111,3 +111,11 @@ fn file_and_text_of_the_same_person_are_one_message() {
     );
     assert_eq!(first_group(&[file], at(-100_000)), Group::Complete(1));
 }
+
+#[test]
+fn group_of_an_earlier_attempt_does_not_grow() {
+    let mut first = received(0, "u", "", 1, Some("x"));
+    first.row.claims = 1;
+    let waiting = [first, received(10, "u", "", 1, Some("x"))];
+    assert_eq!(first_group(&waiting, at(5_000)), Group::Complete(1));
+}

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use deerflow_domain::channels::{ExternalIdentity, InboxEnd};
+use deerflow_domain::channels::InboxEnd;
 use harness::runtime::fail_points;
 use tokio::time::Instant;
 
+use super::admission::admission_of;
 use super::context::{Outcome, Person, Turn, TurnError};
 use super::gather::{Group, ReceivedMessage, first_group as group_of};
 use super::{chat, command, connect, press};
 use crate::bot::{Bot, Exchange, Lane};
 use crate::commands::{self, Command};
-use crate::people::{Admission, admit};
+use crate::people::Admission;
 use crate::platform::{ChatKind, EventBody};
 use crate::words;
 
@@ -63,16 +64,7 @@ async fn decide(turn: &Turn<'_>, lane: &Lane) -> Result<Outcome, TurnError> {
     if let Some(Command::Connect(code) | Command::Start(Some(code))) = &command {
         return connect::connect(turn, code).await;
     }
-    let identity = ExternalIdentity {
-        provider: bot.provider.to_owned(),
-        account: event.sender.id.clone(),
-        workspace: event.workspace.clone(),
-    };
-    let connection = match bot.rules.connections.enabled {
-        true => bot.hub.stores.connections.find_active(&identity).await?,
-        false => None,
-    };
-    let person = match admit(bot.provider, &bot.rules, event, connection.as_ref()) {
+    let person = match admission_of(bot, event).await? {
         Admission::Admitted { user_id, connected } => Person { user_id, connected },
         Admission::Ignored(reason) => return Ok(Outcome::silent(reason)),
         Admission::MustConnect => return Ok(must_connect(turn)),

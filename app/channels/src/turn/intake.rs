@@ -69,11 +69,8 @@ pub(super) async fn receive_files(
         .enumerate()
         .map(|(at, file)| download(turn, file, name_of(file, at)).boxed())
         .collect();
-    let downloaded: Vec<_> = futures_util::stream::iter(downloads)
-        .buffered(CONCURRENT_DOWNLOADS)
-        .collect()
-        .await;
-    for (name, result) in downloaded {
+    let mut downloaded = futures_util::stream::iter(downloads).buffered(CONCURRENT_DOWNLOADS);
+    while let Some((name, result)) = downloaded.next().await {
         let bytes = match result {
             Ok(bytes) => bytes,
             Err(PlatformError::Refused(reason)) => {

@@ -27,6 +27,8 @@ pub(super) struct LiveView {
     /// Reply between updates; `None` during one.
     reply: Option<LiveReply>,
     update: Option<Update>,
+    /// Newest known state.
+    state: Value,
     text: String,
     shown: String,
     next_at: Instant,
@@ -45,6 +47,7 @@ impl LiveView {
         });
         Self {
             pacing,
+            state: reply.state.clone(),
             bot,
             reply: Some(reply),
             update: None,
@@ -128,7 +131,7 @@ impl LiveView {
     }
 
     fn updated(&mut self, reply: LiveReply, result: Result<(), PlatformError>) -> Option<Value> {
-        let state = reply.state.clone();
+        self.state.clone_from(&reply.state);
         if let Err(error) = result {
             measures::failed(self.bot.provider, &error);
             tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
@@ -152,16 +155,16 @@ impl LiveView {
             self.shown.clear();
         }
         self.reply = Some(reply);
-        Some(state)
+        Some(self.state.clone())
     }
 
-    /// Waits briefly for an update in progress and returns the final state.
+    /// Waits briefly for an update in progress and returns the newest known state.
     pub(super) async fn finish(mut self) -> Value {
         if let Some(update) = self.update.take()
             && let Ok((reply, _)) = timeout(FINISH_TIMEOUT, update).await
         {
             return reply.state;
         }
-        self.reply.map(|reply| reply.state).unwrap_or_default()
+        self.state
     }
 }

@@ -1,5 +1,6 @@
 //! Handling of one message, or of one group of messages, of a conversation.
 
+mod admission;
 mod answer;
 mod chat;
 mod command;

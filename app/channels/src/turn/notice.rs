@@ -6,6 +6,7 @@ use deerflow_domain::channels::{InboxMessage, NewOutgoing};
 use uuid::Uuid;
 
 use super::context::target_of;
+use super::progress::RowProgress;
 use super::replies::Replies;
 use crate::bot::Bot;
 use crate::platform::Event;
@@ -27,7 +28,12 @@ pub(crate) fn notice(
 /// Returns the reply to a message that is set aside; none if its event cannot be read.
 pub(crate) fn set_aside_notice(bot: &Arc<Bot>, row: &InboxMessage) -> Vec<NewOutgoing> {
     match serde_json::from_value::<Event>(row.event.clone()) {
-        Ok(event) => notice(bot, row.id, &event, &row.conversation, words::SET_ASIDE),
+        Ok(event) => {
+            let live = RowProgress::read(&row.progress).live;
+            let mut replies = Replies::new(bot, row.id, &row.conversation, target_of(&event));
+            replies.answer("notice", words::SET_ASIDE, Vec::new(), live);
+            replies.finish()
+        }
         Err(_) => Vec::new(),
     }
 }

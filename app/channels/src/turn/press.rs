@@ -1,6 +1,9 @@
 //! Presses of buttons, and requests to stop.
 
 use deerflow_domain::channels::Urgency;
+use harness::client::ClientError;
+use harness::runtime::actor_context::scope;
+use harness::runtime::runs::RunError;
 use uuid::Uuid;
 
 use super::context::{Outcome, Person, Turn, TurnError};
@@ -18,6 +21,9 @@ pub(super) async fn handle(
 ) -> Result<Outcome, TurnError> {
     if let Some(row) = stop_data::parse(&press.data) {
         return stop(turn, Some(row)).await;
+    }
+    if let Some(plan) = turn.progress().plan {
+        return chat::planned(turn, lane, person, plan).await;
     }
     let bot = turn.bot;
     let connected = person.connected.then_some(person.user_id.as_str());
@@ -75,7 +81,13 @@ pub(super) async fn stop(turn: &Turn<'_>, row: Option<Uuid>) -> Result<Outcome, 
             Outcome::silent("another person asked")
         });
     }
-    active.stop.cancel();
+    // The request is stored before the stop is confirmed.
+    let cancelling = bot.hub.client.cancel(&active.thread_id, &active.run_id);
+    match scope(bot.actor(&active.user_id), cancelling).await {
+        Ok(()) | Err(ClientError::Run(RunError::NotCancellable { .. } | RunError::NotFound(_))) => {
+        }
+        Err(error) => return Err(TurnError::Retry(error.to_string())),
+    }
     if !is_command {
         confirm(turn, words::STOPPED).await;
     }

@@ -3,6 +3,21 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Decided input of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Plan {
+    /// The text of a pressed button, as a message.
+    Text(String),
+    /// Answers to open interrupts.
+    Resume {
+        /// Answers.
+        answers: Value,
+        /// Last message of the thread before the run.
+        after: Option<String>,
+    },
+}
+
 /// Durable progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -19,9 +34,10 @@ pub(super) struct RowProgress {
     /// State of the live message.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) live: Value,
-    /// `true` if the run was created.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) started: bool,
+    /// Input of the run, if it does not follow from the message alone: what it answers may be gone
+    /// when the message is handled again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) plan: Option<Plan>,
 }
 
 impl RowProgress {

@@ -3,6 +3,7 @@
 use deerflow_domain::channels::OpenQuestion;
 use harness::client::Question;
 use harness::ids::RunId;
+use harness::runtime::threads::ThreadView;
 use uuid::Uuid;
 
 use super::answer::Clarification;
@@ -89,6 +90,15 @@ pub(super) fn of_interrupt(row: Uuid, run_id: RunId, asker: &str, question: &Que
             token,
         },
     }
+}
+
+/// Returns the open interrupts of a thread.
+pub(super) fn open_interrupts(view: &ThreadView) -> Vec<Question> {
+    view.interrupts
+        .values()
+        .filter_map(|questions| serde_json::from_value::<Vec<Question>>(questions.clone()).ok())
+        .flatten()
+        .collect()
 }
 
 /// Returns the answer that a press gives to a question; `None` if it belongs to another one.

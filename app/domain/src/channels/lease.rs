@@ -27,8 +27,8 @@ pub fn lease_end(at: DateTime<Utc>, duration: Duration) -> DateTime<Utc> {
 }
 
 /// Leases of accounts. Times are those of the store's clock. A lease that was released or has
-/// expired can be acquired, and so can one that ends more than twice the duration after now: it is
-/// from a time when the clock was wrong.
+/// expired can be acquired, and so can one that ends more than an hour after a lease acquired now: it
+/// is from a time when the clock was wrong.
 #[async_trait]
 pub trait AccountLeases: Send + Sync + std::fmt::Debug {
     /// Acquires the account, unless another node holds it. A node that already holds it gets a new

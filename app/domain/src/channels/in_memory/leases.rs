@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::InMemoryChannels;
 use crate::channels::lease::lease_end;
@@ -21,8 +21,9 @@ impl AccountLeases for InMemoryChannels {
         let mut tables = self.0.lock();
         let known = tables.leases.get(account);
         let end = lease_end(at, duration);
-        let is_held =
-            |lease: &LeaseRecord| lease.expires_at > at && lease.expires_at <= end + (end - at);
+        let is_held = |lease: &LeaseRecord| {
+            lease.expires_at > at && lease.expires_at <= end + TimeDelta::hours(1)
+        };
         if known.is_some_and(|lease| lease.claim.node != node && is_held(lease)) {
             return Ok(None);
         }

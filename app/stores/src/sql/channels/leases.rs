@@ -23,7 +23,7 @@ const ACQUIRE: &str = "\
     ON CONFLICT (provider, account) DO UPDATE SET epoch = channel_leases.epoch + 1, node = excluded.node, \
         since = excluded.since, expires_at = excluded.expires_at \
     WHERE channel_leases.node = excluded.node OR channel_leases.expires_at <= excluded.since \
-        OR channel_leases.expires_at > excluded.expires_at + (excluded.expires_at - excluded.since) \
+        OR channel_leases.expires_at > excluded.expires_at + 3600000000 \
     RETURNING 'lease', epoch";
 
 const RENEW: &str = "\
