@@ -16,12 +16,11 @@ use uuid::Uuid;
 
 use super::retry::{AfterSend, Closure, after_send};
 use crate::bot::{Bot, LaneTask, Purpose, show};
-use crate::markup::Part;
 use crate::measures;
 use crate::platform::{
-    Content, Delivery, FileBody, OUTPUTS, OutgoingMessage, PlatformError, Receipt, Sent, SinkError,
+    Content, Delivery, FileBody, OUTPUTS, OutgoingMessage, Part, PlatformError, Receipt, Sent,
+    SinkError,
 };
-
 use crate::words;
 
 /// Pause after a store failure.
