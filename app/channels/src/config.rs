@@ -16,6 +16,8 @@ const GENERAL: &[&str] = &[
     "shutdown_grace_period_seconds",
     "session",
 ];
+/// Addresses that DeerFlow's channels call. Here channels run in the process of the server.
+const INERT: &[&str] = &["langgraph_url", "gateway_url"];
 /// Default of `max_exchanges_per_minute`: more are a sign of bots that answer each other.
 const MAX_EXCHANGES_PER_MINUTE: usize = 10;
 
@@ -98,6 +100,8 @@ pub struct ChannelsConfig {
     pub connections: BTreeMap<String, ConnectionRules>,
     /// Session of all channels.
     pub session: SessionLayer,
+    /// Keys that are set and have no effect.
+    pub inert: Vec<&'static str>,
 }
 
 impl ChannelsConfig {
@@ -147,6 +151,11 @@ impl ChannelsConfig {
             connections_enabled,
             connections: rules,
             session,
+            inert: INERT
+                .iter()
+                .copied()
+                .filter(|key| channels.contains_key(*key))
+                .collect(),
         }
     }
 

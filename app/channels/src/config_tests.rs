@@ -26,6 +26,7 @@ fn channels_of_deerflow_are_read() {
         }),
         json!({"enabled": true, "telegram": {"enabled": true, "bot_username": "bot"}, "slack": {"enabled": false}}),
     );
+    assert_eq!(config.inert, ["langgraph_url", "gateway_url"]);
     let telegram = config.entry("telegram");
     assert!(telegram.enabled);
     assert_eq!(telegram.rules.allowed_users, ["7", "8"]);

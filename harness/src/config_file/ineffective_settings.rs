@@ -120,8 +120,6 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         NO_CHANNEL,
     ),
     setting(&["channel_connections", "buzz", "enabled"], Off, NO_CHANNEL),
-    setting(&["channels", "langgraph_url"], Empty, IN_PROCESS),
-    setting(&["channels", "gateway_url"], Empty, IN_PROCESS),
     setting(
         &["channels", "inbound_queue_maxsize"],
         Default("1000"),

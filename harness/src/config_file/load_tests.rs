@@ -70,8 +70,8 @@ fn settings_without_effect_are_reported() {
             "channels.wechat.enabled",
         ),
         (
-            "channels: {langgraph_url: \"http://langgraph:2024\"}\n",
-            "channels.langgraph_url",
+            "channels: {inbound_queue_maxsize: 9}\n",
+            "channels.inbound_queue_maxsize",
         ),
         (
             "channels: {session: {users: {U1: {assistant_id: a}}}}\n",

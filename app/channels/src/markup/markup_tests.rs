@@ -262,3 +262,18 @@ fn telegram_limit_counts_visible_utf16_units() {
     let bold = "**a** ".repeat(2_000);
     assert_eq!(parts(&bold, Dialect::TelegramHtml, limit).len(), 1);
 }
+
+#[test]
+fn neutral_marks_count_for_the_limit() {
+    let limit = TextLimit {
+        unit: LengthUnit::Utf8Bytes,
+        max: 40,
+    };
+    for part in parts(
+        "https://a.b`````````https://a.b🌀<at",
+        Dialect::Discord,
+        limit,
+    ) {
+        assert!(part.markup.len() <= limit.max, "{part:?}");
+    }
+}

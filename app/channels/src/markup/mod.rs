@@ -26,6 +26,8 @@ use crate::platform::{LengthUnit, TextLimit, floor_boundary};
 
 /// Mark of a preview that was cut.
 const ELLIPSIS: &str = "\n…";
+/// Smallest limit for which a text is split again.
+const MIN_UNITS: usize = 16;
 /// Maximum number of source bytes that a preview reads, in addition to eight per unit of its limit.
 const PREVIEW_BYTES: usize = 64 * 1024;
 
@@ -53,19 +55,32 @@ pub fn preview(markdown: &str, dialect: Dialect, limit: TextLimit) -> String {
         .map_or_else(String::new, |part| part.markup + ELLIPSIS)
 }
 
-/// Renders at most `count` parts.
+/// Renders at most `count` parts. Marks that separate characters are inserted after a text is split,
+/// so a part may exceed the limit: then all are split again for a limit that is smaller by the excess.
 fn first_parts(markdown: &str, dialect: Dialect, limit: TextLimit, count: usize) -> Vec<Part> {
-    let form = cost::Form {
+    let document = builder::parse(markdown);
+    let mut form = cost::Form {
         dialect,
         unit: limit.unit,
         max: limit.max,
     };
-    let layout = layout::layout(&builder::parse(markdown), form);
-    pack::pack(&layout, form, count)
-        .iter()
-        .map(|pieces| render::render(pieces, &layout.fences, form))
-        .filter(|part| part.plain.chars().any(is_visible))
-        .collect()
+    loop {
+        let layout = layout::layout(&document, form);
+        let parts: Vec<Part> = pack::pack(&layout, form, count)
+            .iter()
+            .map(|pieces| render::render(pieces, &layout.fences, form))
+            .filter(|part| part.plain.chars().any(is_visible))
+            .collect();
+        let longest = parts.iter().map(|part| {
+            let markup = counted_length(&part.markup, dialect, limit.unit);
+            markup.max(limit.unit.length(&part.plain))
+        });
+        let excess = longest.max().unwrap_or(0).saturating_sub(limit.max);
+        if excess == 0 || form.max <= excess + MIN_UNITS {
+            return parts;
+        }
+        form.max -= excess;
+    }
 }
 
 /// Returns whether a character shows something. Platforms refuse texts without any.

@@ -24,6 +24,9 @@ impl ChannelService {
             node: inner.node.clone(),
             importer: Importer::new(inner.home.clone()),
         });
+        for key in inner.channels_config().inert {
+            tracing::info!("channels.{key} has no effect: channels run in this process");
+        }
         let tasks = &inner.tasks;
         let of_vault = inner.clone();
         tasks.spawn(TaskKind::Service, "channel credentials", async move {
