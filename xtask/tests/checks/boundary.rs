@@ -44,7 +44,7 @@ fn axum_in_stores_is_reported() -> Result<()> {
     assert_eq!(
         output,
         "deerflow-stores -> axum (dependency, app/stores/Cargo.toml): \
-         axum is for deerflow-gateway, deerflow-server, deerflow-tests only\nboundary: 1 violation\n"
+         axum is for deerflow-gateway, deerflow-server, deerflow-tests, deerflow-chat-platforms only\nboundary: 1 violation\n"
     );
     Ok(())
 }
