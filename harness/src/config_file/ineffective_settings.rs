@@ -30,7 +30,6 @@ const fn setting(
     }
 }
 
-const IN_PROCESS: &str = "has no effect: channels run in the process of the server";
 const NO_CHANNEL: &str = "has no effect: this channel is not supported";
 const CHECKPOINTS: &str = "has no effect: checkpoints store changes, and none of them are cached";
 const PYTHON: &str = "names Python code, which this server cannot load; it has no effect";
