@@ -1,4 +1,4 @@
-//! What the tasks of one served account share.
+//! State that the tasks of one served account share.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::import::Importer;
 use crate::measures;
 use crate::platform::Platform;
 
-/// What all channels of a process share.
+/// Parts that all channels of a process share.
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) stores: ChannelStores,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::platform::Rates;
 
-/// Calls per minute of a group that live updates leave to final texts.
+/// Calls per minute of a group that are reserved for final texts.
 const RESERVED_PER_MINUTE: usize = 6;
 /// Number of chats beyond which unused ones are forgotten.
 const MAX_CHATS: usize = 1_024;

@@ -35,7 +35,7 @@ pub(super) enum Ended {
     Failed(PlatformError),
 }
 
-/// What a connection needs.
+/// Parts of a connection.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
     /// Receiver of events.

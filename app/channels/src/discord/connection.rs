@@ -34,7 +34,7 @@ pub(super) enum Ended {
     After(Next, bool),
 }
 
-/// What a connection needs.
+/// Parts of a connection.
 pub(super) struct Parts<'a> {
     /// Bot token.
     pub(super) token: &'a secrecy::SecretString,

@@ -16,7 +16,7 @@ const COMPONENT: u64 = 3;
 /// Maximum number of files of a message.
 const MAX_FILES: usize = 10;
 
-/// What decoding depends on.
+/// Facts that decoding depends on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     /// User id of the bot.

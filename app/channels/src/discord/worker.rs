@@ -36,7 +36,7 @@ fn interaction(data: &Value, view: View<'_>) -> Result<Option<Event>, &'static s
     }
 }
 
-/// What storing events needs.
+/// Parts that the storage of events uses.
 #[derive(Clone, Copy)]
 pub(super) struct Tools<'a> {
     /// REST API.

@@ -35,7 +35,7 @@ const WORDS: [&[&str]; 8] = [
     &["👩‍👩‍👧‍👦", "🇩🇪🇫🇷", "👍🏽", "e\u{301}\u{302}", "🎉🎉"],
 ];
 
-/// What an answer contains in addition to text.
+/// Contents of an answer in addition to text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kinds {
     pub(super) links: bool,

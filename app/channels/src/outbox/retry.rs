@@ -33,7 +33,7 @@ pub(super) enum AfterSend {
     Stop,
 }
 
-/// What a failed call closes.
+/// Lanes that a failed call closes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closure {
     /// Only the message.

@@ -1,4 +1,4 @@
-//! What a platform can do, and its limits, as data.
+//! Abilities and limits of a platform, as data.
 
 use std::time::Duration;
 

@@ -129,7 +129,7 @@ pub struct Event {
     pub at: DateTime<Utc>,
     /// Content.
     pub body: EventBody,
-    /// What the adapter needs to reply, such as the id of a request; given back in
+    /// Data for a reply, such as the id of a request; passed to the adapter in
     /// [`Target::context`](super::Target::context).
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub context: Value,

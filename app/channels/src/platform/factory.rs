@@ -120,7 +120,7 @@ impl Settings {
     }
 }
 
-/// What adapters use of their process.
+/// Parts of the process that adapters use.
 #[derive(Debug, Clone)]
 pub struct PlatformContext {
     /// HTTP client with the proxies of the environment. It follows no redirects.

@@ -111,7 +111,7 @@ pub struct Delivery {
     pub id: Uuid,
     /// Number of this attempt, from 1. From 2 on, an earlier attempt may have had its effect.
     pub attempt: u32,
-    /// What earlier attempts achieved, such as the id of an uploaded file. The adapter changes it;
+    /// Results of earlier attempts, such as the id of an uploaded file. The adapter changes it;
     /// the sender stores it after a failed attempt.
     pub progress: Value,
 }

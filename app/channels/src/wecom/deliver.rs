@@ -32,7 +32,7 @@ struct Finish {
     at: i64,
 }
 
-/// What earlier attempts of a delivery achieved.
+/// Results of earlier attempts of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Progress {

@@ -45,7 +45,7 @@ pub(super) struct Account {
     pub(super) address: Url,
 }
 
-/// What a connection uses.
+/// Parts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wiring<'a> {
     /// Bot.

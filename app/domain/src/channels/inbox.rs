@@ -169,7 +169,7 @@ pub struct InboxMessage {
     pub failed_since: Option<DateTime<Utc>>,
     /// Earliest time of the next attempt.
     pub not_before: Option<DateTime<Utc>>,
-    /// What was done so far, such as the live message on the platform; defined by the worker.
+    /// Steps done so far, such as the live message on the platform; defined by the worker.
     pub progress: Value,
     /// Time of receipt.
     pub received_at: DateTime<Utc>,

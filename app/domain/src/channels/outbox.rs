@@ -74,7 +74,7 @@ pub struct Outgoing {
     pub attempts: u32,
     /// Earliest time of the next attempt.
     pub not_before: DateTime<Utc>,
-    /// What earlier attempts achieved, such as ids of messages on the platform; defined by the
+    /// Results of earlier attempts, such as ids of messages on the platform; defined by the
     /// sender.
     pub progress: Value,
     /// Error of the last attempt.

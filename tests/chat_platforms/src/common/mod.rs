@@ -1,4 +1,4 @@
-//! What all fakes share: the record of calls, scripted faults, the server, and WebSockets.
+//! Parts that all fakes share: the record of calls, scripted faults, the server, and WebSockets.
 
 mod calls;
 mod control;

@@ -1,4 +1,4 @@
-//! What the routes of the fake share.
+//! State that the routes of the fake share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What the parts of the fake share.
+//! State that the parts of the fake share.
 
 use std::time::Instant;
 

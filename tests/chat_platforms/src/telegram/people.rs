@@ -1,4 +1,4 @@
-//! What people do in chats with the bot.
+//! Actions of people in chats with the bot.
 
 use std::sync::Arc;
 

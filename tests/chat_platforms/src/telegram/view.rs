@@ -1,4 +1,4 @@
-//! What tests read from a fake.
+//! Views of a fake that tests read.
 
 use serde_json::Value;
 

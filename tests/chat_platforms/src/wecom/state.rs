@@ -37,7 +37,7 @@ pub struct Shown {
     pub finished: bool,
 }
 
-/// What the fake sends to the connected bot.
+/// Frame to the connected bot.
 #[derive(Debug)]
 pub(super) enum Outgoing {
     Text(String),
