@@ -42,6 +42,10 @@ features: ## Check each feature of the published crates alone (needs cargo-hack)
 	cargo hack check -p deerflow-core -p deerflow-runtime -p deerflow-models -p deerflow-flow -p deerflow-sandbox \
 		-p deerflow-harness --each-feature --exclude-all-features --locked
 
+.PHONY: web-ui
+web-ui: ## Test DeerFlow's web UI in a browser: make web-ui UI=<folder frontend of a checkout of DeerFlow>
+	UI=$(abspath $(UI)) tests/web_ui/run.sh
+
 .PHONY: simulate
 simulate: ## Simulate the runtime with injected faults, one run per seed: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \

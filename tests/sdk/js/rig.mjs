@@ -46,15 +46,16 @@ export async function until(ask, what) {
  * Starts model and gateway; `stop` ends both, `release` releases held answers with a word: to their end, or up to a piece.
  * @param config  returns the gateway's configuration for the model's address
  * @param env     additional environment variables of the gateway
+ * @param listen  port of the gateway; 0 selects a free one
  */
-export async function start({ config = webUi, env = {} } = {}) {
+export async function start({ config = webUi, env = {}, listen = 0 } = {}) {
   const model = spawn(path.join(BINARIES, "scripted-openai"), ["--strict"], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await once(createInterface({ input: model.stdout }), "line");
   const home = await mkdtemp(path.join(os.tmpdir(), "deerflow-"));
   const [baseUrl] = /http:\/\/\S+/.exec(line);
   await writeFile(path.join(home, "config.yaml"), config(baseUrl));
   await cp(FLOWS, path.join(home, "flows"), { recursive: true });
-  const port = await freePort();
+  const port = listen || (await freePort());
   const gateway = spawn(path.join(BINARIES, "deerflow"), ["serve"], {
     cwd: home,
     stdio: ["ignore", "pipe", "pipe"],

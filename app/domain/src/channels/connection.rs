@@ -127,4 +127,11 @@ pub trait ConnectionStore: Send + Sync + std::fmt::Debug {
         id: Uuid,
         at: DateTime<Utc>,
     ) -> Result<bool, ChannelStoreError>;
+
+    /// Deactivates the connections of all users to a platform and returns their number.
+    async fn disconnect_all(
+        &self,
+        provider: &str,
+        at: DateTime<Utc>,
+    ) -> Result<u64, ChannelStoreError>;
 }

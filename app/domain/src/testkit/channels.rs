@@ -26,7 +26,7 @@ pub use connections::{
     code_is_refused_when_unknown_expired_used_or_misplaced, code_is_used_by_one_of_many,
     codes_are_limited_per_user_and_platform, concurrent_codes_do_not_exceed_limit,
     connection_is_disconnected_by_owner_only, connection_moves_to_last_owner_and_returns,
-    owners_racing_for_identity_leave_one_active,
+    owners_racing_for_identity_leave_one_active, platform_is_disconnected_for_all_users,
 };
 pub use conversations::{
     conversation_is_created_once_and_updated, conversations_are_imported_once,
@@ -98,6 +98,7 @@ macro_rules! channel_store_suite {
             connection_moves_to_last_owner_and_returns
             owners_racing_for_identity_leave_one_active
             connection_is_disconnected_by_owner_only
+            platform_is_disconnected_for_all_users
             credentials_version_grows_across_deletion
         }
     };

@@ -48,6 +48,14 @@ pub(crate) fn is_admin() -> bool {
     })
 }
 
+/// `false` if the server does not authenticate: every request acts as the default user.
+pub(crate) fn is_authentication_enabled() -> bool {
+    current().is_none_or(|actor| actor.auth_source.as_deref() != Some(DISABLED))
+}
+
+/// Source of the default actor of a server that does not authenticate.
+const DISABLED: &str = "disabled";
+
 /// Remote address of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub IpAddr);
@@ -136,7 +144,7 @@ impl Authenticator {
     ) -> Result<ActorContext, ApiError> {
         let rules = &*self.0;
         if rules.rule == KeyRule::Off {
-            return Ok(default_actor("disabled"));
+            return Ok(default_actor(DISABLED));
         }
         if PROBE_PATHS.contains(&path) {
             return Ok(default_actor("probe"));

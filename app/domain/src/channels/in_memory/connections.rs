@@ -114,4 +114,22 @@ impl ConnectionStore for InMemoryChannels {
             })
             .is_some())
     }
+    async fn disconnect_all(
+        &self,
+        provider: &str,
+        at: DateTime<Utc>,
+    ) -> Result<u64, ChannelStoreError> {
+        let mut tables = self.0.lock();
+        let active = tables
+            .connections
+            .values_mut()
+            .filter(|connection| connection.identity.provider == provider && connection.active);
+        let mut count = 0;
+        for connection in active {
+            connection.active = false;
+            connection.updated_at = at;
+            count += 1;
+        }
+        Ok(count)
+    }
 }

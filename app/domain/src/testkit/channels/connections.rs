@@ -246,3 +246,23 @@ pub async fn connection_is_disconnected_by_owner_only(open: impl AsyncFn() -> Ch
     let again = connect(stores, USER, &person("u1"), 10).await;
     assert_eq!((again.id, again.active), (connection.id, true));
 }
+
+/// Disconnecting a platform concerns all users and no other platform.
+pub async fn platform_is_disconnected_for_all_users(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let stores = &suite.stores;
+    connect(stores, USER, &person("u1"), 1).await;
+    connect(stores, "bob", &person("u2"), 2).await;
+    let disconnect = async |platform| {
+        let disconnected = stores.connections.disconnect_all(platform, at(9));
+        disconnected.await.expect("written")
+    };
+    assert_eq!(disconnect("slack").await, 0);
+    assert!(active(stores, &person("u1")).await.is_some());
+    assert_eq!(disconnect("telegram").await, 2);
+    assert_eq!(disconnect("telegram").await, 0);
+    for (user, identity) in [(USER, "u1"), ("bob", "u2")] {
+        assert_eq!(active(stores, &person(identity)).await, None);
+        assert_eq!(list(stores, user).await[0].updated_at, at(9));
+    }
+}

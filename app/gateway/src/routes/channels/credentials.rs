@@ -13,7 +13,7 @@ use crate::error::{ApiError, Issue};
 use crate::extract::{Body, Ids, Issues};
 use crate::guard::auth::require_admin;
 use crate::requests::bodies::ChannelCredentials;
-use crate::routes::JsonResult;
+use crate::routes::{App, JsonResult};
 use crate::state::ChannelServices;
 
 /// Error for all other users.
@@ -51,15 +51,21 @@ pub(crate) async fn configure(
     Ok(Json(current_provider(&channels, &status.provider).await?))
 }
 
-/// `DELETE /channels/{provider}/runtime-config`: deletes stored credentials.
-pub(crate) async fn forget(State(channels): State<ChannelServices>, ids: Ids) -> JsonResult {
+/// `DELETE /channels/{provider}/runtime-config`: deletes stored credentials and disconnects all
+/// users, whose connections would otherwise hold for the next bot.
+pub(crate) async fn forget(State(state): App, ids: Ids) -> JsonResult {
     require_admin(ADMINS_ONLY)?;
-    let status = supported_provider(&channels, &ids).await?;
+    let channels = &state.channels;
+    let status = supported_provider(channels, &ids).await?;
+    channels
+        .connections
+        .disconnect_all(&status.provider, state.process.clock.now())
+        .await?;
     channels
         .runtime
         .forget_credentials(&status.provider)
         .await?;
-    Ok(Json(current_provider(&channels, &status.provider).await?))
+    Ok(Json(current_provider(channels, &status.provider).await?))
 }
 
 /// Returns the platform of the path, if this build has an adapter for it.

@@ -68,16 +68,20 @@ pub(super) fn connection_status(connection: &Connection) -> &'static str {
     }
 }
 
-/// Returns the word for a user's newest connection to a platform. Without sign-in no user has to
+/// Returns the word for a user's newest connection to a platform. Without authentication no user has to
 /// connect: `connected` then means that the channel runs.
-fn provider_status(status: &ChannelStatus, user: &[Connection], signed_in: bool) -> &'static str {
+fn provider_status(
+    status: &ChannelStatus,
+    user: &[Connection],
+    is_authenticated: bool,
+) -> &'static str {
     let is_available = unavailable_reason(status).is_none();
     let newest = user
         .iter()
         .find(|connection| connection.identity.provider == status.provider);
     match newest.map(connection_status) {
         Some("connected") | None if !is_available => "not_connected",
-        None if signed_in => "not_connected",
+        None if is_authenticated => "not_connected",
         None => "connected",
         Some(word) => word,
     }
@@ -89,7 +93,7 @@ pub(super) fn provider_json(
     status: &ChannelStatus,
     values: &BTreeMap<String, String>,
     user: &[Connection],
-    signed_in: bool,
+    is_authenticated: bool,
 ) -> Value {
     let (profile, reason) = (&status.profile, unavailable_reason(status));
     let shown = |field: &ChannelField| {
@@ -106,7 +110,7 @@ pub(super) fn provider_json(
         "connectable": reason.is_none(),
         "unavailable_reason": reason,
         "auth_mode": profile.connect_mode.as_str(),
-        "connection_status": provider_status(status, user, signed_in),
+        "connection_status": provider_status(status, user, is_authenticated),
         "credential_fields": profile.fields.iter().map(field_json).collect::<Vec<_>>(),
         "credential_values": credential_values,
     })

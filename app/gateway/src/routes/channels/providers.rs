@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use deerflow_domain::channels::{ChannelStatus, Connection};
-use harness::runtime::actor_context::{DEFAULT_USER_ID, effective_user_id};
+use harness::runtime::actor_context::effective_user_id;
 use serde_json::{Value, json};
 
 use super::provider::provider_json;
 use crate::error::ApiError;
+use crate::guard::auth::is_authentication_enabled;
 use crate::routes::JsonResult;
 use crate::state::ChannelServices;
 
@@ -23,7 +24,7 @@ pub(crate) async fn providers(State(channels): State<ChannelServices>) -> JsonRe
     let mut providers = Vec::new();
     for status in channels.runtime.statuses().await {
         if status.profile.connections {
-            providers.push(with_values(&channels, &status, &connected, &user).await);
+            providers.push(with_values(&channels, &status, &connected).await);
         }
     }
     Ok(Json(json!({ "enabled": true, "providers": providers })))
@@ -37,14 +38,13 @@ pub(super) async fn current_provider(
     let status = super::provider::enabled_provider(channels, provider).await?;
     let user = effective_user_id();
     let connected = channels.connections.list(&user).await?;
-    Ok(with_values(channels, &status, &connected, &user).await)
+    Ok(with_values(channels, &status, &connected).await)
 }
 
 async fn with_values(
     channels: &ChannelServices,
     status: &ChannelStatus,
     connected: &[Connection],
-    user: &str,
 ) -> Value {
     // The page shows the other platforms if the credentials of one cannot be read.
     let values = channels.runtime.credentials(&status.provider).await;
@@ -54,5 +54,5 @@ async fn with_values(
         }
         BTreeMap::new()
     });
-    provider_json(status, &values, connected, user != DEFAULT_USER_ID)
+    provider_json(status, &values, connected, is_authentication_enabled())
 }

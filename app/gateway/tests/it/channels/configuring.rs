@@ -48,6 +48,26 @@ async fn credentials_are_stored_trimmed_and_returned_masked() {
 }
 
 #[tokio::test]
+async fn deleted_credentials_disconnect_all_users() {
+    let channels = Channels::new();
+    let ann = User::new(&channels.gateway, "ann").await;
+    let code = ann
+        .send("POST", "/api/channels/telegram/connect", Value::Null)
+        .await
+        .json();
+    channels
+        .send_code(code["code"].as_str().expect("a code"), "u1")
+        .await;
+    let deleted = channels.gateway.send("DELETE", TELEGRAM, None).await;
+    assert_eq!(deleted.code(), 200);
+    let connections = ann
+        .send("GET", "/api/channels/connections", Value::Null)
+        .await
+        .json();
+    assert_eq!(connections["connections"][0]["status"], "revoked");
+}
+
+#[tokio::test]
 async fn masked_value_keeps_the_stored_one() {
     let channels = Channels::new();
     let values = json!({ "bot_token": "********", "bot_username": "new_bot" });

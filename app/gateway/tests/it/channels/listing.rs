@@ -30,7 +30,7 @@ async fn enabled_platforms_are_listed_with_masked_secrets() {
             {
                 "provider": "telegram", "display_name": "Telegram", "enabled": true, "configured": true,
                 "connectable": true, "unavailable_reason": null, "auth_mode": "deep_link",
-                "connection_status": "connected",
+                "connection_status": "not_connected",
                 "credential_fields": [token, { "name": "bot_username", "label": "Bot username", "type": "text", "required": true }],
                 "credential_values": { "bot_token": "********", "bot_username": "my_bot" },
             },

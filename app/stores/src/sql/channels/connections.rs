@@ -7,7 +7,7 @@ use deerflow_domain::channels::{
     PendingCode,
 };
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QueryOrder, UpdateMany};
 use uuid::Uuid;
 
 use super::SqlChannelStore;
@@ -76,6 +76,34 @@ impl ConnectionStore for SqlChannelStore {
         let work = (plain(user), id.to_string(), micros(at));
         self.db.writes().release(work, disconnect).await
     }
+
+    async fn disconnect_all(
+        &self,
+        provider: &str,
+        at: DateTime<Utc>,
+    ) -> Result<u64, ChannelStoreError> {
+        let work = (plain(provider), micros(at));
+        self.db.writes().release(work, disconnect_all).await
+    }
+}
+
+/// Builds the update that deactivates the active connections at a time.
+fn deactivation(at: i64) -> UpdateMany<channel_connection::Entity> {
+    channel_connection::Entity::update_many()
+        .col_expr(channel_connection::Column::Active, Expr::value(false))
+        .col_expr(channel_connection::Column::UpdatedAt, Expr::value(at))
+        .filter(channel_connection::is_active())
+}
+
+fn disconnect_all<'a>(
+    tx: &'a DatabaseTransaction,
+    (provider, at): &'a (String, i64),
+) -> TxFuture<'a, u64, ChannelStoreError> {
+    Box::pin(async move {
+        let of_platform = channel_connection::Column::Provider.eq(provider);
+        let updated = deactivation(*at).filter(of_platform).exec(tx).await?;
+        Ok(updated.rows_affected)
+    })
 }
 
 fn disconnect<'a>(
@@ -83,12 +111,9 @@ fn disconnect<'a>(
     (user, id, at): &'a (String, String, i64),
 ) -> TxFuture<'a, bool, ChannelStoreError> {
     Box::pin(async move {
-        let updated = channel_connection::Entity::update_many()
-            .col_expr(channel_connection::Column::Active, Expr::value(false))
-            .col_expr(channel_connection::Column::UpdatedAt, Expr::value(*at))
+        let updated = deactivation(*at)
             .filter(channel_connection::Column::ConnectionId.eq(id))
             .filter(channel_connection::Column::UserId.eq(user))
-            .filter(channel_connection::is_active())
             .exec(tx)
             .await?;
         Ok(updated.rows_affected == 1)

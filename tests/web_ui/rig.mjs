@@ -1,0 +1,56 @@
+// DeerFlow's web UI in a browser, with a gateway and the fake of a chat platform.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { createInterface } from "node:readline";
+
+import { start, until } from "../sdk/js/rig.mjs";
+
+export { until };
+
+const { chromium } = createRequire(new URL("../browser/package.json", import.meta.url))("playwright-core");
+const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const { DEERFLOW_BIN_DIR, UI, UI_PORT, UI_GATEWAY_PORT } = process.env;
+const ORIGIN = `http://localhost:${UI_PORT}`;
+
+/** Starts the gateway at the address that the UI was built for; options as in `start`. */
+export const startGateway = (options) => start({ ...options, listen: Number(UI_GATEWAY_PORT) });
+
+/** Starts the UI's own server and a browser. `stop` ends both. */
+export async function startUi(env = {}) {
+  const server = spawn(process.execPath, [path.join(UI, "node_modules/next/dist/bin/next"), "start", "--port", UI_PORT], {
+    cwd: UI,
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { ...process.env, SKIP_ENV_VALIDATION: "1", DEER_FLOW_INTERNAL_GATEWAY_BASE_URL: `http://127.0.0.1:${UI_GATEWAY_PORT}`, ...env },
+  });
+  await until(() => fetch(ORIGIN).then((answer) => answer.ok, () => false), "the UI");
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+  const open = async () => {
+    const context = await browser.newContext({ baseURL: ORIGIN, locale: "en-US" });
+    return context.newPage();
+  };
+  const stop = async () => {
+    await browser.close();
+    server.kill("SIGKILL");
+    await once(server, "exit");
+  };
+  return { origin: ORIGIN, open, stop };
+}
+
+/** Starts the fake of a chat platform. `act` sends a request to its control routes. */
+export async function startPlatform(name) {
+  const fake = spawn(path.join(DEERFLOW_BIN_DIR, "chat-platform"), [name], { stdio: ["ignore", "pipe", "inherit"] });
+  const [base] = await once(createInterface({ input: fake.stdout }), "line");
+  const act = async (route, body) => {
+    const answer = await fetch(`${base}/_fake/${route}`, body && { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`the platform answered ${answer.status} to ${route}`);
+    return answer.json();
+  };
+  const stop = async () => {
+    fake.kill("SIGKILL");
+    await once(fake, "exit");
+  };
+  return { base, act, stop };
+}
