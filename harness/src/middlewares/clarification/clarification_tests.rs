@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::options::options_of;
 use super::*;
 use crate::agents::AgentBuilder;
 use crate::agents::test_support::*;

@@ -1,10 +1,15 @@
 //! Shows the agent's question to the user as a card and ends the run. The user's answer starts a
 //! new run.
 
+mod form;
+mod options;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use self::form::{FormField, fields_of};
+use self::options::options_of;
 use super::hooks::Hooks;
 use super::middleware::{Middleware, ToolNext};
 use crate::messages::{Message, ToolCall};
@@ -59,8 +64,13 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
     let kind = text("clarification_type").unwrap_or("missing_info");
     let question = text("question").unwrap_or("Could you tell me more?");
     let context = text("context");
-    let options = options_of(call.args.get("options"));
-    let content = rendered(kind, question, context, &options);
+    let form = fields_of(call.args.get("fields"));
+    let options = if form.is_some() {
+        Vec::new()
+    } else {
+        options_of(call.args.get("options"))
+    };
+    let content = rendered(kind, question, context, &options, form.as_deref());
     let request_id = unique_id(
         format!(
             "clarification:{}",
@@ -72,21 +82,20 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
         ),
         messages,
     );
+    // Version 2 is the one that has forms: an interface of version 1 shows the text instead.
+    let (version, input_mode) = match (&form, options.is_empty()) {
+        (Some(_), _) => (2, "form"),
+        (None, true) => (1, "free_text"),
+        (None, false) => (1, "choice_with_other"),
+    };
     let mut request = Map::from_iter([
-        ("version".to_owned(), json!(1)),
+        ("version".to_owned(), json!(version)),
         ("kind".to_owned(), json!("human_input_request")),
         ("source".to_owned(), json!(ASK_CLARIFICATION)),
         ("request_id".to_owned(), json!(request_id)),
         ("clarification_type".to_owned(), json!(kind)),
         ("question".to_owned(), json!(question)),
-        (
-            "input_mode".to_owned(),
-            json!(if options.is_empty() {
-                "free_text"
-            } else {
-                "choice_with_other"
-            }),
-        ),
+        ("input_mode".to_owned(), json!(input_mode)),
     ]);
     if !call.id.is_empty() {
         request.insert("tool_call_id".to_owned(), json!(call.id));
@@ -100,6 +109,9 @@ fn card(call: &ToolCall, messages: &[Message]) -> ToolOutput {
             "options".to_owned(),
             options.iter().enumerate().map(option).collect(),
         );
+    }
+    if let Some(form) = form {
+        request.insert("fields".to_owned(), json!(form));
     }
     ToolOutput {
         artifact: json!({ "human_input": request }),
@@ -124,7 +136,14 @@ fn unique_id(id: String, messages: &[Message]) -> String {
     }
 }
 
-fn rendered(kind: &str, question: &str, context: Option<&str>, options: &[String]) -> String {
+/// Returns the text of a card, for interfaces without cards.
+fn rendered(
+    kind: &str,
+    question: &str,
+    context: Option<&str>,
+    options: &[String],
+    form: Option<&[FormField]>,
+) -> String {
     let icon = match kind {
         "ambiguous_requirement" => "🤔",
         "approach_choice" => "🔀",
@@ -142,60 +161,13 @@ fn rendered(kind: &str, question: &str, context: Option<&str>, options: &[String
             text.push_str(&format!("\n  {}. {option}", at + 1));
         }
     }
+    if let Some(form) = form {
+        text.push('\n');
+        for field in form {
+            text.push_str(&format!("\n  - {}", field.line()));
+        }
+    }
     text
-}
-
-/// Returns the options in any form that models write: a list, the JSON text of a list, one text, or
-/// an object whose leaves are the options.
-fn options_of(value: Option<&Value>) -> Vec<String> {
-    let mut leaves = Vec::new();
-    match value {
-        Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
-            Ok(list @ (Value::Array(_) | Value::Object(_))) => collect_leaves(&list, &mut leaves),
-            _ => leaves.push(text.clone()),
-        },
-        Some(value) => collect_leaves(value, &mut leaves),
-        None => {}
-    }
-    let mut options: Vec<String> = Vec::new();
-    for leaf in leaves {
-        let option = without_tags(&leaf).trim().to_owned();
-        if !option.is_empty() && !options.contains(&option) {
-            options.push(option);
-        }
-    }
-    options
-}
-
-fn collect_leaves(value: &Value, leaves: &mut Vec<String>) {
-    match value {
-        Value::Null => {}
-        Value::String(text) => leaves.push(text.clone()),
-        Value::Bool(_) | Value::Number(_) => leaves.push(value.to_string()),
-        Value::Array(items) => items.iter().for_each(|item| collect_leaves(item, leaves)),
-        Value::Object(fields) => fields
-            .values()
-            .for_each(|field| collect_leaves(field, leaves)),
-    }
-}
-
-/// Removes text that has the form of an XML tag; a lone `<` stays.
-fn without_tags(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find('<') {
-        let inside = &rest[open + 1..];
-        if !inside.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/') {
-            plain.push_str(&rest[..=open]);
-            rest = inside;
-            continue;
-        }
-        // If no `>` follows, no later tag is closed either.
-        let Some(close) = inside.find('>') else { break };
-        plain.push_str(&rest[..open]);
-        rest = &inside[close + 1..];
-    }
-    plain + rest
 }
 
 fn digest(text: &str) -> String {
@@ -203,5 +175,6 @@ fn digest(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "clarification_tests.rs"]
-mod tests;
+mod clarification_tests;
+#[cfg(test)]
+mod form_tests;

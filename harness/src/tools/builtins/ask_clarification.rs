@@ -44,6 +44,53 @@ pub struct AskClarificationArgs {
     #[serde(default)]
     #[schemars(with = "Option<Vec<String>>")]
     pub options: Option<Value>,
+    /// A form for several values in one question, instead of options: at most 16 fields.
+    #[serde(default)]
+    #[schemars(with = "Option<Vec<ClarificationField>>")]
+    pub fields: Option<Value>,
+}
+
+/// Field of a form. The middleware reads fields leniently; this is their shape for the model.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ClarificationField {
+    /// Unique name.
+    pub name: String,
+    /// Label of the field, the name by default.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// Kind, text by default.
+    #[serde(default, rename = "type")]
+    pub kind: ClarificationFieldType,
+    /// Whether the field must be filled in; for a checkbox, whether it must be ticked.
+    #[serde(default)]
+    pub required: bool,
+    /// What to choose from: for select and multi_select, at most 24.
+    #[serde(default)]
+    pub options: Option<Vec<String>>,
+    /// Hint in the empty field.
+    #[serde(default)]
+    pub placeholder: Option<String>,
+}
+
+/// Kind of a field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClarificationFieldType {
+    /// One line.
+    #[default]
+    Text,
+    /// Several lines.
+    Textarea,
+    /// A number.
+    Number,
+    /// One of the options.
+    Select,
+    /// Any of the options.
+    MultiSelect,
+    /// Yes or no.
+    Checkbox,
+    /// A date.
+    Date,
 }
 
 impl Tool for AskClarification {
@@ -56,7 +103,8 @@ impl Tool for AskClarification {
     fn description(&self) -> &str {
         "Ask the user a question and wait for the answer. Use it before you begin when something needed is missing, when the \
          request can be read in several ways, when there are several good approaches, or before anything risky or irreversible. \
-         Do not use it for what you can find out yourself, and ask one question at a time. Your turn ends with the call."
+         Do not use it for what you can find out yourself, and ask one question at a time: several \
+         values for one decision are one question with `fields`. Your turn ends with the call."
     }
 
     fn effect(&self, _args: &AskClarificationArgs) -> Effect {

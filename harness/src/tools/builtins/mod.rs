@@ -16,7 +16,8 @@ mod write_file;
 mod write_todos;
 
 pub use ask_clarification::{
-    ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationType,
+    ASK_CLARIFICATION, AskClarification, AskClarificationArgs, ClarificationField,
+    ClarificationFieldType, ClarificationType,
 };
 pub use bash::{Bash, BashArgs};
 pub use describe_skill::{DESCRIBE_SKILL, DescribeSkill, DescribeSkillArgs};
