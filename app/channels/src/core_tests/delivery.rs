@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use deerflow_domain::channels::{ChannelRuntime, ChannelState, OutgoingFilter, OutgoingState};
-use serde_json::json;
+use deerflow_domain::channels::{
+    Account, ChannelRuntime, ChannelState, NewOutgoing, OutgoingFilter, OutgoingState,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::rig::{Rig, config, within};
 use crate::platform::PlatformError;
@@ -67,6 +70,41 @@ async fn refused_message_becomes_a_dead_letter_and_is_sent_again() {
     let mut texts = rig.answers("c1", 2).await;
     texts.sort();
     assert_eq!(texts, ["Hello.", "Next."]);
+}
+
+#[tokio::test]
+async fn failing_file_becomes_a_text_and_later_messages_arrive() {
+    let rig = Rig::start().await;
+    assert_eq!(rig.ask("c1", "then say Hello.").await, "Hello.");
+    rig.platform.fail_files();
+    let (outbox, account) = (&rig.stores.outbox, Account::new("memory", "bot"));
+    let lease = rig.stores.leases.lease(&account).await.unwrap().unwrap();
+    let filter = OutgoingFilter {
+        limit: 1,
+        ..OutgoingFilter::default()
+    };
+    let sent = outbox.list(&filter).await.unwrap().remove(0);
+    let mut body = sent.message.body.clone();
+    body["content"] = json!({"text_file": {"name": "a.md", "text": "a"}});
+    body["live"] = Value::Null;
+    let (id, at) = (Uuid::from_u128(1), sent.created_at);
+    let file = NewOutgoing {
+        id,
+        body,
+        ..sent.message
+    };
+    outbox.enqueue(&lease.claim, vec![file], at).await.unwrap();
+    // Four attempts of the past.
+    for _ in 0..4 {
+        outbox.begin(&lease.claim, id).await.unwrap();
+    }
+    rig.platform.say("c1", "ann", "then say Next.");
+    let texts = rig.answers("c1", 3).await;
+    let notice = "The file a.md could not be sent: the upload failed.";
+    assert_eq!(texts[0], "Hello.");
+    assert!(texts.contains(&"Next.".to_owned()), "{texts:?}");
+    assert!(texts.contains(&notice.to_owned()), "{texts:?}");
+    assert_eq!(rows(&rig, OutgoingState::Dead).await, 1);
 }
 
 #[tokio::test]

@@ -14,6 +14,9 @@ const DELAY: u64 = 30;
 /// Age of a message from which attempts are rarer, and their delay.
 const OLD: Duration = Duration::from_secs(60 * 60);
 const OLD_DELAY: u64 = 300;
+/// Attempts after which a file is abandoned, so that it delays later messages for about half a
+/// minute only.
+const FILE_ATTEMPTS: u32 = 5;
 /// Maximum delay that a platform may impose on a chat.
 const MAX_RATE_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -26,6 +29,12 @@ pub(super) enum AfterSend {
         delay: Duration,
         /// Closed lanes.
         closes: Closure,
+    },
+    /// Make it a dead letter if the platform answers other calls. Otherwise try again after this
+    /// delay: the failure is not one of the message.
+    Abandon {
+        /// Delay.
+        delay: Duration,
     },
     /// Make it a dead letter.
     Bury,
@@ -44,8 +53,13 @@ pub(super) enum Closure {
     Account,
 }
 
-/// Decides about a message after a failed attempt.
-pub(super) fn after_send(row: &Outgoing, error: &PlatformError, now: DateTime<Utc>) -> AfterSend {
+/// Decides about a message, which may be a file, after a failed attempt.
+pub(super) fn after_send(
+    row: &Outgoing,
+    is_file: bool,
+    error: &PlatformError,
+    now: DateTime<Utc>,
+) -> AfterSend {
     let age = (now - row.created_at).to_std().unwrap_or_default();
     match error {
         PlatformError::Refused(_) => AfterSend::Bury,
@@ -69,13 +83,17 @@ pub(super) fn after_send(row: &Outgoing, error: &PlatformError, now: DateTime<Ut
         PlatformError::Unavailable(_)
         | PlatformError::Displaced(_)
         | PlatformError::Rejected(_) => {
-            let delay = match DELAYS.get(row.attempts as usize) {
+            let delay = Duration::from_secs(match DELAYS.get(row.attempts as usize) {
                 Some(delay) => *delay,
                 None if age < OLD => DELAY,
                 None => OLD_DELAY,
-            };
+            });
+            // The stored number does not include the attempt that failed now.
+            if is_file && row.attempts.saturating_add(1) >= FILE_ATTEMPTS {
+                return AfterSend::Abandon { delay };
+            }
             AfterSend::Retry {
-                delay: Duration::from_secs(delay),
+                delay,
                 closes: Closure::Message,
             }
         }

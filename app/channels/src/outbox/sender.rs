@@ -27,6 +27,8 @@ use crate::words;
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// Timeout of one call, larger than those of the adapters.
 const SEND_TIMEOUT: Duration = Duration::from_secs(300);
+/// Timeout of the call that distinguishes an outage from the failure of one message.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Notifies the task of a chat, and starts it if none runs.
 pub(crate) fn wake(bot: &Arc<Bot>, chat: String) {
@@ -154,14 +156,26 @@ async fn not_sent(
 ) -> Result<(), ChannelStoreError> {
     let (id, chat) = (row.message.id, &row.message.chat);
     let outbox = &bot.hub.stores.outbox;
+    let file = file_name(row);
+    let mut after = after_send(row, file.is_some(), error, bot.hub.clock.now());
+    if let AfterSend::Abandon { delay } = after {
+        after = if is_reachable(bot).await {
+            AfterSend::Bury
+        } else {
+            AfterSend::Retry {
+                delay,
+                closes: Closure::Message,
+            }
+        };
+    }
     let now = bot.hub.clock.now();
-    match after_send(row, error, now) {
+    match after {
         AfterSend::Stop => {
             bot.stop.cancel();
             Ok(())
         }
-        AfterSend::Bury => {
-            if let Some(name) = file_name(row) {
+        AfterSend::Bury | AfterSend::Abandon { .. } => {
+            if let Some(name) = file {
                 let notice = unsent_file(row, &name, error);
                 outbox.enqueue(&bot.claim, notice, now).await?;
             }
@@ -187,6 +201,12 @@ async fn not_sent(
                 .await
         }
     }
+}
+
+/// Reports whether the platform answers another call. During an outage no message is abandoned.
+async fn is_reachable(bot: &Bot) -> bool {
+    let asked = tokio::time::timeout(PROBE_TIMEOUT, bot.platform.identify()).await;
+    matches!(asked, Ok(Ok(_)))
 }
 
 async fn bury(bot: &Arc<Bot>, row: &Outgoing, note: &str) -> Result<(), ChannelStoreError> {

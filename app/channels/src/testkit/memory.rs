@@ -44,6 +44,8 @@ struct Inner {
     messages: Vec<MemoryMessage>,
     /// Errors of the next calls to send.
     faults: VecDeque<PlatformError>,
+    /// `true` if the platform fails to send files.
+    files_fail: bool,
     /// Number of next calls to send whose answer is lost after their effect.
     lost_answers: usize,
     /// Idempotency keys with their message.
@@ -173,6 +175,11 @@ impl MemoryPlatform {
     /// Scripts errors of the next calls to send.
     pub fn fail(&self, faults: impl IntoIterator<Item = PlatformError>) {
         self.inner.lock().faults.extend(faults);
+    }
+
+    /// Fails all calls that send files, and no others.
+    pub fn fail_files(&self) {
+        self.inner.lock().files_fail = true;
     }
 
     /// Loses the answers of the next calls to send, after their effect.
@@ -310,6 +317,9 @@ impl Platform for MemoryPlatform {
     ) -> Result<Sent, PlatformError> {
         if let Some(error) = self.inner.lock().faults.pop_front() {
             return Err(error);
+        }
+        if file.is_some() && self.inner.lock().files_fail {
+            return Err(PlatformError::Unavailable("the upload failed".to_owned()));
         }
         let chat = &message.target.chat.id;
         let (text, buttons) = match &message.content {
