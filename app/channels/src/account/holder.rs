@@ -8,13 +8,13 @@ use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::conversations;
 use super::sink::InboxSink;
-use crate::bot::{ActiveTurns, Bot, Exchanges, Hub, Pacing, StatusCell};
+use crate::bot::{ActiveTurns, Bot, Exchanges, Hub, Pacing, StatusCell, restore_lanes};
 use crate::commands::COMMANDS;
 use crate::config::Rules;
 use crate::measures::{self, Backlog};
@@ -200,18 +200,42 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
             renew(&bot).await;
         })
     };
-    if let Err(error) = bot.platform.register_commands(COMMANDS).await {
-        tracing::warn!(%error, account = %bot.claim.account, "the command list cannot be registered");
-    }
-    let end = tokio::select! {
-        end = listen(bot, status) => end,
-        () = poll(bot) => None,
+    let end = if restore(bot).await {
+        let working = async { tokio::join!(poll(bot), register_commands(bot)).0 };
+        tokio::select! {
+            end = listen(bot, status) => end,
+            () = working => None,
+        }
+    } else {
+        None
     };
     bot.stop.cancel();
     measures::backlog(bot.provider, Backlog::default());
     // A renewal in progress must not follow the release.
     let _ = timeout(CLOSE_TIMEOUT, renewing).await;
     end
+}
+
+/// Restores closed lanes before the first call; `false` if the service stops.
+async fn restore(bot: &Bot) -> bool {
+    while let Err(error) = restore_lanes(bot).await {
+        tracing::warn!(%error, account = %bot.claim.account, "closed lanes cannot be read, retrying");
+        tokio::select! {
+            () = sleep(FIRST_DELAY) => {}
+            () = bot.stop.cancelled() => return false,
+        }
+    }
+    true
+}
+
+/// Registers the command list, when the platform permits calls of the account.
+async fn register_commands(bot: &Bot) {
+    if let Some(at) = bot.pacing.account_closed_until() {
+        sleep_until(at).await;
+    }
+    if let Err(error) = bot.platform.register_commands(COMMANDS).await {
+        tracing::warn!(%error, account = %bot.claim.account, "the command list cannot be registered");
+    }
 }
 
 async fn renew(bot: &Bot) {

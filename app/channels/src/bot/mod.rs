@@ -1,6 +1,7 @@
 //! State that the tasks of one served account share.
 
 mod active;
+mod closed_lanes;
 mod context;
 mod exchanges;
 mod lanes;
@@ -9,6 +10,7 @@ mod receipt;
 mod status;
 
 pub(crate) use active::{ActiveTurn, ActiveTurns};
+pub(crate) use closed_lanes::{MAX_RATE_DELAY, close_lane, restore_lanes};
 pub(crate) use context::{Bot, Hub, thread_of};
 pub(crate) use exchanges::{Exchange, Exchanges};
 pub(crate) use lanes::{Lane, LaneTask};

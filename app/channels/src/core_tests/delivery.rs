@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::DateTime;
 use deerflow_domain::channels::{
     Account, ChannelRuntime, ChannelState, NewOutgoing, OutgoingFilter, OutgoingState,
 };
@@ -127,6 +128,46 @@ async fn another_node_takes_over_and_answers_what_was_received() {
     wait_for_state(&rig, &other, &ChannelState::Connected).await;
     assert_eq!(rig.answers("c1", 2).await, ["Hello.", "Continued."]);
     assert_eq!(rig.platform.messages().len(), 2);
+    tasks.token().cancel();
+    within(tasks.shut_down()).await;
+}
+
+#[tokio::test]
+async fn closed_lane_stays_closed_on_the_next_node() {
+    let rig = Rig::start().await;
+    rig.platform.fail([PlatformError::RateLimited {
+        retry_after: Duration::from_secs(3_600),
+        account: false,
+    }]);
+    let account = Account::new("memory", "bot");
+    rig.platform.say("c1", "ann", "/help");
+    let closed = async {
+        let outbox = &rig.stores.outbox;
+        while outbox
+            .closed_lanes(&account, DateTime::UNIX_EPOCH)
+            .await
+            .unwrap()
+            .is_empty()
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(closed).await;
+    rig.tasks.token().cancel();
+    within(rig.tasks.shut_down()).await;
+    let (other, tasks) = rig.another_node("n2");
+    wait_for_state(&rig, &other, &ChannelState::Connected).await;
+    rig.platform
+        .say("c1", "ann", "[[slow 20x5ms]] then say one two three");
+    let answered = async {
+        while rows(&rig, OutgoingState::Pending).await < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(answered).await;
+    assert_eq!(rig.ask("c2", "then say Hello.").await, "Hello.");
+    let chats = rig.platform.messages();
+    assert!(chats.iter().all(|message| message.chat == "c2"), "{chats:?}");
     tasks.token().cancel();
     within(tasks.shut_down()).await;
 }

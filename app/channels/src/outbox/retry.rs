@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{DELIVERY_PERIOD, Outgoing};
 
+use crate::bot::MAX_RATE_DELAY;
 use crate::platform::PlatformError;
 
 /// Delays of the first attempts to send a message, in seconds.
@@ -17,18 +18,16 @@ const OLD_DELAY: u64 = 300;
 /// Attempts after which a file is abandoned, so that it delays later messages for about half a
 /// minute only.
 const FILE_ATTEMPTS: u32 = 5;
-/// Maximum delay that a platform may impose on a chat.
-const MAX_RATE_DELAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Next step for a message that was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AfterSend {
-    /// Try again after this delay; `closes` names the lanes that are closed meanwhile.
+    /// Try again after this delay; `counts` is `false` for a rate limit.
     Retry {
         /// Delay.
         delay: Duration,
-        /// Closed lanes.
-        closes: Closure,
+        /// `true` if the attempt is counted.
+        counts: bool,
     },
     /// Make it a dead letter if the platform answers other calls. Otherwise try again after this
     /// delay: the failure is not one of the message.
@@ -40,17 +39,6 @@ pub(super) enum AfterSend {
     Bury,
     /// Stop sending: this node no longer serves the account.
     Stop,
-}
-
-/// Lanes that a failed call closes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closure {
-    /// Only the message.
-    Message,
-    /// The chat.
-    Chat,
-    /// The account.
-    Account,
 }
 
 /// Decides about a message, which may be a file, after a failed attempt.
@@ -65,20 +53,13 @@ pub(super) fn after_send(
         PlatformError::Refused(_) => AfterSend::Bury,
         PlatformError::Sink(_) => AfterSend::Stop,
         _ if age >= DELIVERY_PERIOD => AfterSend::Bury,
-        PlatformError::RateLimited {
-            retry_after,
-            account,
-        } => AfterSend::Retry {
+        PlatformError::RateLimited { retry_after, .. } => AfterSend::Retry {
             delay: (*retry_after).min(MAX_RATE_DELAY),
-            closes: if *account {
-                Closure::Account
-            } else {
-                Closure::Chat
-            },
+            counts: false,
         },
         PlatformError::LiveExpired(_) => AfterSend::Retry {
             delay: Duration::ZERO,
-            closes: Closure::Message,
+            counts: true,
         },
         PlatformError::Unavailable(_)
         | PlatformError::Displaced(_)
@@ -94,7 +75,7 @@ pub(super) fn after_send(
             }
             AfterSend::Retry {
                 delay,
-                closes: Closure::Message,
+                counts: true,
             }
         }
     }

@@ -44,20 +44,16 @@ fn limited(secs: u64, account: bool) -> PlatformError {
 }
 
 #[test]
-fn rate_limit_closes_its_lane_for_the_named_time() {
+fn rate_limit_delays_for_the_named_time_and_is_not_counted() {
     let (row, now) = row(3, 0);
-    let expect = |secs, closes| AfterSend::Retry {
-        delay: Duration::from_secs(secs),
-        closes,
-    };
-    assert_eq!(
-        after_send(&row, false, &limited(33, false), now),
-        expect(33, Closure::Chat)
-    );
-    assert_eq!(
-        after_send(&row, false, &limited(7, true), now),
-        expect(7, Closure::Account)
-    );
+    for (secs, account) in [(33, false), (7, true)] {
+        let expected = AfterSend::Retry {
+            delay: Duration::from_secs(secs),
+            counts: false,
+        };
+        let limited = limited(secs, account);
+        assert_eq!(after_send(&row, false, &limited, now), expected);
+    }
 }
 
 #[test]

@@ -14,8 +14,8 @@ use harness::runtime::tasks::TaskKind;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use super::retry::{AfterSend, Closure, after_send};
-use crate::bot::{Bot, LaneTask, Purpose, show};
+use super::retry::{AfterSend, after_send};
+use crate::bot::{Bot, LaneTask, Purpose, close_lane, show};
 use crate::measures;
 use crate::platform::{
     Content, Delivery, FileBody, OUTPUTS, OutgoingMessage, Part, PlatformError, Receipt, Sent,
@@ -164,7 +164,7 @@ async fn not_sent(
         } else {
             AfterSend::Retry {
                 delay,
-                closes: Closure::Message,
+                counts: true,
             }
         };
     }
@@ -181,13 +181,8 @@ async fn not_sent(
             }
             bury(bot, row, &error.to_string()).await
         }
-        AfterSend::Retry { delay, closes } => {
-            let until = Instant::now() + delay;
-            match closes {
-                Closure::Message => {}
-                Closure::Chat => bot.pacing.close_chat(chat, until),
-                Closure::Account => bot.pacing.close_account(until),
-            }
+        AfterSend::Retry { delay, counts } => {
+            close_lane(bot, chat, error).await;
             tracing::warn!(%error, account = %bot.claim.account, message = %id, delay_ms = delay.as_millis() as u64, "a message was not sent, retrying");
             if delivery.progress != row.progress {
                 outbox
@@ -195,7 +190,6 @@ async fn not_sent(
                     .await?;
             }
             let at = now + TimeDelta::from_std(delay).unwrap_or(TimeDelta::hours(1));
-            let counts = closes == Closure::Message;
             outbox
                 .retry(&bot.claim, id, &error.to_string(), at, counts)
                 .await

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::bot::{Bot, Purpose};
+use crate::bot::{Bot, Purpose, close_lane};
 use crate::measures;
 use crate::platform::{LivePacing, LiveReply, PlatformError};
 
@@ -125,6 +125,9 @@ impl LiveView {
         let (bot, text) = (self.bot.clone(), self.shown.clone());
         let update = async move {
             let result = bot.platform.update_live(&mut reply, &text).await;
+            if let Err(error) = &result {
+                close_lane(&bot, &reply.target.chat.id, error).await;
+            }
             (reply, result)
         };
         self.update = Some(update.boxed());
@@ -137,18 +140,8 @@ impl LiveView {
             tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
             let now = Instant::now();
             match error {
-                PlatformError::RateLimited {
-                    retry_after,
-                    account,
-                } => {
-                    let until = now + retry_after;
-                    if account {
-                        self.bot.pacing.close_account(until);
-                    } else {
-                        self.bot.pacing.close_chat(&reply.target.chat.id, until);
-                    }
-                    self.next_at = until;
-                }
+                // The closed lane delays the next update.
+                PlatformError::RateLimited { .. } => {}
                 PlatformError::Refused(_) | PlatformError::Rejected(_) => self.pacing = None,
                 _ => self.next_at = now + FAILURE_DELAY,
             }

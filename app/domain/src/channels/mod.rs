@@ -36,7 +36,7 @@ pub use inbox::{
 pub use lease::{AccountLeases, LeaseRecord, lease_end};
 pub use no_channels::NoChannels;
 pub use outbox::{
-    DELIVERY_PERIOD, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter, OutgoingState,
+    ClosedLane, DELIVERY_PERIOD, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter, OutgoingState,
 };
 pub use runtime::{
     ChannelField, ChannelProfile, ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus,

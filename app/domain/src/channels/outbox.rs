@@ -98,6 +98,15 @@ pub struct OutgoingFilter {
     pub limit: u64,
 }
 
+/// Lane that a refusal of the platform closes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedLane {
+    /// Chat; `None` for all calls of the account.
+    pub chat: Option<String>,
+    /// End of the closure.
+    pub until: DateTime<Utc>,
+}
+
 /// Stores messages to be sent. [`InboxStore::end`](super::InboxStore::end) stores replies together
 /// with the end of their cause.
 #[async_trait]
@@ -180,6 +189,20 @@ pub trait OutboxStore: Send + Sync + std::fmt::Debug {
         at: DateTime<Utc>,
     ) -> Result<(), ChannelStoreError>;
 
+    /// Records that a lane of the claimed account is closed; of two times the later one holds.
+    async fn close_lane(
+        &self,
+        claim: &AccountClaim,
+        lane: &ClosedLane,
+    ) -> Result<(), ChannelStoreError>;
+
+    /// Returns the lanes of an account that are closed at a time, in the order of their chats.
+    async fn closed_lanes(
+        &self,
+        account: &Account,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<ClosedLane>, ChannelStoreError>;
+
     /// Returns rows for operators, the newest first.
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError>;
 
@@ -189,7 +212,7 @@ pub trait OutboxStore: Send + Sync + std::fmt::Debug {
     /// Returns the number of pending rows of an account.
     async fn depth(&self, account: &Account) -> Result<u64, ChannelStoreError>;
 
-    /// Deletes at most `limit` rows that ended before `before`, and links recorded before it;
-    /// returns the number of rows.
+    /// Deletes at most `limit` rows: those that ended before `before`, links recorded before it, and
+    /// lanes closed until then. Returns the number of rows.
     async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError>;
 }

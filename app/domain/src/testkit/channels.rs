@@ -6,6 +6,7 @@ mod credentials;
 mod inbox;
 mod inbox_limits;
 mod inbox_rows;
+mod lanes;
 mod leases;
 mod outbox;
 mod outbox_links;
@@ -46,6 +47,7 @@ pub use inbox_rows::{
     inbox_is_listed_by_platform_and_state, long_and_unusual_texts_are_returned_unchanged,
     waiting_row_records_claims_progress_and_failures,
 };
+pub use lanes::closed_lane_holds_the_latest_time_and_is_forgotten;
 pub use leases::{
     account_is_acquired_by_one_of_many, lease_expires_and_is_released,
     lease_of_wrong_clock_is_acquired, newer_claim_fences_every_write,
@@ -88,6 +90,7 @@ macro_rules! channel_store_suite {
             outbox_is_listed_by_platform_and_state
             first_link_of_message_holds
             ended_rows_of_outbox_are_forgotten
+            closed_lane_holds_the_latest_time_and_is_forgotten
             conversation_is_created_once_and_updated
             conversations_are_imported_once
             renamed_chat_moves_conversations_and_links

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::inbox::bounded;
 use super::{InMemoryChannels, Tables};
 use crate::channels::{
-    Account, AccountClaim, ChannelStoreError, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
+    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
     OutgoingState,
 };
 
@@ -156,6 +156,35 @@ impl OutboxStore for InMemoryChannels {
         Ok(())
     }
 
+    async fn close_lane(
+        &self,
+        claim: &AccountClaim,
+        lane: &ClosedLane,
+    ) -> Result<(), ChannelStoreError> {
+        let mut tables = self.0.lock();
+        tables.fence(claim, [])?;
+        let key = (claim.account.clone(), lane.chat.clone());
+        let until = tables.lanes.entry(key).or_insert(lane.until);
+        *until = lane.until.max(*until);
+        Ok(())
+    }
+
+    async fn closed_lanes(
+        &self,
+        account: &Account,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<ClosedLane>, ChannelStoreError> {
+        let tables = self.0.lock();
+        let lanes = tables.lanes.iter();
+        let closed = lanes.filter(|((of, _), until)| of == account && **until > at);
+        Ok(closed
+            .map(|((_, chat), until)| ClosedLane {
+                chat: chat.clone(),
+                until: *until,
+            })
+            .collect())
+    }
+
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError> {
         let tables = self.0.lock();
         let is_requested = |row: &&Outgoing| {
@@ -212,7 +241,15 @@ impl OutboxStore for InMemoryChannels {
         for key in &links {
             tables.links.remove(key);
         }
-        Ok((rows.len() + links.len()) as u64)
+        let over = tables.lanes.iter().filter(|(_, until)| **until < before);
+        let lanes: Vec<_> = over
+            .map(|(key, _)| key.clone())
+            .take(bounded(limit) - rows.len() - links.len())
+            .collect();
+        for key in &lanes {
+            tables.lanes.remove(key);
+        }
+        Ok((rows.len() + links.len() + lanes.len()) as u64)
     }
 }
 

@@ -9,6 +9,7 @@ mod fence;
 mod inbox;
 mod inbox_accept;
 mod inbox_row;
+mod lanes;
 mod leases;
 mod outbox;
 mod outbox_row;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{
-    Account, AccountClaim, ChannelStoreError, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
+    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
     OutgoingState,
 };
 use sea_orm::sea_query::Expr;
@@ -213,6 +213,22 @@ impl OutboxStore for SqlChannelStore {
             .await
     }
 
+    async fn close_lane(
+        &self,
+        claim: &AccountClaim,
+        lane: &ClosedLane,
+    ) -> Result<(), ChannelStoreError> {
+        self.store_lane(claim, lane).await
+    }
+
+    async fn closed_lanes(
+        &self,
+        account: &Account,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<ClosedLane>, ChannelStoreError> {
+        self.read_lanes(account, at).await
+    }
+
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError> {
         let mut select = channel_outbox::Entity::find();
         if let Some(provider) = &filter.provider {
@@ -299,13 +315,19 @@ const FORGET_LINKS: &str = "\
         WHERE l.recorded_at < ? ORDER BY l.recorded_at LIMIT ?) \
     RETURNING 'gone'";
 
+const FORGET_LANES: &str = "\
+    DELETE FROM channel_lanes WHERE (provider, account, chat) IN (\
+        SELECT l.provider, l.account, l.chat FROM channel_lanes l \
+        WHERE l.closed_until < ? ORDER BY l.closed_until LIMIT ?) \
+    RETURNING 'gone'";
+
 fn forget<'a>(
     tx: &'a DatabaseTransaction,
     (before, limit): &'a (i64, i64),
 ) -> TxFuture<'a, u64, ChannelStoreError> {
     Box::pin(async move {
         let mut deleted = 0;
-        for sql in [FORGET_ROWS, FORGET_LINKS] {
+        for sql in [FORGET_ROWS, FORGET_LINKS, FORGET_LANES] {
             let mut statements = StatementBatch::new(tx);
             statements.add(sql, [(*before).into(), (limit - deleted).into()]);
             let rows = statements.run(tx).await?.len();
