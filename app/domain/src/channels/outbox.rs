@@ -212,7 +212,12 @@ pub trait OutboxStore: Send + Sync + std::fmt::Debug {
     /// Returns the number of pending rows of an account.
     async fn depth(&self, account: &Account) -> Result<u64, ChannelStoreError>;
 
-    /// Deletes at most `limit` rows: those that ended before `before`, links recorded before it, and
-    /// lanes closed until then. Returns the number of rows.
-    async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError>;
+    /// Deletes at most `limit` rows: those that ended before `before`, lanes closed until then, and
+    /// links recorded before `links_before`. Returns the number of rows.
+    async fn forget(
+        &self,
+        before: DateTime<Utc>,
+        links_before: DateTime<Utc>,
+        limit: u64,
+    ) -> Result<u64, ChannelStoreError>;
 }

@@ -219,7 +219,12 @@ impl OutboxStore for InMemoryChannels {
         Ok(self.0.lock().pending_in(account).count() as u64)
     }
 
-    async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError> {
+    async fn forget(
+        &self,
+        before: DateTime<Utc>,
+        links_before: DateTime<Utc>,
+        limit: u64,
+    ) -> Result<u64, ChannelStoreError> {
         let mut tables = self.0.lock();
         let ended = tables
             .outbox
@@ -233,7 +238,7 @@ impl OutboxStore for InMemoryChannels {
             tables.outbox.remove(seq);
             tables.outbox_ids.remove(id);
         }
-        let old = tables.links.iter().filter(|(_, (_, at))| *at < before);
+        let old = tables.links.iter().filter(|(_, (_, at))| *at < links_before);
         let links: Vec<_> = old
             .map(|(key, _)| key.clone())
             .take(bounded(limit) - rows.len())

@@ -35,7 +35,7 @@ pub async fn closed_lane_holds_the_latest_time_and_is_forgotten(
     assert_eq!(closed(9).await, [all.clone(), c1.clone(), c2]);
     assert_eq!(closed(10).await, [all.clone(), c1]);
     assert_eq!(outbox.closed_lanes(&other_bot(), at(9)).await, Ok(vec![]));
-    assert_eq!(outbox.forget(at(35), 1).await, Ok(1));
-    assert_eq!(outbox.forget(at(35), 9).await, Ok(1));
+    assert_eq!(outbox.forget(at(35), at(0), 1).await, Ok(1));
+    assert_eq!(outbox.forget(at(35), at(0), 9).await, Ok(1));
     assert_eq!(closed(0).await, [all]);
 }

@@ -254,8 +254,17 @@ impl OutboxStore for SqlChannelStore {
         Ok(read(pending_in(account).count(self.db.reads()).await)?)
     }
 
-    async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError> {
-        let work = (micros(before), i64::try_from(limit).unwrap_or(i64::MAX));
+    async fn forget(
+        &self,
+        before: DateTime<Utc>,
+        links_before: DateTime<Utc>,
+        limit: u64,
+    ) -> Result<u64, ChannelStoreError> {
+        let work = Forgetting {
+            before: micros(before),
+            links_before: micros(links_before),
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+        };
         self.db.writes().release(work, forget).await
     }
 }
@@ -304,6 +313,13 @@ fn resend<'a>(
     })
 }
 
+/// Ages of rows to delete, and their maximum number.
+struct Forgetting {
+    before: i64,
+    links_before: i64,
+    limit: i64,
+}
+
 const FORGET_ROWS: &str = "\
     DELETE FROM channel_outbox WHERE seq IN (\
         SELECT seq FROM channel_outbox WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at, seq LIMIT ?) \
@@ -323,13 +339,17 @@ const FORGET_LANES: &str = "\
 
 fn forget<'a>(
     tx: &'a DatabaseTransaction,
-    (before, limit): &'a (i64, i64),
+    work: &'a Forgetting,
 ) -> TxFuture<'a, u64, ChannelStoreError> {
     Box::pin(async move {
         let mut deleted = 0;
-        for sql in [FORGET_ROWS, FORGET_LINKS, FORGET_LANES] {
+        for (sql, before) in [
+            (FORGET_ROWS, work.before),
+            (FORGET_LINKS, work.links_before),
+            (FORGET_LANES, work.before),
+        ] {
             let mut statements = StatementBatch::new(tx);
-            statements.add(sql, [(*before).into(), (limit - deleted).into()]);
+            statements.add(sql, [before.into(), (work.limit - deleted).into()]);
             let rows = statements.run(tx).await?.len();
             deleted += i64::try_from(rows).unwrap_or(i64::MAX);
         }
