@@ -9,7 +9,7 @@ mod pacing;
 mod receipt;
 mod status;
 
-pub(crate) use active::{ActiveTurn, ActiveTurns};
+pub(crate) use active::{ActiveTurn, ActiveTurns, Phase};
 pub(crate) use closed_lanes::{MAX_RATE_DELAY, close_lane, restore_lanes};
 pub(crate) use context::{Bot, Hub, thread_of};
 pub(crate) use exchanges::{Exchange, Exchanges};

@@ -167,7 +167,10 @@ async fn closed_lane_stays_closed_on_the_next_node() {
     within(answered).await;
     assert_eq!(rig.ask("c2", "then say Hello.").await, "Hello.");
     let chats = rig.platform.messages();
-    assert!(chats.iter().all(|message| message.chat == "c2"), "{chats:?}");
+    assert!(
+        chats.iter().all(|message| message.chat == "c2"),
+        "{chats:?}"
+    );
     tasks.token().cancel();
     within(tasks.shut_down()).await;
 }

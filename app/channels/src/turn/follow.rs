@@ -18,7 +18,7 @@ use super::notice::notice;
 use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
 use super::{conversation, questions, stop_data};
-use crate::bot::{ActiveTurn, Lane, show};
+use crate::bot::{Lane, show};
 use crate::config::Busy;
 use crate::outbox;
 use crate::people::Admission;
@@ -48,14 +48,6 @@ pub(super) async fn follow(
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
     let stop = CancellationToken::new();
-    let active = ActiveTurn {
-        conversation: turn.conversation().to_owned(),
-        person: turn.person().to_owned(),
-        user_id: conversation.user_id.clone(),
-        thread_id: conversation.thread_id.clone(),
-        run_id: turn.group[0].row.run_id(),
-    };
-    let _registered = bot.active.register(turn.id(), active);
     let target = turn.target();
     show(bot, &target, Receipt::Received).await;
     let live = LiveView::new(

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::inbox::bounded;
 use super::{InMemoryChannels, Tables};
 use crate::channels::{
-    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
-    OutgoingState,
+    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing,
+    OutgoingFilter, OutgoingState,
 };
 
 #[async_trait]
@@ -238,7 +238,10 @@ impl OutboxStore for InMemoryChannels {
             tables.outbox.remove(seq);
             tables.outbox_ids.remove(id);
         }
-        let old = tables.links.iter().filter(|(_, (_, at))| *at < links_before);
+        let old = tables
+            .links
+            .iter()
+            .filter(|(_, (_, at))| *at < links_before);
         let links: Vec<_> = old
             .map(|(key, _)| key.clone())
             .take(bounded(limit) - rows.len())

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{
-    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
-    OutgoingState,
+    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing,
+    OutgoingFilter, OutgoingState,
 };
 use sea_orm::sea_query::Expr;
 use sea_orm::{
