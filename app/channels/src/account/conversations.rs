@@ -118,8 +118,11 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     };
     let ids: Vec<_> = group.iter().map(|received| received.row.id).collect();
     let rows: Vec<InboxMessage> = group.iter().map(|received| received.row.clone()).collect();
-    // Closed only when the process ends.
-    let _permit = bot.handling.acquire().await;
+    // A stop does not wait behind the answer that it stops.
+    let _permit = match urgency {
+        Urgency::InOrder => bot.handling.acquire().await.ok(),
+        Urgency::Immediate => None,
+    };
     inbox.begin(&bot.claim, &ids).await?;
     fail_points::pass("channel.begun");
     match turn::handle(bot, group, &task.lane).await {

@@ -7,7 +7,6 @@ use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStor
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -46,8 +45,6 @@ const DISPLACED: [Duration; 4] = [
 ];
 /// Duration of a connection after which these delays start again.
 const UNDISPUTED: Duration = Duration::from_secs(1_800);
-/// Maximum number of conversations that are handled at the same time.
-const MAX_CONVERSATIONS: usize = 256;
 /// Time for calls in progress to end before the lease is released.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a listener to send its close frame.
@@ -95,7 +92,7 @@ pub(crate) async fn serve_account(
             provider,
             platform: platform.clone(),
             pacing: pacing.clone(),
-            handling: Semaphore::new(MAX_CONVERSATIONS),
+            handling: hub.handling.permits(rules.max_concurrency),
             sending: TaskTracker::new(),
             claim: claim.clone(),
             rules: rules.clone(),

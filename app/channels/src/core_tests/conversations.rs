@@ -1,6 +1,8 @@
 //! Order, grouping and commands of conversations.
 
-use deerflow_domain::channels::{Account, OutgoingFilter};
+use std::sync::Arc;
+
+use deerflow_domain::channels::{Account, InboxFilter, InboxState, OutgoingFilter};
 use serde_json::json;
 
 use super::rig::{Rig, config, within};
@@ -31,7 +33,50 @@ async fn messages_of_a_conversation_are_answered_in_order() {
 }
 
 #[tokio::test]
+async fn max_concurrency_delays_other_conversations_but_no_stop() {
+    let mut config = (*config(json!({}), json!({}))).clone();
+    let mut channels = config.untyped("channels").unwrap().clone();
+    channels["max_concurrency"] = json!(1);
+    config.other.insert("channels", channels);
+    let rig = Rig::with(Arc::new(config)).await;
+    rig.platform
+        .say("c1", "ann", "[[slow 2000x20ms]] then say a very long text");
+    let first = |chat| {
+        rig.platform.wait_for(move |platform| {
+            let mut messages = platform.messages().into_iter();
+            messages.find(|message| message.chat == chat)
+        })
+    };
+    within(first("c1")).await;
+    rig.platform.say("c2", "ann", "then say Second.");
+    rig.platform.say("c1", "ann", "/stop");
+    within(first("c2")).await;
+    let filter = InboxFilter {
+        limit: 9,
+        ..InboxFilter::default()
+    };
+    let rows = rig.stores.inbox.list(&filter).await.unwrap();
+    let waiting = rows.iter().filter(|row| row.state == InboxState::Waiting);
+    assert!(waiting.clone().all(|row| row.key.chat == "c2"), "{rows:?}");
+    assert_eq!(rig.answers("c2", 1).await, ["Second."]);
+}
+
+#[tokio::test]
 async fn busy_conversation_says_that_a_message_is_queued() {
+    let rig = Rig::start().await;
+    rig.platform
+        .say("c1", "ann", "[[slow 50x1000ms]] then say First.");
+    rig.platform.say("c1", "ann", "then say Second.");
+    rig.platform.say("c1", "ann", "then say Third.");
+    assert_eq!(rig.answers("c1", 1).await, [words::QUEUED]);
+    rig.platform.say("c1", "ann", "/stop");
+    let answers = rig.answers("c1", 4).await;
+    assert!(answers.contains(&"Second.".to_owned()), "{answers:?}");
+    assert_eq!(answers[3], "Third.");
+}
+
+#[tokio::test]
+async fn message_that_waits_briefly_gets_no_notice() {
     let rig = Rig::start().await;
     rig.platform
         .say("c1", "ann", "[[slow 40x10ms]] then say First.");
