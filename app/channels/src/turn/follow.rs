@@ -1,8 +1,6 @@
 //! Follows the run of a turn to its end and builds the replies.
 
-use std::collections::HashSet;
-
-use deerflow_domain::channels::{ChannelStoreError, Conversation, InboxEnd, InboxState, Urgency};
+use deerflow_domain::channels::{ChannelStoreError, Conversation};
 use futures_util::StreamExt;
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
@@ -10,23 +8,17 @@ use harness::runtime::threads::ThreadView;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::admission_of;
 use super::answer::{RunAnswer, Span, answer_of};
 use super::context::{Outcome, Turn, TurnError};
+use super::later::LaterMessages;
 use super::live::LiveView;
-use super::notice::notice;
 use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
 use super::{conversation, questions, stop_data};
 use crate::bot::{Lane, show};
-use crate::config::Busy;
-use crate::outbox;
-use crate::people::Admission;
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
 
-/// Later messages that are examined while a run is active.
-const LATER: u64 = 50;
 /// Presented files that are sent.
 const MAX_FILES: usize = 10;
 
@@ -48,13 +40,12 @@ pub(super) async fn follow(
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
     let stop = CancellationToken::new();
-    let target = turn.target();
-    show(bot, &target, Receipt::Received).await;
+    show(bot, &turn.target(), Receipt::Received).await;
     let live = LiveView::new(
         bot.clone(),
         LiveReply {
             key: turn.id(),
-            target,
+            target: turn.target(),
             stop: bot.platform.abilities().buttons.then(|| Button {
                 label: words::STOP_LABEL.to_owned(),
                 data: stop_data::make(turn.id()),
@@ -94,12 +85,12 @@ async fn watch(
     };
     tokio::pin!(cancel);
     let mut is_cancelling = false;
-    let mut informed = HashSet::new();
+    let mut later = LaterMessages::new(turn, stop.clone());
     let mut message_id = String::new();
     let typing = bot.platform.abilities().typing;
     let mut typing_at = Instant::now();
     // Messages that arrived while the run was created.
-    later_messages(turn, &mut informed, stop).await?;
+    later.examine().await?;
     let end = loop {
         tokio::select! {
             biased;
@@ -138,7 +129,8 @@ async fn watch(
                     }
                 }
             }
-            () = lane.notified() => later_messages(turn, &mut informed, stop).await?,
+            () = lane.notified() => later.examine().await?,
+            () = later.notice_due() => later.send_notice().await?,
             () = &mut cancel, if !is_cancelling => is_cancelling = true,
             () = sleep_until(typing_at), if typing.is_some() => {
                 show(bot, &turn.target(), Receipt::Working).await;
@@ -154,62 +146,6 @@ fn run_failure(error: ClientError) -> TurnError {
         ClientError::ShuttingDown => TurnError::Stopped,
         error => TurnError::Retry(error.to_string()),
     }
-}
-
-/// Applies the rule for messages to a busy conversation to those that arrived meanwhile.
-async fn later_messages(
-    turn: &Turn<'_>,
-    informed: &mut HashSet<uuid::Uuid>,
-    stop: &CancellationToken,
-) -> Result<(), TurnError> {
-    let bot = turn.bot;
-    let (inbox, own) = (&bot.hub.stores.inbox, turn.ids());
-    let waiting = inbox
-        .waiting(
-            &bot.claim.account,
-            turn.conversation(),
-            Urgency::InOrder,
-            LATER,
-        )
-        .await?;
-    let later = waiting.into_iter().filter(|row| !own.contains(&row.id));
-    for row in later {
-        if !informed.insert(row.id) {
-            continue;
-        }
-        let Ok(event) = serde_json::from_value(row.event.clone()) else {
-            continue;
-        };
-        // A message of a stranger must have no effect; its own turn decides about a reply.
-        if !matches!(admission_of(bot, &event).await?, Admission::Admitted { .. }) {
-            continue;
-        }
-        let now = bot.hub.clock.now();
-        match bot.rules.busy {
-            Busy::Interrupt => {
-                stop.cancel();
-                return Ok(());
-            }
-            // One notice per run is enough.
-            Busy::Queue if informed.len() > 1 => {}
-            Busy::Queue => {
-                let reply = notice(bot, row.id, &event, &row.conversation, words::QUEUED);
-                let outbox = &bot.hub.stores.outbox;
-                outbox.enqueue(&bot.claim, reply, now).await?;
-                outbox::wake(bot, row.key.chat);
-            }
-            Busy::Refuse => {
-                let reply = notice(bot, row.id, &event, &row.conversation, words::BUSY);
-                let end = InboxEnd {
-                    state: InboxState::Refused,
-                    note: Some("the conversation is busy".to_owned()),
-                };
-                bot.end(&[row.id], end, reply).await?;
-                outbox::wake(bot, row.key.chat);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Builds the replies, and stores the question of the run, if it has one.

@@ -11,6 +11,7 @@ mod follow;
 mod gather;
 mod handle;
 mod intake;
+mod later;
 mod live;
 mod notice;
 mod press;
