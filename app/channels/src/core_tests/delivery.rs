@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta};
 use deerflow_domain::channels::{
-    Account, ChannelRuntime, ChannelState, NewOutgoing, OutgoingFilter, OutgoingState,
+    Acceptance, Account, ChannelRuntime, ChannelState, InboxBatch, InboxFilter, InboxLimits,
+    MessageKey, NewInboxMessage, NewOutgoing, OutgoingFilter, OutgoingState,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -173,6 +174,57 @@ async fn closed_lane_stays_closed_on_the_next_node() {
     );
     tasks.token().cancel();
     within(tasks.shut_down()).await;
+}
+
+#[tokio::test]
+async fn live_message_without_a_record_is_completed() {
+    let rig = Rig::start().await;
+    let ask = "[[error 400]] then say never";
+    rig.ask("c1", ask).await;
+    rig.tasks.token().cancel();
+    within(rig.tasks.shut_down()).await;
+    // Another node received a message, began its live message, and died.
+    let account = Account::new("memory", "bot");
+    let (leases, inbox) = (&rig.stores.leases, &rig.stores.inbox);
+    let first = inbox.list(&one()).await.unwrap().remove(0);
+    let at = first.received_at;
+    let lease = Duration::from_millis(1);
+    let claim = leases.acquire(&account, "n0", lease, at + TimeDelta::hours(1));
+    let claim = claim.await.unwrap().unwrap();
+    let key = MessageKey {
+        message: "77".to_owned(),
+        ..first.key
+    };
+    let row = key.id();
+    let message = NewInboxMessage {
+        key,
+        conversation: first.conversation,
+        urgency: first.urgency,
+        event: first.event,
+    };
+    let batch = InboxBatch {
+        messages: vec![message],
+        cursor: None,
+    };
+    let accepted = inbox.accept(&claim, batch, InboxLimits::default(), at);
+    assert_eq!(accepted.await, Ok(vec![Acceptance::Stored]));
+    inbox.begin(&claim, &[row]).await.unwrap();
+    rig.platform.begin_live(row, "c1", "Someth");
+    leases.release(&claim, at).await.unwrap();
+    let (_service, tasks) = rig.another_node("n2");
+    rig.answers("c1", 2).await;
+    let messages = rig.platform.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[1].is_final && messages[1].text == messages[0].text);
+    tasks.token().cancel();
+    within(tasks.shut_down()).await;
+}
+
+fn one() -> InboxFilter {
+    InboxFilter {
+        limit: 1,
+        ..InboxFilter::default()
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::markup::Dialect;
 use crate::platform::{
@@ -54,6 +55,11 @@ struct Inner {
     confirmed: Vec<String>,
     /// Number of downloads that never end.
     downloads: usize,
+}
+
+/// Returns the idempotency key of the live message of an answer.
+fn live_key(row: Uuid) -> String {
+    format!("live {row}")
 }
 
 /// Platform in memory. Clones share it.
@@ -132,6 +138,11 @@ impl MemoryPlatform {
                 ..ChatMessage::default()
             }),
         )
+    }
+
+    /// Shows the live message of an answer, as a node that ended before it recorded that.
+    pub fn begin_live(&self, row: Uuid, chat: &str, text: &str) {
+        self.post(&live_key(row), chat, text, false);
     }
 
     /// Delivers a press of the button of a message.
@@ -362,7 +373,7 @@ impl Platform for MemoryPlatform {
             Some(id) => id.to_owned(),
             None => {
                 let chat = &reply.target.chat.id;
-                let id = self.post(&format!("live {}", reply.key), chat, markdown, false);
+                let id = self.post(&live_key(reply.key), chat, markdown, false);
                 reply.state = json!({ "id": id });
                 id
             }

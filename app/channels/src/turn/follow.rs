@@ -5,6 +5,7 @@ use futures_util::StreamExt;
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
 use harness::runtime::threads::ThreadView;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,7 @@ use super::later::LaterMessages;
 use super::live::LiveView;
 use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
-use super::{conversation, questions, stop_data};
+use super::{conversation, live, questions, stop_data};
 use crate::bot::{Lane, show};
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
@@ -41,24 +42,25 @@ pub(super) async fn follow(
     let bot = turn.bot;
     let stop = CancellationToken::new();
     show(bot, &turn.target(), Receipt::Received).await;
-    let live = LiveView::new(
-        bot.clone(),
-        LiveReply {
-            key: turn.id(),
-            target: turn.target(),
-            stop: bot.platform.abilities().buttons.then(|| Button {
-                label: words::STOP_LABEL.to_owned(),
-                data: stop_data::make(turn.id()),
-            }),
-            state: progress.live.clone(),
-        },
-    );
+    let live = LiveView::new(bot.clone(), live_reply(turn, progress.live.clone()));
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
     progress.live = live.finish().await;
     let view = conversation::read_thread(turn, &conversation)
         .await?
         .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
     replies_of(turn, &mut conversation, &progress, &span, end, view).await
+}
+
+fn live_reply(turn: &Turn<'_>, state: Value) -> LiveReply {
+    LiveReply {
+        key: turn.id(),
+        target: turn.target(),
+        stop: turn.bot.platform.abilities().buttons.then(|| Button {
+            label: words::STOP_LABEL.to_owned(),
+            data: stop_data::make(turn.id()),
+        }),
+        state,
+    }
 }
 
 /// Shows the run until its end.
@@ -168,7 +170,12 @@ async fn replies_of(
     }
     let mut replies = turn.replies();
     let (text, buttons) = text_of(&answer, question, end);
-    replies.answer("answer", &text, buttons, progress.live.clone());
+    let is_repeated = turn.group[0].row.claims > 0;
+    let live = match progress.live.is_null() && is_repeated {
+        true => live::recover(turn.bot, live_reply(turn, Value::Null), &text).await,
+        false => progress.live.clone(),
+    };
+    replies.answer("answer", &text, buttons, live);
     for path in answer.files.iter().take(MAX_FILES) {
         let thread = conversation.thread_id.as_str();
         replies.file(&conversation.user_id, thread, path);
