@@ -92,6 +92,7 @@ pub(crate) async fn serve_account(
             provider,
             platform: platform.clone(),
             pacing: pacing.clone(),
+            renaming: Default::default(),
             handling: hub.handling.permits(rules.max_concurrency),
             sending: TaskTracker::new(),
             claim: claim.clone(),

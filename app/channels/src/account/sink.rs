@@ -68,11 +68,7 @@ impl InboxSink {
         let mut batch_links: HashMap<(String, String), String> = HashMap::new();
         for mut event in events {
             if let EventBody::Renamed { to } = &event.body {
-                let now = bot.hub.clock.now();
-                let conversations = &bot.hub.stores.conversations;
-                conversations
-                    .rename_chat(&bot.claim, &event.chat.id, to, now)
-                    .await?;
+                self.rename(&event.chat.id, to).await?;
                 continue;
             }
             if is_unaddressed(&bot.rules, &event) {
@@ -121,6 +117,24 @@ impl InboxSink {
                 Acceptance::Duplicate => self.link(&event, &message).await?,
                 Acceptance::ConversationFull => self.refused(&event, &message).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// Gives a chat its new id, and wakes the conversations with messages that follow.
+    async fn rename(&self, from: &str, to: &str) -> Result<(), ChannelStoreError> {
+        let bot = &self.bot;
+        let stores = &bot.hub.stores;
+        let now = bot.hub.clock.now();
+        let renaming = bot.renaming.write().await;
+        stores
+            .conversations
+            .rename_chat(&bot.claim, from, to, now)
+            .await?;
+        drop(renaming);
+        let account = &bot.claim.account;
+        for (conversation, urgency) in stores.inbox.waiting_conversations(account).await? {
+            conversations::wake(bot, conversation, urgency);
         }
         Ok(())
     }

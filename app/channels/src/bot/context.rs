@@ -12,7 +12,7 @@ use harness::ids::ThreadId;
 use harness::runtime::actor_context::ActorContext;
 use harness::runtime::tasks::Tasks;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -54,6 +54,8 @@ pub(crate) struct Bot {
     pub(crate) pacing: Arc<Pacing>,
     /// Permits to handle messages, shared with the other accounts of the process.
     pub(crate) handling: Arc<Semaphore>,
+    /// Held exclusively while a chat is renamed, and shared while rows are read and begun.
+    pub(crate) renaming: RwLock<()>,
     /// Tasks of the outbox that may have a call in progress.
     pub(crate) sending: TaskTracker,
     /// Tasks by conversation and urgency.

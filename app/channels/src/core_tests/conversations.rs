@@ -149,6 +149,35 @@ async fn reply_to_the_bot_continues_its_conversation() {
 }
 
 #[tokio::test]
+async fn waiting_message_follows_a_chat_to_its_new_id() {
+    let rig = Rig::start().await;
+    let in_topic = |text: &str| {
+        let mut event = rig.platform.message("g1", "ann", text);
+        if let EventBody::Message(message) = &mut event.body {
+            message.topic = Some("t".to_owned());
+        }
+        event
+    };
+    let first = in_topic("[[slow 50x1000ms]] then say First.");
+    rig.platform.deliver(first);
+    within(
+        rig.platform
+            .wait_for(|platform| platform.messages().into_iter().next()),
+    )
+    .await;
+    rig.platform.deliver(in_topic("then say Second."));
+    let mut renamed = in_topic("");
+    renamed.body = EventBody::Renamed {
+        to: "g2".to_owned(),
+    };
+    rig.platform.deliver(renamed);
+    rig.platform.deliver(in_topic("/stop"));
+    assert_eq!(rig.answers("g2", 1).await, ["Second."]);
+    assert_eq!(rig.threads.0.lock().len(), 1);
+    assert!(rig.answers("g1", 1).await[0].ends_with(words::STOPPED));
+}
+
+#[tokio::test]
 async fn commands_are_answered_without_a_run() {
     let rig = Rig::start().await;
     assert!(rig.ask("c1", "/help").await.contains("/new"));

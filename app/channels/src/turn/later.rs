@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::admission::admission_of;
 use super::context::{Turn, TurnError};
 use super::notice::notice;
+use super::stored::stored_event;
 use crate::config::Busy;
 use crate::outbox;
 use crate::people::Admission;
@@ -72,7 +73,7 @@ impl<'a> LaterMessages<'a> {
                 break;
             }
             if self.examined.insert(row.id)
-                && let Ok(event) = serde_json::from_value(row.event.clone())
+                && let Ok(event) = stored_event(&row)
                 && self.is_admitted(&event).await?
             {
                 self.apply(&row, &event).await?;

@@ -13,6 +13,7 @@ mod lanes;
 mod leases;
 mod outbox;
 mod outbox_row;
+mod rename;
 
 use std::sync::Arc;
 
