@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Account, AccountClaim, ChannelStoreError};
+use super::{Account, AccountClaim, ChannelStoreError, RowFilter};
 
 /// Time after which an undelivered message becomes a dead letter.
 pub const DELIVERY_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -87,16 +87,8 @@ pub struct Outgoing {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Filter of a listing for operators.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutgoingFilter {
-    /// Only this platform.
-    pub provider: Option<String>,
-    /// Only this state.
-    pub state: Option<OutgoingState>,
-    /// Maximum number of rows.
-    pub limit: u64,
-}
+/// Filter of the outbox.
+pub type OutgoingFilter = RowFilter<OutgoingState>;
 
 /// Lane that a refusal of the platform closes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -187,14 +187,8 @@ impl OutboxStore for InMemoryChannels {
 
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError> {
         let tables = self.0.lock();
-        let is_requested = |row: &&Outgoing| {
-            filter
-                .provider
-                .as_ref()
-                .is_none_or(|provider| *provider == row.message.account.provider)
-                && filter.state.is_none_or(|state| state == row.state)
-        };
-        let rows = tables.outbox.values().rev().filter(is_requested);
+        let rows = tables.outbox.values().rev();
+        let rows = rows.filter(|row| filter.matches(&row.message.account.provider, &row.state));
         Ok(rows.take(bounded(filter.limit)).cloned().collect())
     }
 
