@@ -19,8 +19,7 @@ use crate::measures;
 use crate::outbox;
 use crate::people::is_unaddressed;
 use crate::platform::{
-    ChatKind, Event, EventBody, EventSink, GroupConversations, MAX_TEXT_BYTES, SinkError,
-    floor_boundary,
+    ChatKind, Event, EventBody, EventSink, GroupConversations, SinkError, cut_text,
 };
 use crate::turn::{notice, stop_data};
 use crate::words;
@@ -74,7 +73,7 @@ impl InboxSink {
             if is_unaddressed(&bot.rules, &event) {
                 continue;
             }
-            cut_text(&mut event);
+            limit_text(&mut event);
             let conversation = self.conversation_of(&event, &batch_links).await?;
             let place = (event.chat.id.clone(), event.id.clone());
             batch_links.insert(place, conversation.clone());
@@ -261,14 +260,11 @@ fn urgency(event: &Event) -> Urgency {
     }
 }
 
-fn cut_text(event: &mut Event) {
-    if let EventBody::Message(message) = &mut event.body
-        && message.text.len() > MAX_TEXT_BYTES
-    {
-        message
-            .text
-            .truncate(floor_boundary(&message.text, MAX_TEXT_BYTES));
-        message.cut = true;
+fn limit_text(event: &mut Event) {
+    if let EventBody::Message(message) = &mut event.body {
+        let (text, is_longer) = cut_text(std::mem::take(&mut message.text));
+        message.text = text;
+        message.cut |= is_longer;
     }
 }
 
