@@ -82,7 +82,7 @@ fn lists_and_connections_decide_in_this_order() {
 }
 
 #[test]
-fn guild_list_excludes_other_places_but_no_direct_chat_without_guild() {
+fn guild_list_exempts_direct_chats_without_guild() {
     let rules = Rules {
         allowed_guilds: vec!["G1".to_owned()],
         ..Rules::default()

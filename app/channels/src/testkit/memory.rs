@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::message::MemoryMessage;
 use crate::markup::Dialect;
 use crate::platform::{
     Abilities, Chat, ChatKind, ChatMessage, Content, Delivery, Event, EventBody, EventSink,
@@ -20,23 +21,6 @@ use crate::platform::{
     LiveReply, OutgoingMessage, Platform, PlatformError, Press, Rates, Sender, Sent, SinkError,
     TextLimit,
 };
-
-/// Message that the bot sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryMessage {
-    /// Id.
-    pub id: String,
-    /// Chat.
-    pub chat: String,
-    /// Current text, or the name of the file.
-    pub text: String,
-    /// Data of the buttons.
-    pub buttons: Vec<String>,
-    /// `true` once the text is final.
-    pub is_final: bool,
-    /// Number of texts that the message had.
-    pub versions: usize,
-}
 
 #[derive(Debug, Default)]
 struct Inner {
