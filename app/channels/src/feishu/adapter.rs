@@ -193,6 +193,10 @@ impl Platform for FeishuPlatform {
         prepare(&self.api, &self.kit, reply).await
     }
 
+    fn finds_live(&self) -> bool {
+        true
+    }
+
     async fn update_live(
         &self,
         reply: &mut LiveReply,

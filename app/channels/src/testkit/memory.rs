@@ -348,6 +348,10 @@ impl Platform for MemoryPlatform {
         Ok(Sent { ids: vec![id] })
     }
 
+    fn finds_live(&self) -> bool {
+        true
+    }
+
     async fn update_live(
         &self,
         reply: &mut LiveReply,

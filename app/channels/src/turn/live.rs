@@ -181,10 +181,10 @@ impl LiveView {
     }
 }
 
-/// Finds the live message that an earlier attempt may have begun without recording it, and returns
-/// its state. A platform with idempotency keys returns that message; others begin one.
+/// Finds the live message that an earlier attempt may have begun without recording it, or begins one,
+/// and returns its state. Null on a platform that cannot find it.
 pub(super) async fn recover(bot: &Bot, mut reply: LiveReply, text: &str) -> Value {
-    if bot.platform.abilities().live.is_none() || text.trim().is_empty() {
+    if !bot.platform.finds_live() || text.trim().is_empty() {
         return Value::Null;
     }
     let (chat, is_group) = (reply.target.chat.id.clone(), !reply.target.is_direct());

@@ -9,7 +9,7 @@ use deerflow_domain::channels::{
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel,
-    QueryFilter, QuerySelect, QueryTrait,
+    QueryFilter, QueryTrait,
 };
 
 use super::SqlChannelStore;
