@@ -21,6 +21,9 @@ const INERT: &[&str] = &["langgraph_url", "gateway_url"];
 /// Default of `max_exchanges_per_minute`: more are a sign of bots that answer each other.
 const MAX_EXCHANGES_PER_MINUTE: usize = 10;
 
+/// Default of `max_concurrency`.
+const MAX_CONCURRENCY: usize = 256;
+
 /// Handling of a message while its conversation is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Busy {
@@ -47,7 +50,7 @@ pub struct SessionLayer {
 }
 
 /// Rules of one channel that are the same for all platforms.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// Handling of messages to a busy conversation.
     pub busy: Busy,
@@ -61,10 +64,19 @@ pub struct Rules {
     pub allowed_channels: Vec<String>,
     /// Maximum number of exchanges per minute and conversation; 0 means no limit.
     pub max_exchanges_per_minute: usize,
+    /// Maximum number of messages of all channels that the process handles at the same time.
+    pub max_concurrency: usize,
     /// Layers of sessions: of all channels, then of this one.
     pub session: [SessionLayer; 2],
     /// Rules of connections.
     pub connections: ConnectionRules,
+}
+
+impl Default for Rules {
+    /// Returns the rules of an empty entry.
+    fn default() -> Self {
+        channel(&Map::new(), &General::default(), ConnectionRules::default()).rules
+    }
 }
 
 /// Entry of one platform in `channel_connections`, with the general keys.
@@ -89,6 +101,22 @@ pub struct ChannelEntry {
     pub rules: Rules,
 }
 
+/// Values of `channels` for all channels.
+#[derive(Debug, Clone, PartialEq)]
+struct General {
+    session: SessionLayer,
+    max_concurrency: usize,
+}
+
+impl Default for General {
+    fn default() -> Self {
+        Self {
+            session: SessionLayer::default(),
+            max_concurrency: MAX_CONCURRENCY,
+        }
+    }
+}
+
 /// Both sections.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChannelsConfig {
@@ -98,8 +126,8 @@ pub struct ChannelsConfig {
     pub connections_enabled: bool,
     /// Rules of connections by platform; only enabled ones.
     pub connections: BTreeMap<String, ConnectionRules>,
-    /// Session of all channels.
-    pub session: SessionLayer,
+    /// Values for all channels.
+    general: General,
     /// Keys that are set and have no effect.
     pub inert: Vec<&'static str>,
 }
@@ -136,21 +164,27 @@ impl ChannelsConfig {
             .iter()
             .filter_map(|(name, value)| of_provider(name, value))
             .collect();
-        let session = layer(channels.get("session"));
+        let max_concurrency = channels.get("max_concurrency").and_then(Value::as_u64);
+        let general = General {
+            session: layer(channels.get("session")),
+            max_concurrency: max_concurrency
+                .filter(|max| *max > 0)
+                .map_or(MAX_CONCURRENCY, saturated),
+        };
         let entries = channels
             .iter()
             .filter(|(name, _)| !GENERAL.contains(&name.as_str()))
             .filter_map(|(name, value)| {
                 let entry = value.as_object()?;
                 let of_connections = rules.get(name).cloned().unwrap_or_default();
-                Some((name.clone(), channel(entry, &session, of_connections)))
+                Some((name.clone(), channel(entry, &general, of_connections)))
             })
             .collect();
         Self {
             channels: entries,
             connections_enabled,
             connections: rules,
-            session,
+            general,
             inert: INERT
                 .iter()
                 .copied()
@@ -165,13 +199,13 @@ impl ChannelsConfig {
         self.channels
             .get(provider)
             .cloned()
-            .unwrap_or_else(|| channel(&Map::new(), &self.session, connections()))
+            .unwrap_or_else(|| channel(&Map::new(), &self.general, connections()))
     }
 }
 
 fn channel(
     entry: &Map<String, Value>,
-    session: &SessionLayer,
+    general: &General,
     connections: ConnectionRules,
 ) -> ChannelEntry {
     let settings = Settings(entry.clone());
@@ -188,10 +222,9 @@ fn channel(
         max_exchanges_per_minute: entry
             .get("max_exchanges_per_minute")
             .and_then(Value::as_u64)
-            .map_or(MAX_EXCHANGES_PER_MINUTE, |max| {
-                usize::try_from(max).unwrap_or(usize::MAX)
-            }),
-        session: [session.clone(), layer(entry.get("session"))],
+            .map_or(MAX_EXCHANGES_PER_MINUTE, saturated),
+        max_concurrency: general.max_concurrency,
+        session: [general.session.clone(), layer(entry.get("session"))],
         connections,
     };
     ChannelEntry {
@@ -221,6 +254,10 @@ fn layer(value: Option<&Value>) -> SessionLayer {
             .map(|(id, value)| (id.clone(), layer(Some(value))))
             .collect(),
     }
+}
+
+fn saturated(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 fn flag(entry: &Map<String, Value>, key: &str, default: bool) -> bool {

@@ -15,6 +15,7 @@ fn channels_of_deerflow_are_read() {
         json!({
             "langgraph_url": "http://localhost:8001/api",
             "gateway_url": "http://localhost:8001",
+            "max_concurrency": 7,
             "session": {"assistant_id": "lead_agent", "config": {"recursion_limit": 80}},
             "telegram": {
                 "enabled": true,
@@ -34,6 +35,8 @@ fn channels_of_deerflow_are_read() {
     let of_user = &telegram.rules.session[1].users["7"];
     assert_eq!(of_user.assistant_id.as_deref(), Some("painter"));
     assert!(telegram.rules.connections.require_bound_identity);
+    assert_eq!(telegram.rules.max_concurrency, 7);
+    assert_eq!(config.entry("wecom").rules.max_concurrency, 7);
     let discord = config.entry("discord");
     assert_eq!(discord.rules.allowed_guilds, ["5"]);
     assert!(!discord.enabled && discord.rules.mention_only);
@@ -44,11 +47,12 @@ fn channels_of_deerflow_are_read() {
 #[test]
 fn values_of_wrong_types_count_as_absent() {
     let config = read(
-        json!({"session": 3, "slack": {"enabled": "yes", "allowed_users": {"a": 1}, "session": []}, "feishu": []}),
+        json!({"session": 3, "max_concurrency": 0, "slack": {"enabled": "yes", "allowed_users": {"a": 1}, "session": []}, "feishu": []}),
         json!({"enabled": 1, "slack": true}),
     );
     assert!(!config.connections_enabled);
     assert!(!config.entry("slack").enabled);
     assert!(config.entry("slack").rules.allowed_users.is_empty());
     assert!(!config.entry("feishu").enabled);
+    assert_eq!(config.entry("feishu").rules.max_concurrency, 256);
 }

@@ -125,11 +125,6 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         "has no effect: messages wait in the inbox, whose limits are built in",
     ),
     setting(
-        &["channels", "max_concurrency"],
-        Default("5"),
-        "has no effect: each conversation is handled on its own, and `runs` limits the runs",
-    ),
-    setting(
         &["channels", "shutdown_grace_period_seconds"],
         Default("3"),
         "has no effect: the inbox keeps what is not answered, and `runs.shutdown_grace_seconds` limits the end of runs",

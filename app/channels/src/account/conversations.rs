@@ -76,6 +76,13 @@ enum Step {
 
 async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreError> {
     let (conversation, urgency) = &task.key;
+    // A stop does not wait behind the answer that it stops.
+    let _permit = match urgency {
+        Urgency::InOrder => bot.handling.acquire().await.ok(),
+        Urgency::Immediate => None,
+    };
+    // A chat is not renamed between the read of its rows and their begin.
+    let renaming = bot.renaming.read().await;
     let inbox = &bot.hub.stores.inbox;
     let rows = inbox
         .waiting(&bot.claim.account, conversation, *urgency, READ)
@@ -99,7 +106,7 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     }
     let mut received = Vec::new();
     for row in rows {
-        match serde_json::from_value(row.event.clone()) {
+        match turn::stored_event(&row) {
             Ok(event) => received.push(ReceivedMessage { row, event }),
             Err(error) if row.id == first_id => {
                 let end = InboxEnd {
@@ -118,9 +125,8 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     };
     let ids: Vec<_> = group.iter().map(|received| received.row.id).collect();
     let rows: Vec<InboxMessage> = group.iter().map(|received| received.row.clone()).collect();
-    // Closed only when the process ends.
-    let _permit = bot.handling.acquire().await;
     inbox.begin(&bot.claim, &ids).await?;
+    drop(renaming);
     fail_points::pass("channel.begun");
     match turn::handle(bot, group, &task.lane).await {
         Ok(chats) => chats.into_iter().for_each(|chat| outbox::wake(bot, chat)),

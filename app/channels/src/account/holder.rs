@@ -7,14 +7,13 @@ use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStor
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::conversations;
 use super::sink::InboxSink;
-use crate::bot::{ActiveTurns, Bot, Exchanges, Hub, Pacing, StatusCell};
+use crate::bot::{ActiveTurns, Bot, Exchanges, Hub, Pacing, StatusCell, restore_lanes};
 use crate::commands::COMMANDS;
 use crate::config::Rules;
 use crate::measures::{self, Backlog};
@@ -46,8 +45,6 @@ const DISPLACED: [Duration; 4] = [
 ];
 /// Duration of a connection after which these delays start again.
 const UNDISPUTED: Duration = Duration::from_secs(1_800);
-/// Maximum number of conversations that are handled at the same time.
-const MAX_CONVERSATIONS: usize = 256;
 /// Time for calls in progress to end before the lease is released.
 const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time for a listener to send its close frame.
@@ -95,7 +92,8 @@ pub(crate) async fn serve_account(
             provider,
             platform: platform.clone(),
             pacing: pacing.clone(),
-            handling: Semaphore::new(MAX_CONVERSATIONS),
+            renaming: Default::default(),
+            handling: hub.handling.permits(rules.max_concurrency),
             sending: TaskTracker::new(),
             claim: claim.clone(),
             rules: rules.clone(),
@@ -200,18 +198,42 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
             renew(&bot).await;
         })
     };
-    if let Err(error) = bot.platform.register_commands(COMMANDS).await {
-        tracing::warn!(%error, account = %bot.claim.account, "the command list cannot be registered");
-    }
-    let end = tokio::select! {
-        end = listen(bot, status) => end,
-        () = poll(bot) => None,
+    let end = if restore(bot).await {
+        let working = async { tokio::join!(poll(bot), register_commands(bot)).0 };
+        tokio::select! {
+            end = listen(bot, status) => end,
+            () = working => None,
+        }
+    } else {
+        None
     };
     bot.stop.cancel();
     measures::backlog(bot.provider, Backlog::default());
     // A renewal in progress must not follow the release.
     let _ = timeout(CLOSE_TIMEOUT, renewing).await;
     end
+}
+
+/// Restores closed lanes before the first call; `false` if the service stops.
+async fn restore(bot: &Bot) -> bool {
+    while let Err(error) = restore_lanes(bot).await {
+        tracing::warn!(%error, account = %bot.claim.account, "closed lanes cannot be read, retrying");
+        tokio::select! {
+            () = sleep(FIRST_DELAY) => {}
+            () = bot.stop.cancelled() => return false,
+        }
+    }
+    true
+}
+
+/// Registers the command list, when the platform permits calls of the account.
+async fn register_commands(bot: &Bot) {
+    if let Some(at) = bot.pacing.account_closed_until() {
+        sleep_until(at).await;
+    }
+    if let Err(error) = bot.platform.register_commands(COMMANDS).await {
+        tracing::warn!(%error, account = %bot.claim.account, "the command list cannot be registered");
+    }
 }
 
 async fn renew(bot: &Bot) {

@@ -19,8 +19,7 @@ use crate::measures;
 use crate::outbox;
 use crate::people::is_unaddressed;
 use crate::platform::{
-    ChatKind, Event, EventBody, EventSink, GroupConversations, MAX_TEXT_BYTES, SinkError,
-    floor_boundary,
+    ChatKind, Event, EventBody, EventSink, GroupConversations, SinkError, cut_text,
 };
 use crate::turn::{notice, stop_data};
 use crate::words;
@@ -68,17 +67,13 @@ impl InboxSink {
         let mut batch_links: HashMap<(String, String), String> = HashMap::new();
         for mut event in events {
             if let EventBody::Renamed { to } = &event.body {
-                let now = bot.hub.clock.now();
-                let conversations = &bot.hub.stores.conversations;
-                conversations
-                    .rename_chat(&bot.claim, &event.chat.id, to, now)
-                    .await?;
+                self.rename(&event.chat.id, to).await?;
                 continue;
             }
             if is_unaddressed(&bot.rules, &event) {
                 continue;
             }
-            cut_text(&mut event);
+            limit_text(&mut event);
             let conversation = self.conversation_of(&event, &batch_links).await?;
             let place = (event.chat.id.clone(), event.id.clone());
             batch_links.insert(place, conversation.clone());
@@ -121,6 +116,24 @@ impl InboxSink {
                 Acceptance::Duplicate => self.link(&event, &message).await?,
                 Acceptance::ConversationFull => self.refused(&event, &message).await?,
             }
+        }
+        Ok(())
+    }
+
+    /// Gives a chat its new id, and wakes the conversations with messages that follow.
+    async fn rename(&self, from: &str, to: &str) -> Result<(), ChannelStoreError> {
+        let bot = &self.bot;
+        let stores = &bot.hub.stores;
+        let now = bot.hub.clock.now();
+        let renaming = bot.renaming.write().await;
+        stores
+            .conversations
+            .rename_chat(&bot.claim, from, to, now)
+            .await?;
+        drop(renaming);
+        let account = &bot.claim.account;
+        for (conversation, urgency) in stores.inbox.waiting_conversations(account).await? {
+            conversations::wake(bot, conversation, urgency);
         }
         Ok(())
     }
@@ -247,14 +260,11 @@ fn urgency(event: &Event) -> Urgency {
     }
 }
 
-fn cut_text(event: &mut Event) {
-    if let EventBody::Message(message) = &mut event.body
-        && message.text.len() > MAX_TEXT_BYTES
-    {
-        message
-            .text
-            .truncate(floor_boundary(&message.text, MAX_TEXT_BYTES));
-        message.cut = true;
+fn limit_text(event: &mut Event) {
+    if let EventBody::Message(message) = &mut event.body {
+        let (text, is_longer) = cut_text(std::mem::take(&mut message.text));
+        message.text = text;
+        message.cut |= is_longer;
     }
 }
 

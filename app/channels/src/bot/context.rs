@@ -12,7 +12,7 @@ use harness::ids::ThreadId;
 use harness::runtime::actor_context::ActorContext;
 use harness::runtime::tasks::Tasks;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use super::active::ActiveTurns;
 use super::exchanges::Exchanges;
+use super::handling::Handling;
 use super::lanes::Lanes;
 use super::pacing::Pacing;
 use crate::config::Rules;
@@ -38,6 +39,8 @@ pub(crate) struct Hub {
     /// Id of this node.
     pub(crate) node: String,
     pub(crate) importer: Importer,
+    /// Limits the messages that are handled at the same time.
+    pub(crate) handling: Handling,
 }
 
 /// One served account.
@@ -49,8 +52,10 @@ pub(crate) struct Bot {
     pub(crate) claim: AccountClaim,
     pub(crate) rules: Arc<Rules>,
     pub(crate) pacing: Arc<Pacing>,
-    /// Limits the conversations that are handled at the same time.
-    pub(crate) handling: Semaphore,
+    /// Permits to handle messages, shared with the other accounts of the process.
+    pub(crate) handling: Arc<Semaphore>,
+    /// Held exclusively while a chat is renamed, and shared while rows are read and begun.
+    pub(crate) renaming: RwLock<()>,
     /// Tasks of the outbox that may have a call in progress.
     pub(crate) sending: TaskTracker,
     /// Tasks by conversation and urgency.

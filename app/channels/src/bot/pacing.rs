@@ -105,6 +105,11 @@ impl Pacing {
             .is_some_and(|until| until > now)
     }
 
+    /// Returns the time until which the platform refuses all calls of the account.
+    pub(crate) fn account_closed_until(&self) -> Option<Instant> {
+        self.budget.lock().closed_until
+    }
+
     /// Permits no call for a chat until a time.
     pub(crate) fn close_chat(&self, chat: &str, until: Instant) {
         let mut budget = self.budget.lock();

@@ -2,8 +2,9 @@
 
 use tokio::time::Instant;
 
+use super::closed_lanes::close_lane;
 use super::context::Bot;
-use crate::platform::{PlatformError, Receipt, Target};
+use crate::platform::{Receipt, Target};
 
 /// Shows a sign, unless the platform has refused calls for the chat.
 pub(crate) async fn show(bot: &Bot, target: &Target, receipt: Receipt) {
@@ -14,8 +15,6 @@ pub(crate) async fn show(bot: &Bot, target: &Target, receipt: Receipt) {
     let Err(error) = bot.platform.show(target, receipt).await else {
         return;
     };
-    if let PlatformError::RateLimited { retry_after, .. } = error {
-        bot.pacing.close_chat(chat, Instant::now() + retry_after);
-    }
+    close_lane(bot, chat, &error).await;
     tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");
 }

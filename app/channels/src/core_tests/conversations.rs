@@ -1,6 +1,8 @@
 //! Order, grouping and commands of conversations.
 
-use deerflow_domain::channels::{Account, OutgoingFilter};
+use std::sync::Arc;
+
+use deerflow_domain::channels::{Account, InboxFilter, InboxState, OutgoingFilter};
 use serde_json::json;
 
 use super::rig::{Rig, config, within};
@@ -31,14 +33,55 @@ async fn messages_of_a_conversation_are_answered_in_order() {
 }
 
 #[tokio::test]
+async fn max_concurrency_delays_other_conversations_but_no_stop() {
+    let mut config = (*config(json!({}), json!({}))).clone();
+    let mut channels = config.untyped("channels").unwrap().clone();
+    channels["max_concurrency"] = json!(1);
+    config.other.insert("channels", channels);
+    let rig = Rig::with(Arc::new(config)).await;
+    rig.platform
+        .say("c1", "ann", "[[slow 2000x20ms]] then say a very long text");
+    let first = |chat| {
+        rig.platform.wait_for(move |platform| {
+            let mut messages = platform.messages().into_iter();
+            messages.find(|message| message.chat == chat)
+        })
+    };
+    within(first("c1")).await;
+    rig.platform.say("c2", "ann", "then say Second.");
+    rig.platform.say("c1", "ann", "/stop");
+    within(first("c2")).await;
+    let filter = InboxFilter {
+        limit: 9,
+        ..InboxFilter::default()
+    };
+    let rows = rig.stores.inbox.list(&filter).await.unwrap();
+    let waiting = rows.iter().filter(|row| row.state == InboxState::Waiting);
+    assert!(waiting.clone().all(|row| row.key.chat == "c2"), "{rows:?}");
+    assert_eq!(rig.answers("c2", 1).await, ["Second."]);
+}
+
+#[tokio::test]
 async fn busy_conversation_says_that_a_message_is_queued() {
+    let rig = Rig::start().await;
+    rig.platform
+        .say("c1", "ann", "[[slow 50x1000ms]] then say First.");
+    rig.platform.say("c1", "ann", "then say Second.");
+    rig.platform.say("c1", "ann", "then say Third.");
+    assert_eq!(rig.answers("c1", 1).await, [words::QUEUED]);
+    rig.platform.say("c1", "ann", "/stop");
+    let answers = rig.answers("c1", 4).await;
+    assert!(answers.contains(&"Second.".to_owned()), "{answers:?}");
+    assert_eq!(answers[3], "Third.");
+}
+
+#[tokio::test]
+async fn message_that_waits_briefly_gets_no_notice() {
     let rig = Rig::start().await;
     rig.platform
         .say("c1", "ann", "[[slow 40x10ms]] then say First.");
     rig.platform.say("c1", "ann", "then say Second.");
-    let answers = rig.answers("c1", 3).await;
-    assert!(answers.contains(&words::QUEUED.to_owned()), "{answers:?}");
-    assert_eq!(answers[2], "Second.");
+    assert_eq!(rig.answers("c1", 2).await, ["First.", "Second."]);
 }
 
 #[tokio::test]
@@ -103,6 +146,35 @@ async fn reply_to_the_bot_continues_its_conversation() {
     assert_eq!(rig.threads.0.lock().len(), 1);
     rig.ask("g1", "then say Other.").await;
     assert_eq!(rig.threads.0.lock().len(), 2);
+}
+
+#[tokio::test]
+async fn waiting_message_follows_a_chat_to_its_new_id() {
+    let rig = Rig::start().await;
+    let in_topic = |text: &str| {
+        let mut event = rig.platform.message("g1", "ann", text);
+        if let EventBody::Message(message) = &mut event.body {
+            message.topic = Some("t".to_owned());
+        }
+        event
+    };
+    let first = in_topic("[[slow 50x1000ms]] then say First.");
+    rig.platform.deliver(first);
+    within(
+        rig.platform
+            .wait_for(|platform| platform.messages().into_iter().next()),
+    )
+    .await;
+    rig.platform.deliver(in_topic("then say Second."));
+    let mut renamed = in_topic("");
+    renamed.body = EventBody::Renamed {
+        to: "g2".to_owned(),
+    };
+    rig.platform.deliver(renamed);
+    rig.platform.deliver(in_topic("/stop"));
+    assert_eq!(rig.answers("g2", 1).await, ["Second."]);
+    assert_eq!(rig.threads.0.lock().len(), 1);
+    assert!(rig.answers("g1", 1).await[0].ends_with(words::STOPPED));
 }
 
 #[tokio::test]

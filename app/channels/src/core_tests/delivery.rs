@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-use deerflow_domain::channels::{ChannelRuntime, ChannelState, OutgoingFilter, OutgoingState};
-use serde_json::json;
+use chrono::{DateTime, TimeDelta};
+use deerflow_domain::channels::{
+    Acceptance, Account, ChannelRuntime, ChannelState, InboxBatch, InboxFilter, InboxLimits,
+    MessageKey, NewInboxMessage, NewOutgoing, OutgoingFilter, OutgoingState,
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::rig::{Rig, config, within};
 use crate::platform::PlatformError;
@@ -70,6 +75,41 @@ async fn refused_message_becomes_a_dead_letter_and_is_sent_again() {
 }
 
 #[tokio::test]
+async fn failing_file_becomes_a_text_and_later_messages_arrive() {
+    let rig = Rig::start().await;
+    assert_eq!(rig.ask("c1", "then say Hello.").await, "Hello.");
+    rig.platform.fail_files();
+    let (outbox, account) = (&rig.stores.outbox, Account::new("memory", "bot"));
+    let lease = rig.stores.leases.lease(&account).await.unwrap().unwrap();
+    let filter = OutgoingFilter {
+        limit: 1,
+        ..OutgoingFilter::default()
+    };
+    let sent = outbox.list(&filter).await.unwrap().remove(0);
+    let mut body = sent.message.body.clone();
+    body["content"] = json!({"text_file": {"name": "a.md", "text": "a"}});
+    body["live"] = Value::Null;
+    let (id, at) = (Uuid::from_u128(1), sent.created_at);
+    let file = NewOutgoing {
+        id,
+        body,
+        ..sent.message
+    };
+    outbox.enqueue(&lease.claim, vec![file], at).await.unwrap();
+    // Four attempts of the past.
+    for _ in 0..4 {
+        outbox.begin(&lease.claim, id).await.unwrap();
+    }
+    rig.platform.say("c1", "ann", "then say Next.");
+    let texts = rig.answers("c1", 3).await;
+    let notice = "The file a.md could not be sent: the upload failed.";
+    assert_eq!(texts[0], "Hello.");
+    assert!(texts.contains(&"Next.".to_owned()), "{texts:?}");
+    assert!(texts.contains(&notice.to_owned()), "{texts:?}");
+    assert_eq!(rows(&rig, OutgoingState::Dead).await, 1);
+}
+
+#[tokio::test]
 async fn another_node_takes_over_and_answers_what_was_received() {
     let rig = Rig::start().await;
     assert_eq!(rig.ask("c1", "then say Hello.").await, "Hello.");
@@ -91,6 +131,100 @@ async fn another_node_takes_over_and_answers_what_was_received() {
     assert_eq!(rig.platform.messages().len(), 2);
     tasks.token().cancel();
     within(tasks.shut_down()).await;
+}
+
+#[tokio::test]
+async fn closed_lane_stays_closed_on_the_next_node() {
+    let rig = Rig::start().await;
+    rig.platform.fail([PlatformError::RateLimited {
+        retry_after: Duration::from_secs(3_600),
+        account: false,
+    }]);
+    let account = Account::new("memory", "bot");
+    rig.platform.say("c1", "ann", "/help");
+    let closed = async {
+        let outbox = &rig.stores.outbox;
+        while outbox
+            .closed_lanes(&account, DateTime::UNIX_EPOCH)
+            .await
+            .unwrap()
+            .is_empty()
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(closed).await;
+    rig.tasks.token().cancel();
+    within(rig.tasks.shut_down()).await;
+    let (other, tasks) = rig.another_node("n2");
+    wait_for_state(&rig, &other, &ChannelState::Connected).await;
+    rig.platform
+        .say("c1", "ann", "[[slow 20x5ms]] then say one two three");
+    let answered = async {
+        while rows(&rig, OutgoingState::Pending).await < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(answered).await;
+    assert_eq!(rig.ask("c2", "then say Hello.").await, "Hello.");
+    let chats = rig.platform.messages();
+    assert!(
+        chats.iter().all(|message| message.chat == "c2"),
+        "{chats:?}"
+    );
+    tasks.token().cancel();
+    within(tasks.shut_down()).await;
+}
+
+#[tokio::test]
+async fn live_message_without_a_record_is_completed() {
+    let rig = Rig::start().await;
+    let ask = "[[error 400]] then say never";
+    rig.ask("c1", ask).await;
+    rig.tasks.token().cancel();
+    within(rig.tasks.shut_down()).await;
+    // Another node received a message, began its live message, and died.
+    let account = Account::new("memory", "bot");
+    let (leases, inbox) = (&rig.stores.leases, &rig.stores.inbox);
+    let first = inbox.list(&one()).await.unwrap().remove(0);
+    let at = first.received_at;
+    let lease = Duration::from_millis(1);
+    let claim = leases.acquire(&account, "n0", lease, at + TimeDelta::hours(1));
+    let claim = claim.await.unwrap().unwrap();
+    let key = MessageKey {
+        message: "77".to_owned(),
+        ..first.key
+    };
+    let row = key.id();
+    let message = NewInboxMessage {
+        key,
+        conversation: first.conversation,
+        urgency: first.urgency,
+        event: first.event,
+    };
+    let batch = InboxBatch {
+        messages: vec![message],
+        cursor: None,
+    };
+    let accepted = inbox.accept(&claim, batch, InboxLimits::default(), at);
+    assert_eq!(accepted.await, Ok(vec![Acceptance::Stored]));
+    inbox.begin(&claim, &[row]).await.unwrap();
+    rig.platform.begin_live(row, "c1", "Someth");
+    leases.release(&claim, at).await.unwrap();
+    let (_service, tasks) = rig.another_node("n2");
+    rig.answers("c1", 2).await;
+    let messages = rig.platform.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[1].is_final && messages[1].text == messages[0].text);
+    tasks.token().cancel();
+    within(tasks.shut_down()).await;
+}
+
+fn one() -> InboxFilter {
+    InboxFilter {
+        limit: 1,
+        ..InboxFilter::default()
+    }
 }
 
 #[tokio::test]

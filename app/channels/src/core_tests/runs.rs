@@ -1,9 +1,11 @@
 //! Messages become runs, and runs become answers.
 
 use deerflow_domain::channels::{InboxFilter, InboxState};
+use harness::runtime::actor_context::{ActorContext, scope};
 use serde_json::json;
 
 use super::rig::{Rig, within};
+use crate::platform::{EventBody, IncomingFile};
 
 #[tokio::test]
 async fn message_is_answered_by_the_agent() {
@@ -99,6 +101,36 @@ async fn stop_command_is_not_queued() {
     let answers = rig.answers("c1", 1).await;
     assert!(answers[0].ends_with("Stopped."), "{answers:?}");
     assert_eq!(rig.ask("c2", "/stop").await, crate::words::NOTHING_TO_STOP);
+}
+
+#[tokio::test]
+async fn stop_command_ends_the_download_of_files() {
+    let rig = Rig::start().await;
+    let mut event = rig.platform.message("c1", "ann", "then say Read.");
+    if let EventBody::Message(message) = &mut event.body {
+        message.files.push(IncomingFile {
+            name: Some("a.txt".to_owned()),
+            media_type: None,
+            size: None,
+            reference: json!({"endless": true}),
+        });
+    }
+    rig.platform.deliver(event);
+    within(
+        rig.platform
+            .wait_for(|platform| (platform.endless_downloads() > 0).then_some(())),
+    )
+    .await;
+    rig.platform.say("c1", "mallory", "/stop");
+    assert_eq!(rig.answers("c1", 1).await, [crate::words::NOT_YOURS]);
+    rig.platform.say("c1", "ann", "/stop");
+    let answers = rig.answers("c1", 2).await;
+    assert_eq!(answers[1], crate::words::STOPPED);
+    let thread = rig.threads.0.lock()[0].clone();
+    let actor = ActorContext::user(thread.user_id.unwrap_or_default());
+    let view = scope(actor, rig.client.get_thread(&thread.thread_id)).await;
+    assert!(view.unwrap().is_none(), "a run was created");
+    assert_eq!(rig.ask("c1", "then say Next.").await, "Next.");
 }
 
 #[tokio::test]

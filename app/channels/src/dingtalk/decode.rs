@@ -4,7 +4,7 @@ use chrono::DateTime;
 use serde_json::{Value, json};
 
 use crate::platform::{
-    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Sender,
+    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, Sender, cut_text,
 };
 
 /// Maximum number of files of a message.
@@ -33,7 +33,7 @@ pub(super) fn message(data: &Value, robot: &str) -> Result<Option<Event>, &'stat
     let Some((text, files)) = content(data, robot) else {
         return Ok(None);
     };
-    let (text, cut) = bounded(text.trim().to_owned());
+    let (text, cut) = cut_text(text.trim().to_owned());
     let is_listed = data["isInAtList"].as_bool().unwrap_or(true);
     let created = data["createAt"]
         .as_i64()
@@ -130,17 +130,6 @@ fn file(content: &Value, default_name: &str, robot: &str) -> Vec<IncomingFile> {
         size: content["fileSize"].as_u64(),
         reference: json!({"code": code, "robot": robot}),
     }]
-}
-
-fn bounded(mut text: String) -> (String, bool) {
-    if text.len() <= MAX_TEXT_BYTES {
-        return (text, false);
-    }
-    let end = (0..=MAX_TEXT_BYTES)
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
-    text.truncate(end.unwrap_or_default());
-    (text, true)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Tests of decoding.
 
 use super::*;
+use crate::platform::MAX_TEXT_BYTES;
 
 fn recorded() -> Value {
     json!({

@@ -102,6 +102,10 @@ impl Platform for DingTalkPlatform {
         sending::send(&self.api, message, file, delivery).await
     }
 
+    fn finds_live(&self) -> bool {
+        true
+    }
+
     async fn update_live(
         &self,
         reply: &mut LiveReply,

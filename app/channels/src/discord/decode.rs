@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::ids::{id, time_of};
 use super::places::Place;
 use crate::platform::{
-    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Press, Sender,
+    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, Press, Sender, cut_text,
 };
 
 /// Types of messages that persons write: plain and replies.
@@ -52,7 +52,7 @@ pub(super) fn message(data: &Value, view: View<'_>) -> Result<Option<Event>, &'s
         return Ok(None);
     }
     let guild = id(&data["guild_id"]).or(view.place.guild.as_deref());
-    let (text, cut) = bounded(readable(content, &data["mentions"], view.bot));
+    let (text, cut) = cut_text(readable(content, &data["mentions"], view.bot));
     let name = display_name(author, &data["member"]);
     let is_addressed = guild.is_none()
         || mentions(&data["mentions"], view.bot)
@@ -179,17 +179,6 @@ fn readable(content: &str, mentions: &Value, bot: &str) -> String {
         }
     }
     text.trim().to_owned()
-}
-
-fn bounded(mut text: String) -> (String, bool) {
-    if text.len() <= MAX_TEXT_BYTES {
-        return (text, false);
-    }
-    let end = (0..=MAX_TEXT_BYTES)
-        .rev()
-        .find(|end| text.is_char_boundary(*end));
-    text.truncate(end.unwrap_or_default());
-    (text, true)
 }
 
 fn files(attachments: &Value) -> Vec<IncomingFile> {

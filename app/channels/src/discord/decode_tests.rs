@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::platform::MAX_TEXT_BYTES;
 
 fn place(guild: bool) -> Place {
     Place {

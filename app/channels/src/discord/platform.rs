@@ -152,6 +152,10 @@ impl Platform for DiscordPlatform {
         self.sender().send(message, file, delivery).await
     }
 
+    fn finds_live(&self) -> bool {
+        true
+    }
+
     async fn update_live(
         &self,
         reply: &mut LiveReply,

@@ -17,7 +17,7 @@ use super::decode::id;
 use super::deliver::{MAX_FILE, send};
 use super::failure::FeishuFailure;
 use super::listen::listen;
-use super::live::update;
+use super::live::{prepare, update};
 use super::scopes;
 use crate::markup::Dialect;
 use crate::platform::{
@@ -149,7 +149,7 @@ impl Platform for FeishuPlatform {
         };
         warnings.extend(scopes::warnings(&self.api).await);
         if !self.kit.is_missing()
-            && let Err(failure) = self.kit.create(&self.api).await
+            && let Err(failure) = self.kit.create(&self.api, None, true).await
         {
             tracing::debug!(?failure, "streaming cards are not available");
         }
@@ -187,6 +187,14 @@ impl Platform for FeishuPlatform {
         delivery: &mut Delivery,
     ) -> Result<Sent, PlatformError> {
         send(&self.api, &self.kit, message, file, delivery).await
+    }
+
+    async fn prepare_live(&self, reply: &mut LiveReply) -> Result<(), PlatformError> {
+        prepare(&self.api, &self.kit, reply).await
+    }
+
+    fn finds_live(&self) -> bool {
+        true
     }
 
     async fn update_live(

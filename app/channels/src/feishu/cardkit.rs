@@ -6,9 +6,10 @@ use http::Method;
 use uuid::Uuid;
 
 use super::api::{ApiBody, ApiCall, FeishuApi};
-use super::cards::{ANSWER, streaming_card, streaming_mode, streaming_text};
+use super::cards::{ANSWER, STOP, removal, streaming_card, streaming_mode, streaming_text};
 use super::failure::FeishuFailure;
 use super::live_state::{StreamingCard, derived_key};
+use crate::platform::Button;
 
 /// Access to CardKit; remembers that the app lacks its scope.
 #[derive(Debug, Default)]
@@ -22,16 +23,45 @@ impl CardKit {
         self.missing.load(Ordering::Relaxed)
     }
 
-    /// Creates a streaming card and returns its id.
-    pub(super) async fn create(&self, api: &FeishuApi) -> Result<String, FeishuFailure> {
+    /// Creates the streaming card of an answer, which no message shows yet.
+    pub(super) async fn create(
+        &self,
+        api: &FeishuApi,
+        stop: Option<&Button>,
+        is_direct: bool,
+    ) -> Result<StreamingCard, FeishuFailure> {
         let path = ["cardkit", "v1", "cards"];
-        let call = ApiCall::new(Method::POST, &path, ApiBody::Json(streaming_card()));
+        let body = streaming_card(stop, is_direct);
+        let call = ApiCall::new(Method::POST, &path, ApiBody::Json(body));
         let answer = self.call(api, &call).await?;
-        answer["data"]["card_id"]
-            .as_str()
-            .filter(|id| !id.is_empty())
-            .map(ToOwned::to_owned)
-            .ok_or_else(|| FeishuFailure::Refused("the answer lacks the id of the card".to_owned()))
+        let id = answer["data"]["card_id"].as_str();
+        let id = id.filter(|id| !id.is_empty()).ok_or_else(|| {
+            FeishuFailure::Refused("the answer lacks the id of the card".to_owned())
+        })?;
+        Ok(StreamingCard {
+            card: id.to_owned(),
+            message: None,
+            sequence: 0,
+            opened_ms: api.now_ms(),
+            has_stop: stop.is_some(),
+        })
+    }
+
+    /// Removes the stop button.
+    pub(super) async fn remove_stop(
+        &self,
+        api: &FeishuApi,
+        card: &mut StreamingCard,
+        key: Uuid,
+    ) -> Result<(), FeishuFailure> {
+        let sequence = card.next();
+        let uuid = derived_key(key, &format!("{} {sequence}", card.card));
+        let path = ["cardkit", "v1", "cards", &card.card, "elements", STOP];
+        let body = ApiBody::Json(removal(sequence, &uuid));
+        let call = ApiCall::new(Method::DELETE, &path, body);
+        self.call(api, &call).await?;
+        card.has_stop = false;
+        Ok(())
     }
 
     /// Shows a text. If the platform refuses it, streaming mode is switched on again and the text

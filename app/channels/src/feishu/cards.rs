@@ -7,6 +7,8 @@ use crate::platform::{Button, LengthUnit, TextLimit};
 
 /// Id of the element with the answer in streaming cards.
 pub(super) const ANSWER: &str = "answer";
+/// Id of the button that stops the answer in streaming cards.
+pub(super) const STOP: &str = "stop";
 /// Maximum length of one message. The body of a card has at most 30 KB.
 pub(super) const TEXT_LIMIT: TextLimit = TextLimit {
     unit: LengthUnit::JsonBytes,
@@ -65,16 +67,21 @@ fn card_of(elements: Vec<Value>) -> Payload {
 /// Returns a button. A press in a direct chat names its kind, because the event of the press does
 /// not.
 fn action(button: &Button, is_direct: bool) -> Value {
-    let mut value = json!({"d": button.data});
-    if is_direct {
-        value["k"] = json!("p2p");
-    }
     json!({
         "tag": "button",
         "text": {"tag": "plain_text", "content": button.label},
         "type": "default",
-        "value": value,
+        "value": value_of(button, is_direct),
     })
+}
+
+/// Returns what the event of a press has as its value.
+fn value_of(button: &Button, is_direct: bool) -> Value {
+    let mut value = json!({"d": button.data});
+    if is_direct {
+        value["k"] = json!("p2p");
+    }
+    value
 }
 
 /// Returns a message without markup.
@@ -100,8 +107,18 @@ pub(super) fn card_reference(id: &str) -> Payload {
     }
 }
 
-/// Returns the body that creates a streaming card.
-pub(super) fn streaming_card() -> Value {
+/// Returns the body that creates a streaming card, with the button that stops the answer.
+pub(super) fn streaming_card(stop: Option<&Button>, is_direct: bool) -> Value {
+    let mut elements = vec![json!({"tag": "markdown", "content": "", "element_id": ANSWER})];
+    elements.extend(stop.map(|button| {
+        json!({
+            "tag": "button",
+            "element_id": STOP,
+            "text": {"tag": "plain_text", "content": button.label},
+            "type": "default",
+            "behaviors": [{"type": "callback", "value": value_of(button, is_direct)}],
+        })
+    }));
     let data = json!({
         "schema": "2.0",
         "config": {
@@ -109,7 +126,7 @@ pub(super) fn streaming_card() -> Value {
             "update_multi": true,
             "summary": {"content": "…"},
         },
-        "body": {"elements": [{"tag": "markdown", "content": "", "element_id": ANSWER}]},
+        "body": {"elements": elements},
     });
     json!({"type": "card_json", "data": data.to_string()})
 }
@@ -123,6 +140,11 @@ pub(super) fn streaming_mode(is_on: bool, sequence: i64, uuid: &str) -> Value {
 /// Returns the body that replaces the text of a streaming card.
 pub(super) fn streaming_text(markup: &str, sequence: i64, uuid: &str) -> Value {
     json!({"content": markup, "sequence": sequence, "uuid": uuid})
+}
+
+/// Returns the body that removes an element of a streaming card.
+pub(super) fn removal(sequence: i64, uuid: &str) -> Value {
+    json!({"sequence": sequence, "uuid": uuid})
 }
 
 /// Returns the text of a live update, if there is something to show.

@@ -6,9 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::content::{Mentions, parse};
 use super::failure::number;
-use crate::platform::{
-    Chat, ChatKind, ChatMessage, Event, EventBody, MAX_TEXT_BYTES, Press, Sender,
-};
+use crate::platform::{Chat, ChatKind, ChatMessage, Event, EventBody, Press, Sender, cut_text};
 
 /// Maximum nesting of an event.
 const MAX_DEPTH: usize = 64;
@@ -149,7 +147,7 @@ impl RawMessage<'_> {
         let is_direct = self.chat_kind == ChatKind::Direct;
         let topic = id(&message["thread_id"]).filter(|_| !is_direct);
         let reply_to = id(&message["root_id"]).or_else(|| id(&message["parent_id"]));
-        let (text, cut) = cut(parsed.text);
+        let (text, cut) = cut_text(parsed.text);
         Ok(Some(Event {
             id: message_id.to_owned(),
             workspace: id(self.workspace).unwrap_or_default().to_owned(),
@@ -239,19 +237,6 @@ fn time(value: &Value, now: DateTime<Utc>) -> DateTime<Utc> {
     };
     time.filter(|time| *time - now < TimeDelta::days(1))
         .unwrap_or(now)
-}
-
-/// Cuts a text to the limit of the port.
-fn cut(mut text: String) -> (String, bool) {
-    if text.len() <= MAX_TEXT_BYTES {
-        return (text, false);
-    }
-    let mut end = MAX_TEXT_BYTES;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
-    (text, true)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::platform::MAX_TEXT_BYTES;
 
 fn now() -> DateTime<Utc> {
     DateTime::from_timestamp_millis(1_770_000_000_000).unwrap()

@@ -62,7 +62,7 @@ async fn send_text(
     let final_text = FinalText {
         part,
         buttons,
-        is_direct,
+        target: &message.target,
     };
     let key = delivery.id;
     let progress = &mut delivery.progress;

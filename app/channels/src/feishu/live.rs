@@ -10,7 +10,28 @@ use super::failure::FeishuFailure;
 use super::live_state::{LiveCard, PatchedCard, StreamingCard, derived_key};
 use super::post::{NewMessage, patch, post};
 use crate::markup::Part;
-use crate::platform::{Button, LiveReply, PlatformError};
+use crate::platform::{Button, LiveReply, PlatformError, Target};
+
+/// Creates the streaming card of an answer before it is shown. Its id is stored then, and the key of
+/// the message that shows it follows from the id.
+pub(super) async fn prepare(
+    api: &FeishuApi,
+    kit: &CardKit,
+    reply: &mut LiveReply,
+) -> Result<(), PlatformError> {
+    if kit.is_missing() {
+        return Ok(());
+    }
+    match create(api, kit, reply).await {
+        Ok(card) => {
+            reply.state = LiveCard::Streaming(card).write();
+            Ok(())
+        }
+        // The first update decides about another way.
+        Err(failure) if failure.is_final() => Ok(()),
+        Err(failure) => Err(failure.into_error(1)),
+    }
+}
 
 /// Shows the text so far: in a streaming card, in a patched card, or in a new message after the
 /// former one was lost.
@@ -25,14 +46,8 @@ pub(super) async fn update(
     };
     match LiveCard::read(&reply.state) {
         None if kit.is_missing() => begin_patched(api, reply, 0, &markup).await,
-        None => match kit.create(api).await {
+        None => match create(api, kit, reply).await {
             Ok(card) => {
-                let card = StreamingCard {
-                    card,
-                    message: None,
-                    sequence: 0,
-                    opened_ms: api.now_ms(),
-                };
                 reply.state = LiveCard::Streaming(card.clone()).write();
                 stream(api, kit, reply, card, &markup).await
             }
@@ -53,25 +68,17 @@ async fn stream(
 ) -> Result<(), PlatformError> {
     let message = match &card.message {
         Some(message) => message.clone(),
-        None => {
-            let new = NewMessage {
-                target: &reply.target,
-                rich: card_reference(&card.card),
-                plain: None,
-                key: derived_key(reply.key, &card.card),
-            };
-            match post(api, &new).await {
-                Ok(message) => {
-                    card.message = Some(message.clone());
-                    reply.state = LiveCard::Streaming(card.clone()).write();
-                    message
-                }
-                Err(failure) if failure.is_final() => {
-                    return begin_patched(api, reply, 0, markup).await;
-                }
-                Err(failure) => return Err(failure.into_error(1)),
+        None => match post_card(api, &reply.target, &card).await {
+            Ok(message) => {
+                card.message = Some(message.clone());
+                reply.state = LiveCard::Streaming(card.clone()).write();
+                message
             }
-        }
+            Err(failure) if failure.is_final() => {
+                return begin_patched(api, reply, 0, markup).await;
+            }
+            Err(failure) => return Err(failure.into_error(1)),
+        },
     };
     let shown = kit.show(api, &mut card, reply.key, markup).await;
     reply.state = LiveCard::Streaming(card).write();
@@ -84,6 +91,30 @@ async fn stream(
         }
         Err(failure) => Err(failure.into_error(1)),
     }
+}
+
+async fn create(
+    api: &FeishuApi,
+    kit: &CardKit,
+    reply: &LiveReply,
+) -> Result<StreamingCard, FeishuFailure> {
+    kit.create(api, reply.stop.as_ref(), reply.target.is_direct())
+        .await
+}
+
+/// Sends the message that shows a card. A repetition returns the message of the first call.
+async fn post_card(
+    api: &FeishuApi,
+    target: &Target,
+    card: &StreamingCard,
+) -> Result<String, FeishuFailure> {
+    let new = NewMessage {
+        target,
+        rich: card_reference(&card.card),
+        plain: None,
+        key: derived_key(Uuid::nil(), &card.card),
+    };
+    post(api, &new).await
 }
 
 async fn begin_patched(
@@ -148,8 +179,8 @@ pub(super) struct FinalText<'a> {
     pub(super) part: &'a Part,
     /// Buttons.
     pub(super) buttons: &'a [Button],
-    /// `true` in a direct chat.
-    pub(super) is_direct: bool,
+    /// Destination.
+    pub(super) target: &'a Target,
 }
 
 /// Completes a live message and returns its id; `None` if the text must be sent as a new message.
@@ -166,15 +197,22 @@ pub(super) async fn complete(
         Some(LiveCard::Patched(card)) => return patch_final(api, card.message, text).await,
         None => return Ok(None),
     };
-    let Some(message) = card.message.clone() else {
-        return Ok(None);
+    // The process may have ended between the call that sent the message and its record.
+    let message = match card.message.clone() {
+        Some(message) => message,
+        None => match post_card(api, text.target, &card).await {
+            Ok(message) => message,
+            Err(failure) if failure.is_final() => return Ok(None),
+            Err(failure) => return Err(failure),
+        },
     };
     // An earlier attempt may have used the sequences after that of the stored state.
     card.sequence = card
         .sequence
         .max(progress["sequence"].as_i64().unwrap_or(0));
+    card.has_stop &= progress["stop"] != false;
     let result = finish(api, kit, &mut card, key, text).await;
-    *progress = json!({"sequence": card.sequence});
+    *progress = json!({"sequence": card.sequence, "stop": card.has_stop});
     match result {
         Ok(true) => Ok(Some(message)),
         Ok(false) => patch_final(api, message, text).await,
@@ -191,7 +229,7 @@ async fn finish(
     key: Uuid,
     text: FinalText<'_>,
 ) -> Result<bool, FeishuFailure> {
-    let is_shown = if text.buttons.is_empty() {
+    let mut is_shown = if text.buttons.is_empty() {
         match kit.show(api, card, key, &text.part.markup).await {
             Ok(()) => true,
             Err(failure) if failure.is_final() => {
@@ -203,6 +241,16 @@ async fn finish(
     } else {
         false
     };
+    if is_shown && card.has_stop {
+        match kit.remove_stop(api, card, key).await {
+            Ok(()) => {}
+            Err(failure) if failure.is_final() => {
+                tracing::info!(card = %card.card, ?failure, "stop button of a streaming card was not removed, patching it");
+                is_shown = false;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
     match kit.close(api, card, key).await {
         Err(failure) if !failure.is_final() => Err(failure),
         Err(failure) => {
@@ -218,7 +266,7 @@ async fn patch_final(
     message: String,
     text: FinalText<'_>,
 ) -> Result<Option<String>, FeishuFailure> {
-    let rich = card(&text.part.markup, text.buttons, text.is_direct);
+    let rich = card(&text.part.markup, text.buttons, text.target.is_direct());
     if !rich.fits() {
         return Ok(None);
     }

@@ -31,6 +31,9 @@ pub(super) struct StreamingCard {
     /// Time at which streaming mode was switched on, in milliseconds since the epoch.
     #[serde(default)]
     pub(super) opened_ms: i64,
+    /// `true` while the card has a stop button.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_stop: bool,
 }
 
 /// Card that is patched as a whole.
@@ -156,6 +159,7 @@ mod tests {
             message: None,
             sequence: i64::MAX,
             opened_ms: 0,
+            has_stop: false,
         };
         card.jump();
         assert_eq!(card.next(), i64::from(i32::MAX));

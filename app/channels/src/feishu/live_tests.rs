@@ -250,15 +250,49 @@ async fn question_with_buttons_completes_a_streaming_card() {
 }
 
 #[tokio::test]
-async fn card_that_was_not_sent_yet_is_replaced_by_a_message() {
-    let setup = Setup::start().await;
-    let mut reply = live_reply(&setup.target());
-    let method = "POST im/v1/messages/reply";
-    setup.fake.faults().script(method, [Fault::Drop]);
-    let result = setup.platform.update_live(&mut reply, "Hel").await;
-    assert!(matches!(result, Err(PlatformError::Unavailable(_))));
-    complete(&setup, &reply, "Hello").await;
-    assert_eq!(setup.shown(), ["Hello"]);
+async fn card_whose_message_is_not_recorded_is_completed() {
+    for fault in [Fault::Drop, Fault::LoseReply] {
+        let setup = Setup::start().await;
+        let mut reply = live_reply(&setup.target());
+        setup.platform.prepare_live(&mut reply).await.unwrap();
+        let stored = reply.clone();
+        let method = "POST im/v1/messages/reply";
+        setup.fake.faults().script(method, [fault]);
+        let result = setup.platform.update_live(&mut reply, "Hel").await;
+        assert!(matches!(result, Err(PlatformError::Unavailable(_))));
+        complete(&setup, &stored, "Hello").await;
+        assert_eq!(setup.shown(), ["Hello"]);
+        assert_eq!(setup.fake.cards().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn stop_button_is_on_streaming_cards_until_the_end() {
+    for is_removable in [true, false] {
+        let setup = Setup::start().await;
+        let mut reply = live_reply(&setup.target());
+        reply.stop = Some(Button {
+            label: "Stop".to_owned(),
+            data: "stop:1".to_owned(),
+        });
+        setup.platform.update_live(&mut reply, "Hel").await.unwrap();
+        assert_eq!(setup.shown(), ["Hel\nStop"]);
+        let button = setup.fake.cards()[0].data["body"]["elements"][1].clone();
+        assert_eq!(button["behaviors"][0]["value"]["d"], "stop:1");
+        let missing = Fault::Answer {
+            status: 404,
+            body: json!({"code": 404, "msg": "404 page not found"}),
+            headers: std::collections::HashMap::new(),
+        };
+        let method = "DELETE cardkit/v1/cards/elements";
+        let faults = if is_removable { vec![] } else { vec![missing] };
+        setup.fake.faults().script(method, faults);
+        complete(&setup, &reply, "Hello").await;
+        assert_eq!(setup.shown(), ["Hello"]);
+        assert!(!setup.fake.cards()[0].streaming);
+        let patches = setup.fake.calls().of(PATCH).len();
+        assert_eq!(patches, usize::from(!is_removable));
+    }
 }
 
 #[tokio::test]

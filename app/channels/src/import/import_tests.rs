@@ -64,6 +64,20 @@ fn owner_is_that_of_a_thread_of_the_same_chat_only() {
 }
 
 #[test]
+fn conversation_of_a_user_is_found_by_the_connected_user_too() {
+    let metadata = json!({"channel_source": {"provider": "telegram", "chat_id": "42"}});
+    let imported = |thread: Option<&ThreadRecord>| {
+        let entry = entry("42", None, "42");
+        conversation(&account(), entry, thread, DateTime::UNIX_EPOCH)
+    };
+    let of_ann = imported(Some(&thread(metadata)));
+    let connected = of_connected_owner(&of_ann).unwrap();
+    assert_eq!(connected.key, thread_key("42", Some("ann")));
+    assert_eq!(connected.thread_id, of_ann.thread_id);
+    assert_eq!(of_connected_owner(&imported(None)), None);
+}
+
+#[test]
 fn group_entry_has_the_key_and_user_of_its_group() {
     let now = DateTime::UNIX_EPOCH + TimeDelta::days(1);
     let imported = conversation(&account(), entry("-100", Some("9"), "42"), None, now);

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use tokio::io::AsyncReadExt;
 use tokio::sync::Mutex;
 
+use crate::keys::thread_key;
 use crate::people::user_of_place;
 use crate::platform::ChatKind;
 use parse::{Entry, Parsed, parse};
@@ -122,7 +123,9 @@ impl Importer {
                 .get(&entry.thread_id, &Owner::None)
                 .await
                 .map_err(ChannelStoreError::from)?;
-            found.push(conversation(account, entry, thread.as_ref(), now));
+            let imported = conversation(account, entry, thread.as_ref(), now);
+            found.extend(of_connected_owner(&imported));
+            found.push(imported);
         }
         let imported = conversations.import(found).await?;
         done.insert(account.to_string(), now);
@@ -168,6 +171,20 @@ fn conversation(
         created_at: entry.created_at.unwrap_or(updated_at),
         updated_at,
     }
+}
+
+/// Returns the same conversation for its owner as a connected user, whose conversations have keys of
+/// their own.
+fn of_connected_owner(imported: &Conversation) -> Option<Conversation> {
+    let kinds = [ChatKind::Direct, ChatKind::Group];
+    let is_unconnected = kinds.into_iter().any(|kind| {
+        let provider = &imported.account.provider;
+        user_of_place(provider, "", kind, &imported.chat) == imported.user_id
+    });
+    (!is_unconnected).then(|| Conversation {
+        key: thread_key(&imported.key, Some(&imported.user_id)),
+        ..imported.clone()
+    })
 }
 
 fn is_of_chat(metadata: &Map<String, Value>, provider: &str, chat: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod builder;
 mod cost;
+mod ending;
 mod escape;
 mod fence;
 mod layout;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use crate::platform::{Dialect, Part};
 use crate::platform::{LengthUnit, TextLimit, floor_boundary};
+pub use ending::ending;
 
 /// Mark of a preview that was cut.
 const ELLIPSIS: &str = "\n…";

@@ -158,8 +158,13 @@ fn check(markdown: &str, dialect: Dialect, limit: TextLimit, kinds: Kinds) {
     let shown = preview(markdown, dialect, limit);
     assert!(counted_length(&shown, dialect, limit.unit) <= limit.max);
     assert_eq!(shown.is_empty(), rendered.is_empty());
+    let end = ending(markdown, dialect, limit);
+    assert_eq!(end.is_none(), rendered.is_empty());
+    let end = end.map_or_else(String::new, |end| end.markup);
+    assert!(counted_length(&end, dialect, limit.unit) <= limit.max);
     if dialect == Dialect::TelegramHtml {
         check_html(&shown);
+        check_html(&end);
     }
 }
 
@@ -201,6 +206,13 @@ proptest! {
             }
             let shown = preview(&markdown, dialect, limit);
             prop_assert!(counted_length(&shown, dialect, limit.unit) <= max);
+            if let Some(end) = ending(&markdown, dialect, limit) {
+                prop_assert!(counted_length(&end.markup, dialect, limit.unit) <= max);
+                if dialect == Dialect::TelegramHtml {
+                    check_html(&end.markup);
+                }
+                check_mentions(&end, dialect);
+            }
         }
     }
 }

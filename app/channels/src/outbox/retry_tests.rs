@@ -44,20 +44,16 @@ fn limited(secs: u64, account: bool) -> PlatformError {
 }
 
 #[test]
-fn rate_limit_closes_its_lane_for_the_named_time() {
+fn rate_limit_delays_for_the_named_time_and_is_not_counted() {
     let (row, now) = row(3, 0);
-    let expect = |secs, closes| AfterSend::Retry {
-        delay: Duration::from_secs(secs),
-        closes,
-    };
-    assert_eq!(
-        after_send(&row, &limited(33, false), now),
-        expect(33, Closure::Chat)
-    );
-    assert_eq!(
-        after_send(&row, &limited(7, true), now),
-        expect(7, Closure::Account)
-    );
+    for (secs, account) in [(33, false), (7, true)] {
+        let expected = AfterSend::Retry {
+            delay: Duration::from_secs(secs),
+            counts: false,
+        };
+        let limited = limited(secs, account);
+        assert_eq!(after_send(&row, false, &limited, now), expected);
+    }
 }
 
 #[test]
@@ -66,10 +62,10 @@ fn delays_grow_until_the_delivery_period_ends() {
     let mut attempts = 0;
     loop {
         let (row, now) = row(attempts, total);
-        match after_send(&row, &unavailable(), now) {
+        match after_send(&row, false, &unavailable(), now) {
             AfterSend::Retry { delay, .. } => total += delay.as_secs() as i64,
             AfterSend::Bury => break,
-            AfterSend::Stop => panic!("sending stopped"),
+            other => panic!("{other:?}"),
         }
         attempts += 1;
     }
@@ -77,5 +73,22 @@ fn delays_grow_until_the_delivery_period_ends() {
     assert!((300..500).contains(&attempts), "{attempts}");
     let (row, now) = row(0, 0);
     let refused = PlatformError::Refused("blocked".to_owned());
-    assert_eq!(after_send(&row, &refused, now), AfterSend::Bury);
+    assert_eq!(after_send(&row, false, &refused, now), AfterSend::Bury);
+}
+
+#[test]
+fn file_is_abandoned_after_five_attempts_and_text_is_not() {
+    for (attempts, is_abandoned) in [(0, false), (3, false), (4, true), (9, true)] {
+        let (row, now) = row(attempts, 60);
+        let after = after_send(&row, true, &unavailable(), now);
+        assert_eq!(
+            matches!(after, AfterSend::Abandon { .. }),
+            is_abandoned,
+            "{after:?}"
+        );
+        let of_text = after_send(&row, false, &unavailable(), now);
+        assert!(matches!(of_text, AfterSend::Retry { .. }), "{of_text:?}");
+        let limited = after_send(&row, true, &limited(33, false), now);
+        assert!(matches!(limited, AfterSend::Retry { .. }), "{limited:?}");
+    }
 }

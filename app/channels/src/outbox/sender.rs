@@ -14,8 +14,8 @@ use harness::runtime::tasks::TaskKind;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use super::retry::{AfterSend, Closure, after_send};
-use crate::bot::{Bot, LaneTask, Purpose, show};
+use super::retry::{AfterSend, after_send};
+use crate::bot::{Bot, LaneTask, Purpose, close_lane, show};
 use crate::measures;
 use crate::platform::{
     Content, Delivery, FileBody, OUTPUTS, OutgoingMessage, Part, PlatformError, Receipt, Sent,
@@ -27,6 +27,8 @@ use crate::words;
 const STORE_PAUSE: Duration = Duration::from_secs(1);
 /// Timeout of one call, larger than those of the adapters.
 const SEND_TIMEOUT: Duration = Duration::from_secs(300);
+/// Timeout of the call that distinguishes an outage from the failure of one message.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Notifies the task of a chat, and starts it if none runs.
 pub(crate) fn wake(bot: &Arc<Bot>, chat: String) {
@@ -154,26 +156,33 @@ async fn not_sent(
 ) -> Result<(), ChannelStoreError> {
     let (id, chat) = (row.message.id, &row.message.chat);
     let outbox = &bot.hub.stores.outbox;
+    let file = file_name(row);
+    let mut after = after_send(row, file.is_some(), error, bot.hub.clock.now());
+    if let AfterSend::Abandon { delay } = after {
+        after = if is_reachable(bot).await {
+            AfterSend::Bury
+        } else {
+            AfterSend::Retry {
+                delay,
+                counts: true,
+            }
+        };
+    }
     let now = bot.hub.clock.now();
-    match after_send(row, error, now) {
+    match after {
         AfterSend::Stop => {
             bot.stop.cancel();
             Ok(())
         }
-        AfterSend::Bury => {
-            if let Some(name) = file_name(row) {
+        AfterSend::Bury | AfterSend::Abandon { .. } => {
+            if let Some(name) = file {
                 let notice = unsent_file(row, &name, error);
                 outbox.enqueue(&bot.claim, notice, now).await?;
             }
             bury(bot, row, &error.to_string()).await
         }
-        AfterSend::Retry { delay, closes } => {
-            let until = Instant::now() + delay;
-            match closes {
-                Closure::Message => {}
-                Closure::Chat => bot.pacing.close_chat(chat, until),
-                Closure::Account => bot.pacing.close_account(until),
-            }
+        AfterSend::Retry { delay, counts } => {
+            close_lane(bot, chat, error).await;
             tracing::warn!(%error, account = %bot.claim.account, message = %id, delay_ms = delay.as_millis() as u64, "a message was not sent, retrying");
             if delivery.progress != row.progress {
                 outbox
@@ -181,12 +190,17 @@ async fn not_sent(
                     .await?;
             }
             let at = now + TimeDelta::from_std(delay).unwrap_or(TimeDelta::hours(1));
-            let counts = closes == Closure::Message;
             outbox
                 .retry(&bot.claim, id, &error.to_string(), at, counts)
                 .await
         }
     }
+}
+
+/// Reports whether the platform answers another call. During an outage no message is abandoned.
+async fn is_reachable(bot: &Bot) -> bool {
+    let asked = tokio::time::timeout(PROBE_TIMEOUT, bot.platform.identify()).await;
+    matches!(asked, Ok(Ok(_)))
 }
 
 async fn bury(bot: &Arc<Bot>, row: &Outgoing, note: &str) -> Result<(), ChannelStoreError> {

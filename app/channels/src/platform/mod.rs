@@ -22,5 +22,5 @@ pub use message::{
     Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
 };
 pub use port::{CommandHelp, EventSink, Identity, Platform};
-pub(crate) use text::floor_boundary;
 pub use text::{Dialect, Part};
+pub(crate) use text::{cut_text, floor_boundary};

@@ -77,6 +77,19 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
         delivery: &mut Delivery,
     ) -> Result<Sent, PlatformError>;
 
+    /// Reports whether a repeated first [`update_live`](Self::update_live) with the same
+    /// `reply.key` finds the message of the first call. Then a message that was begun and not
+    /// recorded is found and completed.
+    fn finds_live(&self) -> bool {
+        false
+    }
+
+    /// Creates what the live message needs before people see it, and changes `reply.state`, which is
+    /// stored before the first [`update_live`](Self::update_live).
+    async fn prepare_live(&self, _reply: &mut LiveReply) -> Result<(), PlatformError> {
+        Ok(())
+    }
+
     /// Shows the whole text so far, as Markdown, in the live message, which is created if
     /// `reply.state` is null. The adapter cuts the text to its limit. If its best way is missing or
     /// has expired it continues with the next one and changes `reply.state`.

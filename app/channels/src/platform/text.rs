@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::MAX_TEXT_BYTES;
+
 /// Text form of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -38,4 +40,11 @@ pub(crate) fn floor_boundary(text: &str, index: usize) -> usize {
         index -= 1;
     }
     index
+}
+
+/// Cuts a received text to [`MAX_TEXT_BYTES`], and reports whether it was longer.
+pub(crate) fn cut_text(mut text: String) -> (String, bool) {
+    let is_longer = text.len() > MAX_TEXT_BYTES;
+    text.truncate(floor_boundary(&text, MAX_TEXT_BYTES));
+    (text, is_longer)
 }

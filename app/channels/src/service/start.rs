@@ -7,7 +7,7 @@ use harness::runtime::tasks::TaskKind;
 
 use super::parts::ChannelService;
 use super::supervisor;
-use crate::bot::Hub;
+use crate::bot::{Handling, Hub};
 use crate::import::Importer;
 
 impl ChannelService {
@@ -23,6 +23,7 @@ impl ChannelService {
             tasks: inner.tasks.clone(),
             node: inner.node.clone(),
             importer: Importer::new(inner.home.clone()),
+            handling: Handling::default(),
         });
         for key in inner.channels_config().inert {
             tracing::info!("channels.{key} has no effect: channels run in this process");

@@ -16,6 +16,8 @@ use crate::platform::Settings;
 /// Interval at which old rows are deleted, their age, and their number per transaction.
 const RETENTION_POLL: Duration = Duration::from_secs(600);
 const RETENTION: TimeDelta = TimeDelta::days(7);
+/// Age of links that are deleted. A reply to an older message begins a conversation.
+const LINK_RETENTION: TimeDelta = TimeDelta::days(365);
 const RETENTION_BATCH: u64 = 500;
 
 /// Interval at which a failed channel reads whether an operator requested a restart.
@@ -178,11 +180,13 @@ pub(super) async fn forget_old_rows(hub: Arc<Hub>) {
             () = tokio::time::sleep(RETENTION_POLL) => {}
             () = stop.cancelled() => return,
         }
-        let before = hub.clock.now() - RETENTION;
+        let now = hub.clock.now();
+        let (before, links_before) = (now - RETENTION, now - LINK_RETENTION);
         let stores = &hub.stores;
         let forgetting = async {
             while stores.inbox.forget(before, RETENTION_BATCH).await? == RETENTION_BATCH {}
-            while stores.outbox.forget(before, RETENTION_BATCH).await? == RETENTION_BATCH {}
+            let outbox = &stores.outbox;
+            while outbox.forget(before, links_before, RETENTION_BATCH).await? == RETENTION_BATCH {}
             Ok::<(), ChannelStoreError>(())
         };
         if let Err(error) = forgetting.await {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::text;
 use crate::platform::{
-    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Press, Sender,
+    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, Press, Sender, cut_text,
 };
 
 /// Maximum number of files of a message.
@@ -82,8 +82,7 @@ pub(super) fn message(message: &Value, team: &str, channel: &str, me: &Me) -> De
         || text::mentions(raw, &me.user)
         || message["parent_user_id"] == me.user.as_str();
     let plain = text::unescape(text::without_leading_mention(raw, &me.user));
-    let cut = plain.len() > MAX_TEXT_BYTES;
-    let plain = text::prefix(&plain, MAX_TEXT_BYTES).to_owned();
+    let (plain, cut) = cut_text(plain);
     let files: Vec<IncomingFile> = message["files"]
         .as_array()
         .map(|files| files.iter().filter_map(file).take(MAX_FILES).collect())
@@ -169,7 +168,8 @@ fn command(payload: &Value, me: &Me, now: DateTime<Utc>) -> Decoded {
         return Decoded::Broken("a command without a name or id");
     }
     let arguments = text::unescape(payload["text"].as_str().unwrap_or_default());
-    let plain = format!("{name} {}", arguments.trim());
+    let line = format!("{name} {}", arguments.trim());
+    let (text, cut) = cut_text(line.trim().to_owned());
     let team = id(&payload["team_id"]).unwrap_or(&me.team);
     Decoded::Event(Box::new(Event {
         id: format!("command:{trigger}"),
@@ -181,9 +181,9 @@ fn command(payload: &Value, me: &Me, now: DateTime<Utc>) -> Decoded {
         },
         at: now,
         body: EventBody::Message(ChatMessage {
-            text: text::prefix(plain.trim(), MAX_TEXT_BYTES).to_owned(),
+            text,
             addressed: true,
-            cut: plain.len() > MAX_TEXT_BYTES,
+            cut,
             ..ChatMessage::default()
         }),
         context: json!({"team": team}),

@@ -1,5 +1,7 @@
 //! Text of Slack's messages: escapes, mentions and links.
 
+use crate::platform::floor_boundary;
+
 /// Returns a text with Slack's escapes and references undone.
 pub(super) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -101,11 +103,7 @@ pub(super) fn escape(text: &str) -> String {
 
 /// Returns a prefix of at most `max` bytes.
 pub(super) fn prefix(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..floor_boundary(text, max)]
 }
 
 /// Returns Markdown in which nothing notifies a person or a channel: the `<` of `<!`, `<@` and

@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use crate::platform::{Event, EventBody, MAX_TEXT_BYTES};
 
 use super::batch::decode_batch;
-use super::live_state::preview;
 use super::me::Me;
 use super::words::normalize;
 
@@ -123,12 +122,5 @@ proptest! {
         if let Some(words) = normalize(&text, "deer_bot") {
             prop_assert!(words.text.len() <= text.len());
         }
-    }
-
-    #[test]
-    fn any_preview_is_within_its_limit(text in ".{0,80}", max in 4..40_usize) {
-        let shown = preview(&text, max);
-        prop_assert!(shown.encode_utf16().count() <= max);
-        prop_assert!(text.trim().ends_with(shown.trim_start_matches('…')));
     }
 }

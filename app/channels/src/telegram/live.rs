@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
-use crate::markup::Part;
-use crate::platform::{LiveReply, PlatformError};
+use crate::markup::{Part, ending};
+use crate::platform::{LiveReply, Platform, PlatformError};
 
-use super::adapter::{MAX_TEXT, TelegramPlatform, topic_number};
+use super::adapter::{TelegramPlatform, topic_number};
 use super::body::{Form, Style, chat_id, keyboard};
-use super::failure::Problem;
-use super::live_state::{LiveState, draft_id, preview};
+use super::failure::{Failure, Problem};
+use super::live_state::{LiveState, draft_id};
 use super::send::{message_id, next_form};
 
 impl TelegramPlatform {
@@ -20,7 +20,11 @@ impl TelegramPlatform {
         reply: &mut LiveReply,
         markdown: &str,
     ) -> Result<(), PlatformError> {
-        let text = preview(markdown, MAX_TEXT);
+        let abilities = self.abilities();
+        let text = ending(markdown, abilities.dialect, abilities.text).unwrap_or_else(|| Part {
+            markup: "…".to_owned(),
+            plain: "…".to_owned(),
+        });
         match LiveState::decode(&reply.state) {
             None if reply.target.is_direct() && !self.lacks_drafts.load(Ordering::Relaxed) => {
                 let draft_id = draft_id(reply.key);
@@ -39,10 +43,13 @@ impl TelegramPlatform {
         &self,
         reply: &mut LiveReply,
         draft_id: i64,
-        text: &str,
+        text: &Part,
     ) -> Result<(), PlatformError> {
-        let body = draft_body(reply, draft_id, text);
-        let Err(failure) = self.api.call("sendMessageDraft", &body).await else {
+        let mut sent = self.call_draft(reply, draft_id, text, Style::Html).await;
+        if matches!(&sent, Err(failure) if failure.problem == Problem::BadMarkup) {
+            sent = self.call_draft(reply, draft_id, text, Style::Plain).await;
+        }
+        let Err(failure) = sent else {
             if reply.state.is_null() {
                 reply.state = LiveState::Draft { draft_id }.encode();
             }
@@ -61,18 +68,28 @@ impl TelegramPlatform {
         self.create(reply, text).await
     }
 
+    async fn call_draft(
+        &self,
+        reply: &LiveReply,
+        draft_id: i64,
+        text: &Part,
+        style: Style,
+    ) -> Result<Value, Failure> {
+        let body = draft_body(reply, draft_id, text, style);
+        self.api.call("sendMessageDraft", &body).await
+    }
+
     /// Sends the message that later updates edit.
-    async fn create(&self, reply: &mut LiveReply, text: &str) -> Result<(), PlatformError> {
-        let mut form = Form::first(&reply.target, Style::Plain);
-        let part = plain_part(text);
+    async fn create(&self, reply: &mut LiveReply, text: &Part) -> Result<(), PlatformError> {
+        let mut form = Form::first(&reply.target, Style::Html);
         loop {
-            let body = form.text(&part, stop_keyboard(reply));
+            let body = form.text(text, stop_keyboard(reply));
             match self.api.call("sendMessage", &body).await {
                 Ok(sent) => {
                     let message = message_id(&sent)?;
                     let chat = form.chat;
                     reply.state = LiveState::Edit { chat, message }.encode();
-                    self.shown.record(reply.key, text);
+                    self.shown.record(reply.key, &text.markup);
                     return Ok(());
                 }
                 Err(failure) => form = next_form(&form, failure)?,
@@ -85,35 +102,44 @@ impl TelegramPlatform {
         reply: &mut LiveReply,
         chat: String,
         message: i64,
-        text: &str,
+        text: &Part,
     ) -> Result<(), PlatformError> {
         // An edit that changes nothing would count against the rate of the chat.
-        if self.shown.shows(reply.key, text) {
+        if self.shown.shows(reply.key, &text.markup) {
             return Ok(());
         }
-        let form = Form::first(&reply.target, Style::Plain).in_chat(chat);
-        let body = form.edit(message, &plain_part(text), stop_keyboard(reply));
-        match self.api.call("editMessageText", &body).await {
-            Ok(_) => self.shown.record(reply.key, text),
-            Err(failure) => match failure.problem {
-                Problem::NotModified => self.shown.record(reply.key, text),
+        let mut form = Form::first(&reply.target, Style::Html).in_chat(chat);
+        loop {
+            let body = form.edit(message, text, stop_keyboard(reply));
+            let Err(failure) = self.api.call("editMessageText", &body).await else {
+                break;
+            };
+            match failure.problem {
+                Problem::NotModified => break,
                 Problem::NotEditable | Problem::Migrated(_) => {
                     tracing::debug!(error = %failure.description, "live message is gone");
                     return self.create(reply, text).await;
                 }
+                Problem::BadMarkup => form = next_form(&form, failure)?,
                 _ => return Err(failure.into()),
-            },
+            }
         }
+        self.shown.record(reply.key, &text.markup);
         Ok(())
     }
 }
 
-fn draft_body(reply: &LiveReply, draft_id: i64, text: &str) -> Value {
+fn draft_body(reply: &LiveReply, draft_id: i64, text: &Part, style: Style) -> Value {
     let mut body = json!({
         "chat_id": chat_id(&reply.target.chat.id),
         "draft_id": draft_id,
-        "text": text,
     });
+    if style == Style::Plain {
+        body["text"] = json!(text.plain);
+    } else {
+        body["text"] = json!(text.markup);
+        body["parse_mode"] = json!("HTML");
+    }
     if let Some(topic) = topic_number(&reply.target) {
         body["message_thread_id"] = json!(topic);
     }
@@ -121,13 +147,6 @@ fn draft_body(reply: &LiveReply, draft_id: i64, text: &str) -> Value {
         body["can_stop"] = json!(true);
     }
     body
-}
-
-fn plain_part(text: &str) -> Part {
-    Part {
-        markup: String::new(),
-        plain: text.to_owned(),
-    }
 }
 
 fn stop_keyboard(reply: &LiveReply) -> Option<Value> {

@@ -1,4 +1,4 @@
-//! State of a live message as it is stored, and the preview of its text.
+//! State of a live message as it is stored.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,47 +40,11 @@ pub(super) fn draft_id(key: Uuid) -> i64 {
     i64::try_from(low).unwrap_or(1).max(1)
 }
 
-/// Returns the end of a text within a limit of UTF-16 units, after an ellipsis if it is cut.
-pub(super) fn preview(markdown: &str, max: usize) -> String {
-    let text = markdown.trim();
-    if text.is_empty() {
-        return "…".to_owned();
-    }
-    let mut units = 0;
-    let mut start = text.len();
-    for (at, character) in text.char_indices().rev() {
-        units += character.len_utf16();
-        if units > max {
-            break;
-        }
-        start = at;
-    }
-    if start == 0 {
-        return text.to_owned();
-    }
-    // One unit for the ellipsis; the removed character has at most two.
-    let mut tail = text[start..].chars();
-    tail.next();
-    format!("…{}", tail.as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn preview_keeps_the_end_within_the_limit() {
-        assert_eq!(preview(" \n", 10), "…");
-        assert_eq!(preview("short\n", 10), "short");
-        assert_eq!(preview("0123456789", 10), "0123456789");
-        assert_eq!(preview("0123456789a", 10), "…23456789a");
-        for text in ["😀".repeat(3000), "a😀".repeat(2000), "x".repeat(9000)] {
-            let shown = preview(&text, 4096);
-            assert!((4090..=4096).contains(&shown.encode_utf16().count()));
-        }
-    }
 
     #[test]
     fn state_survives_storage_and_unknown_states_are_none() {

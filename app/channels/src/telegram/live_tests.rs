@@ -167,6 +167,54 @@ async fn deleted_live_message_is_replaced() {
 }
 
 #[tokio::test]
+async fn live_text_is_rendered_with_its_open_code_block_closed() {
+    let fake = fake().await;
+    fake.say(42, 42, "hi");
+    fake.say(-1001, 42, "@deer_bot hi");
+    let platform = platform(&fake);
+    let markdown = "**Yes**\n\n```rust\nlet a = 1 <";
+    for chat in [42, -1001] {
+        let mut reply = live(target(chat));
+        platform.update_live(&mut reply, "**Y").await.unwrap();
+        platform.update_live(&mut reply, markdown).await.unwrap();
+    }
+    assert_eq!(fake.draft(42).unwrap().text, "Yes\n\nlet a = 1 <");
+    let shown = fake.answers(-1001).remove(0);
+    assert_eq!(shown.text, "Yes\n\nlet a = 1 <");
+    let kinds: Vec<&str> = shown
+        .entities
+        .iter()
+        .filter_map(|one| one["type"].as_str())
+        .collect();
+    assert_eq!(kinds, ["bold", "code", "pre"]);
+    let calls = fake.calls();
+    assert_eq!(calls.of("editMessageText").len(), 1);
+    assert_eq!(calls.of("sendMessageDraft")[1].body["parse_mode"], "HTML");
+}
+
+#[tokio::test]
+async fn refused_markup_of_a_live_text_is_sent_as_plain_text() {
+    let fake = fake().await;
+    fake.say(42, 42, "hi");
+    fake.say(-1001, 42, "@deer_bot hi");
+    let platform = platform(&fake);
+    let refused = || Fault::Answer {
+        status: 400,
+        body: json!({"ok": false, "error_code": 400, "description": "Bad Request: can't parse entities"}),
+        headers: std::collections::HashMap::new(),
+    };
+    fake.faults().script("sendMessageDraft", [refused()]);
+    let mut reply = live(target(42));
+    platform.update_live(&mut reply, "**Yes**").await.unwrap();
+    assert_eq!(fake.draft(42).unwrap().text, "Yes");
+    let mut reply = live(target(-1001));
+    platform.update_live(&mut reply, "Hel").await.unwrap();
+    fake.faults().script("editMessageText", [refused()]);
+    platform.update_live(&mut reply, "**Yes**").await.unwrap();
+    assert_eq!(fake.answers(-1001)[0].text, "Yes");
+}
+
+#[tokio::test]
 async fn long_live_text_stays_within_the_limit() {
     let fake = fake().await;
     fake.say(42, 42, "hi");

@@ -1,6 +1,6 @@
 //! Texts of people: commands, mentions of the bot, and the length limit.
 
-use crate::platform::MAX_TEXT_BYTES;
+use crate::platform::cut_text;
 
 /// Text of a person after normalization.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) fn normalize(text: &str, username: &str) -> Option<Words> {
         None => (stripped.to_owned(), false),
     };
     names_bot |= is_command;
-    let (text, cut) = limited(text);
+    let (text, cut) = cut_text(text);
     Some(Words {
         text,
         names_bot,
@@ -83,21 +83,10 @@ fn is_name_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-fn limited(mut text: String) -> (String, bool) {
-    if text.len() <= MAX_TEXT_BYTES {
-        return (text, false);
-    }
-    let mut end = MAX_TEXT_BYTES;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
-    (text, true)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::platform::MAX_TEXT_BYTES;
 
     #[test]
     fn mentions_and_commands_are_normalized() {

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
+use super::message::MemoryMessage;
 use crate::markup::Dialect;
 use crate::platform::{
     Abilities, Chat, ChatKind, ChatMessage, Content, Delivery, Event, EventBody, EventSink,
@@ -20,23 +22,6 @@ use crate::platform::{
     TextLimit,
 };
 
-/// Message that the bot sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemoryMessage {
-    /// Id.
-    pub id: String,
-    /// Chat.
-    pub chat: String,
-    /// Current text, or the name of the file.
-    pub text: String,
-    /// Data of the buttons.
-    pub buttons: Vec<String>,
-    /// `true` once the text is final.
-    pub is_final: bool,
-    /// Number of texts that the message had.
-    pub versions: usize,
-}
-
 #[derive(Debug, Default)]
 struct Inner {
     /// Events that are not acknowledged.
@@ -44,12 +29,21 @@ struct Inner {
     messages: Vec<MemoryMessage>,
     /// Errors of the next calls to send.
     faults: VecDeque<PlatformError>,
+    /// `true` if the platform fails to send files.
+    files_fail: bool,
     /// Number of next calls to send whose answer is lost after their effect.
     lost_answers: usize,
     /// Idempotency keys with their message.
     keys: Vec<(String, String)>,
     next_id: u64,
     confirmed: Vec<String>,
+    /// Number of downloads that never end.
+    downloads: usize,
+}
+
+/// Returns the idempotency key of the live message of an answer.
+fn live_key(row: Uuid) -> String {
+    format!("live {row}")
 }
 
 /// Platform in memory. Clones share it.
@@ -130,6 +124,11 @@ impl MemoryPlatform {
         )
     }
 
+    /// Shows the live message of an answer, as a node that ended before it recorded that.
+    pub fn begin_live(&self, row: Uuid, chat: &str, text: &str) {
+        self.post(&live_key(row), chat, text, false);
+    }
+
     /// Delivers a press of the button of a message.
     pub fn press(&self, person: &str, message: &MemoryMessage, button: usize) {
         let id = format!("press:{}", self.new_id());
@@ -175,6 +174,11 @@ impl MemoryPlatform {
         self.inner.lock().faults.extend(faults);
     }
 
+    /// Fails all calls that send files, and no others.
+    pub fn fail_files(&self) {
+        self.inner.lock().files_fail = true;
+    }
+
     /// Loses the answers of the next calls to send, after their effect.
     pub fn lose_answers(&self, calls: usize) {
         self.inner.lock().lost_answers = calls;
@@ -197,6 +201,11 @@ impl MemoryPlatform {
     /// Returns the texts that confirmed presses.
     pub fn confirmed(&self) -> Vec<String> {
         self.inner.lock().confirmed.clone()
+    }
+
+    /// Returns the number of begun downloads of files whose reference has `endless`.
+    pub fn endless_downloads(&self) -> usize {
+        self.inner.lock().downloads
     }
 
     /// Waits until `found` returns a value. The caller limits the time.
@@ -311,6 +320,9 @@ impl Platform for MemoryPlatform {
         if let Some(error) = self.inner.lock().faults.pop_front() {
             return Err(error);
         }
+        if file.is_some() && self.inner.lock().files_fail {
+            return Err(PlatformError::Unavailable("the upload failed".to_owned()));
+        }
         let chat = &message.target.chat.id;
         let (text, buttons) = match &message.content {
             Content::Text(part) => (part.markup.clone(), Vec::new()),
@@ -336,6 +348,10 @@ impl Platform for MemoryPlatform {
         Ok(Sent { ids: vec![id] })
     }
 
+    fn finds_live(&self) -> bool {
+        true
+    }
+
     async fn update_live(
         &self,
         reply: &mut LiveReply,
@@ -345,7 +361,7 @@ impl Platform for MemoryPlatform {
             Some(id) => id.to_owned(),
             None => {
                 let chat = &reply.target.chat.id;
-                let id = self.post(&format!("live {}", reply.key), chat, markdown, false);
+                let id = self.post(&live_key(reply.key), chat, markdown, false);
                 reply.state = json!({ "id": id });
                 id
             }
@@ -366,6 +382,11 @@ impl Platform for MemoryPlatform {
     }
 
     async fn download(&self, file: &IncomingFile, max: u64) -> Result<Bytes, PlatformError> {
+        if file.reference["endless"] == true {
+            self.inner.lock().downloads += 1;
+            self.changed.notify_waiters();
+            return std::future::pending().await;
+        }
         let text = file.reference["text"].as_str().unwrap_or_default();
         if text.len() as u64 > max {
             return Err(PlatformError::Refused("it is too large".to_owned()));

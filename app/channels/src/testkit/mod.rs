@@ -2,6 +2,8 @@
 
 mod factory;
 mod memory;
+mod message;
 
 pub use factory::MemoryPlatformFactory;
-pub use memory::{MemoryMessage, MemoryPlatform};
+pub use memory::MemoryPlatform;
+pub use message::MemoryMessage;

@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 use super::answer::Span;
 use super::context::{Outcome, Person, Turn, TurnError};
 use super::progress::{Plan, RowProgress};
+use super::replies::stopped_before_run;
 use super::{conversation, follow, intake, questions};
-use crate::bot::{Lane, thread_of};
+use crate::bot::{ActiveTurn, Lane, Phase, thread_of};
 use crate::session::{RunOptions, RunPlace, run_options};
 use crate::words;
 
@@ -151,7 +152,20 @@ pub(super) async fn run(
     if let Input::Planned(plan) = &input {
         progress.plan = Some(plan.clone());
     }
-    intake::receive_files(turn, person, &conversation.thread_id, &mut progress).await?;
+    let active = active_turn(turn, &conversation);
+    // Without files to receive, an earlier attempt may have created the run.
+    let phase = match intake::has_files_to_receive(turn, &progress) {
+        true => Phase::Preparing,
+        false => Phase::Creating,
+    };
+    let registered = bot.active.register(active.clone(), phase);
+    tokio::select! {
+        received = intake::receive_files(turn, person, &conversation.thread_id, &mut progress) => received?,
+        () = registered.stopped().cancelled() => {}
+    }
+    if !registered.begin_run() {
+        return Ok(Outcome::answered(stopped_before_run(bot, &active)));
+    }
     conversation::save_progress(turn, &progress).await?;
     let mut is_new_thread = false;
     loop {
@@ -174,12 +188,24 @@ pub(super) async fn run(
             Err(error) => return Err(TurnError::Retry(error.to_string())),
         }
     }
+    registered.run_created(&conversation.thread_id);
     fail_points::pass("channel.run-created");
     let span = match &input {
         Input::Planned(Plan::Resume { after, .. }) => Span::Resumed(after.clone()),
         Input::Message { .. } | Input::Planned(Plan::Text(_)) => Span::Asked(turn.id().to_string()),
     };
     follow::follow(turn, lane, conversation, progress, span).await
+}
+
+fn active_turn(turn: &Turn<'_>, conversation: &Conversation) -> ActiveTurn {
+    ActiveTurn {
+        rows: turn.ids(),
+        conversation: turn.conversation().to_owned(),
+        target: turn.target(),
+        user_id: conversation.user_id.clone(),
+        thread_id: conversation.thread_id.clone(),
+        run_id: turn.group[0].row.run_id(),
+    }
 }
 
 fn request_of(

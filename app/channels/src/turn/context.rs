@@ -125,7 +125,11 @@ impl Turn<'_> {
 /// Returns the destination of replies to an event.
 pub(super) fn target_of(event: &Event) -> Target {
     let (topic, reply_to) = match &event.body {
-        EventBody::Message(message) => (message.topic.clone(), Some(event.id.clone())),
+        // The id is empty if the message is one of a former chat.
+        EventBody::Message(message) => {
+            let id = Some(event.id.clone()).filter(|id| !id.is_empty());
+            (message.topic.clone(), id)
+        }
         EventBody::Press(press) => (None, press.message.clone()),
         EventBody::Stop { topic } => (topic.clone(), None),
         EventBody::Renamed { .. } => (None, None),

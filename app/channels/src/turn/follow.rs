@@ -1,32 +1,25 @@
 //! Follows the run of a turn to its end and builds the replies.
 
-use std::collections::HashSet;
-
-use deerflow_domain::channels::{ChannelStoreError, Conversation, InboxEnd, InboxState, Urgency};
+use deerflow_domain::channels::{ChannelStoreError, Conversation};
 use futures_util::StreamExt;
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
 use harness::runtime::threads::ThreadView;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::admission_of;
 use super::answer::{RunAnswer, Span, answer_of};
 use super::context::{Outcome, Turn, TurnError};
+use super::later::LaterMessages;
 use super::live::LiveView;
-use super::notice::notice;
 use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
-use super::{conversation, questions, stop_data};
-use crate::bot::{ActiveTurn, Lane, show};
-use crate::config::Busy;
-use crate::outbox;
-use crate::people::Admission;
+use super::{conversation, live, questions, stop_data};
+use crate::bot::{Lane, show};
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
 
-/// Later messages that are examined while a run is active.
-const LATER: u64 = 50;
 /// Presented files that are sent.
 const MAX_FILES: usize = 10;
 
@@ -48,34 +41,26 @@ pub(super) async fn follow(
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
     let stop = CancellationToken::new();
-    let active = ActiveTurn {
-        conversation: turn.conversation().to_owned(),
-        person: turn.person().to_owned(),
-        user_id: conversation.user_id.clone(),
-        thread_id: conversation.thread_id.clone(),
-        run_id: turn.group[0].row.run_id(),
-    };
-    let _registered = bot.active.register(turn.id(), active);
-    let target = turn.target();
-    show(bot, &target, Receipt::Received).await;
-    let live = LiveView::new(
-        bot.clone(),
-        LiveReply {
-            key: turn.id(),
-            target,
-            stop: bot.platform.abilities().buttons.then(|| Button {
-                label: words::STOP_LABEL.to_owned(),
-                data: stop_data::make(turn.id()),
-            }),
-            state: progress.live.clone(),
-        },
-    );
+    show(bot, &turn.target(), Receipt::Received).await;
+    let live = LiveView::new(bot.clone(), live_reply(turn, progress.live.clone()));
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
     progress.live = live.finish().await;
     let view = conversation::read_thread(turn, &conversation)
         .await?
         .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
     replies_of(turn, &mut conversation, &progress, &span, end, view).await
+}
+
+fn live_reply(turn: &Turn<'_>, state: Value) -> LiveReply {
+    LiveReply {
+        key: turn.id(),
+        target: turn.target(),
+        stop: turn.bot.platform.abilities().buttons.then(|| Button {
+            label: words::STOP_LABEL.to_owned(),
+            data: stop_data::make(turn.id()),
+        }),
+        state,
+    }
 }
 
 /// Shows the run until its end.
@@ -102,12 +87,12 @@ async fn watch(
     };
     tokio::pin!(cancel);
     let mut is_cancelling = false;
-    let mut informed = HashSet::new();
+    let mut later = LaterMessages::new(turn, stop.clone());
     let mut message_id = String::new();
     let typing = bot.platform.abilities().typing;
     let mut typing_at = Instant::now();
     // Messages that arrived while the run was created.
-    later_messages(turn, &mut informed, stop).await?;
+    later.examine().await?;
     let end = loop {
         tokio::select! {
             biased;
@@ -146,7 +131,8 @@ async fn watch(
                     }
                 }
             }
-            () = lane.notified() => later_messages(turn, &mut informed, stop).await?,
+            () = lane.notified() => later.examine().await?,
+            () = later.notice_due() => later.send_notice().await?,
             () = &mut cancel, if !is_cancelling => is_cancelling = true,
             () = sleep_until(typing_at), if typing.is_some() => {
                 show(bot, &turn.target(), Receipt::Working).await;
@@ -162,62 +148,6 @@ fn run_failure(error: ClientError) -> TurnError {
         ClientError::ShuttingDown => TurnError::Stopped,
         error => TurnError::Retry(error.to_string()),
     }
-}
-
-/// Applies the rule for messages to a busy conversation to those that arrived meanwhile.
-async fn later_messages(
-    turn: &Turn<'_>,
-    informed: &mut HashSet<uuid::Uuid>,
-    stop: &CancellationToken,
-) -> Result<(), TurnError> {
-    let bot = turn.bot;
-    let (inbox, own) = (&bot.hub.stores.inbox, turn.ids());
-    let waiting = inbox
-        .waiting(
-            &bot.claim.account,
-            turn.conversation(),
-            Urgency::InOrder,
-            LATER,
-        )
-        .await?;
-    let later = waiting.into_iter().filter(|row| !own.contains(&row.id));
-    for row in later {
-        if !informed.insert(row.id) {
-            continue;
-        }
-        let Ok(event) = serde_json::from_value(row.event.clone()) else {
-            continue;
-        };
-        // A message of a stranger must have no effect; its own turn decides about a reply.
-        if !matches!(admission_of(bot, &event).await?, Admission::Admitted { .. }) {
-            continue;
-        }
-        let now = bot.hub.clock.now();
-        match bot.rules.busy {
-            Busy::Interrupt => {
-                stop.cancel();
-                return Ok(());
-            }
-            // One notice per run is enough.
-            Busy::Queue if informed.len() > 1 => {}
-            Busy::Queue => {
-                let reply = notice(bot, row.id, &event, &row.conversation, words::QUEUED);
-                let outbox = &bot.hub.stores.outbox;
-                outbox.enqueue(&bot.claim, reply, now).await?;
-                outbox::wake(bot, row.key.chat);
-            }
-            Busy::Refuse => {
-                let reply = notice(bot, row.id, &event, &row.conversation, words::BUSY);
-                let end = InboxEnd {
-                    state: InboxState::Refused,
-                    note: Some("the conversation is busy".to_owned()),
-                };
-                bot.end(&[row.id], end, reply).await?;
-                outbox::wake(bot, row.key.chat);
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Builds the replies, and stores the question of the run, if it has one.
@@ -240,7 +170,12 @@ async fn replies_of(
     }
     let mut replies = turn.replies();
     let (text, buttons) = text_of(&answer, question, end);
-    replies.answer("answer", &text, buttons, progress.live.clone());
+    let is_repeated = turn.group[0].row.claims > 0;
+    let live = match progress.live.is_null() && is_repeated {
+        true => live::recover(turn.bot, live_reply(turn, Value::Null), &text).await,
+        false => progress.live.clone(),
+    };
+    replies.answer("answer", &text, buttons, live);
     for path in answer.files.iter().take(MAX_FILES) {
         let thread = conversation.thread_id.as_str();
         replies.file(&conversation.user_id, thread, path);

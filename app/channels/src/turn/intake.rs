@@ -45,6 +45,11 @@ fn messages<'a>(turn: &'a Turn<'_>) -> impl Iterator<Item = &'a ChatMessage> {
         })
 }
 
+/// Reports whether the messages have files that are not received yet.
+pub(super) fn has_files_to_receive(turn: &Turn<'_>, progress: &RowProgress) -> bool {
+    !progress.files_done && messages(turn).any(|message| !message.files.is_empty())
+}
+
 /// Downloads the files of the messages into the uploads of the thread, once.
 pub(super) async fn receive_files(
     turn: &Turn<'_>,
@@ -53,7 +58,7 @@ pub(super) async fn receive_files(
     progress: &mut RowProgress,
 ) -> Result<(), TurnError> {
     let files: Vec<&IncomingFile> = messages(turn).flat_map(|message| &message.files).collect();
-    if progress.files_done || files.is_empty() {
+    if !has_files_to_receive(turn, progress) {
         return Ok(());
     }
     progress.files.clear();

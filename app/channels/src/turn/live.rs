@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::bot::{Bot, Purpose};
+use crate::bot::{Bot, Purpose, close_lane};
 use crate::measures;
 use crate::platform::{LivePacing, LiveReply, PlatformError};
 
@@ -16,6 +16,9 @@ use crate::platform::{LivePacing, LiveReply, PlatformError};
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 /// Time that the final text waits for an update in progress.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Maximum time of each step that finds an earlier live message.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 type Update = BoxFuture<'static, (LiveReply, Result<(), PlatformError>)>;
 
@@ -33,6 +36,8 @@ pub(super) struct LiveView {
     shown: String,
     next_at: Instant,
     shown_at: Instant,
+    /// `true` if the live message exists or was prepared.
+    is_prepared: bool,
 }
 
 impl LiveView {
@@ -47,6 +52,7 @@ impl LiveView {
         });
         Self {
             pacing,
+            is_prepared: !reply.state.is_null(),
             state: reply.state.clone(),
             bot,
             reply: Some(reply),
@@ -93,7 +99,7 @@ impl LiveView {
             } else {
                 return std::future::pending().await;
             };
-            tokio::time::sleep_until(due).await;
+            sleep_until(due).await;
             self.start(pacing);
         }
     }
@@ -108,6 +114,10 @@ impl LiveView {
             return;
         }
         let (chat, is_group) = (&reply.target.chat.id, !reply.target.is_direct());
+        if !self.is_prepared && !self.bot.pacing.is_closed(chat, now) {
+            self.is_prepared = true;
+            return self.call(None);
+        }
         if let Err(at) = self.bot.pacing.take(chat, is_group, Purpose::Live, now) {
             self.next_at = at;
             return;
@@ -119,15 +129,27 @@ impl LiveView {
         };
         (self.next_at, self.shown_at) = (now + interval, now);
         self.shown.clone_from(&self.text);
+        self.call(Some(self.text.clone()));
+    }
+
+    /// Starts an update with a text, or the preparation of the live message. The first update
+    /// follows when the state of the preparation is stored.
+    fn call(&mut self, text: Option<String>) {
         let Some(mut reply) = self.reply.take() else {
             return;
         };
-        let (bot, text) = (self.bot.clone(), self.shown.clone());
-        let update = async move {
-            let result = bot.platform.update_live(&mut reply, &text).await;
+        let bot = self.bot.clone();
+        let call = async move {
+            let result = match &text {
+                Some(text) => bot.platform.update_live(&mut reply, text).await,
+                None => bot.platform.prepare_live(&mut reply).await,
+            };
+            if let Err(error) = &result {
+                close_lane(&bot, &reply.target.chat.id, error).await;
+            }
             (reply, result)
         };
-        self.update = Some(update.boxed());
+        self.update = Some(call.boxed());
     }
 
     fn updated(&mut self, reply: LiveReply, result: Result<(), PlatformError>) -> Option<Value> {
@@ -137,18 +159,8 @@ impl LiveView {
             tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
             let now = Instant::now();
             match error {
-                PlatformError::RateLimited {
-                    retry_after,
-                    account,
-                } => {
-                    let until = now + retry_after;
-                    if account {
-                        self.bot.pacing.close_account(until);
-                    } else {
-                        self.bot.pacing.close_chat(&reply.target.chat.id, until);
-                    }
-                    self.next_at = until;
-                }
+                // The closed lane delays the next update.
+                PlatformError::RateLimited { .. } => {}
                 PlatformError::Refused(_) | PlatformError::Rejected(_) => self.pacing = None,
                 _ => self.next_at = now + FAILURE_DELAY,
             }
@@ -167,4 +179,33 @@ impl LiveView {
         }
         self.state
     }
+}
+
+/// Finds the live message that an earlier attempt may have begun without recording it, or begins one,
+/// and returns its state. Null on a platform that cannot find it.
+pub(super) async fn recover(bot: &Bot, mut reply: LiveReply, text: &str) -> Value {
+    if !bot.platform.finds_live() || text.trim().is_empty() {
+        return Value::Null;
+    }
+    let (chat, is_group) = (reply.target.chat.id.clone(), !reply.target.is_direct());
+    let end = Instant::now() + RECOVERY_TIMEOUT;
+    while let Err(at) = bot
+        .pacing
+        .take(&chat, is_group, Purpose::Live, Instant::now())
+    {
+        if at > end {
+            return Value::Null;
+        }
+        sleep_until(at).await;
+    }
+    if !bot.is_serving() {
+        return Value::Null;
+    }
+    let updating = bot.platform.update_live(&mut reply, text);
+    let updated = timeout(RECOVERY_TIMEOUT, updating).await;
+    if let Ok(Err(error)) = updated {
+        close_lane(bot, &chat, &error).await;
+        tracing::debug!(%error, account = %bot.claim.account, "a live message was not recovered");
+    }
+    reply.state
 }

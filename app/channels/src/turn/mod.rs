@@ -11,6 +11,7 @@ mod follow;
 mod gather;
 mod handle;
 mod intake;
+mod later;
 mod live;
 mod notice;
 mod press;
@@ -18,8 +19,10 @@ mod progress;
 mod questions;
 mod replies;
 pub(crate) mod stop_data;
+mod stored;
 
 pub(crate) use context::TurnError;
 pub(crate) use gather::ReceivedMessage;
 pub(crate) use handle::{first_group, handle};
 pub(crate) use notice::{notice, set_aside_notice};
+pub(crate) use stored::stored_event;

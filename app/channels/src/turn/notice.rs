@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::context::target_of;
 use super::progress::RowProgress;
 use super::replies::Replies;
+use super::stored::stored_event;
 use crate::bot::Bot;
 use crate::platform::Event;
 use crate::words;
@@ -27,7 +28,7 @@ pub(crate) fn notice(
 
 /// Returns the reply to a message that is set aside; none if its event cannot be read.
 pub(crate) fn set_aside_notice(bot: &Arc<Bot>, row: &InboxMessage) -> Vec<NewOutgoing> {
-    match serde_json::from_value::<Event>(row.event.clone()) {
+    match stored_event(row) {
         Ok(event) => {
             let live = RowProgress::read(&row.progress).live;
             let mut replies = Replies::new(bot, row.id, &row.conversation, target_of(&event));

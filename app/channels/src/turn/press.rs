@@ -1,15 +1,17 @@
 //! Presses of buttons, and requests to stop.
 
-use deerflow_domain::channels::Urgency;
+use deerflow_domain::channels::{InboxEnd, InboxState, Urgency};
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
 use harness::runtime::runs::RunError;
 use uuid::Uuid;
 
 use super::context::{Outcome, Person, Turn, TurnError};
+use super::replies::stopped_before_run;
 use super::{chat, questions, stop_data};
-use crate::bot::Lane;
+use crate::bot::{ActiveTurn, Lane, Phase};
 use crate::keys::thread_key;
+use crate::outbox;
 use crate::platform::{EventBody, Press};
 use crate::words;
 
@@ -73,7 +75,7 @@ pub(super) async fn stop(turn: &Turn<'_>, row: Option<Uuid>) -> Result<Outcome, 
             Outcome::silent("there is nothing to stop")
         });
     };
-    if active.person != turn.person() {
+    if active.target.person != turn.person() {
         return Ok(if is_command {
             turn.refuse("another person asked", words::NOT_YOURS)
         } else {
@@ -82,16 +84,43 @@ pub(super) async fn stop(turn: &Turn<'_>, row: Option<Uuid>) -> Result<Outcome, 
         });
     }
     // The request is stored before the stop is confirmed.
-    let cancelling = bot.hub.client.cancel(&active.thread_id, &active.run_id);
-    match scope(bot.actor(&active.user_id), cancelling).await {
-        Ok(()) | Err(ClientError::Run(RunError::NotCancellable { .. } | RunError::NotFound(_))) => {
-        }
-        Err(error) => return Err(TurnError::Retry(error.to_string())),
+    match bot.active.stop(&active) {
+        Phase::Preparing => end_before_run(turn, &active).await?,
+        Phase::Creating => return Err(TurnError::Retry("the run is being created".to_owned())),
+        Phase::Running => cancel_run(turn, &active).await?,
     }
     if !is_command {
         confirm(turn, words::STOPPED).await;
     }
     Ok(Outcome::answered(turn.replies()))
+}
+
+/// Ends the rows of an answer whose run was not created. The turn of the answer ends them in the
+/// same way; the first end holds.
+async fn end_before_run(turn: &Turn<'_>, active: &ActiveTurn) -> Result<(), TurnError> {
+    let (bot, now) = (turn.bot, turn.bot.hub.clock.now());
+    let replies = stopped_before_run(bot, active).finish();
+    let end = InboxEnd {
+        state: InboxState::Answered,
+        note: None,
+    };
+    let inbox = &bot.hub.stores.inbox;
+    inbox
+        .end(&bot.claim, &active.rows, end, replies, now)
+        .await?;
+    outbox::wake(bot, active.target.chat.id.clone());
+    Ok(())
+}
+
+async fn cancel_run(turn: &Turn<'_>, active: &ActiveTurn) -> Result<(), TurnError> {
+    let bot = turn.bot;
+    let cancelling = bot.hub.client.cancel(&active.thread_id, &active.run_id);
+    match scope(bot.actor(&active.user_id), cancelling).await {
+        Ok(()) | Err(ClientError::Run(RunError::NotCancellable { .. } | RunError::NotFound(_))) => {
+            Ok(())
+        }
+        Err(error) => Err(TurnError::Retry(error.to_string())),
+    }
 }
 
 /// Confirms a press on the platform.

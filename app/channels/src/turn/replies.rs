@@ -4,13 +4,21 @@ use deerflow_domain::channels::NewOutgoing;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::bot::Bot;
+use crate::bot::{ActiveTurn, Bot};
 use crate::markup::{Part, parts};
 use crate::platform::{Button, Content, OutgoingMessage, Target};
 use crate::words;
 
 /// Number of parts beyond which a text is sent as a file.
 const MAX_PARTS: usize = 40;
+
+/// Returns the reply of an answer that was stopped before its run.
+pub(super) fn stopped_before_run<'a>(bot: &'a Bot, active: &'a ActiveTurn) -> Replies<'a> {
+    let target = active.target.clone();
+    let mut replies = Replies::new(bot, active.id(), &active.conversation, target);
+    replies.text("answer", words::STOPPED);
+    replies
+}
 
 /// Replies to one cause. Their ids follow from the cause, a purpose and a number, so that a
 /// repetition stores nothing twice.

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use super::route::Question;
 use crate::platform::{
-    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, MAX_TEXT_BYTES, Sender,
-    floor_boundary,
+    Chat, ChatKind, ChatMessage, Event, EventBody, IncomingFile, Sender, cut_text, floor_boundary,
 };
 
 /// Maximum length of an id in bytes.
@@ -55,9 +54,7 @@ pub(super) fn message(
     if text.trim().is_empty() && content.files.is_empty() {
         return Err("the content is empty or of an unknown kind");
     }
-    let end = floor_boundary(&text, MAX_TEXT_BYTES);
-    let cut = end < text.len();
-    text.truncate(end);
+    let (text, cut) = cut_text(text);
     let at = body["create_time"]
         .as_i64()
         .filter(|seconds| *seconds > 0)

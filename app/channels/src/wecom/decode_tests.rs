@@ -1,6 +1,7 @@
 //! Decoding of valid and of hostile messages.
 
 use super::*;
+use crate::platform::MAX_TEXT_BYTES;
 
 fn question() -> Question {
     Question {

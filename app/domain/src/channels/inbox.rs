@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Account, AccountClaim, ChannelStoreError, NewOutgoing};
+use super::{Account, AccountClaim, ChannelStoreError, NewOutgoing, RowFilter};
 
 /// Maximum size of a stored event, in bytes of its JSON text.
 pub const MAX_RAW_BYTES: usize = 256 * 1024;
@@ -193,16 +193,8 @@ pub struct InboxEnd {
     pub note: Option<String>,
 }
 
-/// Filter of a listing for operators.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InboxFilter {
-    /// Only this platform.
-    pub provider: Option<String>,
-    /// Only this state.
-    pub state: Option<InboxState>,
-    /// Maximum number of rows.
-    pub limit: u64,
-}
+/// Filter of the inbox.
+pub type InboxFilter = RowFilter<InboxState>;
 
 /// Stores received messages and the cursors of accounts.
 #[async_trait]

@@ -11,6 +11,7 @@ mod connection;
 mod conversation;
 mod credentials;
 mod error;
+mod filter;
 mod in_memory;
 mod inbox;
 mod lease;
@@ -28,6 +29,7 @@ pub use connection::{
 pub use conversation::{Conversation, ConversationStore, OpenQuestion, renamed_key};
 pub use credentials::{CredentialStore, StoredCredentials};
 pub use error::ChannelStoreError;
+pub use filter::RowFilter;
 pub use in_memory::InMemoryChannels;
 pub use inbox::{
     Acceptance, InboxBatch, InboxEnd, InboxFilter, InboxLimits, InboxMessage, InboxState,
@@ -36,7 +38,7 @@ pub use inbox::{
 pub use lease::{AccountLeases, LeaseRecord, lease_end};
 pub use no_channels::NoChannels;
 pub use outbox::{
-    DELIVERY_PERIOD, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter, OutgoingState,
+    ClosedLane, DELIVERY_PERIOD, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter, OutgoingState,
 };
 pub use runtime::{
     ChannelField, ChannelProfile, ChannelRuntime, ChannelRuntimeError, ChannelState, ChannelStatus,

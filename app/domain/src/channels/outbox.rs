@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Account, AccountClaim, ChannelStoreError};
+use super::{Account, AccountClaim, ChannelStoreError, RowFilter};
 
 /// Time after which an undelivered message becomes a dead letter.
 pub const DELIVERY_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -87,15 +87,16 @@ pub struct Outgoing {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
-/// Filter of a listing for operators.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OutgoingFilter {
-    /// Only this platform.
-    pub provider: Option<String>,
-    /// Only this state.
-    pub state: Option<OutgoingState>,
-    /// Maximum number of rows.
-    pub limit: u64,
+/// Filter of the outbox.
+pub type OutgoingFilter = RowFilter<OutgoingState>;
+
+/// Lane that a refusal of the platform closes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedLane {
+    /// Chat; `None` for all calls of the account.
+    pub chat: Option<String>,
+    /// End of the closure.
+    pub until: DateTime<Utc>,
 }
 
 /// Stores messages to be sent. [`InboxStore::end`](super::InboxStore::end) stores replies together
@@ -180,6 +181,20 @@ pub trait OutboxStore: Send + Sync + std::fmt::Debug {
         at: DateTime<Utc>,
     ) -> Result<(), ChannelStoreError>;
 
+    /// Records that a lane of the claimed account is closed; of two times the later one holds.
+    async fn close_lane(
+        &self,
+        claim: &AccountClaim,
+        lane: &ClosedLane,
+    ) -> Result<(), ChannelStoreError>;
+
+    /// Returns the lanes of an account that are closed at a time, in the order of their chats.
+    async fn closed_lanes(
+        &self,
+        account: &Account,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<ClosedLane>, ChannelStoreError>;
+
     /// Returns rows for operators, the newest first.
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError>;
 
@@ -189,7 +204,12 @@ pub trait OutboxStore: Send + Sync + std::fmt::Debug {
     /// Returns the number of pending rows of an account.
     async fn depth(&self, account: &Account) -> Result<u64, ChannelStoreError>;
 
-    /// Deletes at most `limit` rows that ended before `before`, and links recorded before it;
-    /// returns the number of rows.
-    async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError>;
+    /// Deletes at most `limit` rows: those that ended before `before`, lanes closed until then, and
+    /// links recorded before `links_before`. Returns the number of rows.
+    async fn forget(
+        &self,
+        before: DateTime<Utc>,
+        links_before: DateTime<Utc>,
+        limit: u64,
+    ) -> Result<u64, ChannelStoreError>;
 }

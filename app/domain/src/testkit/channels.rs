@@ -6,6 +6,7 @@ mod credentials;
 mod inbox;
 mod inbox_limits;
 mod inbox_rows;
+mod lanes;
 mod leases;
 mod outbox;
 mod outbox_links;
@@ -30,7 +31,7 @@ pub use connections::{
 };
 pub use conversations::{
     conversation_is_created_once_and_updated, conversations_are_imported_once,
-    renamed_chat_moves_conversations_and_links,
+    renamed_chat_moves_conversations_and_links, renamed_chat_moves_waiting_messages,
 };
 pub use credentials::credentials_version_grows_across_deletion;
 pub use inbox::{
@@ -46,6 +47,7 @@ pub use inbox_rows::{
     inbox_is_listed_by_platform_and_state, long_and_unusual_texts_are_returned_unchanged,
     waiting_row_records_claims_progress_and_failures,
 };
+pub use lanes::closed_lane_holds_the_latest_time_and_is_forgotten;
 pub use leases::{
     account_is_acquired_by_one_of_many, lease_expires_and_is_released,
     lease_of_wrong_clock_is_acquired, newer_claim_fences_every_write,
@@ -88,9 +90,11 @@ macro_rules! channel_store_suite {
             outbox_is_listed_by_platform_and_state
             first_link_of_message_holds
             ended_rows_of_outbox_are_forgotten
+            closed_lane_holds_the_latest_time_and_is_forgotten
             conversation_is_created_once_and_updated
             conversations_are_imported_once
             renamed_chat_moves_conversations_and_links
+            renamed_chat_moves_waiting_messages
             codes_are_limited_per_user_and_platform
             concurrent_codes_do_not_exceed_limit
             code_is_refused_when_unknown_expired_used_or_misplaced

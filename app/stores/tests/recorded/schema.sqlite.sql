@@ -109,6 +109,14 @@ CREATE TABLE channel_inbox (
 CREATE INDEX channel_inbox_by_state ON channel_inbox (state, seq);
 CREATE INDEX channel_inbox_ended ON channel_inbox (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX channel_inbox_waiting ON channel_inbox (provider, account, urgency, conversation, seq) WHERE state = 'waiting';
+CREATE TABLE channel_lanes (
+    provider TEXT NOT NULL,
+    account TEXT NOT NULL,
+    chat TEXT NOT NULL,
+    closed_until BIGINT NOT NULL,
+    PRIMARY KEY (provider, account, chat)
+);
+CREATE INDEX channel_lanes_by_end ON channel_lanes (closed_until);
 CREATE TABLE channel_leases (
     provider TEXT NOT NULL,
     account TEXT NOT NULL,

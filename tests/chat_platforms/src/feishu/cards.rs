@@ -123,6 +123,28 @@ pub(super) fn content(
     Ok(json!({}))
 }
 
+/// Removes an element.
+pub(super) fn remove(
+    world: &mut FeishuWorld,
+    id: &str,
+    element: &str,
+    body: &Value,
+    now: Instant,
+) -> Result<Value, Refusal> {
+    let card = card(world, id, body, &["uuid", "sequence"], now)?;
+    let elements = card.data["body"]["elements"].as_array_mut();
+    let at = elements.as_ref().and_then(|elements| {
+        elements
+            .iter()
+            .position(|found| found["element_id"] == *element)
+    });
+    let (Some(elements), Some(at)) = (elements, at) else {
+        return Err(Refusal::new(300_313, "the element does not exist"));
+    };
+    elements.remove(at);
+    Ok(json!({}))
+}
+
 /// Changes the settings of a card.
 pub(super) fn settings(
     world: &mut FeishuWorld,

@@ -185,6 +185,9 @@ fn act(shared: &FeishuShared, call: &RestCall, now: Instant) -> Result<RestAnswe
         "PUT cardkit/v1/cards/elements/content" => {
             cards::content(&mut world, id(0), id(1), &call.json()?, now)?
         }
+        "DELETE cardkit/v1/cards/elements" => {
+            cards::remove(&mut world, id(0), id(1), &call.json()?, now)?
+        }
         "PATCH cardkit/v1/cards/settings" => {
             cards::settings(&mut world, id(0), &call.json()?, now)?
         }

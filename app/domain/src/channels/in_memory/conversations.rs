@@ -5,7 +5,9 @@ use chrono::{DateTime, Utc};
 
 use super::{InMemoryChannels, Tables};
 use crate::channels::conversation::renamed_key;
-use crate::channels::{Account, AccountClaim, ChannelStoreError, Conversation, ConversationStore};
+use crate::channels::{
+    Account, AccountClaim, ChannelStoreError, Conversation, ConversationStore, InboxState,
+};
 
 #[async_trait]
 impl ConversationStore for InMemoryChannels {
@@ -70,6 +72,7 @@ impl ConversationStore for InMemoryChannels {
         for stored in of_chat {
             tables.rename(stored, from, to, at);
         }
+        tables.rename_waiting(&claim.account, from, to);
         Ok(())
     }
 
@@ -85,6 +88,16 @@ impl ConversationStore for InMemoryChannels {
 }
 
 impl Tables {
+    fn rename_waiting(&mut self, account: &Account, from: &str, to: &str) {
+        let waiting = self.inbox.values_mut().filter(|row| {
+            row.state == InboxState::Waiting && row.claims == 0 && row.key.account == *account
+        });
+        for row in waiting.filter(|row| row.key.chat == from) {
+            row.key.chat = to.to_owned();
+            row.conversation = renamed_key(&row.conversation, from, to);
+        }
+    }
+
     fn rename(&mut self, stored: Conversation, from: &str, to: &str, at: DateTime<Utc>) {
         let (account, old_key) = (stored.account.clone(), stored.key.clone());
         let new_key = renamed_key(&old_key, from, to);

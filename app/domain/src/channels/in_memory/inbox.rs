@@ -125,14 +125,8 @@ impl InboxStore for InMemoryChannels {
 
     async fn list(&self, filter: &InboxFilter) -> Result<Vec<InboxMessage>, ChannelStoreError> {
         let tables = self.0.lock();
-        let is_requested = |row: &&InboxMessage| {
-            filter
-                .provider
-                .as_ref()
-                .is_none_or(|provider| *provider == row.key.account.provider)
-                && filter.state.is_none_or(|state| state == row.state)
-        };
-        let rows = tables.inbox.values().rev().filter(is_requested);
+        let rows = tables.inbox.values().rev();
+        let rows = rows.filter(|row| filter.matches(&row.key.account.provider, &row.state));
         Ok(rows.take(bounded(filter.limit)).cloned().collect())
     }
 

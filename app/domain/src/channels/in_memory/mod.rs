@@ -53,6 +53,8 @@ struct Tables {
     outbox_ids: HashMap<Uuid, i64>,
     /// Conversation, and time of the record.
     links: BTreeMap<LinkKey, (String, DateTime<Utc>)>,
+    /// End of the closure, by chat.
+    lanes: BTreeMap<(Account, Option<String>), DateTime<Utc>>,
     conversations: BTreeMap<(Account, String), Conversation>,
     connections: BTreeMap<Uuid, Connection>,
     codes: BTreeMap<String, NewCode>,

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::inbox::bounded;
 use super::{InMemoryChannels, Tables};
 use crate::channels::{
-    Account, AccountClaim, ChannelStoreError, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
-    OutgoingState,
+    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing,
+    OutgoingFilter, OutgoingState,
 };
 
 #[async_trait]
@@ -156,16 +156,39 @@ impl OutboxStore for InMemoryChannels {
         Ok(())
     }
 
+    async fn close_lane(
+        &self,
+        claim: &AccountClaim,
+        lane: &ClosedLane,
+    ) -> Result<(), ChannelStoreError> {
+        let mut tables = self.0.lock();
+        tables.fence(claim, [])?;
+        let key = (claim.account.clone(), lane.chat.clone());
+        let until = tables.lanes.entry(key).or_insert(lane.until);
+        *until = lane.until.max(*until);
+        Ok(())
+    }
+
+    async fn closed_lanes(
+        &self,
+        account: &Account,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<ClosedLane>, ChannelStoreError> {
+        let tables = self.0.lock();
+        let lanes = tables.lanes.iter();
+        let closed = lanes.filter(|((of, _), until)| of == account && **until > at);
+        Ok(closed
+            .map(|((_, chat), until)| ClosedLane {
+                chat: chat.clone(),
+                until: *until,
+            })
+            .collect())
+    }
+
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError> {
         let tables = self.0.lock();
-        let is_requested = |row: &&Outgoing| {
-            filter
-                .provider
-                .as_ref()
-                .is_none_or(|provider| *provider == row.message.account.provider)
-                && filter.state.is_none_or(|state| state == row.state)
-        };
-        let rows = tables.outbox.values().rev().filter(is_requested);
+        let rows = tables.outbox.values().rev();
+        let rows = rows.filter(|row| filter.matches(&row.message.account.provider, &row.state));
         Ok(rows.take(bounded(filter.limit)).cloned().collect())
     }
 
@@ -190,7 +213,12 @@ impl OutboxStore for InMemoryChannels {
         Ok(self.0.lock().pending_in(account).count() as u64)
     }
 
-    async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError> {
+    async fn forget(
+        &self,
+        before: DateTime<Utc>,
+        links_before: DateTime<Utc>,
+        limit: u64,
+    ) -> Result<u64, ChannelStoreError> {
         let mut tables = self.0.lock();
         let ended = tables
             .outbox
@@ -204,7 +232,10 @@ impl OutboxStore for InMemoryChannels {
             tables.outbox.remove(seq);
             tables.outbox_ids.remove(id);
         }
-        let old = tables.links.iter().filter(|(_, (_, at))| *at < before);
+        let old = tables
+            .links
+            .iter()
+            .filter(|(_, (_, at))| *at < links_before);
         let links: Vec<_> = old
             .map(|(key, _)| key.clone())
             .take(bounded(limit) - rows.len())
@@ -212,7 +243,15 @@ impl OutboxStore for InMemoryChannels {
         for key in &links {
             tables.links.remove(key);
         }
-        Ok((rows.len() + links.len()) as u64)
+        let over = tables.lanes.iter().filter(|(_, until)| **until < before);
+        let lanes: Vec<_> = over
+            .map(|(key, _)| key.clone())
+            .take(bounded(limit) - rows.len() - links.len())
+            .collect();
+        for key in &lanes {
+            tables.lanes.remove(key);
+        }
+        Ok((rows.len() + links.len() + lanes.len()) as u64)
     }
 }
 

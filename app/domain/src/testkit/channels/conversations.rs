@@ -4,8 +4,8 @@ use deerflow_core::ids::RunId;
 use deerflow_runtime::testkit::{USER, at, object, thread};
 use serde_json::{Map, json};
 
-use super::{ChannelSuite, bot, claim, other_bot};
-use crate::channels::{ChannelStores, Conversation, OpenQuestion};
+use super::{ChannelSuite, accept, bot, claim, message, names, other_bot, waiting};
+use crate::channels::{Acceptance, ChannelStores, Conversation, OpenQuestion};
 
 pub(super) fn conversation(key: &str) -> Conversation {
     Conversation {
@@ -143,4 +143,27 @@ pub async fn renamed_chat_moves_conversations_and_links(open: impl AsyncFn() -> 
     assert_eq!(link, Ok(Some("c1:x".to_owned())));
     let kept = find(stores, "c2:x").await.map(|kept| kept.updated_at);
     assert_eq!(kept, Some(at(1)));
+}
+
+/// Waiting messages follow to the new id, except those that a node has begun to handle.
+pub async fn renamed_chat_moves_waiting_messages(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let stores = &suite.stores;
+    let first = claim(stores, &bot()).await;
+    let messages = [("begun", "c1:1"), ("new", "c1:1"), ("other", "own")];
+    let messages = messages.map(|(id, conversation)| message(id, conversation));
+    accept(stores, &first, messages.to_vec()).await;
+    let begun = waiting(stores, "c1:1").await[0].id;
+    assert_eq!(stores.inbox.begin(&first, &[begun]).await, Ok(()));
+    let renamed = stores.conversations.rename_chat(&first, "c1", "c2", at(9));
+    assert_eq!(renamed.await, Ok(()));
+    assert_eq!(names(&waiting(stores, "c1:1").await), ["begun"]);
+    for (conversation, name) in [("c2:1", "new"), ("own", "other")] {
+        let rows = waiting(stores, conversation).await;
+        assert_eq!(names(&rows), [name]);
+        assert_eq!(rows[0].key.chat, "c2");
+    }
+    // A redelivery under the former id is recognized.
+    let again = accept(stores, &first, vec![message("new", "c1:1")]).await;
+    assert_eq!(again, [Acceptance::Duplicate]);
 }

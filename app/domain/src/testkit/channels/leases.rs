@@ -8,7 +8,7 @@ use super::{
     ChannelSuite, LEASE, accept, batch, bot, claim, message, other_bot, outgoing, waiting,
 };
 use crate::channels::{
-    AccountClaim, ChannelStoreError, InboxEnd, InboxLimits, InboxState, LeaseRecord,
+    AccountClaim, ChannelStoreError, ClosedLane, InboxEnd, InboxLimits, InboxState, LeaseRecord,
 };
 
 /// Of nodes that acquire a free account at once, one gets it.
@@ -260,6 +260,11 @@ async fn check_writes_by_id(suite: &ChannelSuite, stale: &AccountClaim) {
     assert_eq!(outbox.bury(stale, id, "x", at(2)).await, fenced());
     assert_eq!(outbox.link(stale, "c1", "p1", "k1", at(2)).await, fenced());
     assert_eq!(outbox.conversation_of(&bot(), "c1", "p1").await, Ok(None));
+    let lane = ClosedLane {
+        chat: None,
+        until: at(9),
+    };
+    assert_eq!(outbox.close_lane(stale, &lane).await, fenced());
     let conversations = &suite.stores.conversations;
     assert_eq!(
         conversations.rename_chat(stale, "c1", "c2", at(2)).await,

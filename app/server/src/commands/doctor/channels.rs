@@ -59,15 +59,8 @@ fn is_complete(channel: &InspectedChannel) -> bool {
 }
 
 /// Returns the findings about the configuration. Complete channels are reported unless they are
-/// probed.
+/// probed. The check of the configuration file reports channels that are not supported.
 fn configured(inspector: &ChannelInspector, is_probed: bool) -> Vec<Finding> {
-    let unsupported = inspector.unsupported().into_iter().map(|name| {
-        Finding::warn(
-            SUBJECT,
-            format!("`{name}` is enabled, but this version does not support it: it stays off"),
-            format!("set `channels.{name}.enabled` to false"),
-        )
-    });
     let undecipherable = inspector.undecipherable().iter().map(|name| {
         Finding::fail(
             SUBJECT,
@@ -77,7 +70,7 @@ fn configured(inspector: &ChannelInspector, is_probed: bool) -> Vec<Finding> {
     });
     let enabled = inspector.channels().into_iter().filter(|one| one.enabled);
     let channels = enabled.filter_map(|channel| of_channel(&channel, is_probed));
-    unsupported.chain(undecipherable).chain(channels).collect()
+    undecipherable.chain(channels).collect()
 }
 
 fn of_channel(channel: &InspectedChannel, is_probed: bool) -> Option<Finding> {

@@ -4,21 +4,22 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::ids::ThreadId;
 use deerflow_domain::channels::{
-    Account, AccountClaim, ChannelStoreError, Conversation, ConversationStore, renamed_key,
+    Account, AccountClaim, ChannelStoreError, Conversation, ConversationStore,
 };
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel,
-    QueryFilter, QuerySelect, QueryTrait,
+    QueryFilter, QueryTrait,
 };
 
 use super::SqlChannelStore;
-use super::fence::{FencedWrite, LeaseLock, account_values, add_fence, check_accounts, is_held};
+use super::fence::{FencedWrite, LeaseLock, add_fence, check_accounts, is_held};
+use super::rename::{Rename, rename_chat};
 use crate::db::entity::{channel_conversation, micros, moment, plain};
 use crate::db::error::read;
 use crate::db::json::{from_json, json_text};
 use crate::db::space::WriteClass;
-use crate::db::statement_batch::{StatementBatch, tagged};
+use crate::db::statement_batch::StatementBatch;
 use crate::db::tx::{TxError, TxFuture};
 
 #[async_trait]
@@ -149,108 +150,6 @@ fn import<'a>(
         }
         Ok(imported)
     })
-}
-
-/// New id of a chat.
-struct Rename {
-    claim: AccountClaim,
-    from: String,
-    to: String,
-    at: i64,
-}
-
-const MOVE: &str = "\
-    UPDATE channel_conversations SET conversation_key = ?, chat = ?, updated_at = ? \
-    WHERE provider = ? AND account = ? AND conversation_key = ? AND chat = ? AND NOT EXISTS (\
-        SELECT 1 FROM channel_conversations o WHERE o.provider = channel_conversations.provider \
-            AND o.account = channel_conversations.account AND o.conversation_key = ? \
-            AND o.conversation_key <> channel_conversations.conversation_key) \
-    RETURNING 'moved'";
-
-const MOVE_LINKS: &str = "\
-    UPDATE channel_links SET chat = ?, conversation = ? \
-    WHERE provider = ? AND account = ? AND chat = ? AND conversation = ? AND NOT EXISTS (\
-        SELECT 1 FROM channel_links o WHERE o.provider = channel_links.provider \
-            AND o.account = channel_links.account AND o.chat = ? AND o.platform_id = channel_links.platform_id)";
-
-const DROP_LINKS: &str = "\
-    DELETE FROM channel_links WHERE provider = ? AND account = ? AND chat = ? AND conversation = ?";
-
-fn rename_chat<'a>(
-    tx: &'a DatabaseTransaction,
-    rename: &'a Rename,
-) -> TxFuture<'a, (), ChannelStoreError> {
-    Box::pin(async move {
-        let mut statements = StatementBatch::new(tx);
-        let backend = tx.get_database_backend();
-        add_fence(
-            &mut statements,
-            backend,
-            &rename.claim,
-            LeaseLock::Exclusive,
-        );
-        if !is_held(&statements.run(tx).await?) {
-            return Err(TxError::Refused(ChannelStoreError::Fenced));
-        }
-        let Rename { claim, from, .. } = rename;
-        let keys: Vec<String> = channel_conversation::Entity::find()
-            .select_only()
-            .column(channel_conversation::Column::ConversationKey)
-            .filter(channel_conversation::Column::Provider.eq(plain(&claim.account.provider)))
-            .filter(channel_conversation::Column::Account.eq(plain(&claim.account.id)))
-            .filter(channel_conversation::Column::Chat.eq(from.as_str()))
-            .into_tuple()
-            .all(tx)
-            .await?;
-        for key in keys {
-            move_conversation(tx, rename, &key).await?;
-        }
-        Ok(())
-    })
-}
-
-async fn move_conversation(
-    tx: &DatabaseTransaction,
-    rename: &Rename,
-    key: &str,
-) -> Result<(), DbErr> {
-    let [provider, account] = account_values(&rename.claim.account);
-    let (from, to) = (rename.from.as_str(), rename.to.as_str());
-    let new_key = renamed_key(key, from, to);
-    let mut statements = StatementBatch::new(tx);
-    statements.add(
-        MOVE,
-        [
-            new_key.as_str().into(),
-            to.into(),
-            rename.at.into(),
-            provider.clone(),
-            account.clone(),
-            key.into(),
-            from.into(),
-            new_key.as_str().into(),
-        ],
-    );
-    if tagged(&statements.run(tx).await?, "moved").is_none() {
-        return Ok(());
-    }
-    let mut statements = StatementBatch::new(tx);
-    statements.add(
-        MOVE_LINKS,
-        [
-            to.into(),
-            new_key.as_str().into(),
-            provider.clone(),
-            account.clone(),
-            from.into(),
-            key.into(),
-            to.into(),
-        ],
-    );
-    if from != to {
-        statements.add(DROP_LINKS, [provider, account, from.into(), key.into()]);
-    }
-    statements.run(tx).await.map(drop)
 }
 
 fn new_row(conversation: &Conversation) -> channel_conversation::Model {

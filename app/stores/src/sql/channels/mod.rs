@@ -9,9 +9,11 @@ mod fence;
 mod inbox;
 mod inbox_accept;
 mod inbox_row;
+mod lanes;
 mod leases;
 mod outbox;
 mod outbox_row;
+mod rename;
 
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{
-    Account, AccountClaim, ChannelStoreError, NewOutgoing, OutboxStore, Outgoing, OutgoingFilter,
-    OutgoingState,
+    Account, AccountClaim, ChannelStoreError, ClosedLane, NewOutgoing, OutboxStore, Outgoing,
+    OutgoingFilter, OutgoingState,
 };
 use sea_orm::sea_query::Expr;
 use sea_orm::{
@@ -213,6 +213,22 @@ impl OutboxStore for SqlChannelStore {
             .await
     }
 
+    async fn close_lane(
+        &self,
+        claim: &AccountClaim,
+        lane: &ClosedLane,
+    ) -> Result<(), ChannelStoreError> {
+        self.store_lane(claim, lane).await
+    }
+
+    async fn closed_lanes(
+        &self,
+        account: &Account,
+        at: DateTime<Utc>,
+    ) -> Result<Vec<ClosedLane>, ChannelStoreError> {
+        self.read_lanes(account, at).await
+    }
+
     async fn list(&self, filter: &OutgoingFilter) -> Result<Vec<Outgoing>, ChannelStoreError> {
         let mut select = channel_outbox::Entity::find();
         if let Some(provider) = &filter.provider {
@@ -238,8 +254,17 @@ impl OutboxStore for SqlChannelStore {
         Ok(read(pending_in(account).count(self.db.reads()).await)?)
     }
 
-    async fn forget(&self, before: DateTime<Utc>, limit: u64) -> Result<u64, ChannelStoreError> {
-        let work = (micros(before), i64::try_from(limit).unwrap_or(i64::MAX));
+    async fn forget(
+        &self,
+        before: DateTime<Utc>,
+        links_before: DateTime<Utc>,
+        limit: u64,
+    ) -> Result<u64, ChannelStoreError> {
+        let work = Forgetting {
+            before: micros(before),
+            links_before: micros(links_before),
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+        };
         self.db.writes().release(work, forget).await
     }
 }
@@ -288,6 +313,13 @@ fn resend<'a>(
     })
 }
 
+/// Ages of rows to delete, and their maximum number.
+struct Forgetting {
+    before: i64,
+    links_before: i64,
+    limit: i64,
+}
+
 const FORGET_ROWS: &str = "\
     DELETE FROM channel_outbox WHERE seq IN (\
         SELECT seq FROM channel_outbox WHERE ended_at IS NOT NULL AND ended_at < ? ORDER BY ended_at, seq LIMIT ?) \
@@ -299,15 +331,25 @@ const FORGET_LINKS: &str = "\
         WHERE l.recorded_at < ? ORDER BY l.recorded_at LIMIT ?) \
     RETURNING 'gone'";
 
+const FORGET_LANES: &str = "\
+    DELETE FROM channel_lanes WHERE (provider, account, chat) IN (\
+        SELECT l.provider, l.account, l.chat FROM channel_lanes l \
+        WHERE l.closed_until < ? ORDER BY l.closed_until LIMIT ?) \
+    RETURNING 'gone'";
+
 fn forget<'a>(
     tx: &'a DatabaseTransaction,
-    (before, limit): &'a (i64, i64),
+    work: &'a Forgetting,
 ) -> TxFuture<'a, u64, ChannelStoreError> {
     Box::pin(async move {
         let mut deleted = 0;
-        for sql in [FORGET_ROWS, FORGET_LINKS] {
+        for (sql, before) in [
+            (FORGET_ROWS, work.before),
+            (FORGET_LINKS, work.links_before),
+            (FORGET_LANES, work.before),
+        ] {
             let mut statements = StatementBatch::new(tx);
-            statements.add(sql, [(*before).into(), (limit - deleted).into()]);
+            statements.add(sql, [before.into(), (work.limit - deleted).into()]);
             let rows = statements.run(tx).await?.len();
             deleted += i64::try_from(rows).unwrap_or(i64::MAX);
         }
