@@ -37,9 +37,7 @@ pub(crate) fn admit(
     if !is_allowed(&rules.allowed_users, &event.sender.id) {
         return Admission::Ignored("the person is not in allowed_users");
     }
-    // A direct chat may be in no workspace; allowed_users decides about it.
-    let is_outside = event.chat.kind == ChatKind::Direct && event.workspace.is_empty();
-    if !is_outside && !is_allowed(&rules.allowed_guilds, &event.workspace) {
+    if !is_allowed(&rules.allowed_guilds, &event.workspace) {
         return Admission::Ignored("the workspace is not in allowed_guilds");
     }
     match connection {

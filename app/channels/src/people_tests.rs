@@ -51,7 +51,7 @@ fn connection(user: &str) -> Connection {
 
 #[test]
 fn lists_and_connections_decide_in_this_order() {
-    let rules = Rules {
+    let mut rules = Rules {
         allowed_users: vec!["U1".to_owned()],
         connections: ConnectionRules {
             enabled: true,
@@ -79,28 +79,11 @@ fn lists_and_connections_decide_in_this_order() {
         connected: true,
     };
     assert_eq!(of(&rules, "U1", Some(&ann)), admitted);
-}
-
-#[test]
-fn guild_list_exempts_direct_chats_without_guild() {
-    let rules = Rules {
-        allowed_guilds: vec!["G1".to_owned()],
-        ..Rules::default()
-    };
-    let is_admitted = |kind, workspace: &str| {
-        let mut event = event(kind, "C1", "U1");
-        event.workspace = workspace.to_owned();
-        matches!(
-            admit("discord", &rules, &event, None),
-            Admission::Admitted { .. }
-        )
-    };
-    assert!(is_admitted(ChatKind::Direct, ""));
-    assert!(is_admitted(ChatKind::Direct, "G1"));
-    assert!(is_admitted(ChatKind::Group, "G1"));
-    assert!(!is_admitted(ChatKind::Direct, "G2"));
-    assert!(!is_admitted(ChatKind::Group, "G2"));
-    assert!(!is_admitted(ChatKind::Group, ""));
+    rules.allowed_guilds = vec!["G1".to_owned()];
+    assert!(matches!(
+        of(&rules, "U1", Some(&ann)),
+        Admission::Ignored(_)
+    ));
 }
 
 #[test]
