@@ -6,6 +6,7 @@ use deerflow_domain::channels::{ChannelStoreError, Conversation, InboxEnd, Inbox
 use futures_util::StreamExt;
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
+use harness::runtime::fail_points;
 use harness::runtime::threads::ThreadView;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -72,6 +73,7 @@ pub(super) async fn follow(
     );
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
     progress.live = live.finish().await;
+    fail_points::pass("channel.run-ended");
     let view = conversation::read_thread(turn, &conversation)
         .await?
         .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
