@@ -19,6 +19,34 @@ pub(super) struct GatewayStart {
     pub(super) reset_after: u64,
 }
 
+/// Message that exists after a creation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Created {
+    pub(super) id: String,
+    content: String,
+    buttons: usize,
+}
+
+impl Created {
+    fn read(answer: &Value) -> Option<Self> {
+        let rows = answer["components"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        let in_row = |row: &Value| row["components"].as_array().map_or(0, Vec::len);
+        Some(Self {
+            id: id(&answer["id"])?.to_owned(),
+            content: answer["content"].as_str().unwrap_or_default().to_owned(),
+            buttons: rows.iter().map(in_row).sum(),
+        })
+    }
+
+    /// Reports whether the message has this text, apart from blanks around it, and this number of
+    /// buttons.
+    pub(super) fn shows(&self, text: &str, buttons: usize) -> bool {
+        self.content.trim() == text.trim() && self.buttons == buttons
+    }
+}
+
 impl Rest {
     /// Returns the bot's user.
     pub(super) async fn me(&self) -> Result<Value, ApiError> {
@@ -51,11 +79,11 @@ impl Rest {
             .await
     }
 
-    /// Creates a message and returns its id.
-    pub(super) async fn create(&self, channel: &str, body: Payload) -> Result<String, ApiError> {
+    /// Creates a message, or returns the one that was created under the same nonce.
+    pub(super) async fn create(&self, channel: &str, body: Payload) -> Result<Created, ApiError> {
         let segments = ["channels", channel, "messages"];
         let answer = self.call(Method::POST, &segments, body).await?;
-        id(&answer["id"]).map(ToOwned::to_owned).ok_or_else(|| {
+        Created::read(&answer).ok_or_else(|| {
             ApiError::Failed(PlatformError::Unavailable(
                 "the answer of Discord contains no message id".to_owned(),
             ))

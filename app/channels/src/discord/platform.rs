@@ -8,6 +8,7 @@ use bytes::Bytes;
 use harness::clock::Clock;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::answers::ApiError;
 use super::bodies;
@@ -17,7 +18,7 @@ use super::ids::id;
 use super::listen::Listener;
 use super::rest::Rest;
 use super::rooms::Rooms;
-use super::sending::{MAX_FILE, Sender};
+use super::sending::{self, MAX_FILE, Sender};
 use super::settings::Options;
 use crate::markup::Dialect;
 use crate::platform::{
@@ -150,6 +151,10 @@ impl Platform for DiscordPlatform {
         delivery: &mut Delivery,
     ) -> Result<Sent, PlatformError> {
         self.sender().send(message, file, delivery).await
+    }
+
+    fn prepare_live(&self, key: Uuid) -> Value {
+        sending::prepare_live(key)
     }
 
     async fn update_live(

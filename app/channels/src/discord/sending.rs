@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::answers::{ApiError, NOT_EDITABLE, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE};
 use super::bodies::{self, NewMessage};
+use super::calls::Created;
 use super::ids::id;
 use super::rest::{Payload, Rest};
 use super::rooms::{Room, Rooms};
@@ -24,18 +25,26 @@ const SEARCHED: u8 = 50;
 
 /// Message of an answer in progress, as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Live<'a> {
-    channel: &'a str,
-    message: &'a str,
+enum Live<'a> {
+    /// Message that may have been created under this key.
+    Prepared(Uuid),
+    /// Message.
+    Shown { channel: &'a str, message: &'a str },
 }
 
 impl<'a> Live<'a> {
     fn read(state: &'a Value) -> Option<Self> {
-        Some(Self {
-            channel: id(&state["channel"])?,
-            message: id(&state["message"])?,
-        })
+        if let (Some(channel), Some(message)) = (id(&state["channel"]), id(&state["message"])) {
+            return Some(Self::Shown { channel, message });
+        }
+        let key = Uuid::parse_str(state["key"].as_str()?).ok()?;
+        Some(Self::Prepared(key))
     }
+}
+
+/// Returns the state of a live message that is created under a key.
+pub(super) fn prepare_live(key: Uuid) -> Value {
+    json!({"key": live_key(key).to_string()})
 }
 
 /// Sender of messages.
@@ -70,27 +79,54 @@ impl Sender<'_> {
                 return self.send_file(message, Some(file), delivery).await;
             }
         };
-        if let Some(live) = Live::read(&message.live) {
-            let body = bodies::edit(text, buttons);
-            match self.rest.edit(live.channel, live.message, body).await {
-                Ok(()) => return Ok(sent(live.message)),
-                Err(error) if is_expired(&error) => {
-                    tracing::debug!(message = live.message, "the live message is gone");
+        let mut key = delivery.id;
+        match Live::read(&message.live) {
+            Some(Live::Shown { channel, message }) => {
+                let body = bodies::edit(text, buttons);
+                match self.rest.edit(channel, message, body).await {
+                    Ok(()) => return Ok(sent(message)),
+                    Err(error) if is_expired(&error) => {
+                        tracing::debug!(message, "the live message is gone");
+                    }
+                    Err(error) => return Err(error.into()),
                 }
-                Err(error) => return Err(error.into()),
             }
+            Some(Live::Prepared(prepared)) => key = prepared,
+            None => {}
         }
         let room = self.rooms.find(self.rest, &message.target).await?;
         if let Some(found) = self.earlier(&room, text, delivery).await? {
             return Ok(sent(&found));
         }
+        let created = self.create(&room, text, buttons, key).await?;
+        if key != delivery.id && !created.shows(text, buttons.len()) {
+            // The key found the live message, whose creation was not recorded.
+            let body = bodies::edit(text, buttons);
+            match self.rest.edit(&room.channel, &created.id, body).await {
+                Err(error) if is_expired(&error) => {
+                    let created = self.create(&room, text, buttons, delivery.id).await?;
+                    return Ok(sent(&created.id));
+                }
+                edited => edited?,
+            }
+        }
+        Ok(sent(&created.id))
+    }
+
+    async fn create(
+        self,
+        room: &Room,
+        text: &str,
+        buttons: &[Button],
+        key: Uuid,
+    ) -> Result<Created, ApiError> {
         let body = Payload::Json(bodies::create(NewMessage {
             text,
             buttons,
-            key: delivery.id,
+            key,
             reply_to: room.reply_to.as_deref(),
         }));
-        Ok(sent(&self.rest.create(&room.channel, body).await?))
+        self.rest.create(&room.channel, body).await
     }
 
     async fn send_file(
@@ -116,7 +152,7 @@ impl Sender<'_> {
             .rest
             .create(&room.channel, Payload::File(body, file))
             .await?;
-        Ok(sent(&created))
+        Ok(sent(&created.id))
     }
 
     /// Finds the message of an earlier attempt that is too old for its nonce.
@@ -161,25 +197,23 @@ impl Sender<'_> {
             return Ok(());
         }
         let buttons: Vec<Button> = reply.stop.iter().cloned().collect();
-        if let Some(live) = Live::read(&reply.state) {
-            let body = bodies::edit(&text, &buttons);
-            return match self.rest.edit(live.channel, live.message, body).await {
-                Ok(()) => Ok(()),
-                Err(error) if is_expired(&error) => Err(PlatformError::LiveExpired(
-                    "the message was removed".to_owned(),
-                )),
-                Err(error) => Err(error.into()),
-            };
-        }
+        let key = match Live::read(&reply.state) {
+            Some(Live::Shown { channel, message }) => {
+                let body = bodies::edit(&text, &buttons);
+                return match self.rest.edit(channel, message, body).await {
+                    Ok(()) => Ok(()),
+                    Err(error) if is_expired(&error) => Err(PlatformError::LiveExpired(
+                        "the message was removed".to_owned(),
+                    )),
+                    Err(error) => Err(error.into()),
+                };
+            }
+            Some(Live::Prepared(key)) => key,
+            None => live_key(reply.key),
+        };
         let room = self.rooms.find(self.rest, &reply.target).await?;
-        let body = Payload::Json(bodies::create(NewMessage {
-            text: &text,
-            buttons: &buttons,
-            key: live_key(reply.key),
-            reply_to: room.reply_to.as_deref(),
-        }));
-        let message = self.rest.create(&room.channel, body).await?;
-        reply.state = json!({"channel": room.channel, "message": message});
+        let created = self.create(&room, &text, &buttons, key).await?;
+        reply.state = json!({"channel": room.channel, "message": created.id});
         Ok(())
     }
 }

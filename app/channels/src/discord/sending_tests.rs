@@ -122,6 +122,27 @@ async fn live_message_is_edited_and_completed() {
 }
 
 #[tokio::test]
+async fn live_message_whose_creation_was_not_recorded_is_completed() {
+    let fixture = Fixture::start().await;
+    let mut reply = live(CHANNEL);
+    let stored = fixture.platform.prepare_live(reply.key);
+    reply.state = stored.clone();
+    let update = fixture.platform.update_live(&mut reply, "One").await;
+    assert!(update.is_ok(), "{update:?}");
+    let mut last = text(target(CHANNEL), "One two three");
+    last.live = stored;
+    for attempt in [1, 2] {
+        let mut delivery = delivery(9);
+        delivery.attempt = attempt;
+        let sent = fixture.platform.send(&last, None, &mut delivery).await;
+        assert_eq!(json!(sent.unwrap().ids[0]), reply.state["message"]);
+    }
+    let controls = fixture.fake.controls();
+    assert_eq!(controls.texts(CHANNEL), ["One two three"]);
+    assert_eq!(controls.messages()[0]["components"], json!([]));
+}
+
+#[tokio::test]
 async fn removed_live_message_continues_in_a_new_one() {
     let fixture = Fixture::start().await;
     let controls = fixture.fake.controls();

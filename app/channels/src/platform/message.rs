@@ -132,8 +132,9 @@ pub struct LiveReply {
     pub target: Target,
     /// Data of a stop button, if the platform can show one with the answer.
     pub stop: Option<Button>,
-    /// State of the adapter: null until the live message exists. Its changes are stored, and the
-    /// final message gets it back as [`OutgoingMessage::live`].
+    /// State of the adapter: that of [`Platform::prepare_live`](super::Platform::prepare_live) until
+    /// the live message exists. Its changes are stored, and the final message gets it back as
+    /// [`OutgoingMessage::live`].
     pub state: Value,
 }
 

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::{
     Abilities, Delivery, Event, FileBody, IncomingFile, LiveReply, OutgoingMessage, PlatformError,
@@ -77,8 +79,15 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
         delivery: &mut Delivery,
     ) -> Result<Sent, PlatformError>;
 
+    /// Returns the state of a live message that does not exist yet; it is stored before the first
+    /// update. A platform with idempotency keys returns the key, so that a message that was created
+    /// before the process ended is found by it and not created again.
+    fn prepare_live(&self, _key: Uuid) -> Value {
+        Value::Null
+    }
+
     /// Shows the whole text so far, as Markdown, in the live message, which is created if
-    /// `reply.state` is null. The adapter cuts the text to its limit. If its best way is missing or
+    /// `reply.state` is null or names none. The adapter cuts the text to its limit. If its best way is missing or
     /// has expired it continues with the next one and changes `reply.state`.
     async fn update_live(&self, reply: &mut LiveReply, markdown: &str)
     -> Result<(), PlatformError>;

@@ -152,6 +152,9 @@ pub(super) async fn run(
         progress.plan = Some(plan.clone());
     }
     intake::receive_files(turn, person, &conversation.thread_id, &mut progress).await?;
+    if progress.live.is_null() && bot.platform.abilities().live.is_some() {
+        progress.live = bot.platform.prepare_live(turn.id());
+    }
     conversation::save_progress(turn, &progress).await?;
     let mut is_new_thread = false;
     loop {
