@@ -184,7 +184,8 @@ impl ChatFakes {
         true
     }
 
-    /// Returns the messages of the bot in the chats up to a number, as (chat, text).
+    /// Returns the messages of the bot in the chats up to a number, as (chat, text). A stream of
+    /// WeCom counts when it is finished: after the end of its connection no bot can finish it.
     #[must_use]
     pub fn answers(&self, platform: &str, chats: u32) -> Vec<(u32, String)> {
         let number = |id: &str, prefix: &str| id.strip_prefix(prefix)?.parse::<u32>().ok();
@@ -233,6 +234,7 @@ impl ChatFakes {
             _ => {
                 let shown = self.wecom.shown().into_iter();
                 shown
+                    .filter(|shown| shown.finished)
                     .filter_map(|shown| Some((number(&shown.chat, "u")?, shown.content)))
                     .collect()
             }
