@@ -1,5 +1,6 @@
 //! Gateways that serve one bot on each platform, with one database.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use deerflow_stores::{DatabaseConfig, PostgresConfig};
@@ -8,7 +9,7 @@ use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess, dee
 
 use super::records::Records;
 use super::tally::Tally;
-use crate::rig::{new_schema, on_schema, setting_of, through_redis};
+use crate::rig::{new_schema, on_schema, setting_of};
 
 /// Maximum time of one wait: takeover, and retries of what could not be sent.
 pub(super) const LIMIT: Duration = Duration::from_secs(180);
@@ -34,7 +35,7 @@ impl ChannelRig {
     /// through Redis, and waits until each bot is connected.
     pub(super) async fn on_postgres(environments: &[Environment]) -> Self {
         let schema = new_schema();
-        let sections = on_schema(&schema) + &through_redis();
+        let sections = on_schema(&schema) + &through_new_redis_database();
         let database = DatabaseConfig::Postgres(PostgresConfig {
             url: setting_of("DEERFLOW_TEST_POSTGRES_URL").into(),
             schema: Some(schema),
@@ -208,6 +209,19 @@ title: {{enabled: false}}
             .filter(|other| *other != node)
             .collect()
     }
+}
+
+/// Number of databases that a Redis server has by default.
+const REDIS_DATABASES: u32 = 16;
+
+/// Returns the configuration of streams through a Redis database that no other rig of this process
+/// uses. Ids of runs follow from the ids of messages, which the fakes of every rig repeat: in a
+/// shared database a run would find the ended stream of another rig.
+fn through_new_redis_database() -> String {
+    static USED: AtomicU32 = AtomicU32::new(0);
+    let database = 1 + USED.fetch_add(1, Ordering::Relaxed) % (REDIS_DATABASES - 1);
+    let server = setting_of("DEERFLOW_TEST_REDIS_URL");
+    format!("stream_bridge: {{type: redis, redis_url: '{server}/{database}'}}\n")
 }
 
 /// Prints the output of the gateways if the test fails.
