@@ -1,6 +1,7 @@
 //! Follows the run of a turn to its end and builds the replies.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use deerflow_domain::channels::{ChannelStoreError, Conversation, InboxEnd, InboxState, Urgency};
 use futures_util::StreamExt;
@@ -8,7 +9,7 @@ use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
 use harness::runtime::fail_points;
 use harness::runtime::threads::ThreadView;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::admission::admission_of;
@@ -28,6 +29,8 @@ use crate::words;
 
 /// Later messages that are examined while a run is active.
 const LATER: u64 = 50;
+/// Pause before a stream that broke off is joined again.
+const JOIN_PAUSE: Duration = Duration::from_millis(250);
 /// Presented files that are sent.
 const MAX_FILES: usize = 10;
 
@@ -132,8 +135,13 @@ async fn watch(
                     tracing::warn!(run = %run, name, message, "the run of a chat message failed");
                     break RunEnd::Failed;
                 }
-                Some(Err(ClientError::Gap)) => {
+                // The stream also breaks off when another attempt of the run continues it. At a
+                // shutdown the turn itself is dropped.
+                Some(Err(error @ (ClientError::Gap | ClientError::ShuttingDown))) => {
+                    tracing::debug!(%error, run = %run, "the stream of a run broke off, joining again");
+                    sleep(JOIN_PAUSE).await;
                     events = scope(actor(), bot.hub.client.join(thread, &run)).await.map_err(run_failure)?;
+                    message_id.clear();
                 }
                 Some(Err(error)) => return Err(run_failure(error)),
             },
