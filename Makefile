@@ -37,6 +37,11 @@ kill-channels: ## Kill a gateway repeatedly while people chat: make kill-channel
 	CHANNEL_KILL_ROUNDS=$(or $(ROUNDS),100) CHANNEL_POINT_ROUNDS=$(or $(POINT_ROUNDS),20) SEED=$(or $(SEED),1) \
 		cargo test --workspace --test it channels::kills -- --nocapture
 
+.PHONY: cluster-channels
+cluster-channels: ## Kill, freeze and stop nodes while people chat on all platforms: make cluster-channels ROUNDS=100 CHATS=30 POINT_ROUNDS=20 SEED=1
+	FIGURES=1 CHANNEL_KILL_ROUNDS=$(or $(ROUNDS),100) CHANNEL_CHATS=$(or $(CHATS),30) CHANNEL_POINT_ROUNDS=$(or $(POINT_ROUNDS),20) \
+		SEED=$(or $(SEED),1) tests/cluster/run.sh $(or $(ARGS),channels::figures)
+
 .PHONY: features
 features: ## Check each feature of the published crates alone (needs cargo-hack)
 	cargo hack check -p deerflow-core -p deerflow-runtime -p deerflow-models -p deerflow-flow -p deerflow-sandbox \

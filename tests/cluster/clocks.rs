@@ -14,10 +14,10 @@ use crate::rig::{Cluster, ScriptedReply, body, limit, on_postgres, setting_of, t
 use crate::takeover::TAKEN_OVER_WITHIN;
 
 /// Maximum time until a changed clock takes effect.
-const APPLIED_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const APPLIED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Clock of one gateway.
-struct NodeClock {
+pub(crate) struct NodeClock {
     offset: PathBuf,
     /// If `true`, only the wall clock is wrong, as after a manual change; otherwise durations are
     /// wrong too, as with a bad crystal.
@@ -25,7 +25,7 @@ struct NodeClock {
 }
 
 impl NodeClock {
-    fn new(folder: &TempDir, name: &str, offset: &str, keeps_durations: bool) -> Self {
+    pub(crate) fn new(folder: &TempDir, name: &str, offset: &str, keeps_durations: bool) -> Self {
         let clock = Self {
             offset: folder.path().join(name),
             keeps_durations,
@@ -36,13 +36,13 @@ impl NodeClock {
 
     /// Sets the clock's offset from now on, in libfaketime's format. The write is atomic because
     /// the file is read all the time.
-    fn set(&self, offset: &str) {
+    pub(crate) fn set(&self, offset: &str) {
         let new = self.offset.with_extension("new");
         std::fs::write(&new, offset).expect("written");
         std::fs::rename(&new, &self.offset).expect("renamed");
     }
 
-    fn environment(&self) -> Vec<(String, String)> {
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
         let mut environment = vec![
             (
                 "LD_PRELOAD".to_owned(),

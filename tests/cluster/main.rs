@@ -2,6 +2,7 @@
 //! Postgres and one Redis.
 
 mod balancer;
+mod channels;
 mod chaos;
 mod clocks;
 mod concurrent_runs;

@@ -6,6 +6,8 @@
 # SEED=n ROUNDS=1 repeats it. From ten rounds on the measured times are compared with their limits. Arguments are passed to the
 # test program, such as the name of one test.
 #
+# The figures of chat channels take hours: they run only if FIGURES is set, as `make cluster-channels` does.
+#
 # Some tests have additional parameters: KEYS, PAIRS, VIEWERS, SECONDS, FROZEN_SECONDS; AT_ONCE is the number of concurrent keys or
 # pairs.
 set -euo pipefail
@@ -23,8 +25,10 @@ start_redis
 export DEERFLOW_HISTORIES=$servers/histories
 mkdir "$DEERFLOW_HISTORIES"
 cargo build --workspace --bins
+skipped=(--skip channels::figures)
+[[ -z ${FIGURES:-} ]] || skipped=()
 # Sequential, because the tests measure times.
-cargo test --workspace --test cluster -- --include-ignored --test-threads=1 --nocapture "$@"
+cargo test --workspace --test cluster -- --include-ignored --test-threads=1 --nocapture "${skipped[@]}" "$@"
 if compgen -G "$DEERFLOW_HISTORIES/*.jsonl" >/dev/null; then
     cargo xtask check-history "$DEERFLOW_HISTORIES"/*.jsonl
 fi

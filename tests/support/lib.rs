@@ -1,6 +1,7 @@
 //! Shared code of the integration tests, the SDK tests and the benchmark: a scripted model, an SSE
 //! reader, a gateway process.
 
+pub mod chat_fakes;
 pub mod fake_engine;
 pub mod fault_proxy;
 pub mod gateway;

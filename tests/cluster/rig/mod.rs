@@ -195,17 +195,27 @@ pub(crate) fn setting_of(name: &str) -> String {
     })
 }
 
-/// Returns the configuration of a new schema in the Postgres server.
-pub(crate) fn on_postgres() -> String {
+/// Returns the name of a new schema in the Postgres server.
+pub(crate) fn new_schema() -> String {
     #[expect(
         clippy::disallowed_methods,
         reason = "schemas of one test run must differ from those of another"
     )]
-    let schema = format!("cluster_{}", uuid::Uuid::new_v4().simple());
+    let id = uuid::Uuid::new_v4();
+    format!("cluster_{}", id.simple())
+}
+
+/// Returns the configuration of a schema in the Postgres server.
+pub(crate) fn on_schema(schema: &str) -> String {
     let url = setting_of("DEERFLOW_TEST_POSTGRES_URL");
     format!(
         "database: {{backend: postgres, postgres_url: '{url}', postgres_schema: {schema}, pool_size: 8}}\n"
     )
+}
+
+/// Returns the configuration of a new schema in the Postgres server.
+pub(crate) fn on_postgres() -> String {
+    on_schema(&new_schema())
 }
 
 pub(crate) fn through_redis() -> String {

@@ -111,6 +111,7 @@ pub(crate) async fn serve_account(
             tracing::warn!(%account, "a call to the platform did not end in time");
         }
         let released = hub.stores.leases.release(&claim, hub.clock.now()).await;
+        fail_points::pass("channel.released");
         if let Err(error) = released {
             tracing::warn!(%error, %account, "the account's lease cannot be released, it expires");
         }
@@ -247,7 +248,10 @@ async fn renew(bot: &Bot) {
         let (now, leases) = (bot.hub.clock.now(), &bot.hub.stores.leases);
         let started = Instant::now();
         match timeout(RENEWAL, leases.renew(&bot.claim, LEASE, now)).await {
-            Ok(Ok(())) => *bot.valid_until.lock() = started + SAFE_PERIOD,
+            Ok(Ok(())) => {
+                fail_points::pass("channel.renewed");
+                *bot.valid_until.lock() = started + SAFE_PERIOD;
+            }
             Ok(Err(ChannelStoreError::Fenced)) => break,
             Ok(Err(error)) => {
                 tracing::warn!(%error, account = %bot.claim.account, "the account's lease cannot be renewed");
@@ -350,6 +354,7 @@ async fn connect(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Result<(), Platfor
         .cursor(&bot.claim.account)
         .await
         .map_err(|error| PlatformError::Unavailable(error.to_string()))?;
+    fail_points::pass("channel.cursor-read");
     let sink = InboxSink {
         bot: bot.clone(),
         status: status.clone(),

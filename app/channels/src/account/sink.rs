@@ -101,6 +101,7 @@ impl InboxSink {
             messages: stored.iter().map(|(_, message)| message.clone()).collect(),
             cursor,
         };
+        fail_points::pass("channel.received");
         let now = bot.hub.clock.now();
         let results = bot
             .hub

@@ -1,12 +1,15 @@
 //! Follows the run of a turn to its end and builds the replies.
 
+use std::time::Duration;
+
 use deerflow_domain::channels::{ChannelStoreError, Conversation};
 use futures_util::StreamExt;
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
+use harness::runtime::fail_points;
 use harness::runtime::threads::ThreadView;
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{RunAnswer, Span, answer_of};
@@ -20,6 +23,8 @@ use crate::bot::{Lane, show};
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
 
+/// Pause before a stream that broke off is joined again.
+const JOIN_PAUSE: Duration = Duration::from_millis(250);
 /// Presented files that are sent.
 const MAX_FILES: usize = 10;
 
@@ -45,6 +50,7 @@ pub(super) async fn follow(
     let live = LiveView::new(bot.clone(), live_reply(turn, progress.live.clone()));
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
     progress.live = live.finish().await;
+    fail_points::pass("channel.run-ended");
     let view = conversation::read_thread(turn, &conversation)
         .await?
         .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
@@ -115,8 +121,13 @@ async fn watch(
                     tracing::warn!(run = %run, name, message, "the run of a chat message failed");
                     break RunEnd::Failed;
                 }
-                Some(Err(ClientError::Gap)) => {
+                // The stream also breaks off when another attempt of the run continues it. At a
+                // shutdown the turn itself is dropped.
+                Some(Err(error @ (ClientError::Gap | ClientError::ShuttingDown))) => {
+                    tracing::debug!(%error, run = %run, "the stream of a run broke off, joining again");
+                    sleep(JOIN_PAUSE).await;
                     events = scope(actor(), bot.hub.client.join(thread, &run)).await.map_err(run_failure)?;
+                    message_id.clear();
                 }
                 Some(Err(error)) => return Err(run_failure(error)),
             },

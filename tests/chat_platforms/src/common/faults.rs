@@ -63,6 +63,11 @@ impl Faults {
         of_method.or_else(|| scripted.get_mut("*").and_then(VecDeque::pop_front))
     }
 
+    /// Returns the number of faults of a method that no call has taken.
+    pub fn remaining(&self, method: &str) -> usize {
+        self.0.lock().get(method).map_or(0, VecDeque::len)
+    }
+
     /// Forgets all faults.
     pub fn clear(&self) {
         self.0.lock().clear();

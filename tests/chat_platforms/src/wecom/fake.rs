@@ -66,13 +66,19 @@ impl WeComFake {
         self.world.state.lock().shown.clone()
     }
 
+    /// `true` if later connections receive messages again.
+    pub fn redelivers(&self) -> bool {
+        !self.world.options.redelivery.is_zero()
+    }
+
     /// Returns the number of subscribed connections since the start.
     pub fn subscriptions(&self) -> u64 {
         self.world.state.lock().subscriptions
     }
 
     /// Sends a text of a person in the direct chat, or in a group if `group` is present. Returns
-    /// the id of the request, or `None` if no bot is connected: the message is lost then.
+    /// the id of the request, or `None` if no bot is connected: the message is lost then, unless
+    /// the fake redelivers.
     pub fn say(&self, person: &str, group: Option<&str>, text: &str) -> Option<String> {
         self.world.say(
             person,

@@ -17,6 +17,10 @@ pub struct WeComOptions {
     pub silent_expiry: bool,
     /// Delay of each answer. During this time the frame is unanswered.
     pub answer_delay: Duration,
+    /// Time for which each new connection receives the messages of persons again, also those that
+    /// no bot was connected for. The platform never does that, so it is zero by default; a test
+    /// of duplicates and of deaths sets it.
+    pub redelivery: Duration,
 }
 
 impl Default for WeComOptions {
@@ -28,6 +32,7 @@ impl Default for WeComOptions {
             rate_limits: true,
             silent_expiry: false,
             answer_delay: Duration::from_millis(2),
+            redelivery: Duration::ZERO,
         }
     }
 }

@@ -223,6 +223,7 @@ impl Session {
             // It may have ended already.
             let _ = former.sender.send(Outgoing::Displace);
         }
+        state.redeliver(options.redelivery);
         Ok(Value::Null)
     }
 }

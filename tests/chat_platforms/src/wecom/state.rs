@@ -63,6 +63,14 @@ pub(super) struct Question {
     pub(super) stream: Option<Stream>,
 }
 
+/// Message of a person that later connections receive again.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) chat: String,
+    pub(super) body: Value,
+    pub(super) at: Instant,
+}
+
 /// Connected bot.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -85,6 +93,7 @@ pub(super) struct State {
     pub(super) sequence: u64,
     pub(super) questions: HashMap<String, Question>,
     pub(super) chats: HashSet<String>,
+    pub(super) said: Vec<Said>,
     pub(super) shown: Vec<Shown>,
     pub(super) rates: HashMap<String, Rate>,
     pub(super) ignores_pings: bool,
@@ -98,6 +107,43 @@ impl State {
     pub(super) fn next(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
+    }
+
+    /// Delivers a message of a person as a request of its own. Returns the id of the request, or
+    /// `None` if no bot is connected.
+    fn deliver(&mut self, chat: String, body: &Value) -> Option<String> {
+        let req_id = format!("REQ{}", self.next());
+        let connection = self.connection.as_ref()?;
+        let frame = json!({
+            "cmd": "aibot_msg_callback",
+            "headers": {"req_id": req_id},
+            "body": body,
+        });
+        let question = Question {
+            connection: connection.number,
+            chat,
+            stream: None,
+        };
+        connection
+            .sender
+            .send(Outgoing::Text(frame.to_string()))
+            .ok()?;
+        self.questions.insert(req_id.clone(), question);
+        Some(req_id)
+    }
+
+    /// Delivers the messages of the last `redelivery` again.
+    pub(super) fn redeliver(&mut self, redelivery: Duration) {
+        let now = self.now();
+        let messages: Vec<(String, Value)> = self
+            .said
+            .iter()
+            .filter(|said| now.duration_since(said.at) < redelivery)
+            .map(|said| (said.chat.clone(), said.body.clone()))
+            .collect();
+        for (chat, body) in messages {
+            self.deliver(chat, &body);
+        }
     }
 
     /// Returns the time of the fake.
@@ -152,8 +198,6 @@ impl World {
         let number = state.next();
         let chat = group.unwrap_or(person).to_owned();
         state.chats.insert(chat.clone());
-        let connection = state.connection.as_ref()?.number;
-        let req_id = format!("REQ{number}");
         let mut body = json!({
             "msgid": format!("CAIQ{number}"),
             "aibotid": "AIB",
@@ -166,20 +210,19 @@ impl World {
                 body.insert("chatid".to_owned(), json!(group));
             }
         }
-        let question = Question {
-            connection,
-            chat,
-            stream: None,
-        };
-        state.questions.insert(req_id.clone(), question);
-        drop(state);
-        let frame = json!({
-            "cmd": "aibot_msg_callback",
-            "headers": {"req_id": req_id},
-            "body": body,
-        });
-        self.send(Outgoing::Text(frame.to_string()))
-            .then_some(req_id)
+        let redelivery = self.options.redelivery;
+        if !redelivery.is_zero() {
+            let now = state.now();
+            state
+                .said
+                .retain(|said| now.duration_since(said.at) < redelivery);
+            state.said.push(Said {
+                chat: chat.clone(),
+                body: body.clone(),
+                at: now,
+            });
+        }
+        state.deliver(chat, &body)
     }
 
     /// Offers an encrypted file.

@@ -214,3 +214,34 @@ async fn conversation_takes_thirty_messages_a_minute() {
         0
     );
 }
+
+#[tokio::test]
+async fn new_connection_receives_messages_again_if_selected() {
+    let fake = fake(WeComOptions {
+        redelivery: Duration::from_secs(60),
+        ..WeComOptions::default()
+    })
+    .await;
+    assert_eq!(fake.say("ann", None, "hello"), None);
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let mut client = connect(&fake).await;
+        let body = json!({"bot_id": "bot", "secret": "secret"});
+        send(
+            &mut client,
+            json!({"cmd": "aibot_subscribe", "headers": {"req_id": "s"}, "body": body}),
+        )
+        .await;
+        let frames = [next(&mut client).await, next(&mut client).await];
+        let said = frames
+            .into_iter()
+            .flatten()
+            .find(|frame| frame["cmd"] == "aibot_msg_callback")
+            .unwrap();
+        ids.push(said["body"]["msgid"].clone());
+    }
+    assert_eq!(ids[0], ids[1]);
+    fake.advance(Duration::from_secs(61));
+    let mut client = subscribed(&fake).await;
+    assert_eq!(call(&mut client, "ping", "p", json!({})).await, 0);
+}
