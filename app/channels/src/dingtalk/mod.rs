@@ -15,6 +15,8 @@ mod settings;
 mod tokens;
 
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod sending_tests;

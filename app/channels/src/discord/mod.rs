@@ -24,6 +24,8 @@ mod settings;
 mod worker;
 
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod gateway_tests;

@@ -5,6 +5,8 @@ mod api;
 mod cardkit;
 mod cards;
 mod content;
+#[cfg(test)]
+mod contract_tests;
 mod cursor;
 mod decode;
 mod deliver;

@@ -23,6 +23,8 @@ mod text;
 mod upload;
 
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod fixtures;
 
 pub use factory::SlackFactory;

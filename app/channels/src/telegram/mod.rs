@@ -20,6 +20,8 @@ mod words;
 #[cfg(test)]
 mod adapter_tests;
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod live_tests;

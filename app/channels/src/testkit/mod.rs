@@ -1,7 +1,14 @@
-//! Platform in memory, for tests of the core and of embedders.
+//! Platform in memory, and the contract suite of platforms, for tests of the core and of adapters.
 
+pub mod contract;
 mod factory;
 mod memory;
+mod people;
+mod sink;
 
 pub use factory::MemoryPlatformFactory;
 pub use memory::{MemoryMessage, MemoryPlatform};
+pub use sink::RecordingSink;
+
+#[cfg(test)]
+mod contract_tests;

@@ -22,6 +22,8 @@ mod upload;
 #[path = "adapter_tests.rs"]
 mod adapter_tests;
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 #[path = "failure_tests.rs"]
 mod failure_tests;
 #[cfg(test)]
