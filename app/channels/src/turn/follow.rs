@@ -69,6 +69,7 @@ pub(super) async fn follow(
             }),
             state: progress.live.clone(),
         },
+        turn.group[0].row.claims > 0,
     );
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
     progress.live = live.finish().await;

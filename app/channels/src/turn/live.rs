@@ -16,8 +16,22 @@ use crate::platform::{LivePacing, LiveReply, PlatformError};
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 /// Time that the final text waits for an update in progress.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time for finding a live message whose state was lost, and delay between attempts.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+const RECOVERY_DELAY: Duration = Duration::from_secs(1);
+/// Delay of a live message that would appear before an earlier answer.
+const ORDER_DELAY: Duration = Duration::from_millis(500);
 
-type Update = BoxFuture<'static, (LiveReply, Result<(), PlatformError>)>;
+/// Result of an update.
+#[derive(Debug)]
+enum Updated {
+    Shown,
+    /// Earlier messages of the chat are not sent yet, or another node may serve the account.
+    Postponed,
+    Failed(PlatformError),
+}
+
+type Update = BoxFuture<'static, (LiveReply, Updated)>;
 
 /// Shows the newest text of an answer at the pace of the platform. Each update replaces the one
 /// before; none is queued.
@@ -33,10 +47,14 @@ pub(super) struct LiveView {
     shown: String,
     next_at: Instant,
     shown_at: Instant,
+    /// `true` if a live message may exist whose state is unknown: the answer to its creation was
+    /// lost, or an earlier process did not store it.
+    is_lost: bool,
 }
 
 impl LiveView {
-    pub(super) fn new(bot: Arc<Bot>, reply: LiveReply) -> Self {
+    /// Creates the view of an answer. `resumed` is `true` if an earlier process may have begun it.
+    pub(super) fn new(bot: Arc<Bot>, reply: LiveReply, resumed: bool) -> Self {
         let (now, pacing) = (Instant::now(), bot.platform.abilities().live);
         let interval = pacing.map_or(Duration::ZERO, |pacing| {
             if reply.target.is_direct() {
@@ -56,6 +74,7 @@ impl LiveView {
             // An answer that is complete at once needs no update, which would delay it.
             next_at: now + interval / 2,
             shown_at: now,
+            is_lost: resumed,
         }
     }
 
@@ -124,15 +143,35 @@ impl LiveView {
         };
         let (bot, text) = (self.bot.clone(), self.shown.clone());
         let update = async move {
-            let result = bot.platform.update_live(&mut reply, &text).await;
-            (reply, result)
+            let is_early = reply.state.is_null() && has_earlier(&bot, &reply).await;
+            let updated = if is_early || !bot.is_serving() {
+                Updated::Postponed
+            } else {
+                match bot.platform.update_live(&mut reply, &text).await {
+                    Ok(()) => Updated::Shown,
+                    Err(error) => Updated::Failed(error),
+                }
+            };
+            (reply, updated)
         };
         self.update = Some(update.boxed());
     }
 
-    fn updated(&mut self, reply: LiveReply, result: Result<(), PlatformError>) -> Option<Value> {
+    fn updated(&mut self, reply: LiveReply, updated: Updated) -> Option<Value> {
         self.state.clone_from(&reply.state);
-        if let Err(error) = result {
+        if let Updated::Shown = updated {
+            self.is_lost = false;
+        }
+        if let Updated::Postponed = updated {
+            self.next_at = self.next_at.max(Instant::now() + ORDER_DELAY);
+            self.shown.clear();
+        }
+        if let Updated::Failed(error) = updated {
+            match error {
+                PlatformError::Unavailable(_) => self.is_lost = true,
+                PlatformError::LiveExpired(_) => self.is_lost = false,
+                _ => {}
+            }
             measures::failed(self.bot.provider, &error);
             tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
             let now = Instant::now();
@@ -158,13 +197,41 @@ impl LiveView {
         Some(self.state.clone())
     }
 
-    /// Waits briefly for an update in progress and returns the newest known state.
+    /// Waits briefly for an update in progress and returns the newest known state. A live message
+    /// that may exist is found by one more update, because its key is the same.
     pub(super) async fn finish(mut self) -> Value {
-        if let Some(update) = self.update.take()
-            && let Ok((reply, _)) = timeout(FINISH_TIMEOUT, update).await
-        {
-            return reply.state;
-        }
+        let _ = timeout(FINISH_TIMEOUT, self.end_update()).await;
+        // What is not found in time stays as it is; the final text is a message of its own then.
+        let _ = timeout(RECOVERY_TIMEOUT, self.recover()).await;
         self.state
     }
+
+    async fn end_update(&mut self) {
+        if let Some(update) = &mut self.update {
+            let (reply, updated) = update.await;
+            self.update = None;
+            self.updated(reply, updated);
+        }
+    }
+
+    async fn recover(&mut self) {
+        while let Some(pacing) = self.pacing
+            && self.is_lost
+            && self.state.is_null()
+            && !self.text.trim().is_empty()
+        {
+            self.next_at = self.next_at.min(Instant::now() + RECOVERY_DELAY);
+            tokio::time::sleep_until(self.next_at).await;
+            self.start(pacing);
+            self.end_update().await;
+        }
+    }
+}
+
+/// Reports whether messages of the chat, such as the answer to an earlier question, are not sent
+/// yet. A new live message would appear before them.
+async fn has_earlier(bot: &Bot, reply: &LiveReply) -> bool {
+    let (outbox, account) = (&bot.hub.stores.outbox, &bot.claim.account);
+    let next = outbox.next(account, &reply.target.chat.id).await;
+    !matches!(next, Ok(None))
 }
