@@ -34,6 +34,8 @@ mod words;
 pub mod testkit;
 
 #[cfg(test)]
+mod acme;
+#[cfg(test)]
 mod core_tests;
 
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
@@ -42,6 +44,10 @@ pub use platforms::platforms;
 pub use service::{
     ChannelInspector, ChannelParts, ChannelService, CredentialKey, InspectedChannel, KeyError,
 };
+
+// The adapter of the documentation names the crate as others do.
+#[cfg(test)]
+extern crate self as deerflow_channels;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/channels.md")]

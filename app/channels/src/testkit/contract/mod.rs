@@ -46,6 +46,11 @@ pub trait PlatformBench: Sized {
     /// Builds an adapter with a wrong secret. Returns the secret too.
     fn adapter_with_wrong_secret(&self) -> (Arc<dyn Platform>, String);
 
+    /// `false` if the platform has direct chats only.
+    fn has_groups(&self) -> bool {
+        true
+    }
+
     /// Writes as the person; in the group the text is addressed to the bot.
     fn say(&self, kind: ChatKind, text: &str);
 
