@@ -37,6 +37,8 @@ pub mod testkit;
 mod acme;
 #[cfg(test)]
 mod core_tests;
+#[cfg(test)]
+mod simulation;
 
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
 pub use http::http_client;
