@@ -8,6 +8,8 @@ mod commands;
 mod connection;
 mod cursor;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod downloads;
 mod factory;
 mod heartbeat;

@@ -9,6 +9,8 @@ mod content;
 mod contract_tests;
 mod cursor;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod deliver;
 mod endpoint;
 mod factory;

@@ -6,6 +6,8 @@ mod blocks;
 mod budget;
 mod catch_up;
 mod cursor;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod download;
 mod events;
 mod factory;

@@ -5,6 +5,8 @@ mod api;
 mod attachment;
 mod batch;
 mod body;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod download;
 mod event;
 mod factory;

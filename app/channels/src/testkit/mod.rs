@@ -1,6 +1,7 @@
 //! Platform in memory, and the contract suite of platforms, for tests of the core and of adapters.
 
 pub mod contract;
+pub mod decoding;
 mod factory;
 mod memory;
 mod people;
@@ -12,3 +13,5 @@ pub use sink::RecordingSink;
 
 #[cfg(test)]
 mod contract_tests;
+#[cfg(test)]
+mod decoding_tests;

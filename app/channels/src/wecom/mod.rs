@@ -6,6 +6,8 @@
 mod adapter;
 mod crypt;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod deliver;
 mod download;
 mod exchange;
