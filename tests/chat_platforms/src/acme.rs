@@ -24,7 +24,7 @@ const HOLD: Duration = Duration::from_millis(200);
 const BOT: &str = "bot";
 
 #[derive(Debug, Default)]
-struct World {
+struct AcmeWorld {
     events: Vec<Value>,
     /// Messages of the bot by key: id and text.
     messages: Vec<(String, String)>,
@@ -32,8 +32,8 @@ struct World {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    world: Mutex<World>,
+struct AcmeShared {
+    world: Mutex<AcmeWorld>,
     faults: Faults,
     changed: Notify,
 }
@@ -42,14 +42,14 @@ struct Shared {
 #[derive(Debug)]
 pub struct AcmeFake {
     server: Server,
-    shared: Arc<Shared>,
+    shared: Arc<AcmeShared>,
 }
 
 impl AcmeFake {
     /// Starts the fake on a free loopback port.
     pub async fn start() -> std::io::Result<Self> {
         let (listener, address) = Server::bind(0).await?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(AcmeShared::default());
         let routes = Router::new()
             .route("/{bot}/me", get(me))
             .route("/{bot}/events", get(events))
@@ -108,10 +108,10 @@ impl AcmeFake {
 }
 
 /// Counts a poll while it lasts.
-struct Poll(Arc<Shared>);
+struct Poll(Arc<AcmeShared>);
 
 impl Poll {
-    fn begin(shared: Arc<Shared>) -> Self {
+    fn begin(shared: Arc<AcmeShared>) -> Self {
         shared.world.lock().polls += 1;
         Self(shared)
     }
@@ -124,7 +124,7 @@ impl Drop for Poll {
 }
 
 /// Returns the refusal of an unknown bot or of a scripted fault, or the fault that follows the call.
-fn refused(shared: &Shared, bot: &str, method: &str) -> Result<Option<Fault>, Response> {
+fn refused(shared: &AcmeShared, bot: &str, method: &str) -> Result<Option<Fault>, Response> {
     if bot != BOT {
         return Err(StatusCode::UNAUTHORIZED.into_response());
     }
@@ -148,7 +148,7 @@ fn broken() -> Response {
     Response::new(axum::body::Body::from_stream(parts))
 }
 
-async fn me(State(shared): State<Arc<Shared>>, Path(bot): Path<String>) -> Response {
+async fn me(State(shared): State<Arc<AcmeShared>>, Path(bot): Path<String>) -> Response {
     match refused(&shared, &bot, "me") {
         Ok(_) => Json(json!({"id": bot})).into_response(),
         Err(refusal) => refusal,
@@ -161,7 +161,7 @@ struct After {
 }
 
 async fn events(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<AcmeShared>>,
     Path(bot): Path<String>,
     Query(After { after }): Query<After>,
 ) -> Response {
@@ -195,7 +195,7 @@ struct Message {
 }
 
 async fn send(
-    State(shared): State<Arc<Shared>>,
+    State(shared): State<Arc<AcmeShared>>,
     Path(bot): Path<String>,
     Json(message): Json<Message>,
 ) -> Response {

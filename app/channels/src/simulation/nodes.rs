@@ -19,7 +19,7 @@ use super::world::World;
 use crate::core_tests::{CreatedThreads, config};
 use crate::service::{ChannelParts, ChannelService, CredentialKey};
 
-/// Time in which a node that is told to stop must have stopped.
+/// Maximum time of a graceful stop.
 const STOP: Duration = Duration::from_secs(10);
 
 /// Process of a node.
