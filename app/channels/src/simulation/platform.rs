@@ -128,6 +128,7 @@ impl Platform for SimulatedPlatform {
         self.begin().await?;
         let mut updated = reply.clone();
         self.world.platform.update_live(&mut updated, text).await?;
+        self.world.log(format_args!("{} shows {text:?}", self.node));
         self.end().await?;
         *reply = updated;
         Ok(())

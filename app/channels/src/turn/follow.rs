@@ -72,11 +72,10 @@ pub(super) async fn follow(
         turn.group[0].row.claims > 0,
     );
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
-    progress.live = live.finish().await;
     let view = conversation::read_thread(turn, &conversation)
         .await?
         .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
-    replies_of(turn, &mut conversation, &progress, &span, end, view).await
+    replies_of(turn, &mut conversation, live, &span, end, view).await
 }
 
 /// Shows the run until its end.
@@ -225,7 +224,7 @@ async fn later_messages(
 async fn replies_of(
     turn: &Turn<'_>,
     conversation: &mut Conversation,
-    progress: &RowProgress,
+    live: LiveView,
     span: &Span,
     end: RunEnd,
     view: ThreadView,
@@ -241,7 +240,8 @@ async fn replies_of(
     }
     let mut replies = turn.replies();
     let (text, buttons) = text_of(&answer, question, end);
-    replies.answer("answer", &text, buttons, progress.live.clone());
+    let live = live.finish(&text).await;
+    replies.answer("answer", &text, buttons, live);
     for path in answer.files.iter().take(MAX_FILES) {
         let thread = conversation.thread_id.as_str();
         replies.file(&conversation.user_id, thread, path);

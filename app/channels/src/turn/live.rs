@@ -198,9 +198,10 @@ impl LiveView {
     }
 
     /// Waits briefly for an update in progress and returns the newest known state. A live message
-    /// that may exist is found by one more update, because its key is the same.
-    pub(super) async fn finish(mut self) -> Value {
+    /// that may exist is found by one more update, with the final text: its key is the same.
+    pub(super) async fn finish(mut self, text: &str) -> Value {
         let _ = timeout(FINISH_TIMEOUT, self.end_update()).await;
+        self.restart(text);
         // What is not found in time stays as it is; the final text is a message of its own then.
         let _ = timeout(RECOVERY_TIMEOUT, self.recover()).await;
         self.state
