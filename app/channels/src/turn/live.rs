@@ -19,8 +19,8 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time for finding a live message whose state was lost, and delay between attempts.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
 const RECOVERY_DELAY: Duration = Duration::from_secs(1);
-/// Delay of a live message that would appear before an earlier answer.
-const ORDER_DELAY: Duration = Duration::from_millis(500);
+/// Delay of an update that has to wait for an earlier answer, or for the lease.
+const POSTPONEMENT: Duration = Duration::from_millis(500);
 
 /// Result of an update.
 #[derive(Debug)]
@@ -122,8 +122,13 @@ impl LiveView {
         let Some(reply) = &self.reply else {
             return;
         };
-        if !self.bot.is_serving() {
+        if self.bot.stop.is_cancelled() {
             self.pacing = None;
+            return;
+        }
+        // A late renewal of the lease may still succeed.
+        if !self.bot.is_serving() {
+            self.next_at = now + POSTPONEMENT;
             return;
         }
         let (chat, is_group) = (&reply.target.chat.id, !reply.target.is_direct());
@@ -163,7 +168,7 @@ impl LiveView {
             self.is_lost = false;
         }
         if let Updated::Postponed = updated {
-            self.next_at = self.next_at.max(Instant::now() + ORDER_DELAY);
+            self.next_at = self.next_at.max(Instant::now() + POSTPONEMENT);
             self.shown.clear();
         }
         if let Updated::Failed(error) = updated {
