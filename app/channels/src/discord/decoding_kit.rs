@@ -16,7 +16,7 @@ pub(crate) fn decoded(bytes: &[u8], _now: DateTime<Utc>) -> Vec<Event> {
     let place = Place::read(&dispatch.data, None);
     let view = View {
         bot: "1",
-        thread_mode: dispatch.seq % 2 == 0,
+        thread_mode: dispatch.seq.is_multiple_of(2),
         place: &place,
     };
     let event = match dispatch.kind.as_str() {
