@@ -42,7 +42,7 @@ impl PlatformBench for Fixture {
         self.fake.controls().write(&PersonMessage {
             bot: true,
             author: 8,
-            ..PersonMessage::new(CHANNEL, &format!("<@1> {text}"))
+            ..PersonMessage::new(CHANNEL, format!("<@1> {text}"))
         });
         true
     }
