@@ -56,6 +56,11 @@ simulate: ## Simulate the runtime with injected faults, one run per seed: make s
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \
 		cargo test --workspace --lib no_seed_violates_an_invariant -- --nocapture
 
+.PHONY: simulate-channels
+simulate-channels: ## Simulate the channel service with injected faults: make simulate-channels SEEDS=10000 FIRST_SEED=1, or SEED=17 for one
+	$(if $(SEED),SEED=$(SEED),SEEDS=$(or $(SEEDS),10000) FIRST_SEED=$(or $(FIRST_SEED),1)) \
+		cargo test --workspace --lib no_channel_seed_violates_an_invariant -- --nocapture
+
 .PHONY: fuzz
 fuzz: ## Fuzz a decoder with malformed input (needs cargo-fuzz): make fuzz TARGET=anthropic SECONDS=600
 	cp Cargo.lock fuzz/

@@ -34,7 +34,11 @@ mod words;
 pub mod testkit;
 
 #[cfg(test)]
+mod acme;
+#[cfg(test)]
 mod core_tests;
+#[cfg(test)]
+mod simulation;
 
 pub use config::{Busy, ChannelEntry, ChannelsConfig, ConnectionRules, Rules, SessionLayer};
 pub use http::http_client;
@@ -42,6 +46,10 @@ pub use platforms::platforms;
 pub use service::{
     ChannelInspector, ChannelParts, ChannelService, CredentialKey, InspectedChannel, KeyError,
 };
+
+// The adapter of the documentation names the crate as others do.
+#[cfg(test)]
+extern crate self as deerflow_channels;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/channels.md")]

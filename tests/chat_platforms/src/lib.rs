@@ -4,6 +4,7 @@
 //! exceeded rate limits. Tests script faults and read what was sent through its Rust handle, or
 //! through the control routes below `/_fake/` of the program `chat-platform`.
 
+pub mod acme;
 pub mod common;
 pub mod dingtalk;
 pub mod discord;

@@ -45,6 +45,23 @@ async fn failed_send_is_retried_and_lost_answer_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn live_message_follows_the_answer_before_it() {
+    let rig = Rig::start().await;
+    rig.platform
+        .fail([PlatformError::Unavailable("down".to_owned())]);
+    rig.platform.say("c1", "ann", "then say First.");
+    rig.platform
+        .say("c1", "ann", "[[slow 40x20ms]] then say Second.");
+    let answers = within(rig.platform.wait_for(|platform| {
+        let mut texts = platform.texts("c1");
+        texts.retain(|text| text != crate::words::QUEUED);
+        (texts.len() == 2).then_some(texts)
+    }))
+    .await;
+    assert_eq!(answers, ["First.", "Second."]);
+}
+
+#[tokio::test]
 async fn refused_message_becomes_a_dead_letter_and_is_sent_again() {
     let rig = Rig::start().await;
     rig.platform

@@ -7,4 +7,4 @@ mod people;
 mod rig;
 mod runs;
 
-pub(crate) use rig::CreatedThreads;
+pub(crate) use rig::{CreatedThreads, config};

@@ -108,7 +108,7 @@ pub(super) struct Rig {
 }
 
 /// Builds a configuration with the channel `memory`.
-pub(super) fn config(channel: Value, connections: Value) -> Arc<AppConfig> {
+pub(crate) fn config(channel: Value, connections: Value) -> Arc<AppConfig> {
     let mut entry = json!({"enabled": true, "token": "t", "max_exchanges_per_minute": 0});
     if let (Some(entry), Some(more)) = (entry.as_object_mut(), channel.as_object()) {
         entry.extend(more.clone());

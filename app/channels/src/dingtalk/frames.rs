@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::platform::{MAX_NESTING, nesting};
+
 /// Topic of messages.
 pub(super) const TOPIC: &str = "/v1.0/im/bot/messages/get";
-/// Maximum nesting of a frame, and of the text in its data.
-const MAX_DEPTH: usize = 64;
 
 /// Received frame.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,19 +75,10 @@ fn answer(id: &str, data: &str) -> String {
 
 /// Parses JSON of a limited nesting.
 fn parse(text: &str) -> Option<Value> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    (depth(&value) <= MAX_DEPTH).then_some(value)
-}
-
-/// Returns the nesting of a value. Parsing has limited the recursion.
-fn depth(value: &Value) -> usize {
-    let children: Box<dyn Iterator<Item = &Value> + '_> = match value {
-        Value::Array(values) => Box::new(values.iter()),
-        Value::Object(fields) => Box::new(fields.values()),
-        _ => return 0,
-    };
-    let deepest = children.map(depth).max();
-    1 + deepest.unwrap_or_default()
+    if nesting(text.as_bytes()) > MAX_NESTING {
+        return None;
+    }
+    serde_json::from_str(text).ok()
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ mod api;
 mod bodies;
 mod connection;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod downloads;
 mod factory;
 mod frames;
@@ -14,6 +16,8 @@ mod sending;
 mod settings;
 mod tokens;
 
+#[cfg(test)]
+mod contract_tests;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

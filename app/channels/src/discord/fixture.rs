@@ -1,19 +1,14 @@
 //! Adapter, fake platform and event sink for tests.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::DateTime;
 use deerflow_chat_platforms::discord::{
     CHANNEL, DIRECT, DiscordFake, DiscordOptions, GUILD, PERSON,
 };
 use harness::clock::ManualClock;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -23,112 +18,19 @@ use super::rest::Rest;
 use super::settings::{Options, Pauses};
 use crate::markup::Part;
 use crate::platform::{
-    Chat, ChatKind, Content, Delivery, Event, EventBody, EventSink, OutgoingMessage, Platform,
-    PlatformError, Settings, SinkError, Target,
+    Chat, ChatKind, Content, Delivery, OutgoingMessage, Platform, PlatformError, Settings, Target,
 };
+use crate::testkit::RecordingSink;
 
 /// Timeout of everything that a test waits for.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
-
-/// Sink in memory.
-#[derive(Debug, Default)]
-pub(super) struct MemorySink {
-    events: Mutex<Vec<Event>>,
-    cursor: Mutex<Option<String>>,
-    refusals: Mutex<VecDeque<SinkError>>,
-    connected: AtomicU32,
-    changed: Notify,
-}
-
-impl MemorySink {
-    pub(super) fn refuse(&self, errors: impl IntoIterator<Item = SinkError>) {
-        self.refusals.lock().extend(errors);
-    }
-
-    pub(super) fn cursor(&self) -> Option<String> {
-        self.cursor.lock().clone()
-    }
-
-    pub(super) fn connected_times(&self) -> u32 {
-        self.connected.load(Ordering::SeqCst)
-    }
-
-    pub(super) fn refusals_left(&self) -> usize {
-        self.refusals.lock().len()
-    }
-
-    pub(super) fn events(&self) -> Vec<Event> {
-        self.events.lock().clone()
-    }
-
-    pub(super) fn texts(&self) -> Vec<String> {
-        let text = |event: &Event| match &event.body {
-            EventBody::Message(message) => message.text.clone(),
-            EventBody::Press(press) => format!("press {}", press.data),
-            other => format!("{other:?}"),
-        };
-        self.events.lock().iter().map(text).collect()
-    }
-
-    /// Waits until a condition holds.
-    pub(super) async fn wait(&self, holds: impl Fn(&Self) -> bool) {
-        let waiting = async {
-            loop {
-                let changed = self.changed.notified();
-                tokio::pin!(changed);
-                changed.as_mut().enable();
-                if holds(self) {
-                    return;
-                }
-                changed.await;
-            }
-        };
-        timeout(LIMIT, waiting).await.unwrap();
-    }
-
-    pub(super) async fn wait_events(&self, count: usize) {
-        self.wait(|sink| sink.events.lock().len() >= count).await;
-    }
-
-    pub(super) async fn wait_connected(&self, times: u32) {
-        self.wait(|sink| sink.connected_times() >= times && sink.cursor().is_some())
-            .await;
-    }
-}
-
-#[async_trait]
-impl EventSink for MemorySink {
-    fn connected(&self) {
-        self.connected.fetch_add(1, Ordering::SeqCst);
-        self.changed.notify_waiters();
-    }
-
-    async fn accept(&self, events: Vec<Event>, cursor: Option<String>) -> Result<(), SinkError> {
-        let refusal = self.refusals.lock().pop_front();
-        let result = match refusal {
-            Some(error) => Err(error),
-            None => {
-                let mut stored = self.events.lock();
-                for event in events {
-                    if !stored.iter().any(|known| known.id == event.id) {
-                        stored.push(event);
-                    }
-                }
-                *self.cursor.lock() = cursor;
-                Ok(())
-            }
-        };
-        self.changed.notify_waiters();
-        result
-    }
-}
 
 /// Fake and adapter.
 pub(super) struct Fixture {
     pub(super) fake: DiscordFake,
     pub(super) platform: Arc<DiscordPlatform>,
     pub(super) clock: ManualClock,
-    pub(super) sink: MemorySink,
+    pub(super) sink: RecordingSink,
 }
 
 impl Fixture {
@@ -144,7 +46,7 @@ impl Fixture {
             fake,
             platform,
             clock,
-            sink: MemorySink::default(),
+            sink: RecordingSink::default(),
         }
     }
 
@@ -172,6 +74,13 @@ impl Fixture {
             .unwrap()
     }
 
+    /// Waits for this many connections, and for the first cursor.
+    pub(super) async fn wait_connected(&self, times: usize) {
+        let connected =
+            |sink: &RecordingSink| sink.connections() >= times && sink.cursor().is_some();
+        self.sink.wait_until(connected).await;
+    }
+
     /// Listens until it ends by itself.
     pub(super) async fn listen_to_the_end(&self) -> Result<(), PlatformError> {
         let listening =
@@ -194,7 +103,8 @@ impl Fixture {
     }
 }
 
-fn adapter(
+/// Builds an adapter.
+pub(super) fn adapter(
     fake: &DiscordFake,
     clock: &ManualClock,
     settings: &[(&str, Value)],
@@ -242,18 +152,6 @@ pub(super) fn target(channel: u64) -> Target {
         reply_to: None,
         person: PERSON.to_string(),
         context: Value::Null,
-    }
-}
-
-/// Destination that answers an event.
-pub(super) fn reply_target(event: &Event) -> Target {
-    Target {
-        workspace: event.workspace.clone(),
-        chat: event.chat.clone(),
-        topic: None,
-        reply_to: Some(event.id.clone()),
-        person: event.sender.id.clone(),
-        context: event.context.clone(),
     }
 }
 

@@ -8,6 +8,8 @@ mod commands;
 mod connection;
 mod cursor;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod downloads;
 mod factory;
 mod heartbeat;
@@ -23,6 +25,8 @@ mod sending;
 mod settings;
 mod worker;
 
+#[cfg(test)]
+mod contract_tests;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

@@ -4,12 +4,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::cursor::Session;
-use crate::platform::PlatformError;
+use crate::platform::{MAX_NESTING, PlatformError, nesting};
 
 /// Intents: guilds, messages in guilds, direct messages, content of messages.
 const INTENTS: u64 = (1 << 0) | (1 << 9) | (1 << 12) | (1 << 15);
-/// Maximum nesting of a frame.
-const MAX_DEPTH: usize = 64;
 
 /// Event of the gateway.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +71,7 @@ pub(super) fn decode(text: &str) -> Result<Received, &'static str> {
         Some(0) => {
             let seq = frame["s"].as_u64().ok_or("an event without number")?;
             let kind = frame["t"].as_str().unwrap_or_default().to_owned();
-            let is_used = is_of_interest(&kind) && depth(text) <= MAX_DEPTH;
+            let is_used = is_of_interest(&kind) && nesting(text.as_bytes()) <= MAX_NESTING;
             let data = if is_used { data } else { Value::Null };
             Ok(Received::Event(Dispatch { seq, kind, data }))
         }
@@ -87,26 +85,6 @@ pub(super) fn decode(text: &str) -> Result<Received, &'static str> {
         Some(11) => Ok(Received::Acknowledged),
         _ => Ok(Received::Other),
     }
-}
-
-/// Returns the nesting of valid JSON.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut max) = (0_usize, 0);
-    let (mut in_text, mut is_escaped) = (false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_text => is_escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => {
-                depth += 1;
-                max = max.max(depth);
-            }
-            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    max
 }
 
 /// Builds a heartbeat with the number of the last received event.

@@ -75,7 +75,6 @@ fn deep_event_keeps_its_number_without_data() {
     };
     assert_eq!(deep(62), (9, false));
     assert_eq!(deep(63), (9, true));
-    assert_eq!(depth(r#"{"a":"[[[\"[[["}"#), 1);
 }
 
 #[test]

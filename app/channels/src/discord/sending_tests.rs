@@ -11,11 +11,11 @@ use deerflow_chat_platforms::discord::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::fixture::{Fixture, delivery, reply_target, target, text};
+use super::fixture::{Fixture, delivery, target, text};
 use crate::markup::Part;
 use crate::platform::{
     Button, Content, EventBody, FileBody, LiveReply, OutgoingMessage, Platform, PlatformError,
-    Receipt,
+    Receipt, Target,
 };
 
 fn live(channel: u64) -> LiveReply {
@@ -47,29 +47,6 @@ fn file_message(channel: u64) -> OutgoingMessage {
         },
         ..text(target(channel), "")
     }
-}
-
-#[tokio::test]
-async fn retry_after_a_lost_reply_sends_once() {
-    let fixture = Fixture::start().await;
-    fixture
-        .fake
-        .faults()
-        .script("create_message", [Fault::LoseReply]);
-    let message = text(target(DIRECT), "hello @everyone");
-    let mut delivery = delivery(1);
-    let first = fixture.platform.send(&message, None, &mut delivery).await;
-    assert!(matches!(first, Err(PlatformError::Unavailable(_))));
-    delivery.attempt = 2;
-    let sent = fixture
-        .platform
-        .send(&message, None, &mut delivery)
-        .await
-        .unwrap();
-    let controls = fixture.fake.controls();
-    assert_eq!(controls.texts(DIRECT), ["hello @everyone"]);
-    assert_eq!(sent.ids, [controls.messages()[0]["id"].as_str().unwrap()]);
-    assert_eq!(controls.violations(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -219,14 +196,14 @@ async fn refused_thread_is_replaced_by_a_reply() {
     fixture.fake.faults().script("create_thread", [refusal]);
     let (result, event) = fixture
         .listen_during(async {
-            fixture.sink.wait_connected(1).await;
+            fixture.wait_connected(1).await;
             controls.say(CHANNEL, "<@1> question");
             fixture.sink.wait_events(1).await;
             fixture.sink.events().remove(0)
         })
         .await;
     result.unwrap();
-    let to = reply_target(&event);
+    let to = Target::of(&event);
     fixture.platform.show(&to, Receipt::Working).await.unwrap();
     for (number, part) in [(1, "part one"), (2, "part two")] {
         let message = text(to.clone(), part);
@@ -269,7 +246,7 @@ async fn press_is_stored_and_confirmed() {
     let message = sent.ids[0].parse().unwrap();
     let (result, interaction) = fixture
         .listen_during(async {
-            fixture.sink.wait_connected(1).await;
+            fixture.wait_connected(1).await;
             let interaction = controls.press(message, "answer:Yes", PERSON).unwrap();
             fixture.sink.wait_events(1).await;
             interaction
@@ -280,7 +257,7 @@ async fn press_is_stored_and_confirmed() {
     assert_eq!(event.id, format!("press:{interaction}"));
     assert_eq!(fixture.sink.texts(), ["press answer:Yes"]);
     assert!(!controls.is_answered(interaction));
-    let to = reply_target(&event);
+    let to = Target::of(&event);
     fixture.platform.confirm_press(&to, "").await.unwrap();
     assert!(controls.is_answered(interaction));
     fixture.platform.confirm_press(&to, "again").await.unwrap();
@@ -321,7 +298,7 @@ async fn files_are_sent_once_and_received_within_limits() {
 
     let (result, ()) = fixture
         .listen_during(async {
-            fixture.sink.wait_connected(1).await;
+            fixture.wait_connected(1).await;
             controls.write(&PersonMessage {
                 attachments: vec![Attachment {
                     filename: "note.txt".to_owned(),

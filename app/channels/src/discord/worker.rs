@@ -29,7 +29,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 const LOOKUPS: u32 = 5;
 
 /// Decodes an interaction: a press or a command.
-fn interaction(data: &Value, view: View<'_>) -> Result<Option<Event>, &'static str> {
+pub(super) fn interaction(data: &Value, view: View<'_>) -> Result<Option<Event>, &'static str> {
     match decode::press(data, view)? {
         Some(press) => Ok(Some(press)),
         None => commands::decode(data, view),

@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use super::content::{Mentions, parse};
 use super::failure::number;
-use crate::platform::{Chat, ChatKind, ChatMessage, Event, EventBody, Press, Sender, cut_text};
+use crate::platform::{
+    Chat, ChatKind, ChatMessage, Event, EventBody, MAX_NESTING, Press, Sender, cut_text, nesting,
+};
 
-/// Maximum nesting of an event.
-const MAX_DEPTH: usize = 64;
 /// Maximum length of an id, in bytes.
 const MAX_ID: usize = 256;
 
@@ -52,30 +52,10 @@ pub(super) fn decode(
 
 /// Parses JSON of limited nesting.
 fn json_of(payload: &[u8]) -> Result<Value, String> {
-    if depth(payload) > MAX_DEPTH {
+    if nesting(payload) > MAX_NESTING {
         return Err("the event is nested too deeply".to_owned());
     }
     serde_json::from_slice(payload).map_err(|error| format!("the event is not JSON: {error}"))
-}
-
-/// Returns the nesting of JSON without parsing it.
-fn depth(payload: &[u8]) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_text, mut escaped) = (false, false);
-    for byte in payload {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 fn message(value: &Value, bot: Option<&str>, now: DateTime<Utc>) -> Result<Option<Event>, String> {

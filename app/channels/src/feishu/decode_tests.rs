@@ -121,11 +121,6 @@ fn malformed_events_are_refused() {
 }
 
 #[test]
-fn text_with_brackets_is_not_nested() {
-    assert_eq!(depth(br#"{"a":"[[[[\"[[[","b":[1]}"#), 2);
-}
-
-#[test]
 fn presses_of_both_forms_are_decoded() {
     let new = json!({
         "schema": "2.0",

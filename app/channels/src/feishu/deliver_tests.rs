@@ -50,23 +50,6 @@ async fn reply_in_a_topic_stays_in_the_topic() {
 }
 
 #[tokio::test]
-async fn lost_reply_is_repeated_with_the_same_key() {
-    let setup = Setup::start().await;
-    let message = text_message(&setup.target(), "hi");
-    setup.fake.faults().script(REPLY, [Fault::LoseReply]);
-    let mut delivery = delivery(1);
-    let first = setup.platform.send(&message, None, &mut delivery).await;
-    assert!(matches!(first, Err(PlatformError::Unavailable(_))));
-    delivery.attempt = 2;
-    let second = setup.platform.send(&message, None, &mut delivery).await;
-    assert_eq!(
-        second.unwrap().ids,
-        [setup.fake.sent()[0].message_id.clone()]
-    );
-    assert_eq!(setup.shown(), ["hi"]);
-}
-
-#[tokio::test]
 async fn reply_to_a_lost_message_goes_to_the_chat() {
     let setup = Setup::start().await;
     for code in [230_011, 230_017] {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::feishu::setup::{Setup, TestSink, soon};
-use crate::platform::{ChatKind, EventBody};
+use crate::platform::EventBody;
 
 /// Listens while `act` works, then stops.
 async fn during(
@@ -41,27 +41,6 @@ fn hello() -> FeishuIncoming {
 }
 
 #[tokio::test]
-async fn message_is_acknowledged_after_it_is_stored() {
-    let setup = Setup::start().await;
-    let sink = TestSink::default();
-    sink.held.send_replace(true);
-    let result = during(&setup, &sink, async {
-        let id = setup.fake.write(hello());
-        sink.offered().await;
-        assert!(setup.fake.acks().is_empty());
-        sink.held.send_replace(false);
-        assert_eq!(acks(&setup, 1).await[0], 200);
-        let event = &sink.events(1).await[0];
-        assert_eq!((&event.id, event.chat.kind), (&id, ChatKind::Direct));
-    })
-    .await;
-    assert_eq!(result, Ok(()));
-    assert_eq!(setup.fake.closes(), [Some(1000)]);
-    assert_eq!(setup.fake.violations(), [""; 0]);
-    assert!(!setup.fake.calls().of("ping").is_empty());
-}
-
-#[tokio::test]
 async fn failed_store_asks_for_redelivery() {
     let setup = Setup::with(FeishuOptions {
         redelivery: vec![Duration::from_millis(20); 100],
@@ -88,24 +67,6 @@ async fn failed_store_asks_for_redelivery() {
     );
     assert!(sink.errors.lock().is_empty() && !sink.events.lock().is_empty());
     assert_eq!(setup.fake.violations(), [""; 0]);
-}
-
-#[tokio::test]
-async fn fenced_sink_ends_without_acknowledgement() {
-    let setup = Setup::start().await;
-    let sink = TestSink::failing([SinkError::Fenced]);
-    setup.fake.write(hello());
-    let listening = setup.platform.listen(&sink, None, CancellationToken::new());
-    let result = soon(listening).await;
-    assert_eq!(result, Err(SinkError::Fenced.into()));
-    soon(
-        setup
-            .fake
-            .wait_until(|fake| (fake.connections() == 0).then_some(())),
-    )
-    .await;
-    assert_eq!(setup.fake.closes(), [Some(1000)]);
-    assert!(setup.fake.acks().is_empty());
 }
 
 #[tokio::test]

@@ -5,8 +5,12 @@ mod api;
 mod cardkit;
 mod cards;
 mod content;
+#[cfg(test)]
+mod contract_tests;
 mod cursor;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod deliver;
 mod endpoint;
 mod factory;

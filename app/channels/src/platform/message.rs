@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Chat, ChatKind, Part};
+use super::{Chat, ChatKind, Event, EventBody, Part};
 
 /// Folder whose files may be sent.
 pub(crate) const OUTPUTS: &str = "/mnt/user-data/outputs/";
@@ -32,6 +32,28 @@ pub struct Target {
 }
 
 impl Target {
+    /// Returns the destination of replies to an event.
+    pub fn of(event: &Event) -> Self {
+        let (topic, reply_to) = match &event.body {
+            // The id is empty if the message is one of a former chat.
+            EventBody::Message(message) => {
+                let id = Some(event.id.clone()).filter(|id| !id.is_empty());
+                (message.topic.clone(), id)
+            }
+            EventBody::Press(press) => (None, press.message.clone()),
+            EventBody::Stop { topic } => (topic.clone(), None),
+            EventBody::Renamed { .. } => (None, None),
+        };
+        Self {
+            workspace: event.workspace.clone(),
+            chat: event.chat.clone(),
+            topic,
+            reply_to,
+            person: event.sender.id.clone(),
+            context: event.context.clone(),
+        }
+    }
+
     /// `true` for a chat of one person with the bot.
     pub fn is_direct(&self) -> bool {
         self.chat.kind == ChatKind::Direct

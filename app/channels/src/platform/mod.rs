@@ -6,6 +6,7 @@ mod error;
 mod event;
 mod factory;
 mod message;
+mod nesting;
 mod port;
 mod text;
 
@@ -21,6 +22,7 @@ pub(crate) use message::OUTPUTS;
 pub use message::{
     Button, Content, Delivery, FileBody, LiveReply, OutgoingMessage, Receipt, Sent, Target,
 };
+pub(crate) use nesting::{MAX_NESTING, nesting};
 pub use port::{CommandHelp, EventSink, Identity, Platform};
 pub use text::{Dialect, Part};
 pub(crate) use text::{cut_text, floor_boundary};

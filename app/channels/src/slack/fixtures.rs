@@ -121,7 +121,6 @@ pub(super) struct Sink {
     connected: AtomicUsize,
     changed: Notify,
     decide: Box<Decide>,
-    gate: Option<Arc<Notify>>,
 }
 
 impl Sink {
@@ -140,14 +139,7 @@ impl Sink {
             connected: AtomicUsize::new(0),
             changed: Notify::new(),
             decide: Box::new(decide),
-            gate: None,
         }
-    }
-
-    /// Lets each batch wait for a notification.
-    pub(super) fn gated(mut self, gate: Arc<Notify>) -> Self {
-        self.gate = Some(gate);
-        self
     }
 
     /// Returns the stored events without duplicates.
@@ -206,9 +198,6 @@ impl EventSink for Sink {
     }
 
     async fn accept(&self, events: Vec<Event>, cursor: Option<String>) -> Result<(), SinkError> {
-        if let Some(gate) = &self.gate {
-            gate.notified().await;
-        }
         (self.decide)(&events)?;
         self.events.lock().extend(events);
         self.cursors.lock().extend(cursor);

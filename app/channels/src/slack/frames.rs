@@ -3,8 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Maximum nesting of an event.
-const MAX_DEPTH: usize = 64;
+use crate::platform::{MAX_NESTING, nesting};
 
 /// Decoded frame.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +68,9 @@ pub(super) fn decode(text: &str) -> Frame {
         ("disconnect", _) => Frame::Disconnect(head.reason.unwrap_or_default()),
         (_, None) => broken(None, "a frame without an id"),
         (_, Some(id)) if id.is_empty() || id.len() > 256 => broken(None, "an invalid id"),
-        (_, Some(id)) if depth(text) > MAX_DEPTH => broken(Some(id), "an event nested too deeply"),
+        (_, Some(id)) if nesting(text.as_bytes()) > MAX_NESTING => {
+            broken(Some(id), "an event nested too deeply")
+        }
         (_, Some(id)) => match serde_json::from_str::<Content>(text) {
             Ok(content) => Frame::Envelope {
                 id,
@@ -80,27 +81,6 @@ pub(super) fn decode(text: &str) -> Frame {
             Err(error) => broken(Some(id), &format!("not an envelope: {error}")),
         },
     }
-}
-
-/// Returns the nesting of valid JSON.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 #[cfg(test)]

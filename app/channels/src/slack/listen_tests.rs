@@ -1,82 +1,16 @@
 //! Tests of the listener against the fake.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use deerflow_chat_platforms::common::{Call, Fault};
 use deerflow_chat_platforms::slack::SlackFake;
 use serde_json::json;
-use tokio::sync::Notify;
 
 use super::super::fixtures::{
     Sink, adapter, adapter_with, calls, fake, listen_until_error, while_listening,
 };
 use super::super::links::Timing;
-use crate::platform::{ChatKind, EventBody, PlatformError, SinkError};
-
-#[tokio::test]
-async fn event_is_acknowledged_after_it_is_stored() {
-    let fake = fake(|_| {}).await;
-    let gate = Arc::new(Notify::new());
-    let sink = Sink::new().gated(gate.clone());
-    let platform = adapter(&fake);
-    let body = async {
-        sink.connected().await;
-        let ts = fake.mention("C1", "U1", "hello");
-        calls(&fake, "envelope", 0, 2).await;
-        assert!(fake.calls().of("ack").is_empty());
-        while sink.events().is_empty() {
-            gate.notify_one();
-            tokio::task::yield_now().await;
-        }
-        gate.notify_one();
-        calls(&fake, "ack", 0, 1).await;
-        ts
-    };
-    let (ts, result) = while_listening(&platform, &sink, None, body).await;
-    gate.notify_one();
-    assert_eq!(result, Ok(()));
-    let events = sink.events();
-    assert_eq!(events.len(), 1);
-    assert_eq!(
-        (events[0].id.as_str(), events[0].workspace.as_str()),
-        (ts.as_str(), "T1")
-    );
-    let EventBody::Message(message) = &events[0].body else {
-        panic!("not a message");
-    };
-    assert_eq!((message.text.as_str(), message.addressed), ("hello", true));
-    let thread = format!("C1/{ts}");
-    assert_eq!(sink.cursor(), json!({"C1": ts, thread: ts}));
-}
-
-#[tokio::test]
-async fn refused_event_is_stored_when_it_comes_again() {
-    for error in [SinkError::Unavailable, SinkError::Full] {
-        let fake = fake(|_| {}).await;
-        let attempts = Arc::new(AtomicUsize::new(0));
-        let refuse_until = attempts.clone();
-        let sink = Sink::deciding(move |_| {
-            // Longer than the first delivery lasts.
-            let attempt = refuse_until.fetch_add(1, Ordering::SeqCst);
-            if attempt < 4 { Err(error) } else { Ok(()) }
-        });
-        let platform = adapter(&fake);
-        let body = async {
-            sink.connected().await;
-            fake.say_dm("U1", "hello");
-            sink.stored(1).await;
-            calls(&fake, "ack", 0, 1).await
-        };
-        let (acks, result) = while_listening(&platform, &sink, None, body).await;
-        assert_eq!(result, Ok(()));
-        assert_eq!(acks.len(), 1);
-        let deliveries = fake.calls().of("envelope");
-        assert!(deliveries.len() > 1 && deliveries[1].body["attempt"] == 1);
-        assert_eq!(sink.events()[0].chat.kind, ChatKind::Direct);
-    }
-}
+use crate::platform::{EventBody, PlatformError, SinkError};
 
 #[tokio::test]
 async fn full_conversation_does_not_stop_others() {
@@ -115,20 +49,6 @@ async fn full_conversation_does_not_stop_others() {
         .collect();
     assert_eq!(texts.len(), 5);
     assert_eq!(calls(&fake, "ack", 0, 5).await.len(), 5);
-}
-
-#[tokio::test]
-async fn fenced_listener_ends_without_an_acknowledgement() {
-    let fake = fake(|_| {}).await;
-    let sink = Sink::deciding(|_| Err(SinkError::Fenced));
-    let platform = adapter(&fake);
-    let error = listen_until_error(&platform, &sink, async {
-        sink.connected().await;
-        fake.say_dm("U1", "hello");
-    })
-    .await;
-    assert_eq!(error, PlatformError::Sink(SinkError::Fenced));
-    assert!(fake.calls().of("ack").is_empty());
 }
 
 #[tokio::test]

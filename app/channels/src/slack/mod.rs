@@ -6,6 +6,8 @@ mod blocks;
 mod budget;
 mod catch_up;
 mod cursor;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod download;
 mod events;
 mod factory;
@@ -22,6 +24,8 @@ mod streaming;
 mod text;
 mod upload;
 
+#[cfg(test)]
+mod contract_tests;
 #[cfg(test)]
 mod fixtures;
 

@@ -5,13 +5,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::platform::Event;
+use crate::platform::{Event, MAX_NESTING, nesting};
 
 use super::event::{DecodeError, decode};
 use super::me::Me;
-
-/// Maximum nesting of an update.
-const MAX_DEPTH: usize = 64;
 
 /// Updates of one poll.
 #[derive(Debug, Default, PartialEq)]
@@ -68,33 +65,11 @@ pub(super) fn decode_batch(body: &[u8], me: &Me, now: DateTime<Utc>) -> Option<B
 }
 
 fn decode_update(raw: &str, me: &Me, now: DateTime<Utc>) -> Result<Option<Event>, DecodeError> {
-    if depth(raw) > MAX_DEPTH {
+    if nesting(raw.as_bytes()) > MAX_NESTING {
         return Err(DecodeError::Depth);
     }
     let update = serde_json::from_str::<Value>(raw).map_err(|_| DecodeError::Json)?;
     decode(&update, me, now)
-}
-
-/// Returns the nesting of a valid JSON text.
-fn depth(json: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut deepest = 0;
-    let mut in_text = false;
-    let mut escaped = false;
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'{' | b'[' if !in_text => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
 }
 
 #[cfg(test)]

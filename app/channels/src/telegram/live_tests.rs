@@ -6,9 +6,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::platform::{Content, EventBody, OutgoingMessage, PlatformError};
 
-use super::test_bench::{
-    ScriptedSink, delivery, fake, fake_with, live, outgoing, part, platform, soon, target,
-};
+use crate::testkit::RecordingSink;
+
+use super::test_bench::{delivery, fake, fake_with, live, outgoing, part, platform, soon, target};
 
 fn completing(chat: i64, state: &Value) -> OutgoingMessage {
     let content = Content::Text(part("<b>done</b>", "done"));
@@ -49,16 +49,16 @@ async fn private_chat_shows_drafts_then_the_message() {
 async fn stop_of_a_draft_is_an_event() {
     let fake = fake().await;
     let platform = platform(&fake);
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     fake.say(42, 42, "hi");
     let acting = async {
-        sink.until(|sink| sink.events().len() == 1).await;
+        sink.wait_until(|sink| sink.events().len() == 1).await;
         platform
             .update_live(&mut live(target(42)), "Hel")
             .await
             .unwrap();
         assert!(fake.stop_draft(42));
-        sink.until(|sink| sink.events().len() == 2).await;
+        sink.wait_until(|sink| sink.events().len() == 2).await;
     };
     soon(async {
         tokio::select! {

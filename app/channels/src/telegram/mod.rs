@@ -5,6 +5,8 @@ mod api;
 mod attachment;
 mod batch;
 mod body;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod download;
 mod event;
 mod factory;
@@ -19,6 +21,8 @@ mod words;
 
 #[cfg(test)]
 mod adapter_tests;
+#[cfg(test)]
+mod contract_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]

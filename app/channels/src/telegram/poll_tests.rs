@@ -3,20 +3,22 @@
 use std::sync::Arc;
 
 use deerflow_chat_platforms::common::Fault;
-use deerflow_chat_platforms::telegram::{Post, PostedFile, TelegramFake};
+use deerflow_chat_platforms::telegram::{Post, PostedFile};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::platform::{EventBody, Platform, PlatformError, SinkError};
+use crate::platform::{EventBody, Platform, PlatformError};
 
-use super::test_bench::{ScriptedSink, fake, fake_with, platform, platform_with, soon};
+use crate::testkit::RecordingSink;
+
+use super::test_bench::{fake, fake_with, platform, platform_with, soon};
 
 /// Polls until the condition holds, then stops and returns the result of the listener.
 async fn listen_until(
     platform: Arc<dyn Platform>,
-    sink: &ScriptedSink,
+    sink: &RecordingSink,
     cursor: Option<&str>,
-    condition: impl FnMut(&ScriptedSink) -> bool,
+    condition: impl FnMut(&RecordingSink) -> bool,
 ) -> Result<(), PlatformError> {
     let stop = CancellationToken::new();
     let listening = platform.listen(sink, cursor.map(str::to_owned), stop.clone());
@@ -24,7 +26,7 @@ async fn listen_until(
     soon(async {
         tokio::select! {
             result = &mut listening => return result,
-            () = sink.until(condition) => stop.cancel(),
+            () = sink.wait_until(condition) => stop.cancel(),
         }
         listening.await
     })
@@ -39,20 +41,12 @@ fn answer(status: u16, description: &str) -> Fault {
     }
 }
 
-fn offsets(fake: &TelegramFake) -> Vec<Option<i64>> {
-    let calls = fake.calls().of("getUpdates");
-    calls
-        .iter()
-        .map(|call| call.body["offset"].as_i64())
-        .collect()
-}
-
 #[tokio::test]
 async fn updates_are_stored_then_confirmed_at_stop() {
     let fake = fake().await;
     fake.say(42, 42, "one");
     fake.say(42, 42, "two");
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform(&fake), &sink, None, |sink| {
         sink.texts().len() == 2 && sink.connections() == 1
     });
@@ -65,63 +59,9 @@ async fn updates_are_stored_then_confirmed_at_stop() {
 }
 
 #[tokio::test]
-async fn stored_cursor_is_the_first_offset() {
-    let fake = fake().await;
-    fake.say(42, 42, "stored before");
-    fake.say(42, 42, "waiting");
-    let sink = ScriptedSink::default();
-    let result = listen_until(platform(&fake), &sink, Some("101"), |sink| {
-        sink.offered() == 1
-    });
-    assert_eq!(result.await, Ok(()));
-    assert_eq!(sink.texts(), ["waiting"]);
-    assert_eq!(offsets(&fake)[0], Some(101));
-}
-
-#[tokio::test]
-async fn offset_stays_until_the_sink_takes_the_batch() {
-    let fake = fake().await;
-    fake.say(42, 42, "one");
-    let sink = ScriptedSink::refusing([SinkError::Full, SinkError::Unavailable]);
-    let result = listen_until(platform(&fake), &sink, None, |sink| {
-        if sink.texts().is_empty() {
-            assert_eq!(fake.unconfirmed(), 1);
-        }
-        !sink.texts().is_empty()
-    });
-    assert_eq!(result.await, Ok(()));
-    assert_eq!(sink.offered(), 3);
-    assert_eq!(sink.texts(), ["one"]);
-    assert_eq!(fake.unconfirmed(), 0);
-}
-
-#[tokio::test]
-async fn stop_while_the_inbox_is_full_confirms_nothing() {
-    let fake = fake().await;
-    fake.say(42, 42, "one");
-    let sink = ScriptedSink::refusing([SinkError::Full; 100]);
-    let result = listen_until(platform(&fake), &sink, None, |sink| sink.offered() == 1);
-    assert_eq!(result.await, Ok(()));
-    assert_eq!(fake.unconfirmed(), 1);
-    assert!(sink.texts().is_empty());
-}
-
-#[tokio::test]
-async fn fenced_sink_ends_the_listener_without_confirmation() {
-    let fake = fake().await;
-    fake.say(42, 42, "one");
-    let sink = ScriptedSink::refusing([SinkError::Fenced]);
-    let platform = platform(&fake);
-    let result = soon(platform.listen(&sink, None, CancellationToken::new())).await;
-    assert_eq!(result, Err(PlatformError::Sink(SinkError::Fenced)));
-    assert_eq!(fake.unconfirmed(), 1);
-    assert_eq!(offsets(&fake), [None]);
-}
-
-#[tokio::test]
 async fn second_poller_displaces_the_first() {
     let fake = fake().await;
-    let (first, second) = (ScriptedSink::default(), ScriptedSink::default());
+    let (first, second) = (RecordingSink::default(), RecordingSink::default());
     let (older, newer) = (platform(&fake), platform(&fake));
     let stop = CancellationToken::new();
     let (ended, last) = soon(async {
@@ -132,7 +72,7 @@ async fn second_poller_displaces_the_first() {
                 result
             },
             async {
-                first.until(|sink| sink.connections() == 1).await;
+                first.wait_until(|sink| sink.connections() == 1).await;
                 // The first holds its long poll when the second begins.
                 fake.calls()
                     .wait_for(|calls| (!calls.is_empty()).then_some(()))
@@ -154,7 +94,7 @@ async fn second_poller_displaces_the_first() {
 #[tokio::test]
 async fn stop_after_a_takeover_does_not_end_the_other_poll() {
     let fake = fake().await;
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let platform = platform(&fake);
     let stop = CancellationToken::new();
     // The answer of the long poll is on its way when the listener stops.
@@ -181,7 +121,7 @@ async fn stop_after_a_takeover_does_not_end_the_other_poll() {
 async fn active_webhook_is_deleted_without_dropping() {
     let fake = fake_with(|options| options.webhook = Some("https://x.invalid".to_owned())).await;
     fake.say(42, 42, "one");
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform(&fake), &sink, None, |sink| {
         !sink.texts().is_empty()
     });
@@ -195,7 +135,7 @@ async fn webhook_conflict_while_polling_deletes_it_again() {
     let conflict = "Conflict: can't use getUpdates method while webhook is active";
     fake.faults().script("getUpdates", [answer(409, conflict)]);
     fake.say(42, 42, "one");
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform(&fake), &sink, None, |sink| {
         !sink.texts().is_empty()
     });
@@ -209,7 +149,7 @@ async fn bad_token_is_rejected_without_retry() {
     for token in ["999:wrong", "nonsense"] {
         fake.calls().clear();
         let platform = platform_with(&fake, json!({"bot_token": token}));
-        let sink = ScriptedSink::default();
+        let sink = RecordingSink::default();
         let result = soon(platform.listen(&sink, None, CancellationToken::new())).await;
         assert!(
             matches!(result, Err(PlatformError::Rejected(_))),
@@ -231,7 +171,7 @@ async fn lost_replies_and_rate_limits_lose_no_update() {
     fake.faults()
         .script("getUpdates", [Fault::LoseReply, limit]);
     fake.say(42, 42, "one");
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform(&fake), &sink, None, |sink| {
         !sink.texts().is_empty()
     });
@@ -244,7 +184,7 @@ async fn unreachable_server_ends_the_connection() {
     let fake = fake().await;
     let platform = platform(&fake);
     drop(fake);
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform, &sink, None, |_| false).await;
     assert!(
         matches!(result, Err(PlatformError::Unavailable(_))),
@@ -265,7 +205,7 @@ async fn hostile_updates_do_not_end_the_connection() {
         fake.raw_update(update);
     }
     fake.say(42, 42, "after");
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform(&fake), &sink, None, |sink| {
         !sink.texts().is_empty()
     });
@@ -305,7 +245,7 @@ async fn groups_topics_replies_and_albums_are_delivered() {
         );
     }
     fake.edit(-1002, root, "changed");
-    let sink = ScriptedSink::default();
+    let sink = RecordingSink::default();
     let result = listen_until(platform(&fake), &sink, None, |sink| {
         sink.events().len() == 5
     });

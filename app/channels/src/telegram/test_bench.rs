@@ -1,21 +1,17 @@
-//! Adapter and fake for tests, and a sink with scripted answers.
+//! Adapter and fake for tests.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use deerflow_chat_platforms::telegram::{TelegramFake, TelegramOptions};
 use harness::clock::SystemClock;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::markup::Part;
 use crate::platform::{
-    Chat, ChatKind, Content, Delivery, Event, EventBody, EventSink, LiveReply, OutgoingMessage,
-    Platform, PlatformContext, PlatformError, PlatformFactory, Settings, SinkError, Target,
+    Chat, ChatKind, Content, Delivery, LiveReply, OutgoingMessage, Platform, PlatformContext,
+    PlatformError, PlatformFactory, Settings, Target,
 };
 
 use super::TelegramFactory;
@@ -133,93 +129,5 @@ pub(super) fn live(target: Target) -> LiveReply {
             data: "stop:77".to_owned(),
         }),
         state: Value::Null,
-    }
-}
-
-/// Sink that records events and answers as scripted.
-#[derive(Debug, Default)]
-pub(super) struct ScriptedSink {
-    answers: Mutex<VecDeque<SinkError>>,
-    accepted: Mutex<Vec<(Vec<Event>, Option<String>)>>,
-    offered: Mutex<usize>,
-    connections: Mutex<usize>,
-    changed: Notify,
-}
-
-impl ScriptedSink {
-    /// Creates a sink that refuses with the given errors first.
-    pub(super) fn refusing(answers: impl IntoIterator<Item = SinkError>) -> Self {
-        Self {
-            answers: Mutex::new(answers.into_iter().collect()),
-            ..Self::default()
-        }
-    }
-
-    /// Returns the texts of the stored messages.
-    pub(super) fn texts(&self) -> Vec<String> {
-        let events = self.events();
-        let texts = events.into_iter().filter_map(|event| match event.body {
-            EventBody::Message(message) => Some(message.text),
-            _ => None,
-        });
-        texts.collect()
-    }
-
-    /// Returns the stored events.
-    pub(super) fn events(&self) -> Vec<Event> {
-        let accepted = self.accepted.lock();
-        accepted
-            .iter()
-            .flat_map(|(events, _)| events.clone())
-            .collect()
-    }
-
-    /// Returns the newest stored cursor.
-    pub(super) fn cursor(&self) -> Option<String> {
-        self.accepted
-            .lock()
-            .last()
-            .and_then(|(_, cursor)| cursor.clone())
-    }
-
-    /// Returns the number of batches that were offered.
-    pub(super) fn offered(&self) -> usize {
-        *self.offered.lock()
-    }
-
-    /// Returns the number of reported connections.
-    pub(super) fn connections(&self) -> usize {
-        *self.connections.lock()
-    }
-
-    /// Waits until a condition holds.
-    pub(super) async fn until(&self, mut condition: impl FnMut(&Self) -> bool) {
-        loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            changed.as_mut().enable();
-            if condition(self) {
-                return;
-            }
-            changed.await;
-        }
-    }
-}
-
-#[async_trait]
-impl EventSink for ScriptedSink {
-    fn connected(&self) {
-        *self.connections.lock() += 1;
-        self.changed.notify_waiters();
-    }
-
-    async fn accept(&self, events: Vec<Event>, cursor: Option<String>) -> Result<(), SinkError> {
-        *self.offered.lock() += 1;
-        let answer = self.answers.lock().pop_front();
-        if answer.is_none() {
-            self.accepted.lock().push((events, cursor));
-        }
-        self.changed.notify_waiters();
-        answer.map_or(Ok(()), Err)
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use chrono::DateTime;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -16,11 +16,13 @@ use uuid::Uuid;
 use super::message::MemoryMessage;
 use crate::markup::Dialect;
 use crate::platform::{
-    Abilities, Chat, ChatKind, ChatMessage, Content, Delivery, Event, EventBody, EventSink,
-    FileBody, FileLimits, GroupConversations, Identity, IncomingFile, LengthUnit, LivePacing,
-    LiveReply, OutgoingMessage, Platform, PlatformError, Press, Rates, Sender, Sent, SinkError,
-    TextLimit,
+    Abilities, Content, Delivery, Event, EventSink, FileBody, FileLimits, GroupConversations,
+    Identity, IncomingFile, LengthUnit, LivePacing, LiveReply, OutgoingMessage, Platform,
+    PlatformError, Rates, Sent, SinkError, TextLimit,
 };
+
+/// Delay before an event that was refused is delivered again.
+const REDELIVERY: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -39,6 +41,9 @@ struct Inner {
     confirmed: Vec<String>,
     /// Number of downloads that never end.
     downloads: usize,
+    acknowledged: usize,
+    /// Number of times that all connections were broken.
+    breaks: u64,
 }
 
 /// Returns the idempotency key of the live message of an answer.
@@ -50,6 +55,10 @@ fn live_key(row: Uuid) -> String {
 #[derive(Debug, Clone)]
 pub struct MemoryPlatform {
     abilities: Arc<Abilities>,
+    /// Token of this bot; the platform knows the empty one only.
+    token: SecretString,
+    /// `false` if the platform ignores idempotency keys.
+    has_keys: bool,
     inner: Arc<Mutex<Inner>>,
     changed: Arc<Notify>,
 }
@@ -90,38 +99,11 @@ impl MemoryPlatform {
     pub fn new(abilities: Abilities) -> Self {
         Self {
             abilities: Arc::new(abilities),
+            token: SecretString::default(),
+            has_keys: true,
             inner: Arc::default(),
             changed: Arc::default(),
         }
-    }
-
-    /// Delivers an event; one that was acknowledged before is delivered again.
-    pub fn deliver(&self, event: Event) {
-        self.inner.lock().pending.push_back(event);
-        self.changed.notify_waiters();
-    }
-
-    /// Delivers a message of a person and returns its id.
-    pub fn say(&self, chat: &str, person: &str, text: &str) -> String {
-        let event = self.message(chat, person, text);
-        let id = event.id.clone();
-        self.deliver(event);
-        id
-    }
-
-    /// Builds a message of a person. A chat whose id begins with `g` is a group.
-    pub fn message(&self, chat: &str, person: &str, text: &str) -> Event {
-        let id = self.new_id();
-        self.event(
-            &id,
-            chat,
-            person,
-            EventBody::Message(ChatMessage {
-                text: text.to_owned(),
-                addressed: true,
-                ..ChatMessage::default()
-            }),
-        )
     }
 
     /// Shows the live message of an answer, as a node that ended before it recorded that.
@@ -129,44 +111,41 @@ impl MemoryPlatform {
         self.post(&live_key(row), chat, text, false);
     }
 
-    /// Delivers a press of the button of a message.
-    pub fn press(&self, person: &str, message: &MemoryMessage, button: usize) {
-        let id = format!("press:{}", self.new_id());
-        let body = EventBody::Press(Press {
-            data: message.buttons[button].clone(),
-            message: Some(message.id.clone()),
-        });
-        self.deliver(self.event(&id, &message.chat, person, body));
-    }
-
-    fn event(&self, id: &str, chat: &str, person: &str, body: EventBody) -> Event {
-        let kind = if chat.starts_with('g') {
-            ChatKind::Group
-        } else {
-            ChatKind::Direct
-        };
-        Event {
-            id: id.to_owned(),
-            workspace: String::new(),
-            chat: Chat {
-                id: chat.to_owned(),
-                kind,
-                parent: None,
-            },
-            sender: Sender {
-                id: person.to_owned(),
-                name: None,
-            },
-            at: DateTime::UNIX_EPOCH,
-            body,
-            context: Value::Null,
+    /// Ignores idempotency keys: a call that is repeated has its effect again.
+    #[must_use]
+    pub fn without_keys(self) -> Self {
+        Self {
+            has_keys: false,
+            ..self
         }
     }
 
-    fn new_id(&self) -> String {
+    /// Returns a bot on the same platform whose token is rejected.
+    #[must_use]
+    pub fn with_wrong_token(&self, token: &str) -> Self {
+        Self {
+            token: token.into(),
+            ..self.clone()
+        }
+    }
+
+    fn authorize(&self) -> Result<(), PlatformError> {
+        if self.token.expose_secret().is_empty() {
+            return Ok(());
+        }
+        Err(PlatformError::Rejected("the token is wrong".to_owned()))
+    }
+
+    pub(super) fn new_id(&self) -> String {
         let mut inner = self.inner.lock();
         inner.next_id += 1;
         inner.next_id.to_string()
+    }
+
+    /// Queues an event.
+    pub(super) fn queue(&self, event: Event) {
+        self.inner.lock().pending.push_back(event);
+        self.changed.notify_waiters();
     }
 
     /// Scripts errors of the next calls to send.
@@ -182,6 +161,22 @@ impl MemoryPlatform {
     /// Loses the answers of the next calls to send, after their effect.
     pub fn lose_answers(&self, calls: usize) {
         self.inner.lock().lost_answers = calls;
+    }
+
+    /// Breaks all connections.
+    pub fn disconnect(&self) {
+        self.inner.lock().breaks += 1;
+        self.changed.notify_waiters();
+    }
+
+    /// Returns the number of acknowledged deliveries.
+    pub fn acknowledged(&self) -> usize {
+        self.inner.lock().acknowledged
+    }
+
+    /// Returns the number of events that are not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.inner.lock().pending.len()
     }
 
     /// Returns all messages of the bot.
@@ -230,10 +225,20 @@ impl MemoryPlatform {
         .await
     }
 
-    /// Performs a call once per key and returns the id of the message.
+    /// Removes the first delivery of an event, which another connection may have acknowledged.
+    fn acknowledge(&self, event: &Event) {
+        let mut inner = self.inner.lock();
+        if inner.pending.front() == Some(event) {
+            inner.pending.pop_front();
+            inner.acknowledged += 1;
+        }
+    }
+
+    /// Performs a call once per key, if there are keys, and returns the id of the message.
     fn post(&self, key: &str, chat: &str, text: &str, is_final: bool) -> String {
         let mut inner = self.inner.lock();
-        if let Some((_, id)) = inner.keys.iter().find(|(known, _)| known == key) {
+        let known = inner.keys.iter().find(|(known, _)| known == key);
+        if let Some((_, id)) = known.filter(|_| self.has_keys) {
             return id.clone();
         }
         inner.next_id += 1;
@@ -272,6 +277,7 @@ impl Platform for MemoryPlatform {
     }
 
     async fn identify(&self) -> Result<Identity, PlatformError> {
+        self.authorize()?;
         Ok(Identity {
             account: "bot".to_owned(),
             name: "Bot".to_owned(),
@@ -285,22 +291,32 @@ impl Platform for MemoryPlatform {
         _cursor: Option<String>,
         stop: CancellationToken,
     ) -> Result<(), PlatformError> {
+        self.authorize()?;
+        let breaks = self.inner.lock().breaks;
         sink.connected();
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let next = self.inner.lock().pending.front().cloned();
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            let next = {
+                let inner = self.inner.lock();
+                if inner.breaks != breaks {
+                    return Err(PlatformError::Unavailable("broken".to_owned()));
+                }
+                inner.pending.front().cloned()
+            };
             if let Some(event) = next {
-                match sink
-                    .accept(vec![event.clone()], Some(event.id.clone()))
-                    .await
-                {
-                    Ok(()) => {
-                        self.inner.lock().pending.pop_front();
-                    }
+                let cursor = Some(event.id.clone());
+                match sink.accept(vec![event.clone()], cursor).await {
+                    Ok(()) => self.acknowledge(&event),
                     Err(SinkError::Fenced) => return Err(SinkError::Fenced.into()),
-                    Err(_) => tokio::task::yield_now().await,
+                    Err(_) => tokio::select! {
+                        () = tokio::time::sleep(REDELIVERY) => {}
+                        () = stop.cancelled() => {}
+                    },
                 }
                 continue;
             }
@@ -349,7 +365,7 @@ impl Platform for MemoryPlatform {
     }
 
     fn finds_live(&self) -> bool {
-        true
+        self.has_keys
     }
 
     async fn update_live(

@@ -9,7 +9,7 @@ use super::gather::ReceivedMessage;
 use super::progress::RowProgress;
 use super::replies::Replies;
 use crate::bot::Bot;
-use crate::platform::{Event, EventBody, Target};
+use crate::platform::{Event, Target};
 
 /// Reason why a message was not handled to its end.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ impl Turn<'_> {
     }
 
     pub(super) fn target(&self) -> Target {
-        target_of(&self.group[self.group.len() - 1].event)
+        Target::of(&self.group[self.group.len() - 1].event)
     }
 
     pub(super) fn replies(&self) -> Replies<'_> {
@@ -119,27 +119,5 @@ impl Turn<'_> {
         let mut replies = self.replies();
         replies.text("reply", text);
         Outcome::refused(note, replies)
-    }
-}
-
-/// Returns the destination of replies to an event.
-pub(super) fn target_of(event: &Event) -> Target {
-    let (topic, reply_to) = match &event.body {
-        // The id is empty if the message is one of a former chat.
-        EventBody::Message(message) => {
-            let id = Some(event.id.clone()).filter(|id| !id.is_empty());
-            (message.topic.clone(), id)
-        }
-        EventBody::Press(press) => (None, press.message.clone()),
-        EventBody::Stop { topic } => (topic.clone(), None),
-        EventBody::Renamed { .. } => (None, None),
-    };
-    Target {
-        workspace: event.workspace.clone(),
-        chat: event.chat.clone(),
-        topic,
-        reply_to,
-        person: event.sender.id.clone(),
-        context: event.context.clone(),
     }
 }

@@ -18,7 +18,7 @@ use super::later::LaterMessages;
 use super::live::LiveView;
 use super::progress::RowProgress;
 use super::questions::{Asked, of_clarification, of_interrupt};
-use super::{conversation, live, questions, stop_data};
+use super::{conversation, questions, stop_data};
 use crate::bot::{Lane, show};
 use crate::platform::{Button, LiveReply, Receipt};
 use crate::words;
@@ -47,14 +47,15 @@ pub(super) async fn follow(
     let bot = turn.bot;
     let stop = CancellationToken::new();
     show(bot, &turn.target(), Receipt::Received).await;
-    let live = LiveView::new(bot.clone(), live_reply(turn, progress.live.clone()));
+    let is_resumed = turn.group[0].row.claims > 0;
+    let reply = live_reply(turn, progress.live.clone());
+    let live = LiveView::new(bot.clone(), reply, is_resumed);
     let (end, live) = watch(turn, lane, &conversation, &mut progress, live, &stop).await?;
-    progress.live = live.finish().await;
     fail_points::pass("channel.run-ended");
     let view = conversation::read_thread(turn, &conversation)
         .await?
         .ok_or_else(|| TurnError::Retry("the thread was deleted".to_owned()))?;
-    replies_of(turn, &mut conversation, &progress, &span, end, view).await
+    replies_of(turn, &mut conversation, live, &span, end, view).await
 }
 
 fn live_reply(turn: &Turn<'_>, state: Value) -> LiveReply {
@@ -165,7 +166,7 @@ fn run_failure(error: ClientError) -> TurnError {
 async fn replies_of(
     turn: &Turn<'_>,
     conversation: &mut Conversation,
-    progress: &RowProgress,
+    live: LiveView,
     span: &Span,
     end: RunEnd,
     view: ThreadView,
@@ -181,11 +182,7 @@ async fn replies_of(
     }
     let mut replies = turn.replies();
     let (text, buttons) = text_of(&answer, question, end);
-    let is_repeated = turn.group[0].row.claims > 0;
-    let live = match progress.live.is_null() && is_repeated {
-        true => live::recover(turn.bot, live_reply(turn, Value::Null), &text).await,
-        false => progress.live.clone(),
-    };
+    let live = live.finish(&text).await;
     replies.answer("answer", &text, buttons, live);
     for path in answer.files.iter().take(MAX_FILES) {
         let thread = conversation.thread_id.as_str();

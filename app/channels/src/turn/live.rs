@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::bot::{Bot, Purpose, close_lane};
 use crate::measures;
@@ -16,11 +16,24 @@ use crate::platform::{LivePacing, LiveReply, PlatformError};
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 /// Time that the final text waits for an update in progress.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum time for finding a live message whose state was lost, and delay between attempts.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(30);
+const RECOVERY_DELAY: Duration = Duration::from_secs(1);
+/// Delay of an update that has to wait for an earlier answer, or for the lease.
+const POSTPONEMENT: Duration = Duration::from_millis(500);
 
-/// Maximum time of each step that finds an earlier live message.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Result of an update.
+#[derive(Debug)]
+enum Updated {
+    Shown,
+    /// The live message can be shown; it is not visible yet.
+    Prepared,
+    /// Earlier messages of the chat are not sent yet, or another node may serve the account.
+    Postponed,
+    Failed(PlatformError),
+}
 
-type Update = BoxFuture<'static, (LiveReply, Result<(), PlatformError>)>;
+type Update = BoxFuture<'static, (LiveReply, Updated)>;
 
 /// Shows the newest text of an answer at the pace of the platform. Each update replaces the one
 /// before; none is queued.
@@ -38,10 +51,16 @@ pub(super) struct LiveView {
     shown_at: Instant,
     /// `true` if the live message exists or was prepared.
     is_prepared: bool,
+    /// `true` until people see the live message.
+    is_first: bool,
+    /// `true` if a live message may exist whose state is unknown: the answer to its creation was
+    /// lost, or an earlier process did not store it.
+    is_lost: bool,
 }
 
 impl LiveView {
-    pub(super) fn new(bot: Arc<Bot>, reply: LiveReply) -> Self {
+    /// Creates the view of an answer. `resumed` is `true` if an earlier process may have begun it.
+    pub(super) fn new(bot: Arc<Bot>, reply: LiveReply, resumed: bool) -> Self {
         let (now, pacing) = (Instant::now(), bot.platform.abilities().live);
         let interval = pacing.map_or(Duration::ZERO, |pacing| {
             if reply.target.is_direct() {
@@ -53,6 +72,7 @@ impl LiveView {
         Self {
             pacing,
             is_prepared: !reply.state.is_null(),
+            is_first: reply.state.is_null(),
             state: reply.state.clone(),
             bot,
             reply: Some(reply),
@@ -62,6 +82,7 @@ impl LiveView {
             // An answer that is complete at once needs no update, which would delay it.
             next_at: now + interval / 2,
             shown_at: now,
+            is_lost: resumed,
         }
     }
 
@@ -99,7 +120,7 @@ impl LiveView {
             } else {
                 return std::future::pending().await;
             };
-            sleep_until(due).await;
+            tokio::time::sleep_until(due).await;
             self.start(pacing);
         }
     }
@@ -109,8 +130,13 @@ impl LiveView {
         let Some(reply) = &self.reply else {
             return;
         };
-        if !self.bot.is_serving() {
+        if self.bot.stop.is_cancelled() {
             self.pacing = None;
+            return;
+        }
+        // A late renewal of the lease may still succeed.
+        if !self.bot.is_serving() {
+            self.next_at = now + POSTPONEMENT;
             return;
         }
         let (chat, is_group) = (&reply.target.chat.id, !reply.target.is_direct());
@@ -138,74 +164,104 @@ impl LiveView {
         let Some(mut reply) = self.reply.take() else {
             return;
         };
-        let bot = self.bot.clone();
+        let (bot, is_first) = (self.bot.clone(), self.is_first);
         let call = async move {
+            let is_early = is_first && has_earlier(&bot, &reply).await;
+            if is_early || !bot.is_serving() {
+                return (reply, Updated::Postponed);
+            }
             let result = match &text {
                 Some(text) => bot.platform.update_live(&mut reply, text).await,
                 None => bot.platform.prepare_live(&mut reply).await,
             };
-            if let Err(error) = &result {
-                close_lane(&bot, &reply.target.chat.id, error).await;
-            }
-            (reply, result)
+            let updated = match result {
+                Ok(()) if text.is_some() => Updated::Shown,
+                Ok(()) => Updated::Prepared,
+                Err(error) => {
+                    close_lane(&bot, &reply.target.chat.id, &error).await;
+                    Updated::Failed(error)
+                }
+            };
+            (reply, updated)
         };
         self.update = Some(call.boxed());
     }
 
-    fn updated(&mut self, reply: LiveReply, result: Result<(), PlatformError>) -> Option<Value> {
+    fn updated(&mut self, reply: LiveReply, updated: Updated) -> Option<Value> {
         self.state.clone_from(&reply.state);
-        if let Err(error) = result {
-            measures::failed(self.bot.provider, &error);
-            tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
-            let now = Instant::now();
-            match error {
-                // The closed lane delays the next update.
-                PlatformError::RateLimited { .. } => {}
-                PlatformError::Refused(_) | PlatformError::Rejected(_) => self.pacing = None,
-                _ => self.next_at = now + FAILURE_DELAY,
+        match updated {
+            Updated::Prepared => {}
+            Updated::Shown => (self.is_first, self.is_lost) = (false, false),
+            Updated::Postponed => {
+                self.next_at = self.next_at.max(Instant::now() + POSTPONEMENT);
+                self.is_prepared = !self.state.is_null();
+                self.shown.clear();
             }
-            self.shown.clear();
+            Updated::Failed(error) => self.failed(&error),
         }
         self.reply = Some(reply);
         Some(self.state.clone())
     }
 
-    /// Waits briefly for an update in progress and returns the newest known state.
-    pub(super) async fn finish(mut self) -> Value {
-        if let Some(update) = self.update.take()
-            && let Ok((reply, _)) = timeout(FINISH_TIMEOUT, update).await
-        {
-            return reply.state;
+    fn failed(&mut self, error: &PlatformError) {
+        match error {
+            PlatformError::Unavailable(_) => self.is_lost = true,
+            PlatformError::LiveExpired(_) => self.is_lost = false,
+            _ => {}
         }
+        measures::failed(self.bot.provider, error);
+        tracing::debug!(%error, account = %self.bot.claim.account, "a live update failed");
+        match error {
+            // The closed lane delays the next update.
+            PlatformError::RateLimited { .. } => {}
+            PlatformError::Refused(_) | PlatformError::Rejected(_) => self.pacing = None,
+            _ => self.next_at = Instant::now() + FAILURE_DELAY,
+        }
+        self.shown.clear();
+    }
+
+    /// Waits briefly for an update in progress and returns the newest known state. A live message
+    /// that may exist is found by one more update, with the final text: its key is the same. On a
+    /// platform that cannot find it, it stays as it is.
+    pub(super) async fn finish(mut self, text: &str) -> Value {
+        let _ = timeout(FINISH_TIMEOUT, self.end_update()).await;
+        self.restart(text);
+        // What is not found in time stays as it is; the final text is a message of its own then.
+        let _ = timeout(RECOVERY_TIMEOUT, self.recover()).await;
         self.state
+    }
+
+    async fn end_update(&mut self) {
+        if let Some(update) = &mut self.update {
+            let (reply, updated) = update.await;
+            self.update = None;
+            self.updated(reply, updated);
+        }
+    }
+
+    async fn recover(&mut self) {
+        if !self.bot.platform.finds_live() {
+            return;
+        }
+        // A preparation that was stored needs no recovery.
+        self.is_prepared = true;
+        while let Some(pacing) = self.pacing
+            && self.is_lost
+            && self.state.is_null()
+            && !self.text.trim().is_empty()
+        {
+            self.next_at = self.next_at.min(Instant::now() + RECOVERY_DELAY);
+            tokio::time::sleep_until(self.next_at).await;
+            self.start(pacing);
+            self.end_update().await;
+        }
     }
 }
 
-/// Finds the live message that an earlier attempt may have begun without recording it, or begins one,
-/// and returns its state. Null on a platform that cannot find it.
-pub(super) async fn recover(bot: &Bot, mut reply: LiveReply, text: &str) -> Value {
-    if !bot.platform.finds_live() || text.trim().is_empty() {
-        return Value::Null;
-    }
-    let (chat, is_group) = (reply.target.chat.id.clone(), !reply.target.is_direct());
-    let end = Instant::now() + RECOVERY_TIMEOUT;
-    while let Err(at) = bot
-        .pacing
-        .take(&chat, is_group, Purpose::Live, Instant::now())
-    {
-        if at > end {
-            return Value::Null;
-        }
-        sleep_until(at).await;
-    }
-    if !bot.is_serving() {
-        return Value::Null;
-    }
-    let updating = bot.platform.update_live(&mut reply, text);
-    let updated = timeout(RECOVERY_TIMEOUT, updating).await;
-    if let Ok(Err(error)) = updated {
-        close_lane(bot, &chat, &error).await;
-        tracing::debug!(%error, account = %bot.claim.account, "a live message was not recovered");
-    }
-    reply.state
+/// Reports whether messages of the chat, such as the answer to an earlier question, are not sent
+/// yet. A new live message would appear before them.
+async fn has_earlier(bot: &Bot, reply: &LiveReply) -> bool {
+    let (outbox, account) = (&bot.hub.stores.outbox, &bot.claim.account);
+    let next = outbox.next(account, &reply.target.chat.id).await;
+    !matches!(next, Ok(None))
 }

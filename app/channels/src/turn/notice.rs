@@ -5,12 +5,11 @@ use std::sync::Arc;
 use deerflow_domain::channels::{InboxMessage, NewOutgoing};
 use uuid::Uuid;
 
-use super::context::target_of;
 use super::progress::RowProgress;
 use super::replies::Replies;
 use super::stored::stored_event;
 use crate::bot::Bot;
-use crate::platform::Event;
+use crate::platform::{Event, Target};
 use crate::words;
 
 /// Returns a short reply to an event that is not handled by a turn.
@@ -21,7 +20,7 @@ pub(crate) fn notice(
     conversation: &str,
     text: &str,
 ) -> Vec<NewOutgoing> {
-    let mut replies = Replies::new(bot, id, conversation, target_of(event));
+    let mut replies = Replies::new(bot, id, conversation, Target::of(event));
     replies.text("notice", text);
     replies.finish()
 }
@@ -31,7 +30,7 @@ pub(crate) fn set_aside_notice(bot: &Arc<Bot>, row: &InboxMessage) -> Vec<NewOut
     match stored_event(row) {
         Ok(event) => {
             let live = RowProgress::read(&row.progress).live;
-            let mut replies = Replies::new(bot, row.id, &row.conversation, target_of(&event));
+            let mut replies = Replies::new(bot, row.id, &row.conversation, Target::of(&event));
             replies.answer("notice", words::SET_ASIDE, Vec::new(), live);
             replies.finish()
         }

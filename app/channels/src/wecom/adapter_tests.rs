@@ -61,8 +61,8 @@ async fn group_answers_go_to_the_group() {
     bench
         .connected(async {
             bench.fake.say("zhangsan", Some("wr1"), "@Bot hi").unwrap();
-            let event = bench.inbox.event(0).await;
-            let target = super::test_bench::target(&event);
+            let event = bench.event(0).await;
+            let target = crate::platform::Target::of(&event);
             for part in ["one", "two"] {
                 bench
                     .send(&text(&target, part, &Value::Null))

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::platform::{MAX_NESTING, nesting};
+
 /// Maximum length of an id in bytes.
 const MAX_ID_BYTES: usize = 512;
 /// Maximum length of an error text in characters.
@@ -44,6 +46,9 @@ pub(super) enum Received {
 
 /// Parses a frame. The error says what is wrong, without the content.
 pub(super) fn parse(text: &str) -> Result<Received, String> {
+    if nesting(text.as_bytes()) > MAX_NESTING {
+        return Err("nested too deeply".to_owned());
+    }
     let mut frame: Value =
         serde_json::from_str(text).map_err(|error| format!("invalid JSON: {error}"))?;
     let req_id = frame["headers"]["req_id"]

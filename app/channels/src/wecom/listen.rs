@@ -31,8 +31,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_UNANSWERED: u32 = 2;
 /// Timeout of the subscription.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for storing what was received when the connection ends.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for storing what was received when the connection ends: less than the time after which the
+/// service drops a listener that does not stop.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// Bot, and the address of its connection.
 #[derive(Debug, Clone)]

@@ -6,6 +6,8 @@
 mod adapter;
 mod crypt;
 mod decode;
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) mod decoding_kit;
 mod deliver;
 mod download;
 mod exchange;
@@ -21,6 +23,8 @@ mod upload;
 #[cfg(test)]
 #[path = "adapter_tests.rs"]
 mod adapter_tests;
+#[cfg(test)]
+mod contract_tests;
 #[cfg(test)]
 #[path = "failure_tests.rs"]
 mod failure_tests;

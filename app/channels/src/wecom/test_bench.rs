@@ -1,86 +1,28 @@
 //! Adapter and fake for tests.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use deerflow_chat_platforms::wecom::{WeComFake, WeComOptions};
 use harness::clock::ManualClock;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::WeComFactory;
 use crate::markup::Part;
 use crate::platform::*;
+use crate::testkit::RecordingSink;
 
 /// Time after which a test fails.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
-
-/// Inbox in memory.
-#[derive(Debug, Default)]
-pub(super) struct Inbox {
-    events: Mutex<Vec<Event>>,
-    connections: Mutex<u32>,
-    /// Errors of the next calls.
-    pub(super) errors: Mutex<VecDeque<SinkError>>,
-    changed: Notify,
-}
-
-#[async_trait::async_trait]
-impl EventSink for Inbox {
-    fn connected(&self) {
-        *self.connections.lock() += 1;
-        self.changed.notify_waiters();
-    }
-
-    async fn accept(&self, events: Vec<Event>, _cursor: Option<String>) -> Result<(), SinkError> {
-        if let Some(error) = self.errors.lock().pop_front() {
-            return Err(error);
-        }
-        self.events.lock().extend(events);
-        self.changed.notify_waiters();
-        Ok(())
-    }
-}
-
-impl Inbox {
-    async fn wait<T>(&self, mut found: impl FnMut(&Self) -> Option<T>) -> T {
-        let waiting = async {
-            loop {
-                let changed = self.changed.notified();
-                tokio::pin!(changed);
-                changed.as_mut().enable();
-                if let Some(value) = found(self) {
-                    return value;
-                }
-                changed.await;
-            }
-        };
-        tokio::time::timeout(LIMIT, waiting).await.unwrap()
-    }
-
-    /// Waits for the first connection.
-    pub(super) async fn connection(&self) {
-        self.wait(|inbox| (*inbox.connections.lock() > 0).then_some(()))
-            .await;
-    }
-
-    /// Waits for the event with this number, from 0.
-    pub(super) async fn event(&self, number: usize) -> Event {
-        self.wait(|inbox| inbox.events.lock().get(number).cloned())
-            .await
-    }
-}
 
 /// Adapter and fake.
 pub(super) struct Bench {
     pub(super) fake: WeComFake,
     pub(super) platform: Arc<dyn Platform>,
-    pub(super) inbox: Inbox,
+    pub(super) inbox: RecordingSink,
     clock: ManualClock,
 }
 
@@ -107,7 +49,7 @@ impl Bench {
         Self {
             platform: adapter(&fake, "secret", &clock),
             fake,
-            inbox: Inbox::default(),
+            inbox: RecordingSink::default(),
             clock,
         }
     }
@@ -125,11 +67,9 @@ impl Bench {
         work: impl Future<Output = T>,
     ) -> (Result<(), PlatformError>, T) {
         let stop = CancellationToken::new();
-        let before = *self.inbox.connections.lock();
+        let before = self.inbox.connections();
         let working = async {
-            self.inbox
-                .wait(|inbox| (*inbox.connections.lock() > before).then_some(()))
-                .await;
+            self.inbox.wait_connected(before + 1).await;
             let result = work.await;
             stop.cancel();
             result
@@ -139,11 +79,16 @@ impl Bench {
         tokio::time::timeout(LIMIT, both).await.unwrap()
     }
 
+    /// Waits for the event with this number, from 0.
+    pub(super) async fn event(&self, number: usize) -> Event {
+        self.inbox.wait_events(number + 1).await.remove(number)
+    }
+
     /// Lets a person write. Returns the target of an answer.
     pub(super) async fn asked(&self) -> Target {
-        let number = self.inbox.events.lock().len();
+        let number = self.inbox.events().len();
         self.fake.say("zhangsan", None, "hello").unwrap();
-        target(&self.inbox.event(number).await)
+        Target::of(&self.event(number).await)
     }
 
     /// Advances the time of the adapter and of the fake.
@@ -166,18 +111,6 @@ impl Bench {
                 format!("{:?}: {}{end}", shown.kind, shown.content)
             })
             .collect()
-    }
-}
-
-/// Returns the target of an answer.
-pub(super) fn target(event: &Event) -> Target {
-    Target {
-        workspace: event.workspace.clone(),
-        chat: event.chat.clone(),
-        topic: None,
-        reply_to: None,
-        person: event.sender.id.clone(),
-        context: event.context.clone(),
     }
 }
 

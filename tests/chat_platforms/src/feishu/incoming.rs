@@ -127,6 +127,21 @@ impl FeishuShared {
         message_id
     }
 
+    /// Queues the event of a stored message again.
+    pub(super) fn repeat(&self, id: &str, incoming: &FeishuIncoming) {
+        let (event, number) = {
+            let mut world = self.world.lock();
+            let number = world.number();
+            let Some(message) = world.messages.get(id) else {
+                return;
+            };
+            let event = message_event(message, incoming, &self.options.app_id, number);
+            (event, number)
+        };
+        let payload = event.to_string().into_bytes();
+        self.push(format!("m-{id}-{number}"), "event", payload);
+    }
+
     /// Adds a file of a received message.
     pub(super) fn add_file(&self, message: &str, key: &str, file_type: &str, bytes: Bytes) {
         let file = FeishuFile {

@@ -134,6 +134,11 @@ impl FeishuFake {
         self.shared.write(incoming, true)
     }
 
+    /// Queues the event of a stored message again.
+    pub fn repeat(&self, message: &str, incoming: &FeishuIncoming) {
+        self.shared.repeat(message, incoming);
+    }
+
     /// Queues the event of a press on a button.
     pub fn press(&self, message: &str, user: &str, value: &Value) {
         self.shared.press(message, user, value, true);

@@ -76,6 +76,13 @@ impl WeComFake {
         self.world.state.lock().subscriptions
     }
 
+    /// `true` if a bot is connected.
+    pub fn is_connected(&self) -> bool {
+        let state = self.world.state.lock();
+        let connection = state.connection.as_ref();
+        connection.is_some_and(|connection| !connection.sender.is_closed())
+    }
+
     /// Sends a text of a person in the direct chat, or in a group if `group` is present. Returns
     /// the id of the request, or `None` if no bot is connected: the message is lost then, unless
     /// the fake redelivers.
