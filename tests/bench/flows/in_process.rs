@@ -8,6 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
+use deerflow_tests::process::cpu_time;
 use harness::flow::{
     adapter::AdapterRegistry,
     adapters::fake::FakeFactory,
@@ -29,7 +30,6 @@ use harness::runtime::stream_bridge::StreamItem;
 use serde_json::{Map, Value};
 
 use super::chain::{NODES, chain};
-use crate::bench::process::cpu_time;
 
 /// Adapter kind of all agents.
 const KIND: &str = "fake";
