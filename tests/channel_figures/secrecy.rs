@@ -1,5 +1,7 @@
 //! Texts that must never leave: in no call of a platform, and in no line of the log.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
@@ -8,6 +10,10 @@ use crate::rig::{Gateway, Model, PlatformName, Platforms, Reply, SECRETS, Setup,
 
 /// Conversations of each platform.
 const CONVERSATIONS: usize = 30;
+/// Time in which the first conversations become memories.
+const LEARNING: Duration = Duration::from_secs(30);
+/// Time within which the memory is part of a prompt.
+const MEMORY_LIMIT: Duration = Duration::from_secs(120);
 const MEMORY: &str = "canary-memory-51e0";
 const REASONING: &str = "canary-reasoning-9a77";
 const TOOL_RESULT: &str = "canary-result-c3d8";
@@ -62,9 +68,18 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let names = arguments.platforms();
     let gateway = Gateway::start(arguments, &platforms, &names, setup).await?;
     let mut talks = Talks::new(&names, CONVERSATIONS);
+    talks.stream(&platforms, || true).await?;
+    tokio::time::sleep(LEARNING).await;
+    // A thread keeps the memory with which it began.
+    talks.begin_threads(&platforms);
+    let mut complete_since = None;
     let is_over = || {
         let bodies: usize = names.iter().map(|name| sent(&platforms, *name)).sum();
-        bodies >= arguments.bodies && model.has_seen(MEMORY)
+        if bodies < arguments.bodies {
+            return false;
+        }
+        let since = complete_since.get_or_insert_with(Instant::now);
+        model.has_seen(MEMORY) || since.elapsed() > MEMORY_LIMIT
     };
     talks.stream(&platforms, is_over).await?;
     let mut leaks = Vec::new();
@@ -148,6 +163,6 @@ fn reply(request: &Value, question: u64) -> Reply {
             .filter(|_| !after_tool)
             .map(|name| (name.to_owned(), json!({}))),
         pieces: 20,
-        gap: std::time::Duration::from_millis(300),
+        gap: Duration::from_millis(300),
     }
 }

@@ -20,6 +20,9 @@ const POLL: Duration = Duration::from_millis(200);
 const PROBES: usize = 50;
 /// Conversation whose live message expires.
 const EXPIRING: usize = 60;
+/// Interval of the messages that measure it. A platform redelivers those of a time without a
+/// connection only after a minute.
+const PROBE: Duration = Duration::from_secs(3);
 /// Time by which the streams of WeCom are expired.
 const EXPIRED: Duration = Duration::from_secs(11 * 60);
 
@@ -122,28 +125,29 @@ impl Scene {
         self.settled(&format!("{network:?}")).await
     }
 
-    /// Measures until each platform answers a message that was written after the outage.
+    /// Measures until each platform answers one of the messages that are written after the outage.
     async fn back(&mut self) -> anyhow::Result<Vec<String>> {
         let started = Instant::now();
-        let mut open: Vec<(PlatformName, Option<Sent>)> =
-            self.names.iter().map(|name| (*name, None)).collect();
-        let mut back = Vec::new();
+        let mut open: Vec<(PlatformName, Vec<Sent>)> =
+            self.names.iter().map(|name| (*name, Vec::new())).collect();
+        let (mut back, mut probed) = (Vec::new(), 0);
         while !open.is_empty() {
             let after = started.elapsed();
-            let mut waiting = Vec::new();
-            for (name, probe) in open {
-                let probe = match probe {
-                    Some(probe) => Some(probe),
-                    None if self.say(name, PROBES, "") => self.sent.last().copied(),
-                    None => None,
-                };
-                if probe.is_some_and(|probe| self.answers(probe) > 0) {
-                    back.push(format!("{} {:.1} s", name.key(), after.as_secs_f64()));
-                } else {
-                    waiting.push((name, probe));
+            if after >= PROBE * probed {
+                probed += 1;
+                for (name, probes) in &mut open {
+                    if self.say(*name, PROBES, "") {
+                        probes.extend(self.sent.last());
+                    }
                 }
             }
-            open = waiting;
+            open.retain(|(name, probes)| {
+                let is_back = probes.iter().any(|probe| self.answers(*probe) > 0);
+                if is_back {
+                    back.push(format!("{} {:.1} s", name.key(), after.as_secs_f64()));
+                }
+                !is_back
+            });
             anyhow::ensure!(
                 after < BACK_LIMIT,
                 "not back: {open:?}\n{}",

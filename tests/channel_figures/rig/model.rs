@@ -58,7 +58,7 @@ impl Model {
         Self::watching(decide, Vec::new()).await
     }
 
-    /// Starts a model that notes which of these texts are part of a streamed request.
+    /// Starts a model that notes which of these texts are part of a request of the agent.
     pub(crate) async fn watching(
         decide: impl Fn(&Value, u64) -> Reply + Send + Sync + 'static,
         watched: Vec<&'static str>,
@@ -87,7 +87,7 @@ impl Model {
         self.state.ended.lock().get(&question).copied()
     }
 
-    /// Returns `true` if a watched text was part of a streamed request.
+    /// Returns `true` if a watched text was part of a request of the agent.
     pub(crate) fn has_seen(&self, text: &str) -> bool {
         self.state.seen.lock().contains(text)
     }
@@ -117,7 +117,8 @@ async fn chat(State(state): State<Arc<ModelState>>, request: Bytes) -> Response 
     let text = String::from_utf8_lossy(&request);
     let question = newest_question(&text);
     let body: Value = serde_json::from_slice(&request).unwrap_or_default();
-    if body["stream"] == true {
+    // A prompt that asks for new facts contains those that are known.
+    if !text.contains("factsToRemove") {
         let watched = state.watched.iter().copied();
         let found = watched.filter(|watched| text.contains(*watched));
         state.seen.lock().extend(found);

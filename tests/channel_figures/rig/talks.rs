@@ -7,7 +7,7 @@ use super::platforms::{PlatformName, Platforms};
 
 /// Interval at which answers are read.
 const POLL: Duration = Duration::from_secs(2);
-/// Time within which the last answers arrive.
+/// Time in which at least one more answer arrives.
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// Conversation.
@@ -57,7 +57,15 @@ impl Talks {
         of_platform.map(|talk| talk.answered).sum()
     }
 
-    /// Keeps all conversations busy until `is_over`, then waits for the last answers.
+    /// Begins a new thread in each conversation.
+    pub(crate) fn begin_threads(&self, platforms: &Platforms) {
+        for talk in &self.talks {
+            platforms.say(talk.platform, talk.conversation, "/new");
+        }
+    }
+
+    /// Keeps all conversations busy until `is_over`, then waits for the last answers. Each
+    /// conversation has at least one.
     ///
     /// # Errors
     /// Returns an error if an answer does not arrive.
@@ -66,32 +74,31 @@ impl Talks {
         platforms: &Platforms,
         mut is_over: impl FnMut() -> bool,
     ) -> anyhow::Result<()> {
-        let mut over_since = None;
+        let (mut over, mut last_answer) = (false, Instant::now());
         loop {
-            if over_since.is_none() && is_over() {
-                over_since = Some(Instant::now());
-            }
             for talk in &mut self.talks {
                 if talk.is_open && talk.is_answered(platforms) {
                     (talk.is_open, talk.answered) = (false, talk.answered + 1);
+                    last_answer = Instant::now();
                 }
-                if !talk.is_open && over_since.is_none() {
+                if !talk.is_open && !over {
                     self.last_question += 1;
                     talk.question = self.last_question;
                     let text = asked(talk.question);
                     talk.is_open = platforms.say(talk.platform, talk.conversation, &text);
                 }
             }
+            over = over || is_over();
             let open = self.talks.iter().filter(|talk| talk.is_open);
             let Some(first) = open.clone().next() else {
-                if over_since.is_some() {
+                if over {
                     return Ok(());
                 }
                 tokio::time::sleep(POLL).await;
                 continue;
             };
             anyhow::ensure!(
-                over_since.is_none_or(|since| since.elapsed() < LIMIT),
+                last_answer.elapsed() < LIMIT,
                 "{} answers are missing, such as that of {first:?}: {:?}",
                 open.count(),
                 platforms.texts(first.platform, first.conversation).last()
