@@ -42,9 +42,9 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut talks = Talks::new(&names, CONVERSATIONS);
     let started = Instant::now();
     let time = arguments.limit_time();
-    talks
+    let streamed = talks
         .stream(&platforms, || started.elapsed() >= time)
-        .await?;
+        .await;
     let mut refused = 0;
     for name in &names {
         let calls = platforms.calls(*name).all();
@@ -60,6 +60,7 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
             methods(&of_platform)
         ))?;
     }
+    streamed?;
     let early = closed_lanes(&platforms, &names, &mut talks, &gateway).await?;
     anyhow::ensure!(refused == 0, "{refused} calls were refused because of rates");
     anyhow::ensure!(early == 0, "{early} calls in a closed lane");

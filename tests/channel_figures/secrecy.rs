@@ -143,7 +143,8 @@ fn reply(request: &Value, question: u64) -> Reply {
         let fact = json!({"content": format!("The user likes {MEMORY}."), "category": "preference",
             "confidence": 0.95, "origin": "user", "sourceError": null});
         return Reply {
-            text: json!({"newFacts": [fact], "factsToRemove": []}).to_string(),
+            text: json!({"user": {}, "history": {}, "newFacts": [fact], "factsToRemove": []})
+                .to_string(),
             ..Reply::default()
         };
     }
