@@ -12,7 +12,6 @@ use deerflow_tests::process;
 use deerflow_tests::spread::percentile;
 use tempfile::TempDir;
 
-
 /// Running gateway with its data under a storage folder.
 pub(super) struct Subject {
     gateway: GatewayProcess,

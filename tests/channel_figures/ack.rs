@@ -95,7 +95,11 @@ async fn telegram(
         () = confirmations => 0,
     };
     let times = times.into_inner();
-    anyhow::ensure!(times.len() == count, "{} of {count} are confirmed", times.len());
+    anyhow::ensure!(
+        times.len() == count,
+        "{} of {count} are confirmed",
+        times.len()
+    );
     Ok(times)
 }
 
@@ -114,7 +118,8 @@ async fn slack(
     gateway
         .until("all envelopes are acknowledged", LIMIT, complete)
         .await?;
-    let text = |value: &serde_json::Value| value["envelope_id"].as_str().unwrap_or_default().to_owned();
+    let text =
+        |value: &serde_json::Value| value["envelope_id"].as_str().unwrap_or_default().to_owned();
     let sent: HashMap<String, u64> = calls
         .of("envelope")
         .iter()
@@ -122,8 +127,15 @@ async fn slack(
         .collect();
     let acks = calls.of("ack");
     let late = acks.iter().filter(|call| call.error != 0).count();
-    anyhow::ensure!(late == 0, "{late} acknowledgements after the platform's timeout");
-    anyhow::ensure!(sent.len() == count, "{} envelopes for {count} messages", sent.len());
+    anyhow::ensure!(
+        late == 0,
+        "{late} acknowledgements after the platform's timeout"
+    );
+    anyhow::ensure!(
+        sent.len() == count,
+        "{} envelopes for {count} messages",
+        sent.len()
+    );
     let took = |call: &deerflow_chat_platforms::common::Call| {
         let sent = sent.get(&text(&call.body))?;
         Some(Duration::from_millis(call.at_ms.saturating_sub(*sent)))

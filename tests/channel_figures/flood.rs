@@ -132,7 +132,10 @@ impl Other<'_> {
             texts.iter().filter(|text| text.contains(&expected)).count()
         };
         while count() == 0 {
-            anyhow::ensure!(asked_at.elapsed() < LIMIT, "question {question} has no answer");
+            anyhow::ensure!(
+                asked_at.elapsed() < LIMIT,
+                "question {question} has no answer"
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         anyhow::ensure!(count() == 1, "question {question} has two answers");
@@ -164,7 +167,11 @@ async fn accepted(
     let is_accepted = async || match name {
         PlatformName::Telegram => platforms.telegram.unconfirmed() == 0,
         _ => {
-            let acknowledged = calls.of("ack").iter().filter(|call| call.error == 0).count();
+            let acknowledged = calls
+                .of("ack")
+                .iter()
+                .filter(|call| call.error == 0)
+                .count();
             let messages = platforms.slack.messages(&name.chat(FLOODED)).len();
             acknowledged >= messages - platforms.slack.answers(&name.chat(FLOODED)).len()
         }

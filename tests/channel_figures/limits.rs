@@ -42,9 +42,7 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut talks = Talks::new(&names, CONVERSATIONS);
     let started = Instant::now();
     let time = arguments.limit_time();
-    let streamed = talks
-        .stream(&platforms, || started.elapsed() >= time)
-        .await;
+    let streamed = talks.stream(&platforms, || started.elapsed() >= time).await;
     let mut refused = 0;
     for name in &names {
         let calls = platforms.calls(*name).all();
@@ -62,7 +60,10 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     streamed?;
     let early = closed_lanes(&platforms, &names, &mut talks, &gateway).await?;
-    anyhow::ensure!(refused == 0, "{refused} calls were refused because of rates");
+    anyhow::ensure!(
+        refused == 0,
+        "{refused} calls were refused because of rates"
+    );
     anyhow::ensure!(early == 0, "{early} calls in a closed lane");
     Ok(())
 }
@@ -111,7 +112,10 @@ async fn closed_lanes(
         .await?;
     let mut early = 0;
     for (name, method) in injected {
-        let at = names.iter().position(|other| *other == name).unwrap_or_default();
+        let at = names
+            .iter()
+            .position(|other| *other == name)
+            .unwrap_or_default();
         let calls = platforms.calls(name).all().split_off(before[at]);
         let refused = calls
             .iter()

@@ -65,7 +65,11 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         names.len(),
         started.elapsed().as_secs_f64()
     ))?;
-    for talk in talks.iter().filter(|talk| talk.written != talk.answered).take(5) {
+    for talk in talks
+        .iter()
+        .filter(|talk| talk.written != talk.answered)
+        .take(5)
+    {
         let texts = platforms.texts(talk.platform, talk.conversation);
         report::line(&format!("{talk:?} shows {texts:?}"))?;
     }
@@ -102,13 +106,7 @@ async fn exchange(
             unanswered(platforms, gateway, talks)
         );
         if all_accepted(platforms, talks) {
-            written += round(
-                platforms,
-                talks,
-                &mut random,
-                written,
-                arguments.messages,
-            );
+            written += round(platforms, talks, &mut random, written, arguments.messages);
         }
         tokio::time::sleep(POLL).await;
     }
@@ -117,7 +115,9 @@ async fn exchange(
 /// Reports whether the bot has accepted everything that was written. Slack and Feishu deliver
 /// messages that are written at once in any order.
 fn all_accepted(platforms: &Platforms, talks: &[Talk]) -> bool {
-    let of_slack = talks.iter().filter(|talk| talk.platform == PlatformName::Slack);
+    let of_slack = talks
+        .iter()
+        .filter(|talk| talk.platform == PlatformName::Slack);
     let written: usize = of_slack.map(|talk| talk.written.len()).sum();
     platforms.slack.calls().of("ack").len() >= written
         && platforms.feishu.unacknowledged() == 0

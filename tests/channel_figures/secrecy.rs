@@ -148,7 +148,9 @@ fn reply(request: &Value, question: u64) -> Reply {
             ..Reply::default()
         };
     }
-    let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    let messages = request["messages"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
     let after_tool = messages.last().is_some_and(|last| last["role"] == "tool");
     let tools = request["tools"].as_array().into_iter().flatten();
     let mut names = tools.filter_map(|tool| tool["function"]["name"].as_str());

@@ -31,7 +31,10 @@ impl fmt::Display for Spread {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = |time: Duration| time.as_secs_f64() * 1_000.0;
         let (p50, p99, max) = (millis(self.p50), millis(self.p99), millis(self.max));
-        write!(formatter, "p50 {p50:.1} ms, p99 {p99:.1} ms, max {max:.1} ms")
+        write!(
+            formatter,
+            "p50 {p50:.1} ms, p99 {p99:.1} ms, max {max:.1} ms"
+        )
     }
 }
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use futures_util::StreamExt as _;
 use deerflow_tests::process::cpu_time;
+use futures_util::StreamExt as _;
 use harness::flow::{
     adapter::AdapterRegistry,
     adapters::fake::FakeFactory,

@@ -29,7 +29,8 @@ fn is_letter(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric();
     }
-    let is_invisible = matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    let is_invisible =
+        matches!(character, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
     !character.is_control() && !is_invisible && !DECORATION.contains(&character)
 }
 
@@ -47,7 +48,9 @@ fn without_addresses(text: &str) -> String {
 /// Returns whether all letters of an answer are within a text in their order.
 pub(super) fn is_within(wanted: &[char], text: &[char]) -> bool {
     let mut found = text.iter();
-    wanted.iter().all(|wanted| found.any(|found| found == wanted))
+    wanted
+        .iter()
+        .all(|wanted| found.any(|found| found == wanted))
 }
 
 /// Returns the letters of Markdown in the order of a dialect.

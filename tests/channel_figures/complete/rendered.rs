@@ -35,7 +35,9 @@ pub(super) fn abilities() -> anyhow::Result<Vec<(&'static str, Abilities)>> {
         .iter()
         .map(|factory| {
             let fields = factory.fields().iter();
-            let values = fields.map(|field| (field.name.to_owned(), json!("1:x"))).collect();
+            let values = fields
+                .map(|field| (field.name.to_owned(), json!("1:x")))
+                .collect();
             let platform = factory.build(&Settings(values), &context)?;
             Ok((factory.provider(), platform.abilities().clone()))
         })

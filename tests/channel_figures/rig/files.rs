@@ -24,28 +24,35 @@ impl Platforms {
                 let messages = self.slack.answers(&chat).into_iter();
                 let ids = messages.flat_map(|message| message.files);
                 let files = ids.filter_map(|file| self.slack.file(file["id"].as_str()?));
-                files.filter_map(|file| Some(file.bytes?.to_vec())).collect()
+                files
+                    .filter_map(|file| Some(file.bytes?.to_vec()))
+                    .collect()
             }
             PlatformName::Discord => self.discord_files(&chat).await?,
             PlatformName::Feishu => {
                 let messages = self.feishu.sent().into_iter();
-                let files = messages.filter(|message| message.chat_id == chat).filter_map(|message| {
-                    let content: Value = serde_json::from_str(&message.content).ok()?;
-                    self.feishu.file(content["file_key"].as_str()?)
-                });
+                let files = messages
+                    .filter(|message| message.chat_id == chat)
+                    .filter_map(|message| {
+                        let content: Value = serde_json::from_str(&message.content).ok()?;
+                        self.feishu.file(content["file_key"].as_str()?)
+                    });
                 files.map(|file| file.bytes.to_vec()).collect()
             }
             PlatformName::DingTalk => {
                 let sent = self.dingtalk.controls().sent().into_iter();
                 let sent = sent.filter(|(to, key, _)| *to == chat && key == "sampleFile");
                 let files = sent.filter_map(|(_, _, parameters)| {
-                    self.dingtalk.controls().file(parameters["mediaId"].as_str()?)
+                    self.dingtalk
+                        .controls()
+                        .file(parameters["mediaId"].as_str()?)
                 });
                 files.collect()
             }
             PlatformName::WeCom => {
                 let shown = self.wecom.shown().into_iter();
-                let shown = shown.filter(|shown| shown.chat == chat && shown.kind == ShownKind::File);
+                let shown =
+                    shown.filter(|shown| shown.chat == chat && shown.kind == ShownKind::File);
                 let files = shown.filter_map(|shown| self.wecom.uploaded(&shown.content));
                 files.map(|(_, bytes)| bytes).collect()
             }
@@ -61,7 +68,10 @@ impl Platforms {
             .filter(|message| message["channel_id"] == chat && message["author"]["id"] == bot);
         let attachments = of_bot.filter_map(|message| message["attachments"].as_array());
         let mut files = Vec::new();
-        for url in attachments.flatten().filter_map(|file| file["url"].as_str()) {
+        for url in attachments
+            .flatten()
+            .filter_map(|file| file["url"].as_str())
+        {
             files.push(client.get(url).send().await?.bytes().await?.to_vec());
         }
         Ok(files)

@@ -45,7 +45,13 @@ impl Gateway {
             Some(path) => path.canonicalize().context("path of the gateway")?,
             None => deerflow_binary()?,
         };
-        Self::launch(binary, &platforms.config(names, &setup.channel), names, setup).await
+        Self::launch(
+            binary,
+            &platforms.config(names, &setup.channel),
+            names,
+            setup,
+        )
+        .await
     }
 
     async fn launch(
@@ -89,7 +95,8 @@ title: {{enabled: false}}
             let Ok(status) = self.get("/api/channels/").await else {
                 return false;
             };
-            let is_running = |name: &PlatformName| status["channels"][name.key()]["running"] == true;
+            let is_running =
+                |name: &PlatformName| status["channels"][name.key()]["running"] == true;
             names.iter().all(is_running)
         };
         self.until(what, Duration::from_secs(60), connected).await

@@ -47,7 +47,10 @@ impl Platforms {
                 body: WrittenBody::Text(text.to_owned()),
             })),
             PlatformName::WeCom => {
-                return self.wecom.say(&name.chat(conversation), None, text).is_some();
+                return self
+                    .wecom
+                    .say(&name.chat(conversation), None, text)
+                    .is_some();
             }
         }
         true
@@ -84,7 +87,9 @@ impl Platforms {
                 .wecom
                 .shown()
                 .into_iter()
-                .filter(|shown| shown.chat == chat && shown.finished && shown.kind != ShownKind::File)
+                .filter(|shown| {
+                    shown.chat == chat && shown.finished && shown.kind != ShownKind::File
+                })
                 .map(|shown| shown.content)
                 .collect(),
         }

@@ -129,7 +129,10 @@ async fn chat(State(state): State<Arc<ModelState>>, request: Bytes) -> Response 
     }
     let mut steps = vec![(Duration::ZERO, json!({"role": "assistant", "content": ""}))];
     if !reply.reasoning.is_empty() {
-        steps.push((Duration::ZERO, json!({"reasoning_content": reply.reasoning})));
+        steps.push((
+            Duration::ZERO,
+            json!({"reasoning_content": reply.reasoning}),
+        ));
     }
     let finish = if let Some((name, arguments)) = &reply.call {
         let call = json!({"index": 0, "id": format!("call-{question}-{}", steps.len()), "type": "function",
@@ -143,7 +146,12 @@ async fn chat(State(state): State<Arc<ModelState>>, request: Bytes) -> Response 
     };
     let mut chunks: Vec<(Duration, Value)> = steps
         .into_iter()
-        .map(|(gap, delta)| (gap, chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]))))
+        .map(|(gap, delta)| {
+            (
+                gap,
+                chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}])),
+            )
+        })
         .collect();
     chunks.push((
         Duration::ZERO,

@@ -2,7 +2,9 @@
 
 use clap::ValueEnum;
 use deerflow_chat_platforms::common::{Calls, Faults};
-use deerflow_chat_platforms::dingtalk::{CLIENT_ID, CLIENT_SECRET, DingTalkFake, DingTalkOptions, TEMPLATE};
+use deerflow_chat_platforms::dingtalk::{
+    CLIENT_ID, CLIENT_SECRET, DingTalkFake, DingTalkOptions, TEMPLATE,
+};
 use deerflow_chat_platforms::discord::{DiscordFake, DiscordOptions};
 use deerflow_chat_platforms::feishu::{FeishuFake, FeishuOptions};
 use deerflow_chat_platforms::slack::{SlackFake, SlackOptions};
@@ -137,7 +139,10 @@ impl Platforms {
                 ("client_id", CLIENT_ID.to_owned()),
                 ("client_secret", CLIENT_SECRET.to_owned()),
                 ("api_base", self.dingtalk.base()),
-                ("card_template_id", (if self.cards { TEMPLATE } else { "" }).to_owned()),
+                (
+                    "card_template_id",
+                    (if self.cards { TEMPLATE } else { "" }).to_owned(),
+                ),
             ],
             PlatformName::WeCom => vec![
                 ("bot_id", WeComOptions::default().bot_id),

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use deerflow_domain::channels::{ExternalIdentity, NewCode, PendingCode, code_hash};
 use harness::clock::{Clock, SystemClock};
 
-use super::super::rig::Rig;
 use super::{Verdict, expect};
+use crate::core_tests::rig::Rig;
 use crate::words;
 
 pub(super) async fn run(rig: &Rig, case: u64, kind: u64, variant: u64) -> Verdict {
@@ -51,7 +51,10 @@ async fn code(rig: &Rig, user: &str, provider: &str, code: &str, seconds: i64) {
         expires_at: now + TimeDelta::seconds(seconds),
     };
     // An expired code was valid when it was created.
-    let created = rig.stores.connections.create_code(new, now - TimeDelta::seconds(3_600));
+    let created = rig
+        .stores
+        .connections
+        .create_code(new, now - TimeDelta::seconds(3_600));
     assert_eq!(created.await, Ok(PendingCode::Created));
 }
 
@@ -76,11 +79,17 @@ async fn say(rig: &Rig, person: &str, text: &str) -> String {
 /// Checks that a person is not connected, and that a message of theirs makes no thread.
 async fn is_stranger(rig: &Rig, person: &str) -> Verdict {
     let owner = owner_of(rig, person, "").await;
-    expect(owner.is_none(), format!("{person} is connected to {owner:?}"))?;
+    expect(
+        owner.is_none(),
+        format!("{person} is connected to {owner:?}"),
+    )?;
     let threads = rig.threads.0.lock().len();
     let answer = say(rig, person, "then say Permitted.").await;
     expect(answer == words::MUST_CONNECT, format!("answered {answer}"))?;
-    expect(rig.threads.0.lock().len() == threads, "a thread was created")
+    expect(
+        rig.threads.0.lock().len() == threads,
+        "a thread was created",
+    )
 }
 
 async fn invalid(rig: &Rig, cast: &Cast, provider: &str, seconds: i64, variant: u64) -> Verdict {
@@ -147,7 +156,10 @@ async fn race(rig: &Rig, cast: &Cast, variant: u64) -> Verdict {
         let is_active = |status: &deerflow_domain::channels::ConnectionStatus| {
             *status == deerflow_domain::channels::ConnectionStatus::Connected
         };
-        if connections.iter().any(|connection| is_active(&connection.status)) {
+        if connections
+            .iter()
+            .any(|connection| is_active(&connection.status))
+        {
             active.push(user.clone());
         }
     }
@@ -157,8 +169,16 @@ async fn race(rig: &Rig, cast: &Cast, variant: u64) -> Verdict {
     )?;
     let answer = say(rig, &cast.person, "then say Hello.").await;
     expect(answer == "Hello.", format!("answered {answer}"))?;
-    let of_thread = rig.threads.0.lock().last().and_then(|thread| thread.user_id.clone());
-    expect(of_thread == owner, format!("the thread is {of_thread:?}'s, not {owner:?}'s"))
+    let of_thread = rig
+        .threads
+        .0
+        .lock()
+        .last()
+        .and_then(|thread| thread.user_id.clone());
+    expect(
+        of_thread == owner,
+        format!("the thread is {of_thread:?}'s, not {owner:?}'s"),
+    )
 }
 
 /// An identity that is connected in one workspace is a stranger in another.

@@ -1,7 +1,7 @@
 //! People and workspaces outside of the lists.
 
-use super::super::rig::{Rig, within};
 use super::{Verdict, expect};
+use crate::core_tests::rig::{Rig, within};
 use crate::platform::{Event, EventBody, Press};
 
 /// Texts of strangers.
@@ -33,7 +33,10 @@ pub(super) async fn run(rig: &Rig, case: u64, kind: u64, variant: u64) -> Verdic
         .deliver(message(rig, &chat, person, workspace, text));
     permitted(rig, &chat, case).await?;
     let texts = rig.platform.texts(&chat);
-    expect(texts.len() == 1, format!("{person} in {workspace}: {texts:?}"))?;
+    expect(
+        texts.len() == 1,
+        format!("{person} in {workspace}: {texts:?}"),
+    )?;
     let created = rig.threads.0.lock().len() - threads;
     expect(created == 1, format!("{created} threads were created"))
 }
@@ -49,16 +52,22 @@ async fn permitted(rig: &Rig, chat: &str, case: u64) -> Verdict {
     let text = format!("Permitted {case}.");
     rig.platform
         .deliver(message(rig, chat, "ann", "W1", &format!("then say {text}")));
-    let answered = rig.platform.wait_for(|platform| {
-        platform.texts(chat).contains(&text).then_some(())
-    });
+    let answered = rig
+        .platform
+        .wait_for(|platform| platform.texts(chat).contains(&text).then_some(()));
     within(answered).await;
     Ok(())
 }
 
 /// A stranger writes, replies and presses while a person within the lists is answered.
 async fn during_an_answer(rig: &Rig, chat: &str, text: &str) -> Verdict {
-    let first = message(rig, chat, "ann", "W1", "[[slow 30x10ms]] then say Complete.");
+    let first = message(
+        rig,
+        chat,
+        "ann",
+        "W1",
+        "[[slow 30x10ms]] then say Complete.",
+    );
     rig.platform.deliver(first.clone());
     let shown = within(rig.platform.wait_for(|platform| {
         let messages = platform.messages().into_iter();

@@ -27,7 +27,10 @@ fn cases() -> u64 {
         reason = "tests have no configuration object"
     )]
     let count = std::env::var("STRANGER_CASES");
-    count.ok().and_then(|count| count.parse().ok()).unwrap_or(KINDS * 2)
+    count
+        .ok()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(KINDS * 2)
 }
 
 #[tokio::test]

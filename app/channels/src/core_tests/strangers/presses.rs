@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::super::rig::{Rig, within};
 use super::{Verdict, expect};
+use crate::core_tests::rig::{Rig, within};
 use crate::platform::{EventBody, Press};
 use crate::testkit::MemoryMessage;
 use crate::words;
@@ -43,7 +43,9 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn messages(&self) -> Vec<MemoryMessage> {
         let messages = self.rig.platform.messages().into_iter();
-        messages.filter(|message| message.chat == self.chat).collect()
+        messages
+            .filter(|message| message.chat == self.chat)
+            .collect()
     }
 
     async fn confirmed(&self, count: usize) -> String {
@@ -94,7 +96,10 @@ impl Scene<'_> {
         }
         let of_case = within(self.rig.platform.wait_for(|platform| {
             let texts = platform.texts(&self.chat);
-            texts.iter().any(|text| text == &text_of(self.case)).then_some(texts)
+            texts
+                .iter()
+                .any(|text| text == &text_of(self.case))
+                .then_some(texts)
         }));
         let texts = of_case.await;
         let is_stopped = texts.iter().any(|text| text.contains(words::STOPPED));
@@ -106,9 +111,11 @@ impl Scene<'_> {
             "clarification_type": "approach_choice"});
         let ask = format!("[[tool:ask_clarification {call}]] then say Painted.");
         self.rig.platform.say(&self.chat, "ann", &ask);
-        let asked = within(self.rig.platform.wait_for(|_| {
-            self.messages().into_iter().find(|message| message.is_final)
-        }))
+        let asked = within(
+            self.rig
+                .platform
+                .wait_for(|_| self.messages().into_iter().find(|message| message.is_final)),
+        )
         .await;
         let (data, message) = (asked.buttons[button].clone(), Some(asked.id.as_str()));
         for _ in 0..presses {
@@ -118,7 +125,10 @@ impl Scene<'_> {
         let texts = self.rig.platform.texts(&self.chat);
         expect(texts.len() == 1, format!("a run answered: {texts:?}"))?;
         let answer = self.press("ann", &self.chat, message, &data).await;
-        expect(answer == ["red", "green"][button], format!("ann's: {answer}"))?;
+        expect(
+            answer == ["red", "green"][button],
+            format!("ann's: {answer}"),
+        )?;
         self.rig.answers(&self.chat, 2).await;
         // The button was used.
         for person in ["ann", "mallory"] {
