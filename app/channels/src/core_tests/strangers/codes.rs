@@ -153,13 +153,7 @@ async fn race(rig: &Rig, cast: &Cast, variant: u64) -> Verdict {
     let mut active = Vec::new();
     for user in users {
         let connections = rig.stores.connections.list(user).await.unwrap();
-        let is_active = |status: &deerflow_domain::channels::ConnectionStatus| {
-            *status == deerflow_domain::channels::ConnectionStatus::Connected
-        };
-        if connections
-            .iter()
-            .any(|connection| is_active(&connection.status))
-        {
+        if connections.iter().any(|connection| connection.active) {
             active.push(user.clone());
         }
     }
