@@ -37,7 +37,8 @@ impl Cast {
             rival: name("rival"),
             person: name("person"),
             stranger: name("stranger"),
-            code: name("Code-of-the-case-"),
+            // No part of a code is the code of another case.
+            code: format!("Code-{case}-of-the-case"),
         }
     }
 }
