@@ -96,6 +96,15 @@ semver: ## Compare the API of the published crates with an earlier commit (needs
 bench: ## Benchmark an optimized build: make bench ARGS="..."
 	cargo xtask bench $(ARGS)
 
+.PHONY: channel-figures
+channel-figures: ## Measure chat channels: make channel-figures ONLY=flood,ack ARGS="--gateway target/release/deerflow"
+	cargo build --workspace --bins
+	cargo test --workspace --test channel_figures -- $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+.PHONY: strangers
+strangers: ## Generate attempts of strangers on chat channels: make strangers CASES=500
+	STRANGER_CASES=$(or $(CASES),500) cargo test --workspace --lib no_attempt_of_a_stranger -- --nocapture
+
 .PHONY: ci
 ci: ## Run everything that CI runs
 	.ci/run

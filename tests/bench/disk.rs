@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::figures::percentile;
+use deerflow_tests::spread::percentile;
 
 const APPENDS: usize = 300;
 const MAX_DURATION: Duration = Duration::from_secs(3);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use deerflow_tests::spread::Spread;
+
 use super::load::Outcome;
 
 /// Results of one server under one load.
@@ -19,13 +21,6 @@ pub(super) struct Figures {
     pub(super) cpu_per_run: Duration,
     /// Highest resident memory seen, in bytes.
     pub(super) resident: u64,
-}
-
-/// Median and 99th percentile.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spread {
-    pub(super) p50: Duration,
-    pub(super) p99: Duration,
 }
 
 impl Figures {
@@ -52,36 +47,5 @@ impl Figures {
             cpu_per_run: cpu / u32::try_from(runs.max(1)).unwrap_or(u32::MAX),
             resident,
         }
-    }
-}
-
-impl Spread {
-    fn of(times: impl Iterator<Item = Duration>) -> Self {
-        let mut times: Vec<Duration> = times.collect();
-        times.sort_unstable();
-        Self {
-            p50: percentile(&times, 50),
-            p99: percentile(&times, 99),
-        }
-    }
-}
-
-/// The nearest rank in sorted times; zero when there are none.
-pub(super) fn percentile(sorted: &[Duration], percent: usize) -> Duration {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_take_the_nearest_rank() {
-        let times: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
-        assert_eq!(percentile(&times, 50), Duration::from_millis(100));
-        assert_eq!(percentile(&times, 99), Duration::from_millis(198));
-        assert_eq!(percentile(&times[..1], 99), Duration::from_millis(1));
-        assert_eq!(percentile(&[], 50), Duration::ZERO);
     }
 }

@@ -13,7 +13,6 @@ mod flows;
 mod frames;
 mod load;
 mod parts;
-mod process;
 mod provider;
 mod relay;
 mod report;
@@ -27,6 +26,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use deerflow_tests::process;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use self::arguments::Arguments;

@@ -7,8 +7,10 @@ use std::{
     time::Duration,
 };
 
+use deerflow_tests::spread::Spread;
+
 use super::{
-    figures::{Figures, Spread},
+    figures::Figures,
     flows::{FlowFigures, StepFigures},
     load::Load,
     subject::StartFigures,

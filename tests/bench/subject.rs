@@ -8,9 +8,9 @@ use std::{
 
 use anyhow::Context as _;
 use deerflow_tests::gateway::{AUTH_DISABLED, GatewayOptions, GatewayProcess};
+use deerflow_tests::process;
+use deerflow_tests::spread::percentile;
 use tempfile::TempDir;
-
-use super::{figures::percentile, process};
 
 /// Running gateway with its data under a storage folder.
 pub(super) struct Subject {

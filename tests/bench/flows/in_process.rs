@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use deerflow_tests::process::cpu_time;
 use futures_util::StreamExt as _;
 use harness::flow::{
     adapter::AdapterRegistry,
@@ -29,7 +30,6 @@ use harness::runtime::stream_bridge::StreamItem;
 use serde_json::{Map, Value};
 
 use super::chain::{NODES, chain};
-use crate::bench::process::cpu_time;
 
 /// Adapter kind of all agents.
 const KIND: &str = "fake";

@@ -6,5 +6,6 @@ mod operations;
 mod people;
 mod rig;
 mod runs;
+mod strangers;
 
 pub(crate) use rig::{CreatedThreads, config};

@@ -17,8 +17,6 @@ mod tree;
 #[path = "property_tests.rs"]
 mod property_tests;
 #[cfg(test)]
-mod samples;
-#[cfg(test)]
 #[path = "markup_tests.rs"]
 mod tests;
 

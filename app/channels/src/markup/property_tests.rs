@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::escape::visible_html;
-use super::samples::{Kinds, Numbers, answer};
 use super::*;
+use crate::testkit::{Kinds, Numbers, answer};
 
 const DIALECTS: [Dialect; 7] = [
     Dialect::Plain,

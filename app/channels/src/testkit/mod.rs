@@ -1,5 +1,7 @@
-//! Platform in memory, and the contract suite of platforms, for tests of the core and of adapters.
+//! Platform in memory, the contract suite of platforms, and random answers, for tests of the core and
+//! of adapters.
 
+mod answers;
 pub mod contract;
 pub mod decoding;
 mod factory;
@@ -8,6 +10,7 @@ mod message;
 mod people;
 mod sink;
 
+pub use answers::{Kinds, Numbers, answer};
 pub use factory::MemoryPlatformFactory;
 pub use memory::MemoryPlatform;
 pub use message::MemoryMessage;

@@ -12,7 +12,10 @@ const MIN_OPEN_FILES: u64 = 16_384;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Returns the CPU time that the process has used so far, user and system.
-pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
+///
+/// # Errors
+/// Returns an error if the process has ended.
+pub fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
     let stat = read(pid, "stat")?;
     // The program's name is in parentheses and may contain anything; the fields are counted from
     // behind it.
@@ -34,7 +37,10 @@ pub(super) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
 }
 
 /// Returns the resident memory in bytes.
-pub(super) fn resident(pid: u32) -> anyhow::Result<u64> {
+///
+/// # Errors
+/// Returns an error if the process has ended.
+pub fn resident(pid: u32) -> anyhow::Result<u64> {
     let status = read(pid, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes =
@@ -49,7 +55,10 @@ fn read(pid: u32, file: &str) -> anyhow::Result<String> {
 }
 
 /// Raises the soft limit of open files as far as needed and allowed; children inherit it.
-pub(super) fn raise_file_limit() -> anyhow::Result<()> {
+///
+/// # Errors
+/// Returns an error if the limit cannot be changed.
+pub fn raise_file_limit() -> anyhow::Result<()> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit
         .current

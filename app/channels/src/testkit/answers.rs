@@ -2,14 +2,16 @@
 
 /// Repeatable random numbers.
 #[derive(Debug)]
-pub(super) struct Numbers(u64);
+pub struct Numbers(u64);
 
 impl Numbers {
-    pub(super) fn new(seed: u64) -> Self {
+    /// Creates the numbers of a seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed ^ 0x9e37_79b9_7f4a_7c15)
     }
 
-    pub(super) fn below(&mut self, most: usize) -> usize {
+    /// Returns a number below `most`; 0 if `most` is 0.
+    pub fn below(&mut self, most: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -37,9 +39,11 @@ const WORDS: [&[&str]; 8] = [
 
 /// Contents of an answer in addition to text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kinds {
-    pub(super) links: bool,
-    pub(super) tables: bool,
+pub struct Kinds {
+    /// Links, also such that must not become links.
+    pub links: bool,
+    /// Tables.
+    pub tables: bool,
 }
 
 fn words(numbers: &mut Numbers, most: usize) -> String {
@@ -121,7 +125,7 @@ fn indented(numbers: &mut Numbers, kinds: Kinds, depth: usize, mark: &str) -> St
 }
 
 /// Returns a random answer of about `length` bytes.
-pub(super) fn answer(seed: u64, length: usize, kinds: Kinds) -> String {
+pub fn answer(seed: u64, length: usize, kinds: Kinds) -> String {
     let mut numbers = Numbers::new(seed);
     let mut text = String::new();
     while text.len() < length {
