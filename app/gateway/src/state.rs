@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::flows::FlowCatalog;
 use crate::guard::auth::Authenticator;
 use crate::guard::origin_policy::OriginPolicy;
+use crate::guard::trusted_proxies::TrustedProxies;
 use crate::observability::health::Health;
 use crate::observability::metrics::RunGauges;
 use crate::ports::{AssistView, CatalogView, MetricsView, ThreadFilesPort};
@@ -134,6 +135,8 @@ pub struct SecurityState {
     pub origin_policy: OriginPolicy,
     /// Authentication of requests.
     pub authenticator: Authenticator,
+    /// Proxies whose forwarded headers are believed.
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// State of the server for its operators.

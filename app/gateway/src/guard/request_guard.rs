@@ -3,21 +3,27 @@
 use std::panic::AssertUnwindSafe;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
-use harness::runtime::actor_context::scope;
+use harness::runtime::actor_context::{ActorContext, scope};
 use harness::runtime::compute::offloading_all;
 use harness::runtime::tasks::panic_text;
 use tokio::time::Instant;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::guard::auth::{Authenticator, Peer};
+use crate::guard::auth::{Access, Authenticator};
 use crate::guard::content_coding::require_plain;
+use crate::guard::cookies::{SESSION, cookie};
 use crate::guard::host::requested_host;
-use crate::guard::origin_policy::OriginPolicy;
+use crate::guard::origin_policy::{OriginPolicy, PageRule, is_from_secure_page};
+use crate::guard::paths::{PathClass, class_of};
+use crate::guard::response_headers;
+use crate::guard::trusted_proxies::TrustedProxies;
+use crate::guard::web_client::{Peer, WebClient};
 use crate::observability::metrics::request_answered;
 
 /// Host and origin policy, and authentication.
@@ -25,6 +31,7 @@ use crate::observability::metrics::request_answered;
 pub(crate) struct RequestGuard {
     pub(crate) origin_policy: OriginPolicy,
     pub(crate) authenticator: Authenticator,
+    pub(crate) trusted_proxies: TrustedProxies,
 }
 
 /// Handles a request and records its metrics.
@@ -47,29 +54,66 @@ pub(crate) async fn guard_request(
 
 /// Rejects requests of untrusted pages, binds the actor and the dialect, turns a panic into an
 /// error response, and renders errors in the dialect.
-async fn respond(guard: RequestGuard, mut request: Request, next: Next) -> Response {
-    let path = request.uri().path();
+async fn respond(guard: RequestGuard, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let path = parts.uri.path().to_owned();
     let dialect = if path == "/api" || path.starts_with("/api/") {
         Dialect::DeerFlow
     } else {
         Dialect::Platform
     };
-    if let Err(refused) = check(&guard.origin_policy, &request) {
-        return refused.render(dialect);
-    }
-    let peer = request.extensions().get::<Peer>().copied();
-    let actor = match guard
-        .authenticator
-        .actor(path, request.headers(), peer)
-        .await
-    {
-        Ok(actor) => actor,
-        Err(refused) => return refused.render(dialect),
+    let mut response = match admit(&guard, &parts).await {
+        Ok((actor, client)) => {
+            parts.extensions.insert(dialect);
+            parts.extensions.insert(client);
+            handle(actor, dialect, Request::from_parts(parts, body), next).await
+        }
+        Err(refused) => refused.render(dialect),
     };
-    if let Err(refused) = require_plain(request.headers()) {
-        return refused.render(dialect);
+    response_headers::add(&path, &mut response);
+    response
+}
+
+/// Decides whether and as whom a request is handled.
+async fn admit(
+    guard: &RequestGuard,
+    request: &Parts,
+) -> Result<(ActorContext, WebClient), ApiError> {
+    let (method, headers) = (&request.method, &request.headers);
+    let host = requested_host(request.version, &request.uri, headers)?;
+    let peer = request.extensions.get::<Peer>().copied();
+    let client = WebClient::of(peer, host, headers, &guard.trusted_proxies);
+    let class = class_of(request.uri.path());
+    let policy = &guard.origin_policy;
+    policy.check_page(method, &client, headers, page_rule(class, headers))?;
+    let access = guard.authenticator.access(class, headers, client.address);
+    let actor = match access.await? {
+        Access::Open(actor) => {
+            let is_secure = class == PathClass::SignIn && is_from_secure_page(headers);
+            if !is_secure {
+                policy.check_host(host, &client)?;
+            }
+            actor
+        }
+        Access::Program(actor) => actor,
+    };
+    require_plain(headers)?;
+    Ok((actor, client))
+}
+
+/// Returns the rule for pages, by the path and the credentials that a browser adds by itself.
+fn page_rule(class: PathClass, headers: &HeaderMap) -> PageRule {
+    if class == PathClass::SignIn {
+        PageRule::SignIn
+    } else if cookie(headers, SESSION).is_some() {
+        PageRule::SameOrigin
+    } else {
+        PageRule::SameMachine
     }
-    request.extensions_mut().insert(dialect);
+}
+
+/// Calls the handler and renders its error.
+async fn handle(actor: ActorContext, dialect: Dialect, request: Request, next: Next) -> Response {
     let work = AssertUnwindSafe(scope(actor, offloading_all(next.run(request)))).catch_unwind();
     let response = match work.await {
         Ok(response) => response,
@@ -89,12 +133,6 @@ async fn respond(guard: RequestGuard, mut request: Request, next: Next) -> Respo
         rendered.headers_mut().insert(header::ALLOW, allow.clone());
     }
     rendered
-}
-
-/// Checks the host and the origin of a request.
-fn check(origin_policy: &OriginPolicy, request: &Request) -> Result<(), ApiError> {
-    let host = requested_host(request.version(), request.uri(), request.headers())?;
-    origin_policy.check(request.method(), host, request.headers())
 }
 
 #[cfg(test)]
@@ -133,6 +171,7 @@ mod tests {
                 RequestGuard {
                     origin_policy,
                     authenticator,
+                    trusted_proxies: TrustedProxies::default(),
                 },
                 guard_request,
             ));

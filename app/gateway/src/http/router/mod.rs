@@ -39,6 +39,7 @@ pub fn router(state: Arc<GatewayState>) -> Router {
             RequestGuard {
                 origin_policy: state.security.origin_policy.clone(),
                 authenticator: state.security.authenticator.clone(),
+                trusted_proxies: state.security.trusted_proxies.clone(),
             },
             guard_request,
         ))

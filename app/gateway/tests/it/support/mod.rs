@@ -17,6 +17,7 @@ use deerflow_domain::in_memory::InMemoryAssistantStore;
 use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
 use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
 use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
+use deerflow_gateway::guard::trusted_proxies::TrustedProxies;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
@@ -213,6 +214,7 @@ impl Gateway {
                     Hosts::LoopbackAnd(vec![]),
                     vec!["https://ui.test".to_owned()],
                 ),
+                trusted_proxies: TrustedProxies::default(),
             },
             observability: Observability {
                 docs_enabled,

@@ -5,8 +5,21 @@ use deerflow_domain::api_keys::{InMemoryApiKeyStore, Rights, issue};
 use harness::clock::ManualClock;
 use secrecy::ExposeSecret;
 
+use super::keys::REFILL_PERIOD;
 use super::*;
 use crate::dialect::Dialect;
+use crate::guard::paths::class_of;
+
+const PUBLIC_PATHS: [&str; 7] = [
+    "/",
+    "/ok",
+    "/health",
+    "/ready",
+    "/info",
+    "/api/v1/auth/setup-status",
+    "/api/v1/auth/providers",
+];
+const PROBE_PATHS: [&str; 2] = ["/health", "/ready"];
 
 struct TestAuth {
     authenticator: Authenticator,
@@ -48,10 +61,12 @@ impl TestAuth {
             .collect();
         let actor = self
             .authenticator
-            .actor(path, &headers, Some(Peer(peer.parse().unwrap())))
+            .access(class_of(path), &headers, Some(peer.parse().unwrap()))
             .await;
         actor
-            .map(|actor| actor.user_id)
+            .map(|access| match access {
+                Access::Open(actor) | Access::Program(actor) => actor.user_id,
+            })
             .map_err(|error| error.status(Dialect::Platform).as_u16())
     }
 }
