@@ -25,7 +25,12 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("deerflow-domain", &["deerflow-core", "deerflow-runtime"]),
     (
         "deerflow-gateway",
-        &["deerflow-domain", "deerflow-flow", "deerflow-harness"],
+        &[
+            "deerflow-accounts",
+            "deerflow-domain",
+            "deerflow-flow",
+            "deerflow-harness",
+        ],
     ),
     (
         "deerflow-stores",
@@ -47,6 +52,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     (
         "deerflow-server",
         &[
+            "deerflow-accounts",
             "deerflow-domain",
             "deerflow-flow",
             "deerflow-gateway",

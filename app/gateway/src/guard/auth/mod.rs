@@ -1,14 +1,16 @@
-//! Authentication: the actor is the owner of the request's API key, or the default user where no
-//! key is required.
+//! Authentication: the actor is the person of the session, the owner of the API key or of the
+//! internal token, or the default user while no credentials are required.
 
 mod admin;
 mod internal;
 mod keys;
+mod presence;
+mod session;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use deerflow_domain::api_keys::ApiKeyStore;
 use harness::clock::Clock;
 use harness::runtime::actor_context::{ActorContext, DEFAULT_USER_ID};
@@ -17,29 +19,57 @@ use secrecy::SecretString;
 use self::internal::{Internal, internal_actor};
 use self::keys::{Keys, is_langsmith_key, presented_key};
 use crate::error::ApiError;
+use crate::guard::cookies::{SESSION, cookie};
+use crate::guard::csrf;
 use crate::guard::paths::PathClass;
 
 pub use self::admin::ADMIN;
 pub(crate) use self::admin::{is_admin, require_admin};
+pub use self::presence::AccountPresence;
+pub(crate) use self::session::CurrentSession;
+pub use self::session::Sessions;
 
-/// Requirement of API keys.
+/// Requirement of credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRule {
-    /// Keys are ignored: every request acts as the default user.
+    /// Authentication is disabled: a request without a valid session acts as the default user, and
+    /// keys are ignored.
     Off,
-    /// A request without a key acts as the default user; a key that is sent must be valid.
+    /// While there are no accounts, a request without credentials acts as the default user; a key
+    /// that is sent must be valid.
     Optional,
-    /// Every request needs a valid key, except probes and public paths.
+    /// Every request needs a session or a key, except probes, public paths and sign-in.
     Required,
 }
 
 /// Actor of a request, and what it is based on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Access {
     /// The default user, because the request needs no credentials.
     Open(ActorContext),
+    /// Nobody: the path is public, and the installation is not open otherwise.
+    Public(ActorContext),
     /// The owner of a key, or of an internal token.
     Program(ActorContext),
+    /// The person of a session.
+    Person(CurrentSession),
+}
+
+/// What authentication is based on.
+#[derive(Debug)]
+pub struct AuthenticatorParts {
+    /// Requirement of credentials.
+    pub rule: KeyRule,
+    /// API keys.
+    pub keys: Arc<dyn ApiKeyStore>,
+    /// Sessions.
+    pub sessions: Sessions,
+    /// Whether there are accounts.
+    pub presence: Arc<AccountPresence>,
+    /// Token of internal callers; `None` if there are none.
+    pub internal_token: Option<SecretString>,
+    /// Clock.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Authentication of requests. Clones share its state.
@@ -50,54 +80,108 @@ pub struct Authenticator(Arc<Rules>);
 struct Rules {
     rule: KeyRule,
     keys: Keys,
+    sessions: Sessions,
+    presence: Arc<AccountPresence>,
     internal_token: Option<SecretString>,
 }
 
 impl Authenticator {
-    /// Authenticates by the keys of `keys`.
-    pub fn new(rule: KeyRule, keys: Arc<dyn ApiKeyStore>, clock: Arc<dyn Clock>) -> Self {
+    /// Authenticates by these parts.
+    pub fn new(parts: AuthenticatorParts) -> Self {
         Self(Arc::new(Rules {
-            rule,
-            keys: Keys::new(keys, clock),
-            internal_token: None,
+            rule: parts.rule,
+            keys: Keys::new(parts.keys, parts.clock),
+            sessions: parts.sessions,
+            presence: parts.presence,
+            internal_token: parts.internal_token,
         }))
+    }
+
+    /// `true` if authentication is disabled.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.0.rule == KeyRule::Off
+    }
+
+    /// Sessions.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.0.sessions
     }
 
     /// Returns the actor of a request.
     pub(crate) async fn access(
         &self,
         class: PathClass,
-        headers: &HeaderMap,
+        request: &Parts,
         address: Option<IpAddr>,
     ) -> Result<Access, ApiError> {
         let rules = &*self.0;
-        match internal_actor(headers, rules.internal_token.as_ref()) {
+        match internal_actor(&request.headers, rules.internal_token.as_ref()) {
             Internal::Actor(actor) => return Ok(Access::Program(actor)),
             Internal::Wrong if class == PathClass::Protected => return Err(ApiError::InvalidKey),
             Internal::Wrong | Internal::Absent => {}
         }
-        if rules.rule == KeyRule::Off {
-            return Ok(Access::Open(default_actor("disabled")));
+        match (rules.rule, class) {
+            (KeyRule::Required, PathClass::Probe) => Ok(Access::Public(default_actor("probe"))),
+            (KeyRule::Off | KeyRule::Optional, PathClass::Probe) => {
+                Ok(Access::Open(default_actor("probe")))
+            }
+            (KeyRule::Off, _) => rules.access_if_disabled(class, request).await,
+            (KeyRule::Optional | KeyRule::Required, _) => {
+                rules.access_by_credentials(class, request, address).await
+            }
         }
-        if class == PathClass::Probe {
-            return Ok(Access::Open(default_actor("probe")));
-        }
-        let presented_key = presented_key(headers).filter(|presented_key| {
-            rules.rule == KeyRule::Required || !is_langsmith_key(presented_key)
-        });
-        let Some(presented_key) = presented_key else {
-            let is_open = rules.rule == KeyRule::Optional || class != PathClass::Protected;
-            return if is_open {
-                Ok(Access::Open(default_actor("loopback")))
-            } else {
-                Err(ApiError::MissingKey)
-            };
-        };
-        let actor = rules.keys.actor(presented_key, address).await?;
-        Ok(Access::Program(actor))
     }
 }
 
+impl Rules {
+    /// Returns the person of a valid session, else the default user.
+    async fn access_if_disabled(
+        &self,
+        class: PathClass,
+        request: &Parts,
+    ) -> Result<Access, ApiError> {
+        if class == PathClass::Protected
+            && let Ok(Some(session)) = self.sessions.find(&request.headers).await
+        {
+            self.sessions
+                .check_csrf(&request.method, &request.headers, &session)?;
+            return Ok(Access::Person(session));
+        }
+        Ok(Access::Open(default_actor("disabled")))
+    }
+
+    async fn access_by_credentials(
+        &self,
+        class: PathClass,
+        request: &Parts,
+        address: Option<IpAddr>,
+    ) -> Result<Access, ApiError> {
+        let key = presented_key(&request.headers)
+            .filter(|key| self.rule == KeyRule::Required || !is_langsmith_key(key));
+        if let Some(key) = key
+            && class != PathClass::SignIn
+        {
+            return Ok(Access::Program(self.keys.actor(key, address).await?));
+        }
+        if self.rule == KeyRule::Optional && !self.presence.any().await? {
+            return Ok(Access::Open(default_actor("loopback")));
+        }
+        if class != PathClass::Protected {
+            return Ok(Access::Public(nobody()));
+        }
+        let token = cookie(&request.headers, SESSION);
+        if token.is_some_and(|token| !token.is_empty()) {
+            csrf::submitted(&request.method, &request.headers)?;
+        }
+        let session = self.sessions.find(&request.headers).await?;
+        let session = session.ok_or(ApiError::MissingKey)?;
+        self.sessions
+            .check_csrf(&request.method, &request.headers, &session)?;
+        Ok(Access::Person(session))
+    }
+}
+
+/// Actor while no credentials are required: an administrator.
 fn default_actor(source: &str) -> ActorContext {
     ActorContext {
         auth_source: Some(source.to_owned()),
@@ -106,6 +190,19 @@ fn default_actor(source: &str) -> ActorContext {
     }
 }
 
+/// Actor of public paths, whose handlers serve no data of users.
+fn nobody() -> ActorContext {
+    ActorContext {
+        auth_source: Some("public".to_owned()),
+        ..ActorContext::user(DEFAULT_USER_ID)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
 #[cfg(test)]
 #[path = "auth_tests.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod session_tests;

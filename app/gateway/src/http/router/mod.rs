@@ -40,6 +40,8 @@ pub fn router(state: Arc<GatewayState>) -> Router {
                 origin_policy: state.security.origin_policy.clone(),
                 authenticator: state.security.authenticator.clone(),
                 trusted_proxies: state.security.trusted_proxies.clone(),
+                insecure_persistence: state.security.insecure_persistence,
+                tasks: state.process.tasks.clone(),
             },
             guard_request,
         ))
