@@ -149,10 +149,7 @@ fn remaining(end: DateTime<Utc>, at: DateTime<Utc>) -> Option<Duration> {
 
 /// Returns the time until a registration is possible, given the time of the oldest registration
 /// that has to leave the window first.
-pub(crate) fn registration_wait(
-    full_since: Option<DateTime<Utc>>,
-    at: DateTime<Utc>,
-) -> Option<Duration> {
+pub fn registration_wait(full_since: Option<DateTime<Utc>>, at: DateTime<Utc>) -> Option<Duration> {
     remaining(full_since? + REGISTRATION_WINDOW, at)
 }
 

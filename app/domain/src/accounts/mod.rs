@@ -11,6 +11,7 @@ mod audit;
 mod change;
 mod email;
 mod error;
+mod foreign_user;
 mod in_memory;
 mod login_limits;
 mod password_rules;
@@ -31,11 +32,12 @@ pub use audit::{
 pub use change::{AccountChange, SessionsAfter, check_administrators};
 pub use email::{Email, InvalidEmail, MAX_EMAIL};
 pub use error::AccountError;
+pub use foreign_user::ForeignUser;
 pub use in_memory::InMemoryAccounts;
 pub use login_limits::{
     ACCOUNT_RULE, ADDRESS_FAILURES, ADDRESS_WINDOW, AttemptKey, FailureRun, LoginCounters,
     LoginLimitStore, LoginVerdict, PAIR_RULE, PENDING_TIMEOUT, REGISTRATION_WINDOW, RunRule,
-    decide_login,
+    decide_login, registration_wait,
 };
 pub use password_rules::{InvalidPassword, MAX_PASSWORD, MIN_PASSWORD, check_password};
 pub use session::{

@@ -97,10 +97,23 @@ macro_rules! account_store_suite {
 pub struct AccountSuite {
     /// Stores under test.
     pub stores: AccountStores,
+    /// Stores of a second node over the same data.
+    pub other_node: AccountStores,
     /// Keys of the same accounts.
     pub keys: Arc<dyn ApiKeyStore>,
     /// Resources that must live as long as the stores.
     pub keep: Arc<dyn Keep>,
+}
+
+impl AccountSuite {
+    /// Returns the stores of one of both nodes.
+    fn node(&self, n: usize) -> &AccountStores {
+        if n.is_multiple_of(2) {
+            &self.stores
+        } else {
+            &self.other_node
+        }
+    }
 }
 
 /// Returns an enabled account of a user without password.

@@ -85,6 +85,7 @@ mod tests {
         let accounts = Arc::new(InMemoryAccounts::default());
         AccountSuite {
             keys: Arc::new(InMemoryApiKeyStore::with_accounts(accounts.clone())),
+            other_node: accounts.clone().stores(),
             stores: accounts.stores(),
             keep: Arc::new(()),
         }

@@ -24,7 +24,8 @@ async fn times(log: &dyn AuditLog, query: AuditQuery) -> Vec<i64> {
 
 /// Filters by user, action and position combine; an entry concerns its actor and its object.
 pub async fn audit_is_listed_newest_first_and_filtered(open: impl AsyncFn() -> AccountSuite) {
-    let log = open().await.stores.audit;
+    let suite = open().await;
+    let log = suite.stores.audit.clone();
     let full = by("ann", AuditAction::KeyCreated, 1)
         .from_client(Some("10.0.0.7"), Some(&"ü".repeat(300)))
         .on("k1")
@@ -79,7 +80,8 @@ pub async fn audit_is_listed_newest_first_and_filtered(open: impl AsyncFn() -> A
 
 /// Entries of exactly the age stay.
 pub async fn audit_is_purged_by_age(open: impl AsyncFn() -> AccountSuite) {
-    let log = open().await.stores.audit;
+    let suite = open().await;
+    let log = suite.stores.audit.clone();
     for n in 1..=3 {
         assert_eq!(log.append(by("ann", AuditAction::SignIn, n)).await, Ok(()));
     }

@@ -38,7 +38,8 @@ fn disabled(disabled: bool) -> AccountChange {
 
 /// The e-mail and identity of another account are refused; the account's own are not.
 pub async fn change_of_email_or_identity_respects_others(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let (_, ann) = admin_and_ann(&stores).await;
     let identity = ProviderIdentity::new("p", "s");
     let linked = AccountChange {
@@ -79,7 +80,8 @@ pub async fn change_of_email_or_identity_respects_others(open: impl AsyncFn() ->
 
 /// A refused change ends no session and writes no entry.
 pub async fn change_refused_by_rule_writes_nothing(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let (admin, _) = admin_and_ann(&stores).await;
     start(&stores, session(1, &admin.id, 1)).await;
     let before = actions(&stores).await;
@@ -106,7 +108,8 @@ pub async fn change_refused_by_rule_writes_nothing(open: impl AsyncFn() -> Accou
 
 /// The last enabled administrator is not demoted, disabled or deleted; another one may be.
 pub async fn last_enabled_administrator_stays(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let (admin, _) = admin_and_ann(&stores).await;
     create(&stores, new_account("second", Role::Admin)).await;
     let delete = async |id: &str| {
@@ -133,7 +136,8 @@ pub async fn last_enabled_administrator_stays(open: impl AsyncFn() -> AccountSui
 
 /// Of two changes after the same verified password, the second is refused.
 pub async fn password_change_needs_verified_hash(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let (_, ann) = admin_and_ann(&stores).await;
     let new_password = |text: &str| AccountChange {
         password_hash: Some(PasswordHash::new(text)),
@@ -153,7 +157,8 @@ pub async fn password_change_needs_verified_hash(open: impl AsyncFn() -> Account
 
 /// Replaces the hash if it is the verified one.
 pub async fn rehash_replaces_only_known_hash(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let (_, ann) = admin_and_ann(&stores).await;
     let old = ann.password_hash.clone().expect("given");
     let new = PasswordHash::new("new");
@@ -169,7 +174,8 @@ pub async fn rehash_replaces_only_known_hash(open: impl AsyncFn() -> AccountSuit
 
 /// The sessions go with the account.
 pub async fn deleted_account_leaves_no_session(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     admin_and_ann(&stores).await;
     start(&stores, session(1, "ann", 1)).await;
     start(&stores, session(2, "default", 1)).await;

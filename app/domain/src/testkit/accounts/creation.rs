@@ -11,7 +11,8 @@ use crate::accounts::{
 
 /// All fields are returned unchanged, and the entry names the account.
 pub async fn created_account_is_returned_unchanged(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let identity = ProviderIdentity::new("p", "s ü").expect("short");
     let new = NewAccount {
         identity: Some(identity.clone()),
@@ -51,7 +52,8 @@ pub async fn created_account_is_returned_unchanged(open: impl AsyncFn() -> Accou
 
 /// A second account with the e-mail or identity is refused and leaves no entry.
 pub async fn email_and_identity_are_unique(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let identity = ProviderIdentity::new("p", "s");
     let ann = NewAccount {
         identity: identity.clone(),
@@ -87,7 +89,8 @@ pub async fn email_and_identity_are_unique(open: impl AsyncFn() -> AccountSuite)
 
 /// The first administrator gets the id of the time before sign-in; later ones and users do not.
 pub async fn first_administrator_is_default_user(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let user = create(&stores, new_account("ann", Role::User)).await;
     assert_eq!(user.id, "ann");
     let first = NewAccount {
@@ -115,7 +118,8 @@ pub async fn first_administrator_is_default_user(open: impl AsyncFn() -> Account
 
 /// An account cannot become the first administrator, because that one is the default user.
 pub async fn promotion_needs_administrator(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     create(&stores, new_account("ann", Role::User)).await;
     let promote = async || {
         let change = AccountChange {
@@ -135,7 +139,8 @@ pub async fn promotion_needs_administrator(open: impl AsyncFn() -> AccountSuite)
 
 /// A repeated import changes nothing; taken ids, e-mails and identities are skipped.
 pub async fn import_is_repeated_without_change(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     create(&stores, new_account("ann", Role::User)).await;
     let imported = Account {
         role: Role::Admin,

@@ -48,7 +48,8 @@ fn refused(duration: TimeDelta) -> LoginVerdict {
 
 /// Five failures lock for 30 s, a sixth for 60 s; other addresses and accounts are not concerned.
 pub async fn failures_lock_pair_and_success_clears_them(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let limits = &*stores.limits;
     for n in 0..4 {
         assert_eq!(fail(limits, &attempt(n, "ann", 1), at(0)).await, None);
@@ -81,7 +82,8 @@ pub async fn failures_lock_pair_and_success_clears_them(open: impl AsyncFn() -> 
 /// No number of failures refuses an address from which the account signed in, until that is
 /// forgotten.
 pub async fn known_address_is_exempt(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let limits = &*stores.limits;
     let first = attempt(0, "ann", 1);
     begin(limits, &first, at(0)).await;
@@ -106,7 +108,8 @@ pub async fn known_address_is_exempt(open: impl AsyncFn() -> AccountSuite) {
 
 /// The limit of an address holds over all accounts for 15 minutes.
 pub async fn address_failures_refuse_all_accounts(open: impl AsyncFn() -> AccountSuite) {
-    let limits = open().await.stores.limits;
+    let suite = open().await;
+    let limits = suite.stores.limits.clone();
     let limits = &*limits;
     for n in 0..u128::from(ADDRESS_FAILURES) {
         fail(limits, &attempt(n, &format!("user {n}"), 1), at(0)).await;
@@ -125,7 +128,8 @@ pub async fn address_failures_refuse_all_accounts(open: impl AsyncFn() -> Accoun
 
 /// Failures from many addresses refuse a new address for some seconds, but not other accounts.
 pub async fn strangers_are_slowed_down(open: impl AsyncFn() -> AccountSuite) {
-    let limits = open().await.stores.limits;
+    let suite = open().await;
+    let limits = suite.stores.limits.clone();
     let limits = &*limits;
     for n in 0..ACCOUNT_RULE.free {
         let key = attempt(u128::from(n), "ann", u8::try_from(n).expect("few"));
@@ -148,7 +152,8 @@ pub async fn strangers_are_slowed_down(open: impl AsyncFn() -> AccountSuite) {
 
 /// Attempts in progress use up the limit until they are withdrawn or too old.
 pub async fn withdrawn_and_old_attempts_do_not_count(open: impl AsyncFn() -> AccountSuite) {
-    let limits = open().await.stores.limits;
+    let suite = open().await;
+    let limits = suite.stores.limits.clone();
     let limits = &*limits;
     for n in 0..5 {
         let key = attempt(n, "ann", 1);
@@ -170,7 +175,8 @@ pub async fn withdrawn_and_old_attempts_do_not_count(open: impl AsyncFn() -> Acc
 
 /// A refused registration is not counted; 0 means no limit.
 pub async fn registrations_are_limited_per_address(open: impl AsyncFn() -> AccountSuite) {
-    let limits = open().await.stores.limits;
+    let suite = open().await;
+    let limits = suite.stores.limits.clone();
     let register = async |last, limit, n| {
         let registered = limits.register(&address(last), limit, at(n)).await;
         registered.expect("written")

@@ -7,7 +7,8 @@ use crate::accounts::{AccountQuery, NewAccount, Role};
 
 /// Selects by a part of the e-mail or by the id; `%` and `_` are plain characters.
 pub async fn accounts_are_listed_by_text_with_total(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     for (n, id) in [(2, "ann"), (1, "a_n"), (3, "Bob-1"), (4, "cid")] {
         let new = NewAccount {
             at: at(n),

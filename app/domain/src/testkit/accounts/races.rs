@@ -14,9 +14,10 @@ use crate::accounts::{
 pub async fn concurrent_initializations_create_one_administrator(
     open: impl AsyncFn() -> AccountSuite,
 ) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let initialize = |n: usize| {
-        let accounts = stores.accounts.clone();
+        let accounts = suite.node(n).accounts.clone();
         let new = NewAccount {
             admission: Admission::NoAdministrator,
             ..new_account(&format!("u{n}"), Role::Admin)
@@ -45,9 +46,10 @@ pub async fn concurrent_initializations_create_one_administrator(
 
 /// Concurrent registrations of one e-mail create one account, and the others are refused.
 pub async fn concurrent_registrations_of_email_create_one(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let register = |n: usize| {
-        let accounts = stores.accounts.clone();
+        let accounts = suite.node(n).accounts.clone();
         let new = NewAccount {
             email: email("same@example.org"),
             ..new_account(&format!("u{n}"), Role::User)
@@ -75,13 +77,14 @@ pub async fn concurrent_registrations_of_email_create_one(open: impl AsyncFn() -
 pub async fn administrators_racing_to_demote_each_other_leave_one(
     open: impl AsyncFn() -> AccountSuite,
 ) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     create(&stores, new_account("root", Role::Admin)).await;
     for n in 0..5 {
         create(&stores, new_account(&format!("a{n}"), Role::Admin)).await;
     }
     let remove = |(n, id): (usize, String)| {
-        let accounts = stores.accounts.clone();
+        let accounts = suite.node(n).accounts.clone();
         async move {
             let change = AccountChange {
                 role: (n % 3 == 0).then_some(Role::User),
@@ -113,10 +116,10 @@ pub async fn administrators_racing_to_demote_each_other_leave_one(
 
 /// Of many concurrent attempts on an account, at most five may verify a password.
 pub async fn concurrent_attempts_do_not_exceed_limit(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
-    let begin = |n: u128| {
-        let limits = stores.limits.clone();
-        async move { limits.begin(&attempt(n, "ann", 1), at(0)).await }
+    let suite = open().await;
+    let begin = |n: usize| {
+        let limits = suite.node(n).limits.clone();
+        async move { limits.begin(&attempt(n as u128, "ann", 1), at(0)).await }
     };
     let verdicts = join_all((0..20).map(begin)).await;
     let permitted = verdicts

@@ -28,7 +28,8 @@ async fn valid(stores: &AccountStores) -> Vec<u128> {
 pub async fn session_starts_only_for_verified_enabled_account(
     open: impl AsyncFn() -> AccountSuite,
 ) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     let (_, ann) = admin_and_ann(&stores).await;
     let start = async |user: &str, if_password| {
         let session = session(1, user, 3);
@@ -77,9 +78,10 @@ pub async fn session_starts_only_for_verified_enabled_account(
     assert_eq!(actions(&stores).await.last(), Some(&AuditAction::SignIn));
 }
 
-/// Neither by its owner's end nor by an end of all.
+/// An end on one node holds on the other.
 pub async fn ended_session_is_not_found(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     admin_and_ann(&stores).await;
     for n in 1..=4 {
         let full = Session {
@@ -97,7 +99,8 @@ pub async fn ended_session_is_not_found(open: impl AsyncFn() -> AccountSuite) {
     start(&stores, session(9, "default", 1)).await;
     let end_all = async |but| {
         let entry = entry(AuditAction::SessionEnded, 2);
-        stores.sessions.end_all("ann", but, entry).await
+        let sessions = &suite.other_node.sessions;
+        sessions.end_all("ann", but, entry).await
     };
     assert_eq!(end_all(Some(Uuid::from_u128(2))).await, Ok(3));
     assert_eq!(valid(&stores).await, [2]);
@@ -111,7 +114,8 @@ pub async fn ended_session_is_not_found(open: impl AsyncFn() -> AccountSuite) {
 
 /// A session of another user is not ended.
 pub async fn session_of_owner_is_ended_once(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     admin_and_ann(&stores).await;
     start(&stores, session(1, "ann", 1)).await;
     let before = actions(&stores).await.len();
@@ -128,7 +132,8 @@ pub async fn session_of_owner_is_ended_once(open: impl AsyncFn() -> AccountSuite
 
 /// All, none, all but one, or all in exchange for a new one.
 pub async fn change_ends_the_named_sessions(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     admin_and_ann(&stores).await;
     for n in 1..=3 {
         start(&stores, session(n, "ann", n as i64)).await;
@@ -170,7 +175,8 @@ pub async fn change_ends_the_named_sessions(open: impl AsyncFn() -> AccountSuite
 
 /// Extension changes the end; only sessions that have ended by time are deleted.
 pub async fn sessions_are_listed_extended_and_purged(open: impl AsyncFn() -> AccountSuite) {
-    let stores = open().await.stores;
+    let suite = open().await;
+    let stores = suite.stores.clone();
     admin_and_ann(&stores).await;
     for n in 1..=2 {
         start(&stores, session(n, "ann", n as i64)).await;

@@ -26,6 +26,7 @@ mod m0022_model_usage;
 mod m0023_kept_states;
 mod m0024_flows;
 mod m0025_channels;
+mod m0026_accounts;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -61,6 +62,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0023_kept_states::KeptStates),
             Box::new(m0024_flows::Flows),
             Box::new(m0025_channels::Channels),
+            Box::new(m0026_accounts::Accounts),
         ]
     }
 }
