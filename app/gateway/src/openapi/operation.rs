@@ -362,7 +362,7 @@ fn error_response(status: u16) -> ResponseBuilder {
 fn error_description(status: u16) -> &'static str {
     match status {
         400 => "The request is refused.",
-        401 => "Missing or invalid API key.",
+        401 => "Missing or invalid session or API key.",
         403 => "Not allowed.",
         404 => "It does not exist or belongs to another user.",
         408 => "The body did not arrive in time.",
