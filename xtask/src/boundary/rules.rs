@@ -44,6 +44,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-harness",
         ],
     ),
+    ("deerflow-accounts", &["deerflow-domain", "deerflow-harness"]),
     (
         "deerflow-server",
         &[
