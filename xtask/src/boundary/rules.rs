@@ -49,6 +49,7 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-harness",
         ],
     ),
+    ("deerflow-accounts", &["deerflow-domain", "deerflow-harness"]),
     (
         "deerflow-server",
         &[
