@@ -3,7 +3,7 @@
 use axum::http::Method;
 use chrono::TimeDelta;
 use deerflow_domain::accounts::{AccountChange, AuditAction, NewAuditEntry, Role, SessionsAfter};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::fixture::{Person, Stores, authenticator, request};
 use super::*;

@@ -8,7 +8,7 @@ mod password;
 mod session_list;
 mod setup;
 mod user;
-mod visitor;
+pub(crate) mod visitor;
 
 pub(crate) use accounts::{initialize, login, logout, register};
 pub(crate) use keys::{create as create_key, list as list_keys, revoke as revoke_key};

@@ -18,7 +18,7 @@ use crate::state::GatewayState;
 
 /// Caller of a sign-in route.
 #[derive(Debug)]
-pub(super) struct Visitor {
+pub(crate) struct Visitor {
     /// Client, as limits, sessions and the audit log record it.
     pub(super) client: Client,
     /// `true` if the browser is on the machine of the server.
