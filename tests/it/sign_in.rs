@@ -92,12 +92,16 @@ async fn people_sign_in_to_a_fresh_gateway_and_stay_apart() {
     let created = root.sign_up("initialize", "root@example.org").await;
     assert_eq!(created.status, 201, "{}", created.text);
     let me = root.get("/api/v1/auth/me").await.ok();
-    assert_eq!((&me["email"], &me["system_role"]), (&json!("root@example.org"), &json!("admin")));
+    assert_eq!(
+        (&me["email"], &me["system_role"]),
+        (&json!("root@example.org"), &json!("admin"))
+    );
     let mut ann = Browser::new(&gateway);
     assert_eq!(ann.sign_up("register", "ann@example.org").await.status, 201);
     let of_ann = ann.post("/api/threads", json!({})).await.ok();
     for (browser, own, foreign) in [(&mut root, &old, &of_ann), (&mut ann, &of_ann, &old)] {
-        let path = |thread: &Value| format!("/api/threads/{}", thread["thread_id"].as_str().expect("id"));
+        let path =
+            |thread: &Value| format!("/api/threads/{}", thread["thread_id"].as_str().expect("id"));
         browser.get(&path(own)).await.ok();
         browser.get(&path(foreign)).await.refusal(404);
         let found = browser.post("/api/threads/search", json!({})).await.ok();
@@ -124,5 +128,8 @@ async fn of_50_concurrent_setups_one_makes_an_administrator() {
     let mut statuses = futures_util::future::join_all(setups).await;
     statuses.sort_unstable();
     assert_eq!(statuses[0], 201, "{statuses:?}");
-    assert!(statuses[1..].iter().all(|status| *status == 409), "{statuses:?}");
+    assert!(
+        statuses[1..].iter().all(|status| *status == 409),
+        "{statuses:?}"
+    );
 }

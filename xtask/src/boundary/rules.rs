@@ -49,7 +49,10 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-harness",
         ],
     ),
-    ("deerflow-accounts", &["deerflow-domain", "deerflow-harness"]),
+    (
+        "deerflow-accounts",
+        &["deerflow-domain", "deerflow-harness"],
+    ),
     (
         "deerflow-server",
         &[

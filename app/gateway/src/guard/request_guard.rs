@@ -111,7 +111,8 @@ async fn admit(guard: &RequestGuard, request: &Parts) -> Result<Admitted, ApiErr
     let access = guard.authenticator.access(class, request, client.address);
     let access = access.await?;
     // A foreign page may read whether the server is set up. To sign in, it has to prove its host.
-    let is_proved = class == PathClass::SignIn && (method.is_safe() || is_from_secure_page(headers));
+    let is_proved =
+        class == PathClass::SignIn && (method.is_safe() || is_from_secure_page(headers));
     if matches!(access, Access::Open(_)) && !is_proved {
         policy.check_host(host, &client)?;
     }

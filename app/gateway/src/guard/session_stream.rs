@@ -17,11 +17,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Binds a body to a session. Bodies of known length are complete and stay unchanged. `has_ended`
 /// is polled in an interval; when it returns `true`, the connection breaks.
-pub(crate) fn bind<F>(
-    body: Body,
-    tasks: Tasks,
-    has_ended: impl Fn() -> F + Send + 'static,
-) -> Body
+pub(crate) fn bind<F>(body: Body, tasks: Tasks, has_ended: impl Fn() -> F + Send + 'static) -> Body
 where
     F: Future<Output = bool> + Send,
 {
@@ -117,7 +113,10 @@ mod tests {
         ended.store(true, Ordering::Relaxed);
         let since = Instant::now();
         let error = stream.next().await.unwrap().unwrap_err();
-        assert!(error.to_string().contains("the session has ended"), "{error}");
+        assert!(
+            error.to_string().contains("the session has ended"),
+            "{error}"
+        );
         assert!(since.elapsed() < Duration::from_secs(5));
         assert!(stream.next().await.is_none());
         drop(stream);

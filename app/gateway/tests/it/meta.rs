@@ -110,7 +110,7 @@ async fn initial_requests_of_the_web_ui_succeed() {
         ),
         (
             "/api/v1/auth/setup-status",
-            json!({ "needs_setup": false, "registration_enabled": false }),
+            json!({ "needs_setup": true, "registration_enabled": true }),
         ),
     ];
     for (path, expected) in table {
@@ -238,7 +238,9 @@ async fn pages_of_a_configured_origin_may_read_every_response() {
         .await;
     assert_eq!(foreign.code(), 403);
     assert!(
-        foreign.text().contains("Cross-site request denied: the page's origin is"),
+        foreign
+            .text()
+            .contains("Cross-site request denied: the page's origin is"),
         "{}",
         foreign.text()
     );

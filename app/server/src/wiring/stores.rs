@@ -7,8 +7,8 @@ use deerflow_domain::accounts::AccountStores;
 use deerflow_domain::channels::ChannelStores;
 use deerflow_domain::readiness::ReadinessProbe;
 use deerflow_stores::{
-    Database, DatabaseReadiness, SqlAccountStore, SqlApiKeyStore, SqlAssistantStore, SqlChannelStore,
-    SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
+    Database, DatabaseReadiness, SqlAccountStore, SqlApiKeyStore, SqlAssistantStore,
+    SqlChannelStore, SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
     SqlMaintenanceStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog,
     SqlUsageStore, SqlWebhookOutbox,
 };

@@ -85,7 +85,10 @@ impl Stores {
             admission: Admission::Always,
             at,
         };
-        let account = self.accounts.accounts.create(new, entry(AuditAction::AccountCreated));
+        let account = self
+            .accounts
+            .accounts
+            .create(new, entry(AuditAction::AccountCreated));
         let account = account.await.expect("created");
         let token = SessionToken::generate();
         let session = Session {
@@ -102,7 +105,10 @@ impl Stores {
             session,
             if_password: None,
         };
-        let started = self.accounts.sessions.start(new, entry(AuditAction::SignIn));
+        let started = self
+            .accounts
+            .sessions
+            .start(new, entry(AuditAction::SignIn));
         started.await.expect("started");
         Person {
             csrf: self.signer.csrf_token(&token.hash()),

@@ -201,8 +201,8 @@ fn nobody() -> ActorContext {
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(test)]
-#[path = "auth_tests.rs"]
-mod tests;
-#[cfg(test)]
 #[path = "session_tests.rs"]
 mod session_tests;
+#[cfg(test)]
+#[path = "auth_tests.rs"]
+mod tests;

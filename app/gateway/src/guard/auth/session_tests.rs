@@ -37,7 +37,9 @@ async fn ask(
         Access::Person(session) => session.actor(),
     };
     let source = actor.auth_source.unwrap_or_default();
-    Ok([vec![source, actor.user_id], actor.scopes].concat().join(" "))
+    Ok([vec![source, actor.user_id], actor.scopes]
+        .concat()
+        .join(" "))
 }
 
 fn detail(error: &ApiError) -> Value {
@@ -90,7 +92,12 @@ async fn refusal_of_a_program_explains_how_to_create_a_key() {
     let detail = detail(&error);
     assert_eq!(detail["message"], "Authentication required");
     assert!(detail["hint"].to_string().contains("deerflow keys create"));
-    assert!(error.detail(Dialect::Platform).to_string().contains("deerflow keys create"));
+    assert!(
+        error
+            .detail(Dialect::Platform)
+            .to_string()
+            .contains("deerflow keys create")
+    );
 }
 
 #[tokio::test]
@@ -133,10 +140,17 @@ async fn unsafe_request_needs_csrf_token_of_its_session() {
                 (&alone, Some(&*ann.csrf)),
             ] {
                 let (status, text) = ask(cookie, token).await.unwrap_err();
-                assert!(status == 403 && text.starts_with("CSRF token"), "{path}: {text}");
+                assert!(
+                    status == 403 && text.starts_with("CSRF token"),
+                    "{path}: {text}"
+                );
             }
         }
-        assert!(ask(&auth, "GET", &path, &[("cookie", &alone)]).await.is_ok());
+        assert!(
+            ask(&auth, "GET", &path, &[("cookie", &alone)])
+                .await
+                .is_ok()
+        );
     }
 }
 
@@ -156,15 +170,25 @@ async fn refused_session_names_its_cause() {
         (&*unknown, "token_invalid"),
         (&ann.token[..42], "token_invalid"),
     ] {
-        assert_eq!(code(token).await, Err((401, expected.to_owned())), "{token}");
+        assert_eq!(
+            code(token).await,
+            Err((401, expected.to_owned())),
+            "{token}"
+        );
     }
     assert!(code(&ann.token).await.is_ok());
     disable(&stores, &ann.id).await;
     tokio::time::advance(deerflow_accounts::MAX_AGE).await;
-    assert_eq!(code(&ann.token).await, Err((401, "token_invalid".to_owned())));
+    assert_eq!(
+        code(&ann.token).await,
+        Err((401, "token_invalid".to_owned()))
+    );
     assert!(code(&bob.token).await.is_ok());
     stores.clock.advance(TimeDelta::days(7));
-    assert_eq!(code(&bob.token).await, Err((401, "token_expired".to_owned())));
+    assert_eq!(
+        code(&bob.token).await,
+        Err((401, "token_expired".to_owned()))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,7 +213,10 @@ async fn internal_caller_acts_for_its_owner() {
             ("x-deerflow-internal-token", "internal-token"),
             ("x-deerflow-owner-user-id", "ann"),
         ];
-        assert_eq!(ask(&auth, "POST", PATH, &headers).await, Ok("internal ann".to_owned()));
+        assert_eq!(
+            ask(&auth, "POST", PATH, &headers).await,
+            Ok("internal ann".to_owned())
+        );
         let wrong = [("x-deerflow-internal-token", "x")];
         assert_eq!(ask(&auth, "POST", PATH, &wrong).await.unwrap_err().0, 401);
         assert!(ask(&auth, "GET", "/health", &wrong).await.is_ok());
@@ -201,15 +228,28 @@ async fn use_with_three_cookies_extends_once_an_hour() {
     let (auth, stores) = authenticator(KeyRule::Required);
     let ann = stores.sign_in("ann@example.org", Role::User).await;
     let three = cookies(&ann);
-    let client = WebClient::of(None, Some("localhost"), &Default::default(), &TrustedProxies::default());
+    let client = WebClient::of(
+        None,
+        Some("localhost"),
+        &Default::default(),
+        &TrustedProxies::default(),
+    );
     let renewed = async |cookie: &str| {
         let request = request("GET", PATH, &[("cookie", cookie)]);
-        let session = auth.sessions().find(&request.headers).await.unwrap().unwrap();
-        auth.sessions().check_csrf(&Method::GET, &request.headers, &session).unwrap();
+        let session = auth
+            .sessions()
+            .find(&request.headers)
+            .await
+            .unwrap()
+            .unwrap();
+        auth.sessions()
+            .check_csrf(&Method::GET, &request.headers, &session)
+            .unwrap();
         let cookies = session.renewed_cookies(CookieScope::of(&client, false));
         cookies.iter().any(|cookie| {
             let cookie = cookie.to_str().unwrap();
-            cookie.starts_with(&format!("access_token={};", ann.token)) && cookie.contains("Max-Age")
+            cookie.starts_with(&format!("access_token={};", ann.token))
+                && cookie.contains("Max-Age")
         })
     };
     assert!(!renewed(&three).await);
@@ -219,5 +259,8 @@ async fn use_with_three_cookies_extends_once_an_hour() {
     assert!(!renewed(&three).await);
     let hash = deerflow_domain::accounts::TokenHash::of(&ann.token);
     let (session, _) = stores.accounts.sessions.find(&hash).await.unwrap().unwrap();
-    assert_eq!(session.last_used_at - session.created_at, TimeDelta::seconds(3_601));
+    assert_eq!(
+        session.last_used_at - session.created_at,
+        TimeDelta::seconds(3_601)
+    );
 }

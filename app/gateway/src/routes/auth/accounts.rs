@@ -8,10 +8,10 @@ use deerflow_accounts::{Credentials, SignedIn};
 use serde_json::json;
 
 use super::failures::refusal;
+use super::form;
 use super::setup::require_setup;
 use super::user::user_json;
 use super::visitor::Visitor;
-use super::form;
 use crate::error::ApiError;
 use crate::extract::Body;
 use crate::guard::cookies::{LIFETIME_SECONDS, SESSION, cookie};
@@ -29,7 +29,11 @@ pub(crate) async fn login(
     request: Request,
 ) -> ResponseResult {
     let entered = form::read(request).await?;
-    let signed_in = security.sign_in.service.login(&entered, &visitor.client).await;
+    let signed_in = security
+        .sign_in
+        .service
+        .login(&entered, &visitor.client)
+        .await;
     let signed_in = signed_in.map_err(|error| refusal(error, PASSWORD))?;
     let body = json!({
         "expires_in": LIFETIME_SECONDS,
@@ -51,7 +55,9 @@ pub(crate) async fn register(
         return Err(ApiError::Forbidden(text.to_owned()));
     }
     let per_hour = sign_in.rules.registrations_per_hour();
-    let signed_in = sign_in.service.register(&entered, per_hour, &visitor.client);
+    let signed_in = sign_in
+        .service
+        .register(&entered, per_hour, &visitor.client);
     let signed_in = signed_in.await.map_err(|error| refusal(error, PASSWORD))?;
     sign_in.presence.created();
     Ok(created(&visitor, &signed_in))
@@ -78,7 +84,11 @@ pub(crate) async fn logout(
     visitor: Visitor,
 ) -> ResponseResult {
     if let Some(token) = cookie(&visitor.headers, SESSION) {
-        let ended = security.sign_in.service.logout(token, &visitor.client).await;
+        let ended = security
+            .sign_in
+            .service
+            .logout(token, &visitor.client)
+            .await;
         ended.map_err(|error| refusal(error, PASSWORD))?;
     }
     let body = Json(json!({ "message": "Successfully logged out" }));

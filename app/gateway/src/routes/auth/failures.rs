@@ -47,7 +47,12 @@ pub(super) fn value_error(field: &str, message: String) -> ApiError {
 
 /// Returns whole seconds, rounded up, at least one.
 fn seconds(duration: Duration) -> u64 {
-    duration.as_millis().div_ceil(1_000).try_into().unwrap_or(1).max(1)
+    duration
+        .as_millis()
+        .div_ceil(1_000)
+        .try_into()
+        .unwrap_or(1)
+        .max(1)
 }
 
 #[cfg(test)]
@@ -61,7 +66,10 @@ mod tests {
     fn rules_are_value_errors_with_texts_as_location() {
         for (error, field) in [
             (SignInError::InvalidEmail(InvalidEmail::Malformed), "email"),
-            (SignInError::InvalidPassword(InvalidPassword::TooShort), "new_password"),
+            (
+                SignInError::InvalidPassword(InvalidPassword::TooShort),
+                "new_password",
+            ),
         ] {
             let refusal = refusal(error, "new_password");
             assert_eq!(refusal.status(Dialect::DeerFlow), 422);

@@ -20,7 +20,9 @@ pub(super) async fn read(request: Request) -> Result<Credentials, ApiError> {
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case(MEDIA_TYPE) {
-        return Err(ApiError::Unprocessable(format!("the body has to be a form: {MEDIA_TYPE}")));
+        return Err(ApiError::Unprocessable(format!(
+            "the body has to be a form: {MEDIA_TYPE}"
+        )));
     }
     refuse_declared(&request, LIMIT as u64)?;
     let body = tokio::time::timeout(BODY_TIMEOUT, to_bytes(request.into_body(), LIMIT)).await;
@@ -32,7 +34,8 @@ pub(super) async fn read(request: Request) -> Result<Credentials, ApiError> {
 
 /// Reads the fields.
 fn credentials(form: &str) -> Result<Credentials, ApiError> {
-    let mut url = Url::parse("form://form").map_err(|error| ApiError::Internal(error.to_string()))?;
+    let mut url =
+        Url::parse("form://form").map_err(|error| ApiError::Internal(error.to_string()))?;
     url.set_query(Some(form));
     let field = |name: &str| {
         url.query_pairs()
@@ -97,7 +100,10 @@ mod tests {
         let Err(ApiError::Invalid(issues)) = credentials("remember_me=perhaps") else {
             panic!("accepted")
         };
-        let found: Vec<_> = issues.iter().map(|issue| (issue.kind, issue.loc[1].clone())).collect();
+        let found: Vec<_> = issues
+            .iter()
+            .map(|issue| (issue.kind, issue.loc[1].clone()))
+            .collect();
         assert_eq!(
             found,
             [

@@ -47,12 +47,23 @@ pub(crate) async fn create(
     let days = body.expires_in_days.unwrap_or(MAX_DAYS).clamp(1, MAX_DAYS);
     let now = state.process.clock.now();
     let lifetime = TimeDelta::days(i64::try_from(days).unwrap_or(1));
-    let (record, key) = new_key(user, Rights::User, Some(name.to_owned()), Some(now + lifetime), now);
+    let (record, key) = new_key(
+        user,
+        Rights::User,
+        Some(name.to_owned()),
+        Some(now + lifetime),
+        now,
+    );
     let entry = NewAuditEntry::new(AuditAction::KeyCreated, now)
         .by(user)
         .on(&*record.key_id);
     let keys = &state.security.sign_in.keys;
-    let created = keys.create_own(record.clone(), key.hash, MAX_KEYS_PER_USER, visitor.sign(entry));
+    let created = keys.create_own(
+        record.clone(),
+        key.hash,
+        MAX_KEYS_PER_USER,
+        visitor.sign(entry),
+    );
     match created.await? {
         KeyCreation::Created => {}
         KeyCreation::TooMany => {
@@ -61,7 +72,9 @@ pub(crate) async fn create(
             )));
         }
         KeyCreation::NoAccount => {
-            return Err(ApiError::Forbidden("The account is disabled or deleted.".to_owned()));
+            return Err(ApiError::Forbidden(
+                "The account is disabled or deleted.".to_owned(),
+            ));
         }
     }
     let mut shown = key_json(&record);
@@ -80,7 +93,10 @@ pub(crate) async fn revoke(State(state): App, visitor: Visitor, ids: Ids) -> Res
     if keys.revoke_own(user, id, visitor.sign(entry)).await? {
         Ok(StatusCode::NO_CONTENT.into_response())
     } else {
-        Err(ApiError::NotFound(format!("Key {} not found", truncated(id))))
+        Err(ApiError::NotFound(format!(
+            "Key {} not found",
+            truncated(id)
+        )))
     }
 }
 

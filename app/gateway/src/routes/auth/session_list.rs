@@ -36,11 +36,18 @@ pub(crate) async fn end(State(state): App, visitor: Visitor, ids: Ids) -> Respon
         .by(&current.user_id)
         .on(id.to_string());
     let sessions = &state.security.sign_in.stores.sessions;
-    let ended = sessions.end(&current.user_id, id, visitor.sign(entry)).await?;
+    let ended = sessions
+        .end(&current.user_id, id, visitor.sign(entry))
+        .await?;
     if !ended {
         return Err(not_found());
     }
-    state.security.authenticator.sessions().cache.forget_user(&current.user_id);
+    state
+        .security
+        .authenticator
+        .sessions()
+        .cache
+        .forget_user(&current.user_id);
     let response = StatusCode::NO_CONTENT.into_response();
     Ok(if id == current.id {
         visitor.signed_out(response)
@@ -57,8 +64,15 @@ pub(crate) async fn end_others(State(state): App, visitor: Visitor) -> JsonResul
         .by(user)
         .on(&**user);
     let sessions = &state.security.sign_in.stores.sessions;
-    let ended = sessions.end_all(user, Some(current.id), visitor.sign(entry)).await?;
-    state.security.authenticator.sessions().cache.forget_user(user);
+    let ended = sessions
+        .end_all(user, Some(current.id), visitor.sign(entry))
+        .await?;
+    state
+        .security
+        .authenticator
+        .sessions()
+        .cache
+        .forget_user(user);
     Ok(Json(json!({ "ended": ended })))
 }
 

@@ -68,7 +68,9 @@ impl Visitor {
     pub(super) fn session(&self) -> Result<&CurrentSession, ApiError> {
         self.session.as_ref().ok_or_else(|| {
             let actor = harness::runtime::actor_context::current();
-            let source = actor.and_then(|actor| actor.auth_source).unwrap_or_default();
+            let source = actor
+                .and_then(|actor| actor.auth_source)
+                .unwrap_or_default();
             match source.as_str() {
                 "api_key" | "internal" => ApiError::Forbidden(
                     "Only a signed-in person can do this, not a program with a key.".to_owned(),

@@ -13,9 +13,15 @@ async fn first_administrator_closes_the_open_gateway() {
     let gateway = Gateway::new();
     let mut browser = Browser::new(&gateway);
     let status = browser.get("/api/v1/auth/setup-status").await;
-    assert_eq!(status.json(), json!({ "needs_setup": true, "registration_enabled": true }));
+    assert_eq!(
+        status.json(),
+        json!({ "needs_setup": true, "registration_enabled": true })
+    );
     let me = browser.me().await.json();
-    assert_eq!((&me["id"], &me["system_role"]), (&json!("default"), &json!("admin")));
+    assert_eq!(
+        (&me["id"], &me["system_role"]),
+        (&json!("default"), &json!("admin"))
+    );
     let created = browser.initialize("Root@Example.org").await;
     assert_eq!(created.code(), 201, "{}", created.text());
     let user = json!({
@@ -36,7 +42,11 @@ async fn first_administrator_closes_the_open_gateway() {
     let detail = &refused.json()["detail"];
     assert_eq!(
         (refused.code(), &detail["code"], &detail["message"]),
-        (401, &json!("not_authenticated"), &json!("Authentication required"))
+        (
+            401,
+            &json!("not_authenticated"),
+            &json!("Authentication required")
+        )
     );
     let status = nobody.get("/api/v1/auth/setup-status").await.json();
     assert_eq!(status["needs_setup"], false);
@@ -47,7 +57,10 @@ async fn of_concurrent_setups_one_succeeds() {
     let gateway = Gateway::new();
     let setups = (0..20).map(async |n| {
         let mut browser = Browser::new(&gateway);
-        browser.initialize(&format!("root{n}@example.org")).await.code()
+        browser
+            .initialize(&format!("root{n}@example.org"))
+            .await
+            .code()
     });
     let mut codes = futures_util::future::join_all(setups).await;
     codes.sort_unstable();
@@ -96,7 +109,12 @@ async fn violated_rules_are_value_errors() {
             );
             assert!(!refused.text().contains(PASSWORD));
         }
-        for body in [json!({}), json!({ "email": 5, "password": [] }), json!([]), Value::Null] {
+        for body in [
+            json!({}),
+            json!({ "email": 5, "password": [] }),
+            json!([]),
+            Value::Null,
+        ] {
             let refused = Browser::new(&gateway).post(path, body.clone()).await;
             assert_eq!(refused.code(), 422, "{body}");
         }
@@ -125,7 +143,9 @@ async fn registered_e_mail_cannot_register_again() {
     *gateway.accounts.rules.per_hour.lock() = 1;
     let mut codes = Vec::new();
     for name in ["cid", "dan"] {
-        let answer = Browser::new(&gateway).register(&format!("{name}@example.org")).await;
+        let answer = Browser::new(&gateway)
+            .register(&format!("{name}@example.org"))
+            .await;
         codes.push((answer.code(), !answer.header("retry-after").is_empty()));
     }
     assert_eq!(codes[1], (429, true), "{codes:?}");
@@ -138,7 +158,9 @@ async fn unknown_e_mail_and_wrong_password_are_refused_alike() {
     ann.register("ann@example.org").await;
     let before = ann.cookies.clone();
     let wrong = ann.login("ann@example.org", "wrong").await;
-    let unknown = Browser::new(&gateway).login("bob@example.org", "wrong").await;
+    let unknown = Browser::new(&gateway)
+        .login("bob@example.org", "wrong")
+        .await;
     let detail = json!({ "detail": {
         "code": "invalid_credentials", "message": "Incorrect email or password",
     } });
@@ -146,14 +168,22 @@ async fn unknown_e_mail_and_wrong_password_are_refused_alike() {
     assert_eq!((unknown.code(), unknown.json()), (401, detail));
     assert_eq!(ann.cookies, before);
     let entered = ann.login("ANN@example.org", PASSWORD).await;
-    assert_eq!(entered.json(), json!({ "expires_in": 604_800, "needs_setup": false }));
+    assert_eq!(
+        entered.json(),
+        json!({ "expires_in": 604_800, "needs_setup": false })
+    );
     assert_ne!(ann.cookies["access_token"], before["access_token"]);
     let kind = [("content-type", "application/x-www-form-urlencoded")];
     let path = "/api/v1/auth/login/local";
-    let empty = ann.raw("POST", path, &kind, "remember_me=true".to_owned()).await;
+    let empty = ann
+        .raw("POST", path, &kind, "remember_me=true".to_owned())
+        .await;
     assert_eq!(empty.code(), 422);
     let large = ann.raw("POST", path, &kind, "x".repeat(70_000)).await;
-    assert_eq!((large.code(), large.json()["detail"].is_string()), (413, true));
+    assert_eq!(
+        (large.code(), large.json()["detail"].is_string()),
+        (413, true)
+    );
 }
 
 #[tokio::test]
@@ -170,7 +200,9 @@ async fn guesses_are_limited_except_for_known_addresses() {
     assert_eq!(codes[5], (429, true));
     let limited = stranger.login("ann@example.org", PASSWORD).await;
     assert!(limited.json()["detail"].is_string(), "{}", limited.text());
-    let known = Browser::new(&gateway).login("ann@example.org", PASSWORD).await;
+    let known = Browser::new(&gateway)
+        .login("ann@example.org", PASSWORD)
+        .await;
     assert_eq!(known.code(), 200);
 }
 
@@ -183,11 +215,13 @@ async fn changed_password_ends_all_other_sessions() {
     let mut other = Browser::new(&gateway);
     other.login("ann@example.org", PASSWORD).await;
     let path = "/api/v1/auth/change-password";
-    let change = |current: &str, new: &str, email: Option<&str>| {
-        json!({ "current_password": current, "new_password": new, "new_email": email })
-    };
+    let change = |current: &str, new: &str, email: Option<&str>| json!({ "current_password": current, "new_password": new, "new_email": email });
     for (body, status, code) in [
-        (change("wrong", "another brown deer", None), 400, "invalid_credentials"),
+        (
+            change("wrong", "another brown deer", None),
+            400,
+            "invalid_credentials",
+        ),
         (
             change(PASSWORD, "another brown deer", Some("Bob@example.org")),
             400,
@@ -195,15 +229,32 @@ async fn changed_password_ends_all_other_sessions() {
         ),
     ] {
         let refused = ann.post(path, body).await;
-        assert_eq!((refused.code(), &refused.json()["detail"]["code"]), (status, &json!(code)));
+        assert_eq!(
+            (refused.code(), &refused.json()["detail"]["code"]),
+            (status, &json!(code))
+        );
     }
     let weak = ann.post(path, change(PASSWORD, "short", None)).await;
-    assert_eq!(weak.json()["detail"][0]["loc"], json!(["body", "new_password"]));
-    let changed = ann.post(path, change(PASSWORD, "another brown deer", Some("ann2@example.org"))).await;
+    assert_eq!(
+        weak.json()["detail"][0]["loc"],
+        json!(["body", "new_password"])
+    );
+    let changed = ann
+        .post(
+            path,
+            change(PASSWORD, "another brown deer", Some("ann2@example.org")),
+        )
+        .await;
     assert_eq!(changed.code(), 200, "{}", changed.text());
     assert_eq!(ann.me().await.json()["email"], "ann2@example.org");
     assert_eq!(other.me().await.code(), 401);
-    assert_eq!(other.login("ann2@example.org", "another brown deer").await.code(), 200);
+    assert_eq!(
+        other
+            .login("ann2@example.org", "another brown deer")
+            .await
+            .code(),
+        200
+    );
     let mut nobody = Browser::new(&gateway);
     assert_eq!(nobody.post(path, change("a", "b", None)).await.code(), 401);
 }
@@ -217,10 +268,19 @@ async fn logout_ends_the_session_on_the_server() {
     thief.cookies = ann.cookies.clone();
     assert_eq!(thief.me().await.code(), 200);
     let ended = ann.post("/api/v1/auth/logout", Value::Null).await;
-    assert_eq!((ended.code(), ended.headers.get_all("set-cookie").iter().count()), (200, 3));
+    assert_eq!(
+        (
+            ended.code(),
+            ended.headers.get_all("set-cookie").iter().count()
+        ),
+        (200, 3)
+    );
     assert!(ann.cookies.is_empty());
     assert_eq!(thief.me().await.json()["detail"]["code"], "token_invalid");
-    assert_eq!(ann.post("/api/v1/auth/logout", Value::Null).await.code(), 200);
+    assert_eq!(
+        ann.post("/api/v1/auth/logout", Value::Null).await.code(),
+        200
+    );
 }
 
 #[tokio::test]

@@ -41,7 +41,11 @@ impl<'a> Browser<'a> {
 
     pub(crate) async fn send(&mut self, method: &str, path: &str, body: Value) -> HttpResponse {
         let kind = ("content-type", "application/json");
-        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
         self.raw(method, path, &[kind], body).await
     }
 
@@ -80,7 +84,11 @@ impl<'a> Browser<'a> {
         }
         let peer = Peer(self.peer.parse().expect("an address"));
         let request = request.extension(peer).body(Body::from(body));
-        let response = self.gateway.router.clone().oneshot(request.expect("a request"));
+        let response = self
+            .gateway
+            .router
+            .clone()
+            .oneshot(request.expect("a request"));
         let (parts, body) = response.await.expect("an answer").into_parts();
         for cookie in parts.headers.get_all("set-cookie") {
             let cookie = cookie.to_str().expect("text");
@@ -95,7 +103,9 @@ impl<'a> Browser<'a> {
         HttpResponse {
             status: parts.status,
             headers: parts.headers,
-            body: axum::body::to_bytes(body, usize::MAX).await.expect("a body"),
+            body: axum::body::to_bytes(body, usize::MAX)
+                .await
+                .expect("a body"),
         }
     }
 
@@ -113,7 +123,8 @@ impl<'a> Browser<'a> {
         let kind = ("content-type", "application/x-www-form-urlencoded");
         let password = password.replace(' ', "+");
         let form = format!("username={email}&password={password}");
-        self.raw("POST", "/api/v1/auth/login/local", &[kind], form).await
+        self.raw("POST", "/api/v1/auth/login/local", &[kind], form)
+            .await
     }
 
     pub(crate) async fn me(&mut self) -> HttpResponse {

@@ -7,7 +7,10 @@ use super::browser::{Browser, PASSWORD};
 use crate::support::Gateway;
 
 fn headers(pairs: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| (*name, (*value).to_owned()))
+        .collect()
 }
 
 #[tokio::test]
@@ -17,13 +20,19 @@ async fn pages_sign_in_through_usual_proxies() {
             "port forward",
             KeyRule::Optional,
             "127.0.0.1",
-            &[("host", "localhost:9000"), ("origin", "http://localhost:9000")][..],
+            &[
+                ("host", "localhost:9000"),
+                ("origin", "http://localhost:9000"),
+            ][..],
         ),
         (
             "LAN name",
             KeyRule::Required,
             "192.168.1.7",
-            &[("host", "deer.lan:8001"), ("origin", "http://deer.lan:8001")],
+            &[
+                ("host", "deer.lan:8001"),
+                ("origin", "http://deer.lan:8001"),
+            ],
         ),
         (
             "rewrites of Next",
@@ -66,11 +75,19 @@ async fn pages_sign_in_through_usual_proxies() {
         assert_eq!(status.code(), 200, "{what}: {}", status.text());
         let created = browser.initialize("root@example.org").await;
         assert_eq!(created.code(), 201, "{what}: {}", created.text());
-        assert_eq!(browser.post("/api/threads", json!({})).await.code(), 200, "{what}");
+        assert_eq!(
+            browser.post("/api/threads", json!({})).await.code(),
+            200,
+            "{what}"
+        );
         let secure = created.header("set-cookie").contains("Secure");
         assert_eq!(secure, what.contains("TLS"), "{what}");
         browser.cookies.clear();
-        assert_eq!(browser.login("root@example.org", PASSWORD).await.code(), 200, "{what}");
+        assert_eq!(
+            browser.login("root@example.org", PASSWORD).await.code(),
+            200,
+            "{what}"
+        );
     }
 }
 
@@ -78,10 +95,16 @@ async fn pages_sign_in_through_usual_proxies() {
 async fn pages_of_other_parties_do_not_sign_in() {
     let gateway = Gateway::new();
     for given in [
-        &[("host", "localhost:8001"), ("origin", "http://localhost:3000")][..],
+        &[
+            ("host", "localhost:8001"),
+            ("origin", "http://localhost:3000"),
+        ][..],
         &[("host", "localhost:8001"), ("origin", "null")],
         &[("host", "deer.lan"), ("origin", "http://evil-deer.lan")],
-        &[("host", "evil.example.com"), ("origin", "http://evil.example.com")],
+        &[
+            ("host", "evil.example.com"),
+            ("origin", "http://evil.example.com"),
+        ],
         &[
             ("host", "127.0.0.1:8001"),
             ("origin", "http://evil.example.com"),

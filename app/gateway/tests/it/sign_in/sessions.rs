@@ -21,19 +21,36 @@ async fn people_list_and_end_their_sessions() {
     phone.headers.push(("user-agent", "Phone/1".to_owned()));
     let mut tablet = Browser::new(&gateway);
     for browser in [&mut phone, &mut tablet] {
-        browser.login("ann@example.org", super::browser::PASSWORD).await;
+        browser
+            .login("ann@example.org", super::browser::PASSWORD)
+            .await;
     }
     let list = ann.get(SESSIONS).await.json();
     let list = list["sessions"].as_array().expect("a list");
     assert_eq!(list.len(), 3);
-    assert_eq!(list.iter().filter(|session| session["current"] == true).count(), 1);
-    let of_phone = list.iter().find(|session| session["user_agent"] == "Phone/1");
-    let of_phone = of_phone.expect("listed")["id"].as_str().expect("an id").to_owned();
+    assert_eq!(
+        list.iter()
+            .filter(|session| session["current"] == true)
+            .count(),
+        1
+    );
+    let of_phone = list
+        .iter()
+        .find(|session| session["user_agent"] == "Phone/1");
+    let of_phone = of_phone.expect("listed")["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     let one = format!("{SESSIONS}/{of_phone}");
     assert_eq!(bob.send("DELETE", &one, Value::Null).await.code(), 404);
     assert_eq!(ann.send("DELETE", &one, Value::Null).await.code(), 204);
     assert_eq!(ann.send("DELETE", &one, Value::Null).await.code(), 404);
-    assert_eq!(ann.send("DELETE", &format!("{SESSIONS}/x"), Value::Null).await.code(), 404);
+    assert_eq!(
+        ann.send("DELETE", &format!("{SESSIONS}/x"), Value::Null)
+            .await
+            .code(),
+        404
+    );
     assert_eq!(phone.me().await.code(), 401);
     assert_eq!(tablet.me().await.code(), 200);
     let ended = ann.send("DELETE", SESSIONS, Value::Null).await;
@@ -56,7 +73,10 @@ async fn users_do_not_see_threads_of_each_other() {
         assert_eq!(ann.get(&path).await.code(), 200, "{path}");
         assert_eq!(bob.get(&path).await.code(), 404, "{path}");
     }
-    assert_eq!(bob.post("/api/threads/search", json!({})).await.json(), json!([]));
+    assert_eq!(
+        bob.post("/api/threads/search", json!({})).await.json(),
+        json!([])
+    );
 }
 
 #[tokio::test]
@@ -68,7 +88,11 @@ async fn unsafe_request_of_a_page_needs_its_csrf_token() {
     for path in ["/threads", "/api/threads", "/api/langgraph/threads"] {
         let refused = ann.post(path, json!({})).await;
         assert_eq!(refused.code(), 403, "{path}");
-        assert!(refused.text().contains("CSRF token missing"), "{}", refused.text());
+        assert!(
+            refused.text().contains("CSRF token missing"),
+            "{}",
+            refused.text()
+        );
     }
     ann.cookies.insert("csrf_token".to_owned(), token);
     for path in ["/threads", "/api/threads", "/api/langgraph/threads"] {
@@ -99,7 +123,9 @@ async fn stream_of_ended_session_breaks_while_its_run_goes_on() {
     let mut stream = response.into_body().into_data_stream();
     assert!(stream.next().await.expect("a chunk").is_ok());
     let mut phone = Browser::new(&gateway);
-    phone.login("ann@example.org", super::browser::PASSWORD).await;
+    phone
+        .login("ann@example.org", super::browser::PASSWORD)
+        .await;
     ann.post("/api/v1/auth/logout", Value::Null).await;
     let broken = async {
         while let Some(chunk) = stream.next().await {
