@@ -23,6 +23,8 @@ pub(crate) struct WebClient {
     pub(crate) host: Option<HostPort>,
     /// Host that a trusted proxy reports.
     pub(crate) forwarded_host: Option<HostPort>,
+    /// `true` if no header says that a proxy passed the request on.
+    pub(crate) is_direct: bool,
     /// `true` if the host has no port and the request came through a nearby proxy, which may have
     /// removed the port.
     pub(crate) port_may_be_lost: bool,
@@ -53,16 +55,23 @@ impl WebClient {
         let forwarded = first_forwarded(headers);
         let host = host.and_then(HostPort::parse);
         let reported_host = reported_host(headers, &forwarded, host.as_ref());
-        let is_proxied = !forwarded.is_empty()
-            || [FORWARDED_PROTO, FORWARDED_HOST, FORWARDED_FOR, REAL_IP]
-                .iter()
-                .any(|name| headers.contains_key(name));
+        let is_proxied = headers.contains_key(header::FORWARDED)
+            || [
+                FORWARDED_PROTO,
+                FORWARDED_HOST,
+                FORWARDED_PORT,
+                FORWARDED_FOR,
+                REAL_IP,
+            ]
+            .iter()
+            .any(|name| headers.contains_key(name));
         let address = is_trusted
             .then(|| text(headers, &REAL_IP)?.trim().parse().ok())
             .flatten()
             .map(|address: IpAddr| address.to_canonical());
         Self {
             address: address.or(peer),
+            is_direct: !is_proxied,
             is_https: is_near && reported_https(headers, &forwarded),
             port_may_be_lost: is_near
                 && is_proxied
@@ -72,6 +81,12 @@ impl WebClient {
             unbelieved_host: reported_host.filter(|_| !is_trusted),
             peer,
         }
+    }
+
+    /// `true` if the client is certainly on the machine of the server. A proxy without the address of
+    /// its client may serve other machines, whose hosts a client can invent.
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_direct && self.peer.is_some_and(|peer| peer.is_loopback()) && self.is_loopback()
     }
 
     /// `true` if the browser is on the machine of the server, as far as the hosts say.

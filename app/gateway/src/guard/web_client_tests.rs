@@ -147,3 +147,24 @@ fn browser_is_local_only_if_every_host_is() {
         assert!(!client(peer, host, &[("x-forwarded-host", forwarded)]).is_loopback());
     }
 }
+
+#[test]
+fn only_direct_loopback_connection_is_local() {
+    assert!(client(LOOPBACK, "localhost:8001", &[]).is_local());
+    for (peer, host, headers) in [
+        (PRIVATE, "localhost:8001", &[][..]),
+        (LOOPBACK, "deer.lan:8001", &[]),
+        (
+            LOOPBACK,
+            "localhost",
+            &[("x-forwarded-host", "localhost:3000")],
+        ),
+        (LOOPBACK, "localhost", &[("x-real-ip", "127.0.0.1")]),
+        (LOOPBACK, "localhost", &[("forwarded", "for=127.0.0.1")]),
+    ] {
+        assert!(
+            !client(peer, host, headers).is_local(),
+            "{peer} {host} {headers:?}"
+        );
+    }
+}

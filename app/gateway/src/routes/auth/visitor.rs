@@ -21,7 +21,7 @@ use crate::state::GatewayState;
 pub(crate) struct Visitor {
     /// Client, as limits, sessions and the audit log record it.
     pub(super) client: Client,
-    /// `true` if the browser is on the machine of the server.
+    /// `true` if the client is certainly on the machine of the server.
     pub(super) is_local: bool,
     /// Headers of the request.
     pub(super) headers: HeaderMap,
@@ -47,7 +47,7 @@ impl FromRequestParts<Arc<GatewayState>> for Visitor {
         // A request that came over no connection is one of this process.
         let address = client.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         Ok(Self {
-            is_local: address.is_loopback() && client.is_loopback(),
+            is_local: client.is_local(),
             client: Client {
                 address,
                 agent: agent.map(str::to_owned),
