@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-/// Explanation for programs, beside the message for people.
+/// Explanation for programs, in addition to the message for people.
 pub(super) const KEY_HINT: &str = "Programs send an API key as `x-api-key: KEY` or `Authorization: Bearer KEY`. Create one with `deerflow keys create` on the server, or with `POST /api/v1/auth/keys` while signed in.";
 
 /// Failure of sign-in with its code.

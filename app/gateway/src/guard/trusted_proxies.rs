@@ -29,8 +29,8 @@ impl Default for TrustedProxies {
 }
 
 impl TrustedProxies {
-    /// Reads a comma-separated list of addresses and networks (`10.0.0.0/8`). Returns the entries
-    /// that are neither beside the list of the valid ones.
+    /// Reads a comma-separated list of addresses and networks (`10.0.0.0/8`). Returns the valid
+    /// entries, and separately those that are neither.
     pub fn parse(text: &str) -> (Self, Vec<String>) {
         let entries = text
             .split(',')

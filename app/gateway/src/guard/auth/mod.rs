@@ -47,7 +47,7 @@ pub enum KeyRule {
 pub(crate) enum Access {
     /// The default user, because the request needs no credentials.
     Open(ActorContext),
-    /// Nobody: the path is public, and the installation is not open otherwise.
+    /// No user: the path is public, and the installation is not open otherwise.
     Public(ActorContext),
     /// The owner of a key, or of an internal token.
     Program(ActorContext),
@@ -167,7 +167,7 @@ impl Rules {
             return Ok(Access::Open(default_actor("loopback")));
         }
         if class != PathClass::Protected {
-            return Ok(Access::Public(nobody()));
+            return Ok(Access::Public(public_actor()));
         }
         let token = cookie(&request.headers, SESSION);
         if token.is_some_and(|token| !token.is_empty()) {
@@ -191,7 +191,7 @@ fn default_actor(source: &str) -> ActorContext {
 }
 
 /// Actor of public paths, whose handlers serve no data of users.
-fn nobody() -> ActorContext {
+fn public_actor() -> ActorContext {
     ActorContext {
         auth_source: Some("public".to_owned()),
         ..ActorContext::user(DEFAULT_USER_ID)
