@@ -44,7 +44,10 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
             "deerflow-harness",
         ],
     ),
-    ("deerflow-accounts", &["deerflow-domain", "deerflow-harness"]),
+    (
+        "deerflow-accounts",
+        &["deerflow-domain", "deerflow-harness"],
+    ),
     (
         "deerflow-server",
         &[
