@@ -37,6 +37,10 @@ kill-channels: ## Kill a gateway repeatedly while people chat: make kill-channel
 	CHANNEL_KILL_ROUNDS=$(or $(ROUNDS),100) CHANNEL_POINT_ROUNDS=$(or $(POINT_ROUNDS),20) SEED=$(or $(SEED),1) \
 		cargo test --workspace --test it channels::kills -- --nocapture
 
+.PHONY: sign-in-times
+sign-in-times: ## Measure the login times of known and unknown e-mails
+	cargo test -p deerflow-accounts --test times -- --ignored --nocapture
+
 .PHONY: features
 features: ## Check each feature of the published crates alone (needs cargo-hack)
 	cargo hack check -p deerflow-core -p deerflow-runtime -p deerflow-models -p deerflow-flow -p deerflow-sandbox \

@@ -59,6 +59,14 @@ mod tests {
     }
 
     #[test]
+    fn hash_of_other_bcrypt_library_is_verified() {
+        // Computed by Python's `bcrypt`, which DeerFlow uses.
+        let stored = "$dfv2$$2b$04$18jv3HFWyTlgobN/4tbv6ueQ/c61c33zo5kLwPg7O814Wiyrgn1va";
+        assert!(verify(b"correct horse", stored));
+        assert!(!verify(b"correct horsf", stored));
+    }
+
+    #[test]
     fn published_bcrypt_hash_is_verified() {
         // Published test vector.
         let stored = "$2a$06$If6bvum7DFjUnE9p2uDeDu0YHzrHM6tf.iqN8.yx.jNN1ILEf7h0i";

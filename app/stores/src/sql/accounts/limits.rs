@@ -60,7 +60,7 @@ impl LoginLimitStore for SqlAccountStore {
     }
 
     async fn withdraw(&self, key: &AttemptKey) -> Result<(), StoreError> {
-        self.db.writes().release(key.id.to_string(), withdraw).await
+        self.db.writes().release(key.clone(), withdraw).await
     }
 
     async fn register(
@@ -148,10 +148,10 @@ fn succeed<'a>(
     })
 }
 
-fn withdraw<'a>(tx: &'a DatabaseTransaction, id: &'a String) -> TxFuture<'a, ()> {
+fn withdraw<'a>(tx: &'a DatabaseTransaction, key: &'a AttemptKey) -> TxFuture<'a, ()> {
     Box::pin(async move {
         let mut statements = StatementBatch::new(tx);
-        statements.add(WITHDRAW, [id.as_str().into()]);
+        statements.add(WITHDRAW, [key.id.to_string().into()]);
         statements.run(tx).await?;
         Ok(())
     })

@@ -1,8 +1,8 @@
 //! Account stores over SQL: one type implements all ports of accounts.
 
 mod account_row;
+mod account_store;
 mod account_writes;
-mod accounts;
 mod attempts;
 mod audit;
 mod audit_row;
