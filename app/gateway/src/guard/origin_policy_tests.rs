@@ -66,8 +66,8 @@ fn host_of_another_party_is_refused_without_session() {
             );
         }
     }
-    let nobody = WebClient::of(None, None, &HeaderMap::new(), &TrustedProxies::default());
-    assert!(origin_policy().check_host(None, &nobody).is_ok());
+    let program = WebClient::of(None, None, &HeaderMap::new(), &TrustedProxies::default());
+    assert!(origin_policy().check_host(None, &program).is_ok());
 }
 
 /// Checks a page under both rules: of requests without and with a session.

@@ -37,8 +37,8 @@ async fn first_administrator_closes_the_open_gateway() {
         (again.code(), &again.json()["detail"]["code"]),
         (409, &json!("system_already_initialized"))
     );
-    let mut nobody = Browser::new(&gateway);
-    let refused = nobody.me().await;
+    let mut stranger = Browser::new(&gateway);
+    let refused = stranger.me().await;
     let detail = &refused.json()["detail"];
     assert_eq!(
         (refused.code(), &detail["code"], &detail["message"]),
@@ -48,7 +48,7 @@ async fn first_administrator_closes_the_open_gateway() {
             &json!("Authentication required")
         )
     );
-    let status = nobody.get("/api/v1/auth/setup-status").await.json();
+    let status = stranger.get("/api/v1/auth/setup-status").await.json();
     assert_eq!(status["needs_setup"], false);
 }
 
@@ -92,7 +92,7 @@ async fn violated_rules_are_value_errors() {
     let long = "x".repeat(257);
     for path in ["/api/v1/auth/register", "/api/v1/auth/initialize"] {
         for (email, password, field) in [
-            ("nobody", PASSWORD, "email"),
+            ("no-address", PASSWORD, "email"),
             ("", PASSWORD, "email"),
             ("ann@example.org", "short", "password"),
             ("ann@example.org", "password", "password"),
@@ -255,8 +255,11 @@ async fn changed_password_ends_all_other_sessions() {
             .code(),
         200
     );
-    let mut nobody = Browser::new(&gateway);
-    assert_eq!(nobody.post(path, change("a", "b", None)).await.code(), 401);
+    let mut stranger = Browser::new(&gateway);
+    assert_eq!(
+        stranger.post(path, change("a", "b", None)).await.code(),
+        401
+    );
 }
 
 #[tokio::test]
@@ -289,9 +292,9 @@ async fn disabled_authentication_still_signs_people_in() {
     let mut ann = Browser::new(&gateway);
     assert_eq!(ann.register("ann@example.org").await.code(), 201);
     assert_eq!(ann.me().await.json()["email"], "ann@example.org");
-    let mut nobody = Browser::new(&gateway);
-    assert_eq!(nobody.me().await.json()["id"], "default");
+    let mut stranger = Browser::new(&gateway);
+    assert_eq!(stranger.me().await.json()["id"], "default");
     let body = json!({ "current_password": "a", "new_password": "b" });
-    let refused = nobody.post("/api/v1/auth/change-password", body).await;
+    let refused = stranger.post("/api/v1/auth/change-password", body).await;
     assert_eq!(refused.code(), 400);
 }
