@@ -11,6 +11,7 @@ use deerflow_domain::accounts::{
 };
 use deerflow_domain::api_keys::{ApiKeyStore, InMemoryApiKeyStore};
 use harness::clock::{Clock, ManualClock};
+use harness::ids::{IdSource, SystemIds};
 
 use super::{AccountPresence, Authenticator, AuthenticatorParts, KeyRule, Sessions};
 
@@ -92,7 +93,7 @@ impl Stores {
         let account = account.await.expect("created");
         let token = SessionToken::generate();
         let session = Session {
-            id: uuid::Uuid::new_v4(),
+            id: SystemIds::default().random(),
             user_id: account.id.clone(),
             token_hash: token.hash(),
             created_at: at,
