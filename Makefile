@@ -42,6 +42,10 @@ cluster-channels: ## Kill, freeze and stop nodes while people chat on all platfo
 	FIGURES=1 CHANNEL_KILL_ROUNDS=$(or $(ROUNDS),100) CHANNEL_CHATS=$(or $(CHATS),30) CHANNEL_POINT_ROUNDS=$(or $(POINT_ROUNDS),20) \
 		SEED=$(or $(SEED),1) tests/cluster/run.sh $(or $(ARGS),channels::figures)
 
+.PHONY: sign-in-times
+sign-in-times: ## Measure the login times of known and unknown e-mails
+	cargo test -p deerflow-accounts --test times -- --ignored --nocapture
+
 .PHONY: features
 features: ## Check each feature of the published crates alone (needs cargo-hack)
 	cargo hack check -p deerflow-core -p deerflow-runtime -p deerflow-models -p deerflow-flow -p deerflow-sandbox \

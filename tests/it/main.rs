@@ -27,6 +27,7 @@ mod restart;
 mod rig;
 mod runs;
 mod secrets;
+mod sign_in;
 mod skills;
 mod spans;
 mod start;

@@ -1,14 +1,19 @@
 //! API keys with which programs act for users. A key is shown once; only its hash is stored.
 
+mod in_memory;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_runtime::runs::store::StoreError;
-use parking_lot::Mutex;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+
+use crate::accounts::NewAuditEntry;
+
+pub use in_memory::InMemoryApiKeyStore;
 
 /// Prefix of every key, by which people and secret scanners recognise one.
 pub const PREFIX: &str = "dfk_";
@@ -87,17 +92,53 @@ fn id_of(key: &str) -> Option<&str> {
         .then_some(id)
 }
 
-/// Stores API keys.
+/// Maximum number of live keys that a user makes.
+pub const MAX_KEYS_PER_USER: u64 = 50;
+
+/// Result of storing a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyCreation {
+    /// Stored.
+    Created,
+    /// The user has the maximum number of live keys.
+    TooMany,
+    /// The account of the user is disabled or was deleted.
+    NoAccount,
+}
+
+/// Stores API keys. A key of a disabled account is not found while it is disabled; the deletion of
+/// an account revokes its keys.
 #[async_trait]
 pub trait ApiKeyStore: Send + Sync + std::fmt::Debug {
     /// Stores a new key.
     async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError>;
-    /// Returns a key with its hash.
+    /// Stores a key that its user makes: an enabled account has to exist, and it has fewer than
+    /// `maximum` live keys at `at`, revoked and expired ones not counted. Writes the entry in the
+    /// same transaction.
+    async fn create_own(
+        &self,
+        key: ApiKey,
+        hash: KeyHash,
+        maximum: u64,
+        entry: NewAuditEntry,
+    ) -> Result<KeyCreation, StoreError>;
+    /// Returns a key with its hash, unless the account of its user is disabled. A
+    /// user without an account is a program's, and its keys are found.
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError>;
     /// Returns all keys, or those of one user, in order of creation.
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError>;
     /// Revokes a key. Returns `false` if it does not exist; an earlier revocation keeps its time.
     async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError>;
+    /// Revokes a live key of a user and writes the entry; `false`, without an entry, if the user has
+    /// no such key.
+    async fn revoke_own(
+        &self,
+        user: &str,
+        key_id: &str,
+        entry: NewAuditEntry,
+    ) -> Result<bool, StoreError>;
+    /// Revokes all live keys of a user; returns their number.
+    async fn revoke_all(&self, user: &str, at: DateTime<Utc>) -> Result<u64, StoreError>;
 }
 
 /// Returns the record of the key `sent` if it is valid at `at`. Does not reveal why a key is
@@ -130,6 +171,28 @@ pub enum Rights {
     Admin,
 }
 
+/// Generates a key of `user`, its record, and the hash to store.
+pub fn new_key(
+    user: &str,
+    rights: Rights,
+    name: Option<String>,
+    expires_at: Option<DateTime<Utc>>,
+    at: DateTime<Utc>,
+) -> (ApiKey, NewKey) {
+    let new = NewKey::generate();
+    debug_assert!(id_of(new.key.expose_secret()).is_some());
+    let stored = ApiKey {
+        key_id: new.key_id.clone(),
+        user_id: user.to_owned(),
+        name,
+        is_admin: rights == Rights::Admin,
+        created_at: at,
+        expires_at,
+        revoked_at: None,
+    };
+    (stored, new)
+}
+
 /// Creates a key for `user` and stores its hash.
 pub async fn issue(
     store: &dyn ApiKeyStore,
@@ -139,60 +202,9 @@ pub async fn issue(
     expires_at: Option<DateTime<Utc>>,
     at: DateTime<Utc>,
 ) -> Result<(ApiKey, SecretString), StoreError> {
-    let NewKey { key_id, key, hash } = NewKey::generate();
-    debug_assert!(id_of(key.expose_secret()).is_some());
-    let is_admin = rights == Rights::Admin;
-    let stored = ApiKey {
-        key_id,
-        user_id: user.to_owned(),
-        name,
-        is_admin,
-        created_at: at,
-        expires_at,
-        revoked_at: None,
-    };
+    let (stored, NewKey { key, hash, .. }) = new_key(user, rights, name, expires_at, at);
     store.create(stored.clone(), hash).await?;
     Ok((stored, key))
-}
-
-/// API keys in memory, for tests and embedders.
-#[derive(Debug, Default)]
-pub struct InMemoryApiKeyStore(Mutex<Vec<(ApiKey, KeyHash)>>);
-
-#[async_trait]
-impl ApiKeyStore for InMemoryApiKeyStore {
-    async fn create(&self, key: ApiKey, hash: KeyHash) -> Result<(), StoreError> {
-        self.0.lock().push((key, hash));
-        Ok(())
-    }
-
-    async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError> {
-        Ok(self
-            .0
-            .lock()
-            .iter()
-            .find(|(key, _)| key.key_id == key_id)
-            .cloned())
-    }
-
-    async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
-        let keys = self.0.lock();
-        Ok(keys
-            .iter()
-            .map(|(key, _)| key)
-            .filter(|key| user.is_none_or(|user| key.user_id == user))
-            .cloned()
-            .collect())
-    }
-
-    async fn revoke(&self, key_id: &str, at: DateTime<Utc>) -> Result<bool, StoreError> {
-        let mut keys = self.0.lock();
-        let found = keys
-            .iter_mut()
-            .map(|(key, _)| key)
-            .find(|key| key.key_id == key_id);
-        Ok(found.map(|key| key.revoked_at.get_or_insert(at)).is_some())
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Records, ports and services of the application that the runtime does not need. No HTTP, no SQL.
 
+pub mod accounts;
 pub mod api_keys;
 pub mod assistants;
 pub mod channels;

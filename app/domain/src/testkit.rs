@@ -3,6 +3,7 @@
 //! Expand [`thread_store_suite`](crate::thread_store_suite) with a function that opens fresh
 //! [`ThreadStores`], as with the suites of `deerflow_runtime::testkit`.
 
+pub mod accounts;
 pub mod api_keys;
 pub mod assistants;
 pub mod channels;

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use deerflow_accounts::SignIn;
+use deerflow_domain::accounts::AccountStores;
+use deerflow_domain::api_keys::ApiKeyStore;
 use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::channels::{ChannelRuntime, ConnectionStore, InMemoryChannels, NoChannels};
 use deerflow_domain::crons::CronStore;
@@ -22,14 +25,16 @@ use harness::runtime::runs::{NodeLifecycle, RunQueries, RunsFacade};
 use harness::runtime::tasks::Tasks;
 use harness::skills::Skills;
 use harness::user_memory::UserMemories;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::flows::FlowCatalog;
-use crate::guard::auth::Authenticator;
+use crate::guard::auth::{AccountPresence, Authenticator};
 use crate::guard::origin_policy::OriginPolicy;
+use crate::guard::trusted_proxies::TrustedProxies;
 use crate::observability::health::Health;
 use crate::observability::metrics::RunGauges;
-use crate::ports::{AssistView, CatalogView, MetricsView, ThreadFilesPort};
+use crate::ports::{AssistView, CatalogView, MetricsView, SignInRules, ThreadFilesPort};
 use crate::webhooks::WebhookPolicy;
 
 /// Ports and settings of the gateway. A handler takes the whole state, or the part that it needs.
@@ -134,6 +139,29 @@ pub struct SecurityState {
     pub origin_policy: OriginPolicy,
     /// Authentication of requests.
     pub authenticator: Authenticator,
+    /// Proxies whose forwarded headers are believed.
+    pub trusted_proxies: TrustedProxies,
+    /// `true` if cookies may outlive the browser over http.
+    pub insecure_persistence: bool,
+    /// Accounts, sessions and keys of people.
+    pub sign_in: Arc<SignInServices>,
+}
+
+/// Accounts, sessions and keys of people.
+#[derive(Debug)]
+pub struct SignInServices {
+    /// Operations of sign-in.
+    pub service: SignIn,
+    /// Stores.
+    pub stores: AccountStores,
+    /// API keys.
+    pub keys: Arc<dyn ApiKeyStore>,
+    /// Whether there are accounts.
+    pub presence: Arc<AccountPresence>,
+    /// Rules of the configuration.
+    pub rules: Arc<dyn SignInRules>,
+    /// Start of the time in which other machines may create the first administrator.
+    pub started_at: Instant,
 }
 
 /// State of the server for its operators.

@@ -7,6 +7,7 @@
 
 mod db;
 mod files;
+mod foreign_users;
 mod journal;
 mod sql;
 
@@ -16,7 +17,9 @@ pub use db::connect::Database;
 pub use db::probe::{Probe, Schema};
 pub use db::readiness::{DatabaseReadiness, FolderReadiness};
 pub use db::session_lock::SessionLockTimeouts;
+pub use foreign_users::{ForeignUsersError, read_foreign_users};
 pub use journal::jsonl::JsonlRunEventStore;
+pub use sql::accounts::SqlAccountStore;
 pub use sql::api_keys::SqlApiKeyStore;
 pub use sql::assistants::SqlAssistantStore;
 pub use sql::channels::SqlChannelStore;

@@ -82,8 +82,8 @@ async fn split() -> ThreadStores {
     stores
 }
 
-/// Opens a schema for this test, emptied before use.
-async fn postgres() -> Opened {
+/// Returns the settings of a schema for this test.
+fn postgres_schema() -> (PostgresConfig, String) {
     #[expect(clippy::disallowed_methods, reason = "tests read no configuration")]
     let url = std::env::var("DEERFLOW_TEST_POSTGRES_URL").expect(
         "set DEERFLOW_TEST_POSTGRES_URL to a scratch database such as postgres://user:password@host/database; the tests make schemas in it",
@@ -91,6 +91,28 @@ async fn postgres() -> Opened {
     let mut hasher = DefaultHasher::new();
     std::thread::current().name().hash(&mut hasher);
     let schema = format!("deerflow_test_{:016x}", hasher.finish());
+    let config = PostgresConfig {
+        url: url.clone().into(),
+        schema: Some(schema),
+        max_connections: 5,
+        exclusive: false,
+    };
+    (config, url)
+}
+
+async fn open_schema(config: &PostgresConfig) -> Database {
+    // A server that is slow now and then must not lose the session lock.
+    let timeouts = SessionLockTimeouts {
+        connect: Duration::from_secs(60),
+        release: Duration::from_secs(60),
+    };
+    Database::open_postgres(config, timeouts).await.unwrap()
+}
+
+/// Opens a schema for this test, emptied before use.
+async fn postgres() -> Opened {
+    let (config, url) = postgres_schema();
+    let schema = config.schema.clone().unwrap();
     let mut direct = sqlx::PgConnection::connect(&url).await.unwrap();
     direct
         .execute(sqlx::AssertSqlSafe(format!(
@@ -99,21 +121,17 @@ async fn postgres() -> Opened {
         .await
         .unwrap();
     direct.close().await.unwrap();
-    let config = PostgresConfig {
-        url: url.into(),
-        schema: Some(schema),
-        max_connections: 5,
-        exclusive: false,
-    };
-    // A server that is slow now and then must not lose the session lock.
-    let timeouts = SessionLockTimeouts {
-        connect: Duration::from_secs(60),
-        release: Duration::from_secs(60),
-    };
-    (
-        Database::open_postgres(&config, timeouts).await.unwrap(),
-        Arc::new(()),
-    )
+    (open_schema(&config).await, Arc::new(()))
+}
+
+/// Opens the schema of this test on a second node.
+async fn postgres_again(_first: &Database) -> Database {
+    open_schema(&postgres_schema().0).await
+}
+
+/// Returns the only node of a SQLite database.
+async fn only_node(first: &Database) -> Database {
+    first.clone()
 }
 
 macro_rules! suites_of_threads {
@@ -141,7 +159,7 @@ macro_rules! suites_of_threads {
 }
 
 macro_rules! all_suites {
-    ($attrs:tt $open:path) => {
+    ($attrs:tt $open:path, $second:path) => {
         async fn threads() -> deerflow_domain::testkit::ThreadStores {
             let (db, keep) = $open().await;
             super::ports_over(&db, keep)
@@ -174,6 +192,13 @@ macro_rules! all_suites {
         async fn keys() -> deerflow_domain::testkit::api_keys::KeyStores {
             let (db, keep) = $open().await;
             deerflow_domain::testkit::api_keys::KeyStores { keys: std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db)), keep }
+        }
+        async fn accounts() -> deerflow_domain::testkit::accounts::AccountSuite {
+            let (db, keep) = $open().await;
+            let keys = std::sync::Arc::new(deerflow_stores::SqlApiKeyStore::new(&db));
+            let other_node = deerflow_stores::SqlAccountStore::new($second(&db).await).stores();
+            let stores = deerflow_stores::SqlAccountStore::new(db).stores();
+            deerflow_domain::testkit::accounts::AccountSuite { stores, other_node, keys, keep }
         }
         async fn memories() -> deerflow_runtime::testkit::memories::UserMemoryStores {
             let (db, keep) = $open().await;
@@ -208,6 +233,9 @@ macro_rules! all_suites {
         mod channels {
             deerflow_domain::channel_store_suite!($attrs super::channels);
         }
+        mod accounts {
+            deerflow_domain::account_store_suite!($attrs super::accounts);
+        }
         deerflow_domain::flow_store_suite!($attrs flows);
         deerflow_domain::api_key_store_suite!($attrs keys);
         deerflow_domain::item_store_suite!($attrs items);
@@ -215,11 +243,11 @@ macro_rules! all_suites {
 }
 
 mod sqlite {
-    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite);
+    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::sqlite, super::only_node);
 }
 
 mod sqlite_in_memory {
-    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory);
+    all_suites!([#[tokio::test(flavor = "multi_thread", worker_threads = 2)]] super::memory, super::only_node);
 }
 
 mod sqlite_with_jsonl {
@@ -230,5 +258,5 @@ mod postgres_server {
     all_suites!([
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         #[ignore = "needs DEERFLOW_TEST_POSTGRES_URL; make test-external runs it"]
-    ] super::postgres);
+    ] super::postgres, super::postgres_again);
 }

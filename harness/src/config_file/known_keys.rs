@@ -246,7 +246,7 @@ static SECTIONS: &[KeySection] = &[
     closed("read_before_write", "enabled"),
     closed("safety_finish_reason", "enabled detectors"),
     closed("safety_finish_reason.detectors[]", "use config"),
-    closed("auth", "oidc local"),
+    closed("auth", "oidc local setup_minutes registrations_per_hour"),
     closed("auth.oidc", "enabled frontend_base_url providers"),
     closed(
         "auth.oidc.providers.*",

@@ -25,7 +25,12 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
     ("deerflow-domain", &["deerflow-core", "deerflow-runtime"]),
     (
         "deerflow-gateway",
-        &["deerflow-domain", "deerflow-flow", "deerflow-harness"],
+        &[
+            "deerflow-accounts",
+            "deerflow-domain",
+            "deerflow-flow",
+            "deerflow-harness",
+        ],
     ),
     (
         "deerflow-stores",
@@ -45,8 +50,13 @@ pub(super) const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "deerflow-accounts",
+        &["deerflow-domain", "deerflow-harness"],
+    ),
+    (
         "deerflow-server",
         &[
+            "deerflow-accounts",
             "deerflow-domain",
             "deerflow-flow",
             "deerflow-gateway",

@@ -2,10 +2,12 @@
 
 mod conversions;
 mod issue;
+mod sign_in;
 
 pub(crate) use conversions::capitalized;
 pub use issue::Issue;
 pub(crate) use issue::truncated;
+pub use sign_in::SignInFailure;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -14,6 +16,7 @@ use harness::runtime::agent::InputError;
 use harness::runtime::runs::store::KeyState;
 use serde_json::{Value, json};
 
+use self::sign_in::KEY_HINT;
 use crate::dialect::Dialect;
 
 /// Authentication challenge (RFC 6750) for a request without a key.
@@ -40,10 +43,8 @@ pub enum ApiError {
     /// The request is well-formed, but cannot be executed.
     #[error("{0}")]
     BadRequest(String),
-    /// The route requires an API key, and the request has none.
-    #[error(
-        "Missing API key. Create one with `deerflow keys create` on the server and send it as `x-api-key: KEY` or `Authorization: Bearer KEY`."
-    )]
+    /// The route requires a session or an API key, and the request has neither.
+    #[error("Authentication required. {KEY_HINT}")]
     MissingKey,
     /// The key is unknown, expired or revoked.
     #[error(
@@ -54,6 +55,25 @@ pub enum ApiError {
     #[error("Too many failed attempts")]
     TooManyFailures {
         /// Seconds until the next attempt is allowed.
+        retry_after_secs: u64,
+    },
+    /// Sign-in failed, or the session is not valid.
+    #[error(transparent)]
+    SignIn(#[from] SignInFailure),
+    /// A limit of attempts refuses the request.
+    #[error("{message}")]
+    Limited {
+        /// Text for people.
+        message: String,
+        /// Seconds until the next attempt is possible.
+        retry_after_secs: u64,
+    },
+    /// The server has no capacity for the request now.
+    #[error("{message}")]
+    Busy {
+        /// Text for people.
+        message: String,
+        /// Seconds until the next attempt is useful.
         retry_after_secs: u64,
     },
     /// The action is not allowed, or the feature is disabled.
@@ -174,7 +194,8 @@ impl ApiError {
             | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::MissingKey | Self::InvalidKey => StatusCode::UNAUTHORIZED,
-            Self::TooManyFailures { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::SignIn(failure) => failure.status(),
+            Self::TooManyFailures { .. } | Self::Limited { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::TooLarge(_) | Self::FileTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedFile(_) | Self::UnsupportedCoding(_) => {
@@ -196,17 +217,23 @@ impl ApiError {
             | Self::Conflict(_)
             | Self::KnownRequest(_) => StatusCode::CONFLICT,
             Self::QueueFull(_) | Self::TooManyCodes => StatusCode::TOO_MANY_REQUESTS,
-            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::FilesRemain(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     /// Returns the `detail` of the response.
-    fn detail(&self, dialect: Dialect) -> Value {
+    pub(crate) fn detail(&self, dialect: Dialect) -> Value {
         match (self, dialect) {
             (Self::Invalid(issues), Dialect::DeerFlow) => issues.iter().map(Issue::list_item).collect(),
             (Self::Invalid(issues), Dialect::Platform) => issues.first().map(Issue::plain_text).unwrap_or_default().into(),
+            (Self::SignIn(failure), Dialect::DeerFlow) => failure.detail(),
+            (Self::MissingKey, Dialect::DeerFlow) => {
+                let mut detail = SignInFailure::not_authenticated().detail();
+                detail["hint"] = KEY_HINT.into();
+                detail
+            }
             (Self::InvalidAssistant(findings), _) => findings.clone().into(),
             (Self::InvalidJson(why), Dialect::DeerFlow) => {
                 json!([{ "type": "json_invalid", "loc": ["body"], "msg": format!("JSON decode error: {why}"), "input": {} }])
@@ -250,9 +277,13 @@ impl ApiError {
     /// authentication challenge, the accepted coding, or the end of the connection.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         Some(match self {
-            Self::TooManyFailures { retry_after_secs } => {
-                (header::RETRY_AFTER, (*retry_after_secs).into())
+            Self::TooManyFailures { retry_after_secs }
+            | Self::Limited {
+                retry_after_secs, ..
             }
+            | Self::Busy {
+                retry_after_secs, ..
+            } => (header::RETRY_AFTER, (*retry_after_secs).into()),
             Self::Unavailable(_) => (header::RETRY_AFTER, 1.into()),
             Self::MissingKey => (
                 header::WWW_AUTHENTICATE,

@@ -4,7 +4,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, Version, header};
 
 use crate::error::ApiError;
-use crate::guard::origin_policy::normalized_name;
+use crate::guard::host_port::normalized_name;
 
 /// Returns the host, with the port if the request names one; `None` for an HTTP/1.0 request without
 /// a host.

@@ -1,8 +1,16 @@
-//! Checks before a request reaches its handler: host, origin, API key, content coding.
+//! Checks before a request reaches its handler: host, origin, credentials, content coding.
 
 pub mod auth;
 pub mod origin_policy;
+pub mod trusted_proxies;
+pub mod web_client;
 
 mod content_coding;
+pub(crate) mod cookies;
+mod csrf;
 mod host;
+mod host_port;
+pub(crate) mod paths;
 pub(crate) mod request_guard;
+mod response_headers;
+mod session_stream;

@@ -1,23 +1,34 @@
-//! Host and origin checks: which browser pages may call a server without sign-in. Any page can make
-//! a browser send requests, so the server checks their origin.
+//! Host and origin checks: which pages may call the server. Any page can make a browser send
+//! requests, so the server checks their origin.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method, header};
 
-use crate::error::ApiError;
+use super::host_port::{HostPort, PageOrigin, normalized_name};
+use super::web_client::WebClient;
+use crate::error::{ApiError, truncated};
 
 /// Accepted `Host` names. The check stops DNS rebinding: a foreign page whose name resolves to this
 /// machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hosts {
-    /// All names: a proxy in front of the server checks them.
+    /// All names: the server is not on loopback, and a foreign name does not lead to it by accident.
     Any,
-    /// Loopback names and addresses, and these names; `*` accepts all.
+    /// Addresses, names that the public DNS does not have, and these names; `*` accepts all.
     LoopbackAnd(Vec<String>),
+}
+
+/// Pages that may send a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageRule {
+    /// Pages of the server and of this machine: the request acts without a session.
+    SameMachine,
+    /// Pages of the server only: the request acts by a session.
+    SameOrigin,
+    /// Pages of the server only: the request signs in.
+    SignIn,
 }
 
 /// Accepted hosts and origins. Clones share them.
@@ -49,90 +60,126 @@ impl OriginPolicy {
             .any(|allowed| allowed.eq_ignore_ascii_case(origin))
     }
 
-    /// Rejects a request that an untrusted page made a browser send. `host` is the result of
-    /// [`requested_host`].
+    /// Rejects a request that acts without a session if its host, or a host that a proxy reports,
+    /// may belong to another party. `host` is the result of [`requested_host`].
     ///
     /// [`requested_host`]: crate::guard::host::requested_host
-    pub(crate) fn check(
+    pub(crate) fn check_host(
         &self,
-        method: &Method,
         host: Option<&str>,
-        headers: &HeaderMap,
+        client: &WebClient,
     ) -> Result<(), ApiError> {
         // Browsers always send a host. A client without one is not a browser.
-        if let Some(host) = host.filter(|host| !self.allows_host(host)) {
-            let allowed = "localhost, a loopback address, or a name in GATEWAY_ALLOWED_HOSTS";
-            return Err(ApiError::Forbidden(format!(
-                "Host {host:?} is not allowed: use {allowed}"
-            )));
+        let own = host.map(|text| (text.to_owned(), client.host.as_ref()));
+        let reported = [&client.forwarded_host, &client.unbelieved_host];
+        let reported = reported
+            .into_iter()
+            .flatten()
+            .map(|host| (host.to_string(), Some(host)));
+        for (text, host) in own.into_iter().chain(reported) {
+            if !self.allows_host(host) {
+                let allowed = "localhost, an address, a name of the local network, or a name in GATEWAY_ALLOWED_HOSTS";
+                let text = truncated(&text);
+                return Err(ApiError::Forbidden(format!(
+                    "Host {text:?} is not allowed: use {allowed}"
+                )));
+            }
         }
-        if method.is_safe() || self.is_same_site(host, headers) {
-            return Ok(());
-        }
-        Err(ApiError::Forbidden("Cross-site request denied.".to_owned()))
+        Ok(())
     }
 
-    fn allows_host(&self, host: &str) -> bool {
+    fn allows_host(&self, host: Option<&HostPort>) -> bool {
         let Hosts::LoopbackAnd(allowed) = &self.0.hosts else {
             return true;
         };
-        let Some(name) = host_name(host) else {
-            return false;
-        };
-        is_loopback(&name)
-            || allowed
-                .iter()
-                .any(|allowed| allowed == "*" || normalized_name(allowed) == name)
+        host.is_some_and(|host| {
+            host.is_private()
+                || allowed
+                    .iter()
+                    .any(|allowed| allowed == "*" || normalized_name(allowed) == host.name)
+        })
     }
 
-    /// `true` if an unsafe request was sent by a page of an accepted origin, or not by a page.
-    fn is_same_site(&self, host: Option<&str>, headers: &HeaderMap) -> bool {
-        let Some(origin) = headers.get(header::ORIGIN) else {
-            return headers
-                .get(SEC_FETCH_SITE)
-                .is_none_or(|site| site != "cross-site");
+    /// Rejects a request that an untrusted page made a browser send.
+    pub(crate) fn check_page(
+        &self,
+        method: &Method,
+        client: &WebClient,
+        headers: &HeaderMap,
+        rule: PageRule,
+    ) -> Result<(), ApiError> {
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let page = match (origins.next(), origins.next()) {
+            _ if method.is_safe() => return Ok(()),
+            (None, _) => return check_fetch_site(headers, rule),
+            (Some(origin), None) => origin.to_str().unwrap_or("?"),
+            (Some(_), Some(_)) => return Err(refused(rule, "it names more than one Origin")),
         };
-        let Ok(origin) = origin.to_str() else {
-            return false;
-        };
-        let Some(of) = origin
-            .strip_prefix("http://")
-            .or_else(|| origin.strip_prefix("https://"))
-        else {
-            return self.allows_origin(origin);
-        };
-        let own = host.is_some_and(|host| host.eq_ignore_ascii_case(of));
-        own || self.allows_origin(origin) || host_name(of).is_some_and(|name| is_loopback(&name))
+        let origin = PageOrigin::parse(page).map(|origin| origin.host);
+        let accepted = origin
+            .as_ref()
+            .is_some_and(|origin| is_own(client, origin, rule));
+        if accepted || self.allows_origin(page) {
+            return Ok(());
+        }
+        Err(refused(rule, &explanation(client, page, origin.as_ref())))
     }
+}
+
+/// Returns `true` if a request without `Host` policy may sign in: its page was loaded over https,
+/// so a certificate proves that the host is not another party's.
+pub(crate) fn is_from_secure_page(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::ORIGIN)
+        .and_then(|origin| PageOrigin::parse(origin.to_str().ok()?))
+        .is_some_and(|origin| origin.is_https)
+}
+
+fn check_fetch_site(headers: &HeaderMap, rule: PageRule) -> Result<(), ApiError> {
+    let site = headers.get(SEC_FETCH_SITE);
+    let is_foreign =
+        |site: &str| site == "cross-site" || (site == "same-site" && rule != PageRule::SameMachine);
+    if site.is_some_and(|site| site.to_str().is_ok_and(is_foreign)) {
+        return Err(refused(rule, "a page of another site sent it"));
+    }
+    Ok(())
+}
+
+/// `true` if pages of this origin belong to the server.
+fn is_own(client: &WebClient, origin: &HostPort, rule: PageRule) -> bool {
+    let hosts = [&client.host, &client.forwarded_host];
+    let is_same =
+        |host: &HostPort| host == origin || (client.port_may_be_lost && host.name == origin.name);
+    hosts.into_iter().flatten().any(is_same)
+        || (rule == PageRule::SameMachine && origin.is_loopback())
+}
+
+/// Returns what was compared, and the setting that accepts the page.
+fn explanation(client: &WebClient, page: &str, origin: Option<&HostPort>) -> String {
+    let page = truncated(page);
+    let expected = client.forwarded_host.as_ref().or(client.host.as_ref());
+    let expected = expected.map_or_else(|| "no host".to_owned(), HostPort::to_string);
+    let help = match client
+        .peer
+        .filter(|_| origin.is_some() && origin == client.unbelieved_host.as_ref())
+    {
+        Some(peer) => format!("If the proxy at {peer} is yours, add it to AUTH_TRUSTED_PROXIES."),
+        None => format!(
+            "If the page is yours, let the proxy pass the Host header with its port, or add {page} to GATEWAY_CORS_ORIGINS."
+        ),
+    };
+    format!("the page's origin is {page:?}, expected is {expected:?}. {help}")
+}
+
+fn refused(rule: PageRule, why: &str) -> ApiError {
+    let what = match rule {
+        PageRule::SignIn => "Cross-site auth request denied",
+        PageRule::SameMachine | PageRule::SameOrigin => "Cross-site request denied",
+    };
+    ApiError::Forbidden(format!("{what}: {why}"))
 }
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-
-/// Returns the name in `name:port`, or `None` if the text has another form.
-fn host_name(host: &str) -> Option<String> {
-    let authority = host
-        .parse::<Authority>()
-        .ok()
-        .filter(|authority| !authority.as_str().contains('@'))?;
-    Some(normalized_name(authority.host()))
-}
-
-/// Normalises a name for comparison: addresses without brackets, names in lower case without the
-/// trailing dot.
-pub(crate) fn normalized_name(name: &str) -> String {
-    let name = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'))
-        .unwrap_or(name);
-    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
-}
-
-fn is_loopback(name: &str) -> bool {
-    name == "localhost"
-        || name
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.to_canonical().is_loopback())
-}
 
 #[cfg(test)]
 #[path = "origin_policy_tests.rs"]

@@ -3,28 +3,39 @@
 use std::panic::AssertUnwindSafe;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
-use harness::runtime::actor_context::scope;
+use harness::runtime::actor_context::{ActorContext, scope};
 use harness::runtime::compute::offloading_all;
-use harness::runtime::tasks::panic_text;
+use harness::runtime::tasks::{Tasks, panic_text};
 use tokio::time::Instant;
 
 use crate::dialect::Dialect;
 use crate::error::ApiError;
-use crate::guard::auth::{Authenticator, Peer};
+use crate::guard::auth::{Access, Authenticator, CurrentSession};
 use crate::guard::content_coding::require_plain;
+use crate::guard::cookies::{CookieScope, SESSION, cookie};
 use crate::guard::host::requested_host;
-use crate::guard::origin_policy::OriginPolicy;
+use crate::guard::origin_policy::{OriginPolicy, PageRule, is_from_secure_page};
+use crate::guard::paths::{PathClass, class_of};
+use crate::guard::trusted_proxies::TrustedProxies;
+use crate::guard::web_client::{Peer, WebClient};
+use crate::guard::{response_headers, session_stream};
 use crate::observability::metrics::request_answered;
 
-/// Host and origin policy, and authentication.
+/// What the guard decides by.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestGuard {
     pub(crate) origin_policy: OriginPolicy,
     pub(crate) authenticator: Authenticator,
+    pub(crate) trusted_proxies: TrustedProxies,
+    /// Permits persistent cookies over http.
+    pub(crate) insecure_persistence: bool,
+    /// Spawner of tasks that read the streams of ended sessions.
+    pub(crate) tasks: Tasks,
 }
 
 /// Handles a request and records its metrics.
@@ -47,29 +58,103 @@ pub(crate) async fn guard_request(
 
 /// Rejects requests of untrusted pages, binds the actor and the dialect, turns a panic into an
 /// error response, and renders errors in the dialect.
-async fn respond(guard: RequestGuard, mut request: Request, next: Next) -> Response {
-    let path = request.uri().path();
+async fn respond(guard: RequestGuard, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let path = parts.uri.path().to_owned();
     let dialect = if path == "/api" || path.starts_with("/api/") {
         Dialect::DeerFlow
     } else {
         Dialect::Platform
     };
-    if let Err(refused) = check(&guard.origin_policy, &request) {
-        return refused.render(dialect);
-    }
-    let peer = request.extensions().get::<Peer>().copied();
-    let actor = match guard
-        .authenticator
-        .actor(path, request.headers(), peer)
-        .await
-    {
-        Ok(actor) => actor,
-        Err(refused) => return refused.render(dialect),
+    let mut response = match admit(&guard, &parts).await {
+        Ok(Admitted { access, client }) => {
+            let cookies = CookieScope::of(&client, guard.insecure_persistence);
+            parts.extensions.insert(dialect);
+            parts.extensions.insert(client);
+            let (actor, session) = match access {
+                Access::Open(actor) | Access::Public(actor) | Access::Program(actor) => {
+                    (actor, None)
+                }
+                Access::Person(session) => (session.actor(), Some(session)),
+            };
+            if let Some(session) = &session {
+                parts.extensions.insert(session.clone());
+            }
+            let request = Request::from_parts(parts, body);
+            let response = handle(actor, dialect, request, next).await;
+            match session {
+                Some(session) => bound(response, &session, cookies, &guard),
+                None => response,
+            }
+        }
+        Err(refused) => refused.render(dialect),
     };
-    if let Err(refused) = require_plain(request.headers()) {
-        return refused.render(dialect);
+    response_headers::add(&path, &mut response);
+    response
+}
+
+/// Result of the checks of a request.
+struct Admitted {
+    access: Access,
+    client: WebClient,
+}
+
+/// Decides whether and as whom a request is handled.
+async fn admit(guard: &RequestGuard, request: &Parts) -> Result<Admitted, ApiError> {
+    let (method, headers) = (&request.method, &request.headers);
+    let host = requested_host(request.version, &request.uri, headers)?;
+    let peer = request.extensions.get::<Peer>().copied();
+    let client = WebClient::of(peer, host, headers, &guard.trusted_proxies);
+    let class = class_of(request.uri.path());
+    let policy = &guard.origin_policy;
+    policy.check_page(method, &client, headers, page_rule(class, headers))?;
+    let access = guard.authenticator.access(class, request, client.address);
+    let access = access.await?;
+    // A foreign page may read whether the server is set up. To sign in, it has to prove its host.
+    let is_proved =
+        class == PathClass::SignIn && (method.is_safe() || is_from_secure_page(headers));
+    if matches!(access, Access::Open(_)) && !is_proved {
+        policy.check_host(host, &client)?;
     }
-    request.extensions_mut().insert(dialect);
+    require_plain(headers)?;
+    Ok(Admitted { access, client })
+}
+
+/// Returns the rule for pages, by the path and the credentials that a browser adds by itself.
+fn page_rule(class: PathClass, headers: &HeaderMap) -> PageRule {
+    if class == PathClass::SignIn {
+        PageRule::SignIn
+    } else if cookie(headers, SESSION).is_some() {
+        PageRule::SameOrigin
+    } else {
+        PageRule::SameMachine
+    }
+}
+
+/// Binds a response to the session of its request: an open stream breaks when the session ends, and
+/// the cookies of an extended session are sent again.
+fn bound(
+    mut response: Response,
+    session: &CurrentSession,
+    cookies: CookieScope,
+    guard: &RequestGuard,
+) -> Response {
+    if !response.headers().contains_key(header::SET_COOKIE) {
+        for cookie in session.renewed_cookies(cookies) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+    }
+    let sessions = guard.authenticator.sessions().clone();
+    let token = session.token().to_owned();
+    let has_ended = move || {
+        let (sessions, token) = (sessions.clone(), token.clone());
+        async move { sessions.has_ended(&token).await }
+    };
+    response.map(|body| session_stream::bind(body, guard.tasks.clone(), has_ended))
+}
+
+/// Calls the handler and renders its error.
+async fn handle(actor: ActorContext, dialect: Dialect, request: Request, next: Next) -> Response {
     let work = AssertUnwindSafe(scope(actor, offloading_all(next.run(request)))).catch_unwind();
     let response = match work.await {
         Ok(response) => response,
@@ -91,12 +176,6 @@ async fn respond(guard: RequestGuard, mut request: Request, next: Next) -> Respo
     rendered
 }
 
-/// Checks the host and the origin of a request.
-fn check(origin_policy: &OriginPolicy, request: &Request) -> Result<(), ApiError> {
-    let host = requested_host(request.version(), request.uri(), request.headers())?;
-    origin_policy.check(request.method(), host, request.headers())
-}
-
 #[cfg(test)]
 mod tests {
     use axum::Router;
@@ -104,15 +183,12 @@ mod tests {
     use axum::http::StatusCode;
     use axum::middleware::from_fn_with_state;
     use axum::routing::get;
-    use deerflow_domain::api_keys::InMemoryApiKeyStore;
-    use harness::clock::SystemClock;
     use harness::runtime::actor_context::required_user_id;
     use tower::ServiceExt;
 
-    use std::sync::Arc;
-
     use super::*;
     use crate::guard::auth::KeyRule;
+    use crate::guard::auth::fixture::authenticator;
     use crate::guard::origin_policy::Hosts;
 
     async fn respond(path: &str) -> (StatusCode, String) {
@@ -120,11 +196,7 @@ mod tests {
         let who =
             async || required_user_id().map_err(|error| ApiError::Internal(error.to_string()));
         let origin_policy = OriginPolicy::new(Hosts::LoopbackAnd(vec![]), vec![]);
-        let authenticator = Authenticator::new(
-            KeyRule::Optional,
-            Arc::new(InMemoryApiKeyStore::default()),
-            Arc::new(SystemClock),
-        );
+        let authenticator = authenticator(KeyRule::Optional).0;
         let router = Router::new()
             .route("/broken", get(broken))
             .route("/api/broken", get(broken))
@@ -133,6 +205,9 @@ mod tests {
                 RequestGuard {
                     origin_policy,
                     authenticator,
+                    trusted_proxies: TrustedProxies::default(),
+                    insecure_persistence: false,
+                    tasks: Tasks::new(),
                 },
                 guard_request,
             ));

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::guard::auth::Peer;
+use crate::guard::web_client::Peer;
 use crate::http::lingering_close::{LINGER, LingeringSocket, UnreadBody};
 use crate::http::probe::begins_with_probe;
 use crate::http::write_timeout::WriteTimeout;

@@ -2,6 +2,8 @@
 
 /// Group of routes that describe the installation and its settings.
 pub(crate) const SETTINGS: &str = "Settings";
+/// Group of routes about accounts, sessions and keys.
+pub(crate) const SIGN_IN: &str = "Sign-in";
 /// Group of routes about chat platforms.
 pub(crate) const CHANNELS: &str = "Channels";
 /// Group of routes about skills.
@@ -22,6 +24,10 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
     (
         SETTINGS,
         "The installation, its models and MCP servers, and the totals of the caller's runs.",
+    ),
+    (
+        SIGN_IN,
+        "Accounts and sessions of people, and keys of their programs.",
     ),
     (
         CHANNELS,

@@ -206,12 +206,21 @@ impl Operation {
     }
 
     /// Sets the type of a multipart form.
-    pub(crate) fn form<T: ToSchema>(mut self) -> Self {
+    pub(crate) fn form<T: ToSchema>(self) -> Self {
+        self.form_as::<T>("multipart/form-data")
+    }
+
+    /// Sets the type of a form in URL encoding.
+    pub(crate) fn urlencoded_form<T: ToSchema>(self) -> Self {
+        self.form_as::<T>("application/x-www-form-urlencoded")
+    }
+
+    fn form_as<T: ToSchema>(mut self, kind: &str) -> Self {
         let content = ContentBuilder::new()
             .schema(Some(self.refer::<T>()))
             .build();
         let body = RequestBodyBuilder::new()
-            .content("multipart/form-data", content)
+            .content(kind, content)
             .required(Some(Required::True))
             .build();
         self.builder = self.builder.request_body(Some(body));
@@ -353,7 +362,7 @@ fn error_response(status: u16) -> ResponseBuilder {
 fn error_description(status: u16) -> &'static str {
     match status {
         400 => "The request is refused.",
-        401 => "Missing or invalid API key.",
+        401 => "Missing or invalid session or API key.",
         403 => "Not allowed.",
         404 => "It does not exist or belongs to another user.",
         408 => "The body did not arrive in time.",

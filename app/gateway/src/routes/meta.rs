@@ -1,11 +1,10 @@
-//! Facts about the server, and its only user while authentication is disabled.
+//! Facts about the server.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
-use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::runs::RunStatus;
 use harness::runtime::runs::store::UnfinishedRun;
 use serde_json::{Value, json};
@@ -13,7 +12,6 @@ use serde_json::{Value, json};
 use super::{App, JsonResult, ResponseResult};
 use crate::error::ApiError;
 use crate::extract::Query;
-use crate::guard::auth::is_admin;
 use crate::observability::health::{Readiness, readiness, reason, results_json, results_of};
 
 /// Name of this server for deployments.
@@ -131,27 +129,6 @@ pub(crate) async fn info() -> Json<Value> {
         "flags": { "assistants": true, "crons": true, "store": true, "langsmith": false },
         "host": { "kind": "self-hosted", "project_id": null, "host_revision_id": null, "revision_id": null, "tenant_id": null },
     }))
-}
-
-/// `GET /api/v1/auth/me`: the actor.
-pub(crate) async fn me() -> Json<Value> {
-    Json(json!({
-        "id": effective_user_id(),
-        "email": "default@test.local",
-        "system_role": if is_admin() { "admin" } else { "user" },
-        "needs_setup": false,
-        "oauth_provider": null,
-    }))
-}
-
-/// `GET /api/v1/auth/setup-status`: no setup and no registration.
-pub(crate) async fn setup_status() -> Json<Value> {
-    Json(json!({ "needs_setup": false, "registration_enabled": false }))
-}
-
-/// `GET /api/v1/auth/providers`.
-pub(crate) async fn auth_providers() -> Json<Value> {
-    Json(json!({ "providers": [] }))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub(crate) mod agents;
 pub(crate) mod artifacts;
 pub(crate) mod assist;
 pub(crate) mod assistants;
+pub(crate) mod auth;
 pub(crate) mod catalog;
 pub(crate) mod channels;
 pub(crate) mod console;

@@ -30,6 +30,7 @@ mod request_guard;
 mod runs;
 mod schema;
 mod serving;
+mod sign_in;
 mod skills;
 mod sockets;
 mod store;

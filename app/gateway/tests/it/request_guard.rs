@@ -1,7 +1,6 @@
 //! Rejections before a route sees the request, in both dialects.
 
-use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
-use deerflow_gateway::{GatewayState, SecurityState};
+use deerflow_gateway::guard::auth::KeyRule;
 use serde_json::{Value, json};
 
 use crate::support::{Gateway, HttpResponse, saying, saying_with};
@@ -198,7 +197,7 @@ async fn message_of_wrong_type_is_reported_by_location() {
 
 #[tokio::test]
 async fn request_without_a_key_explains_how_to_get_one() {
-    let gateway = Gateway::with_rule(KeyRule::Required);
+    let gateway = Gateway::new().with_rule(KeyRule::Required);
     for path in [
         "/threads/x",
         "/api/threads/x",
@@ -216,9 +215,7 @@ async fn request_without_a_key_explains_how_to_get_one() {
             "{path}"
         );
         assert!(
-            refused.json()["detail"]
-                .as_str()
-                .is_some_and(|text| text.contains("deerflow keys create")),
+            refused.text().contains("deerflow keys create"),
             "{}",
             refused.text()
         );
@@ -260,41 +257,5 @@ impl axum::body::HttpBody for Declared {
 
     fn size_hint(&self) -> hyper::body::SizeHint {
         hyper::body::SizeHint::with_exact(self.0)
-    }
-}
-
-impl Gateway {
-    /// Returns the gateway with another key rule.
-    fn with_rule(rule: KeyRule) -> Self {
-        let Self {
-            runs,
-            stores,
-            files,
-            state,
-            keys,
-            crons,
-            shutdown,
-            router,
-        } = Self::new();
-        drop(router);
-        let Ok(state) = std::sync::Arc::try_unwrap(state) else {
-            panic!("the state is shared")
-        };
-        let authenticator = Authenticator::new(rule, keys.clone(), state.process.clock.clone());
-        let security = SecurityState {
-            authenticator,
-            ..state.security
-        };
-        let state = std::sync::Arc::new(GatewayState { security, ..state });
-        Self {
-            router: deerflow_gateway::router(state.clone()),
-            runs,
-            stores,
-            files,
-            state,
-            keys,
-            crons,
-            shutdown,
-        }
     }
 }

@@ -82,9 +82,9 @@ pub enum SettingsError {
 pub enum Exposure {
     /// This machine only, with authentication disabled.
     LoopbackAuthDisabled,
-    /// This machine only, without a key.
+    /// This machine only, without credentials until there is an account.
     Loopback,
-    /// Any machine, with an API key.
+    /// Any machine, with a session or an API key.
     WithKey,
     /// Any machine without authentication, explicitly allowed.
     Anywhere,
@@ -94,8 +94,8 @@ impl std::fmt::Display for Exposure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::LoopbackAuthDisabled => "authentication is off, only this machine can connect",
-            Self::Loopback => "serving without authentication, only this machine can connect",
-            Self::WithKey => "every request needs an API key; create one with `deerflow keys create`",
+            Self::Loopback => "only this machine can connect, without credentials until there is an account",
+            Self::WithKey => "every request needs a session or an API key; create a key with `deerflow keys create`",
             Self::Anywhere => "serving without authentication beyond this machine, since DEER_FLOW_ALLOW_INSECURE_BIND is set",
         })
     }
@@ -159,7 +159,7 @@ impl Settings {
         }
     }
 
-    /// Returns whether requests need a key.
+    /// Returns whether requests need credentials.
     pub fn key_rule(&self) -> KeyRule {
         match (self.auth_disabled, self.is_loopback()) {
             (true, _) => KeyRule::Off,

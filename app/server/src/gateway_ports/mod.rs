@@ -2,4 +2,5 @@
 
 mod assist;
 pub(crate) mod catalog;
+pub(crate) mod sign_in_rules;
 pub(crate) mod thread_files;

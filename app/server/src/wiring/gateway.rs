@@ -67,7 +67,7 @@ pub(super) fn open(
             runtime: Arc::new(channels.clone()),
             connections: stores.channels.connections.clone(),
         },
-        security: security::open(settings, stores),
+        security: security::open(context, stores)?,
         observability: Observability {
             health: Arc::new(Health::new(stores.probes.clone())),
             run_gauges: Default::default(),

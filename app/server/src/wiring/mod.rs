@@ -28,6 +28,7 @@ mod role;
 mod runs;
 mod security;
 mod services;
+mod sign_in;
 mod skills;
 mod stores;
 mod web;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use deerflow_domain::accounts::AccountStores;
 use deerflow_domain::channels::ChannelStores;
 use deerflow_domain::readiness::ReadinessProbe;
 use deerflow_stores::{
-    Database, DatabaseReadiness, SqlApiKeyStore, SqlAssistantStore, SqlChannelStore,
-    SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
+    Database, DatabaseReadiness, SqlAccountStore, SqlApiKeyStore, SqlAssistantStore,
+    SqlChannelStore, SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
     SqlMaintenanceStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog,
     SqlUsageStore, SqlWebhookOutbox,
 };
@@ -41,6 +42,7 @@ pub(super) struct Stores {
     pub(super) flows: Arc<SqlFlowStore>,
     pub(super) channels: ChannelStores,
     pub(super) keys: Arc<SqlApiKeyStore>,
+    pub(super) accounts: AccountStores,
     /// Readiness probes of the storage locations.
     pub(super) probes: Vec<Arc<dyn ReadinessProbe>>,
 }
@@ -82,6 +84,7 @@ impl Stores {
             flows: Arc::new(SqlFlowStore::new(db.clone())),
             channels: SqlChannelStore::new(db.clone()).stores(),
             keys: Arc::new(SqlApiKeyStore::new(&db)),
+            accounts: SqlAccountStore::new(db.clone()).stores(),
             probes,
         })
     }

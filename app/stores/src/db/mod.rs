@@ -16,6 +16,7 @@ pub(crate) mod session_lock;
 pub(crate) mod shared_access;
 pub(crate) mod space;
 pub(crate) mod statement_batch;
+pub(crate) mod text_lock;
 pub(crate) mod tx;
 pub(crate) mod write_job;
 pub(crate) mod write_queue;

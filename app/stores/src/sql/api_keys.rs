@@ -2,16 +2,18 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, KeyHash};
+use deerflow_domain::accounts::NewAuditEntry;
+use deerflow_domain::api_keys::{ApiKey, ApiKeyStore, KeyCreation, KeyHash};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::Expr;
 use sea_orm::{
-    ColumnTrait, DatabaseConnection, DatabaseTransaction, EntityTrait, IntoActiveModel,
-    PaginatorTrait, QueryFilter, QueryOrder,
+    ColumnTrait, Condition, DatabaseConnection, DatabaseTransaction, DbErr, EntityTrait,
+    IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
+use super::accounts::append;
 use crate::db::connect::Database;
-use crate::db::entity::{api_key, micros, moment, plain};
+use crate::db::entity::{account, api_key, micros, moment, plain};
 use crate::db::error::read;
 use crate::db::tx::TxFuture;
 use crate::db::writes::Writes;
@@ -39,13 +41,27 @@ impl ApiKeyStore for SqlApiKeyStore {
         self.writes.create(row(key, hash), create).await
     }
 
+    async fn create_own(
+        &self,
+        key: ApiKey,
+        hash: KeyHash,
+        maximum: u64,
+        entry: NewAuditEntry,
+    ) -> Result<KeyCreation, StoreError> {
+        let work = OwnKey {
+            row: row(key, hash),
+            maximum,
+            entry,
+        };
+        self.writes.create(work, create_own).await
+    }
+
     async fn find(&self, key_id: &str) -> Result<Option<(ApiKey, KeyHash)>, StoreError> {
-        Ok(read(
-            api_key::Entity::find_by_id(plain(key_id))
-                .one(&self.reads)
-                .await,
-        )?
-        .map(record))
+        let row = api_key::Entity::find_by_id(plain(key_id))
+            .filter(Expr::cust(OWNER_IS_ENABLED))
+            .one(&self.reads)
+            .await;
+        Ok(read(row)?.map(record))
     }
 
     async fn list(&self, user: Option<&str>) -> Result<Vec<ApiKey>, StoreError> {
@@ -66,6 +82,107 @@ impl ApiKeyStore for SqlApiKeyStore {
             .release((plain(key_id), micros(at)), revoke)
             .await
     }
+
+    async fn revoke_own(
+        &self,
+        user: &str,
+        key_id: &str,
+        entry: NewAuditEntry,
+    ) -> Result<bool, StoreError> {
+        let work = (plain(user), plain(key_id), entry);
+        self.writes.release(work, revoke_own).await
+    }
+
+    async fn revoke_all(&self, user: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.writes
+            .release((plain(user), micros(at)), revoke_all)
+            .await
+    }
+}
+
+/// Condition of keys whose user has no disabled account.
+const OWNER_IS_ENABLED: &str = "\
+    NOT EXISTS (SELECT 1 FROM accounts WHERE accounts.account_id = api_keys.user_id AND accounts.disabled_at IS NOT NULL)";
+
+/// Key that a user makes.
+struct OwnKey {
+    row: api_key::Model,
+    maximum: u64,
+    entry: NewAuditEntry,
+}
+
+fn create_own<'a>(
+    tx: &'a DatabaseTransaction,
+    OwnKey {
+        row,
+        maximum,
+        entry,
+    }: &'a OwnKey,
+) -> TxFuture<'a, KeyCreation> {
+    Box::pin(async move {
+        // The lock serializes the creations of a user, and excludes the end of the account.
+        let owner = account::Entity::find_by_id(row.user_id.as_str())
+            .filter(account::Column::DisabledAt.is_null())
+            .lock_exclusive()
+            .one(tx)
+            .await?;
+        if owner.is_none() {
+            return Ok(KeyCreation::NoAccount);
+        }
+        let is_unexpired = Condition::any()
+            .add(api_key::Column::ExpiresAt.is_null())
+            .add(api_key::Column::ExpiresAt.gt(row.created_at));
+        let live = api_key::Entity::find()
+            .filter(api_key::Column::UserId.eq(row.user_id.as_str()))
+            .filter(api_key::Column::RevokedAt.is_null())
+            .filter(is_unexpired);
+        if live.count(tx).await? >= *maximum {
+            return Ok(KeyCreation::TooMany);
+        }
+        api_key::Entity::insert(row.clone().into_active_model())
+            .exec_without_returning(tx)
+            .await?;
+        append(tx, entry).await?;
+        Ok(KeyCreation::Created)
+    })
+}
+
+/// Revokes the selected keys that are not revoked; returns their number.
+async fn revoke_where(
+    tx: &DatabaseTransaction,
+    selection: Condition,
+    at: i64,
+) -> Result<u64, DbErr> {
+    let revoked = api_key::Entity::update_many()
+        .col_expr(api_key::Column::RevokedAt, Expr::value(at))
+        .filter(selection)
+        .filter(api_key::Column::RevokedAt.is_null())
+        .exec(tx)
+        .await?;
+    Ok(revoked.rows_affected)
+}
+
+fn revoke_own<'a>(
+    tx: &'a DatabaseTransaction,
+    (user, key_id, entry): &'a (String, String, NewAuditEntry),
+) -> TxFuture<'a, bool> {
+    Box::pin(async move {
+        let selection = Condition::all()
+            .add(api_key::Column::UserId.eq(user))
+            .add(api_key::Column::KeyId.eq(key_id));
+        let revoked = revoke_where(tx, selection, micros(entry.at)).await? == 1;
+        if revoked {
+            append(tx, entry).await?;
+        }
+        Ok(revoked)
+    })
+}
+
+fn revoke_all<'a>(tx: &'a DatabaseTransaction, (user, at): &'a (String, i64)) -> TxFuture<'a, u64> {
+    Box::pin(async move {
+        let selection = Condition::all().add(api_key::Column::UserId.eq(user));
+        Ok(revoke_where(tx, selection, *at).await?)
+    })
 }
 
 fn create<'a>(tx: &'a DatabaseTransaction, row: &'a api_key::Model) -> TxFuture<'a, ()> {
@@ -79,12 +196,8 @@ fn create<'a>(tx: &'a DatabaseTransaction, row: &'a api_key::Model) -> TxFuture<
 
 fn revoke<'a>(tx: &'a DatabaseTransaction, (key_id, at): &'a (String, i64)) -> TxFuture<'a, bool> {
     Box::pin(async move {
-        api_key::Entity::update_many()
-            .col_expr(api_key::Column::RevokedAt, Expr::value(*at))
-            .filter(api_key::Column::KeyId.eq(key_id))
-            .filter(api_key::Column::RevokedAt.is_null())
-            .exec(tx)
-            .await?;
+        let selection = Condition::all().add(api_key::Column::KeyId.eq(key_id));
+        revoke_where(tx, selection, *at).await?;
         Ok(api_key::Entity::find_by_id(key_id).count(tx).await? > 0)
     })
 }

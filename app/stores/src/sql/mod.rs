@@ -1,5 +1,6 @@
 //! The stores over SQL: one module per port.
 
+pub(crate) mod accounts;
 pub(crate) mod api_keys;
 pub(crate) mod assistants;
 pub(crate) mod channels;

@@ -1,3 +1,20 @@
+CREATE TABLE accounts (
+    account_id TEXT NOT NULL PRIMARY KEY,
+    email TEXT NOT NULL,
+    role TEXT NOT NULL,
+    password_hash TEXT,
+    provider TEXT,
+    subject TEXT,
+    needs_setup BOOLEAN NOT NULL,
+    disabled_at BIGINT,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    last_login_at BIGINT
+);
+CREATE INDEX accounts_by_creation ON accounts (created_at, account_id);
+CREATE UNIQUE INDEX accounts_by_email ON accounts (email);
+CREATE UNIQUE INDEX accounts_by_identity ON accounts (provider, subject) WHERE provider IS NOT NULL;
+CREATE INDEX accounts_by_role ON accounts (role, account_id);
 CREATE TABLE api_keys (
     key_id TEXT NOT NULL PRIMARY KEY,
     user_id TEXT NOT NULL,
@@ -34,6 +51,20 @@ CREATE TABLE assistants (
     updated_at BIGINT NOT NULL
 );
 CREATE INDEX assistants_by_user ON assistants (user_id, created_at, assistant_id);
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    recorded_at BIGINT NOT NULL,
+    actor TEXT,
+    address TEXT,
+    agent TEXT,
+    action TEXT NOT NULL,
+    object TEXT,
+    outcome TEXT NOT NULL
+);
+CREATE INDEX audit_by_action ON audit (action, seq);
+CREATE INDEX audit_by_actor ON audit (actor, seq);
+CREATE INDEX audit_by_object ON audit (object, seq);
+CREATE INDEX audit_by_time ON audit (recorded_at);
 CREATE TABLE channel_codes (
     code_hash TEXT NOT NULL PRIMARY KEY,
     user_id TEXT NOT NULL,
@@ -258,6 +289,23 @@ CREATE TABLE flows (
     updated_at BIGINT NOT NULL,
     PRIMARY KEY (user_id, slug)
 );
+CREATE TABLE login_addresses (
+    subject TEXT NOT NULL,
+    address TEXT NOT NULL,
+    used_at BIGINT NOT NULL,
+    PRIMARY KEY (subject, address)
+);
+CREATE INDEX login_addresses_by_time ON login_addresses (used_at);
+CREATE TABLE login_attempts (
+    attempt_id TEXT NOT NULL PRIMARY KEY,
+    subject TEXT NOT NULL,
+    address TEXT NOT NULL,
+    failed BOOLEAN NOT NULL,
+    attempted_at BIGINT NOT NULL
+);
+CREATE INDEX login_attempts_by_address ON login_attempts (address, attempted_at);
+CREATE INDEX login_attempts_by_subject ON login_attempts (subject, attempted_at);
+CREATE INDEX login_attempts_by_time ON login_attempts (attempted_at);
 CREATE TABLE memories (
     user_id TEXT NOT NULL,
     agent TEXT NOT NULL,
@@ -297,6 +345,13 @@ CREATE TABLE nodes (
     since BIGINT NOT NULL,
     lease_until BIGINT NOT NULL
 , address TEXT, renewed_at BIGINT);
+CREATE TABLE registrations (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    address TEXT NOT NULL,
+    registered_at BIGINT NOT NULL
+);
+CREATE INDEX registrations_by_address ON registrations (address, registered_at);
+CREATE INDEX registrations_by_time ON registrations (registered_at);
 CREATE TABLE request_keys (
     user_id TEXT NOT NULL,
     route TEXT NOT NULL,
@@ -352,6 +407,20 @@ CREATE INDEX runs_over ON runs (updated_at) WHERE status NOT IN ('pending', 'sta
 CREATE INDEX runs_unfinished_by_thread ON runs (thread_id, created_at, run_id) WHERE status IN ('pending', 'starting', 'running');
 CREATE INDEX runs_waiting ON runs (created_at, run_id) WHERE status = 'pending';
 CREATE TABLE "seaql_migrations" ( "version" varchar NOT NULL PRIMARY KEY, "applied_at" integer NOT NULL );
+CREATE TABLE sessions (
+    session_id TEXT NOT NULL PRIMARY KEY,
+    user_id TEXT NOT NULL,
+    token_hash TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL,
+    ends_at BIGINT NOT NULL,
+    persistent BOOLEAN NOT NULL,
+    user_agent TEXT,
+    address TEXT
+);
+CREATE INDEX sessions_by_end ON sessions (ends_at);
+CREATE UNIQUE INDEX sessions_by_token ON sessions (token_hash);
+CREATE INDEX sessions_by_user ON sessions (user_id, created_at);
 CREATE TABLE store_items (
     user_id TEXT NOT NULL,
     namespace TEXT NOT NULL,

@@ -39,6 +39,9 @@ pub fn router(state: Arc<GatewayState>) -> Router {
             RequestGuard {
                 origin_policy: state.security.origin_policy.clone(),
                 authenticator: state.security.authenticator.clone(),
+                trusted_proxies: state.security.trusted_proxies.clone(),
+                insecure_persistence: state.security.insecure_persistence,
+                tasks: state.process.tasks.clone(),
             },
             guard_request,
         ))

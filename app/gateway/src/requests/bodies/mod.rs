@@ -9,6 +9,7 @@ mod items;
 mod runs;
 mod settings;
 mod shared;
+mod sign_in;
 mod states;
 mod threads;
 mod transcripts;
@@ -34,6 +35,7 @@ pub use settings::{
     SkillRollback, SkillSwitch, SkillText,
 };
 pub use shared::{Config, Metadata};
+pub use sign_in::{NewAccountBody, NewKeyBody, PasswordChangeBody, SignInForm};
 pub use states::{
     Checkpoint, Content, ContentBlock, CursorConfig, HistorySearch, Message, MessageType, Messages,
     Role, RoleMessage, StateAt, StatePatch, StateUpdate, StateValuesBody, TypedMessage,

@@ -188,7 +188,7 @@ async fn active_content_is_only_ever_downloaded() {
         );
         assert_eq!(
             sent.header("content-security-policy"),
-            "sandbox; default-src 'none'"
+            "sandbox; default-src 'none'; frame-ancestors 'self'"
         );
     }
 }

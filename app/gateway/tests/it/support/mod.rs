@@ -5,6 +5,7 @@ mod agent;
 mod flows;
 mod ports;
 mod response;
+mod security;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +16,11 @@ use deerflow_domain::api_keys::InMemoryApiKeyStore;
 use deerflow_domain::crons::InMemoryCronStore;
 use deerflow_domain::in_memory::InMemoryAssistantStore;
 use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
-use deerflow_gateway::guard::auth::{Authenticator, KeyRule};
-use deerflow_gateway::guard::origin_policy::{Hosts, OriginPolicy};
+use deerflow_gateway::guard::auth::KeyRule;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
-    SecurityState, ThreadServices,
+    ThreadServices,
 };
 use harness::agents::custom::{
     AgentName, CustomAgent, CustomAgentError, InMemoryCustomAgents, change,
@@ -47,6 +47,7 @@ pub(crate) use self::flows::FLOW;
 pub(crate) use self::ports::config;
 use self::ports::{Catalog, Files, NoMetrics, ScriptedAssist};
 pub(crate) use self::response::HttpResponse;
+pub(crate) use self::security::Accounts;
 use crate::thread_rows::Threads;
 
 /// The gateway under test.
@@ -57,6 +58,7 @@ pub(crate) struct Gateway {
     pub(crate) files: Arc<Files>,
     pub(crate) state: Arc<GatewayState>,
     pub(crate) keys: Arc<InMemoryApiKeyStore>,
+    pub(crate) accounts: Accounts,
     pub(crate) crons: Arc<InMemoryCronStore>,
     pub(crate) shutdown: CancellationToken,
 }
@@ -154,8 +156,9 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
+        let accounts = Accounts::new(clock.clone());
         let (keys, crons) = (
-            Arc::new(InMemoryApiKeyStore::default()),
+            accounts.keys.clone(),
             Arc::new(InMemoryCronStore::with_requests(ports.clone())),
         );
         let home = files.home.home();
@@ -207,13 +210,7 @@ impl Gateway {
                 mcp: Arc::new(crate::mcp::Servers::default()),
             },
             channels: ChannelServices::default(),
-            security: SecurityState {
-                authenticator: Authenticator::new(KeyRule::Optional, keys.clone(), clock.clone()),
-                origin_policy: OriginPolicy::new(
-                    Hosts::LoopbackAnd(vec![]),
-                    vec!["https://ui.test".to_owned()],
-                ),
-            },
+            security: accounts.security(KeyRule::Optional),
             observability: Observability {
                 docs_enabled,
                 health: Default::default(),
@@ -236,6 +233,7 @@ impl Gateway {
             stores,
             files,
             keys,
+            accounts,
             crons,
             shutdown,
         }
@@ -243,11 +241,21 @@ impl Gateway {
 
     /// Returns this gateway with other channel services.
     pub(crate) fn with_channels(self, channels: ChannelServices) -> Self {
+        self.changed(|state| GatewayState { channels, ..state })
+    }
+
+    /// Returns this gateway with another requirement of credentials.
+    pub(crate) fn with_rule(self, rule: KeyRule) -> Self {
+        let security = self.accounts.security(rule);
+        self.changed(|state| GatewayState { security, ..state })
+    }
+
+    fn changed(self, change: impl FnOnce(GatewayState) -> GatewayState) -> Self {
         drop(self.router);
         let Ok(state) = Arc::try_unwrap(self.state) else {
             panic!("the state is shared")
         };
-        let state = Arc::new(GatewayState { channels, ..state });
+        let state = Arc::new(change(state));
         Self {
             router: deerflow_gateway::router(state.clone()),
             state,

@@ -1,9 +1,11 @@
 //! The tables as SeaORM entities. Timestamps are microseconds since 1970 in UTC. JSON is text that
 //! no query reads, except a thread's metadata.
 
+pub(crate) mod account;
 pub(crate) mod api_key;
 pub(crate) mod assistant;
 pub(crate) mod assistant_version;
+pub(crate) mod audit;
 pub(crate) mod channel_connection;
 pub(crate) mod channel_conversation;
 pub(crate) mod channel_inbox;
@@ -21,6 +23,7 @@ pub(crate) mod memory_news;
 pub(crate) mod request_key;
 pub(crate) mod run;
 pub(crate) mod run_event;
+pub(crate) mod session;
 pub(crate) mod thread;
 pub(crate) mod thread_fact;
 pub(crate) mod webhook;

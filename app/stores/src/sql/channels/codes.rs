@@ -3,25 +3,14 @@
 use deerflow_domain::channels::{
     ChannelStoreError, ConsumedCode, ExternalIdentity, MAX_PENDING_CODES, NewCode, PendingCode,
 };
-use sea_orm::{ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, Statement};
+use sea_orm::{DatabaseTransaction, DbErr, EntityTrait};
 
 use super::connection_row::record;
 use crate::db::entity::{channel_connection, micros, plain};
 use crate::db::json::json_text;
 use crate::db::statement_batch::{StatementBatch, tagged};
+use crate::db::text_lock::lock_text;
 use crate::db::tx::TxFuture;
-
-/// Serializes the transactions that name the same text: they count or replace rows, which no row
-/// lock protects. SQLite has a single writer anyway.
-async fn lock(tx: &DatabaseTransaction, text: &str) -> Result<(), DbErr> {
-    const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
-    let backend = tx.get_database_backend();
-    if backend == DbBackend::Postgres {
-        let statement = Statement::from_sql_and_values(backend, LOCK, [text.into()]);
-        tx.execute_raw(statement).await?;
-    }
-    Ok(())
-}
 
 const DELETE_EXPIRED: &str = "DELETE FROM channel_codes WHERE expires_at <= ?";
 
@@ -38,7 +27,7 @@ pub(super) fn create<'a>(
 ) -> TxFuture<'a, PendingCode, ChannelStoreError> {
     Box::pin(async move {
         let [hash, user, provider] = [&code.hash, &code.user_id, &code.provider].map(|t| plain(t));
-        lock(tx, &json_text(&("channel codes", &user, &provider))).await?;
+        lock_text(tx, &json_text(&("channel codes", &user, &provider))).await?;
         let mut statements = StatementBatch::new(tx);
         statements.add(DELETE_EXPIRED, [(*at).into()]);
         statements.add(COUNT, [user.as_str().into(), provider.as_str().into()]);
@@ -84,7 +73,7 @@ pub(super) fn consume<'a>(
     sent: &'a SentCode,
 ) -> TxFuture<'a, ConsumedCode, ChannelStoreError> {
     Box::pin(async move {
-        lock(tx, &json_text(&("channel identity", &sent.identity))).await?;
+        lock_text(tx, &json_text(&("channel identity", &sent.identity))).await?;
         let identity = &sent.identity;
         let [provider, account, workspace] =
             [&identity.provider, &identity.account, &identity.workspace].map(|t| plain(t));

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::open_keys::OpenKeys;
 
 /// Sign-in of users.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct AuthConfig {
@@ -13,6 +13,22 @@ pub struct AuthConfig {
     pub local: LocalAuthConfig,
     /// Has no effect: sign-in through identity providers is not supported yet.
     pub oidc: OpenKeys,
+    /// Time after a start in which other machines may create the first administrator, in minutes; 0
+    /// means never.
+    pub setup_minutes: u32,
+    /// Maximum number of registrations of an address within an hour; 0 means no limit.
+    pub registrations_per_hour: u32,
+}
+
+impl Default for AuthConfig {
+    fn default() -> Self {
+        Self {
+            local: LocalAuthConfig::default(),
+            oidc: OpenKeys::default(),
+            setup_minutes: 30,
+            registrations_per_hour: 20,
+        }
+    }
 }
 
 /// Accounts in this installation.
@@ -20,7 +36,7 @@ pub struct AuthConfig {
 #[serde(default)]
 #[non_exhaustive]
 pub struct LocalAuthConfig {
-    /// Has no effect: accounts are not supported yet.
+    /// `true` if people may create accounts for themselves.
     pub allow_registration: bool,
 }
 

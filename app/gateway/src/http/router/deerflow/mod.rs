@@ -4,6 +4,7 @@ mod channels;
 mod memory;
 mod operations;
 mod settings;
+mod sign_in;
 mod threads;
 
 use crate::openapi::groups::SETTINGS;
@@ -20,6 +21,7 @@ pub(super) fn routes() -> Routes {
     )
     .tag(SETTINGS);
     settings::routes()
+        .merge(sign_in::routes())
         .merge(channels::routes())
         .merge(memory::routes())
         .merge(threads::routes())

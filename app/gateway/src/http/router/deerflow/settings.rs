@@ -9,7 +9,7 @@ use crate::requests::bodies::{
 };
 use crate::responses::documented::DeerFlowAnswer;
 use crate::routes::runs::STATUSES;
-use crate::routes::{agents, assist, catalog, console, mcp, meta, skills};
+use crate::routes::{agents, assist, catalog, console, mcp, skills};
 
 pub(super) fn routes() -> Routes {
     installation()
@@ -38,33 +38,6 @@ fn installation() -> Routes {
         "Rewrites a draft.",
     );
     Routes::default()
-        .routes(
-            read(
-                SETTINGS,
-                "/v1/auth/me",
-                "get_me",
-                "Returns the current user.",
-            )
-            .handled_by(meta::me),
-        )
-        .routes(
-            read(
-                SETTINGS,
-                "/v1/auth/setup-status",
-                "get_setup_status",
-                "Reports whether sign-in is set up.",
-            )
-            .handled_by(meta::setup_status),
-        )
-        .routes(
-            read(
-                SETTINGS,
-                "/v1/auth/providers",
-                "list_auth_providers",
-                "Lists the sign-in providers.",
-            )
-            .handled_by(meta::auth_providers),
-        )
         .routes(
             read(
                 SETTINGS,

@@ -1,12 +1,24 @@
 //! API keys in headers, under each requirement.
 
-use axum::http::{HeaderName, HeaderValue};
-use deerflow_domain::api_keys::{InMemoryApiKeyStore, Rights, issue};
-use harness::clock::ManualClock;
+use deerflow_domain::api_keys::{Rights, issue};
 use secrecy::ExposeSecret;
 
+use super::fixture::{authenticator, request};
+use super::keys::REFILL_PERIOD;
 use super::*;
 use crate::dialect::Dialect;
+use crate::guard::paths::class_of;
+
+const PUBLIC_PATHS: [&str; 7] = [
+    "/",
+    "/ok",
+    "/health",
+    "/ready",
+    "/info",
+    "/api/v1/auth/setup-status",
+    "/api/v1/auth/providers",
+];
+const PROBE_PATHS: [&str; 2] = ["/health", "/ready"];
 
 struct TestAuth {
     authenticator: Authenticator,
@@ -14,13 +26,13 @@ struct TestAuth {
 }
 
 async fn test_auth(rule: KeyRule) -> TestAuth {
-    let clock = ManualClock::starting_at(chrono::DateTime::UNIX_EPOCH);
-    let keys: Arc<dyn ApiKeyStore> = Arc::new(InMemoryApiKeyStore::default());
-    let (_, key) = issue(&*keys, "ann", Rights::User, None, None, clock.now())
+    let (authenticator, stores) = authenticator(rule);
+    let now = stores.clock.now();
+    let (_, key) = issue(&*stores.keys, "ann", Rights::User, None, None, now)
         .await
         .unwrap();
     TestAuth {
-        authenticator: Authenticator::new(rule, keys, Arc::new(clock)),
+        authenticator,
         key: key.expose_secret().to_owned(),
     }
 }
@@ -37,22 +49,16 @@ impl TestAuth {
         path: &str,
         headers: &[(&'static str, &str)],
     ) -> Result<String, u16> {
-        let headers: HeaderMap = headers
-            .iter()
-            .map(|(name, value)| {
-                (
-                    HeaderName::from_static(name),
-                    HeaderValue::from_str(value).unwrap(),
-                )
-            })
-            .collect();
-        let actor = self
-            .authenticator
-            .actor(path, &headers, Some(Peer(peer.parse().unwrap())))
-            .await;
-        actor
-            .map(|actor| actor.user_id)
-            .map_err(|error| error.status(Dialect::Platform).as_u16())
+        let request = request("GET", path, headers);
+        let peer = Some(peer.parse().unwrap());
+        let access = self.authenticator.access(class_of(path), &request, peer);
+        match access.await {
+            Ok(Access::Open(actor) | Access::Public(actor) | Access::Program(actor)) => {
+                Ok(actor.user_id)
+            }
+            Ok(Access::Person(session)) => panic!("{session:?}"),
+            Err(error) => Err(error.status(Dialect::Platform).as_u16()),
+        }
     }
 }
 

@@ -1,0 +1,24 @@
+//! Sign-in: password hashes, sessions, signed texts, and the management of accounts.
+//!
+//! The stores of `deerflow_domain::accounts` decide what concerns several rows. This crate computes
+//! password hashes, generates tokens, and composes the steps of each operation. It has no HTTP and
+//! no SQL.
+
+mod client;
+mod deletion;
+mod import;
+pub mod password;
+mod secret;
+mod session_cache;
+mod sign_in;
+mod signing;
+mod token;
+
+pub use client::Client;
+pub use deletion::{AccountDeletion, DeletionError};
+pub use import::{ImportPlan, RejectedUser, plan_import};
+pub use secret::{SECRET_FILE, SecretError, SigningSecret};
+pub use session_cache::{MAX_AGE, SessionCache, SessionUse, TokenError};
+pub use sign_in::{Credentials, PasswordChange, SignIn, SignInError, SignInParts, SignedIn};
+pub use signing::{InvalidSignature, Signer};
+pub use token::SessionToken;

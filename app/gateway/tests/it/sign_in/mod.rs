@@ -1,0 +1,7 @@
+//! Sign-in over HTTP: accounts, sessions, keys and what refuses them.
+
+mod accounts;
+mod browser;
+mod keys;
+mod proxies;
+mod sessions;

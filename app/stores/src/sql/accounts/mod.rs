@@ -1,0 +1,44 @@
+//! Account stores over SQL: one type implements all ports of accounts.
+
+mod account_row;
+mod account_store;
+mod account_writes;
+mod attempts;
+mod audit;
+mod audit_row;
+mod limits;
+mod session_row;
+mod session_writes;
+mod sessions;
+
+use std::sync::Arc;
+
+use deerflow_domain::accounts::AccountStores;
+
+use crate::db::connect::Database;
+
+pub(super) use audit_row::append;
+
+/// Account stores over SQL.
+#[derive(Debug, Clone)]
+pub struct SqlAccountStore {
+    db: Database,
+}
+
+impl SqlAccountStore {
+    /// Creates stores over `db`.
+    pub fn new(db: Database) -> Self {
+        Self { db }
+    }
+
+    /// Returns this store as all account ports.
+    pub fn stores(self) -> AccountStores {
+        let stores = Arc::new(self);
+        AccountStores {
+            accounts: stores.clone(),
+            sessions: stores.clone(),
+            limits: stores.clone(),
+            audit: stores,
+        }
+    }
+}
