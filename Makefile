@@ -55,6 +55,13 @@ features: ## Check each feature of the published crates alone (needs cargo-hack)
 web-ui: ## Test DeerFlow's web UI in a browser: make web-ui UI=<folder frontend of a checkout of DeerFlow>
 	UI=$(abspath $(UI)) tests/web_ui/run.sh
 
+.PHONY: other-systems
+other-systems: ## Check the published crates for Windows and macOS, without features that need HTTP (their TLS library needs a C compiler)
+	rustup target add x86_64-pc-windows-gnu aarch64-apple-darwin
+	cargo check --target x86_64-pc-windows-gnu --no-default-features --locked -p deerflow-core -p deerflow-runtime -p deerflow-models
+	cargo check --target aarch64-apple-darwin --no-default-features --locked -p deerflow-core -p deerflow-runtime -p deerflow-models \
+		-p deerflow-flow -p deerflow-sandbox -p deerflow-harness
+
 .PHONY: simulate
 simulate: ## Simulate the runtime with injected faults, one run per seed: make simulate SEEDS=100000 FIRST_SEED=1, or SEED=17 for one
 	$(if $(SEED),SEED=$(SEED) TAIL=$(or $(TAIL),100000),SEEDS=$(or $(SEEDS),100000) FIRST_SEED=$(or $(FIRST_SEED),1)) \
