@@ -68,6 +68,9 @@ impl HttpResponse {
                             && item["msg"].is_string()
                     })
             }
+            Value::Object(failure) => ["code", "message"]
+                .iter()
+                .all(|key| failure.get(*key).is_some_and(Value::is_string)),
             _ => false,
         };
         assert!(actual_text, "empty detail: {detail}");

@@ -177,12 +177,12 @@ pub struct DeerFlowAnswer(pub Value);
 /// An error in DeerFlow's dialect.
 #[derive(Debug, ToSchema)]
 pub struct DeerFlowError {
-    /// A text, or a list of validation issues.
+    /// A text, a list of validation issues, or a failure of sign-in.
     #[schema(inline)]
     pub detail: ErrorDetail,
 }
 
-/// A text, or a list of validation issues.
+/// A text, a list of validation issues, or a failure of sign-in.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
 pub enum ErrorDetail {
@@ -190,6 +190,20 @@ pub enum ErrorDetail {
     Text(String),
     /// Validation issues.
     Issues(#[schema(inline)] Vec<ValidationIssue>),
+    /// Failure of sign-in.
+    SignIn(#[schema(inline)] SignInDetail),
+}
+
+/// A failure of sign-in.
+#[derive(Debug, ToSchema)]
+pub struct SignInDetail {
+    /// Kind of the failure.
+    pub code: String,
+    /// Description for people.
+    pub message: String,
+    /// Explanation for programs.
+    #[schema(value_type = String, required = false)]
+    pub hint: Option<String>,
 }
 
 /// A validation issue.
