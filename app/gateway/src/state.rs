@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use chrono::TimeDelta;
 use deerflow_domain::assistants::AssistantStore;
 use deerflow_domain::channels::{ChannelRuntime, ConnectionStore, InMemoryChannels, NoChannels};
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemService;
+use deerflow_domain::scheduled_tasks::TaskStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::usage::UsageStore;
 use harness::agents::custom::CustomAgents;
@@ -48,7 +50,7 @@ pub struct GatewayState {
     /// Items of the LangGraph store.
     pub items: Arc<ItemService>,
     /// Scheduled runs.
-    pub crons: Arc<dyn CronStore>,
+    pub schedules: ScheduleServices,
     /// The configuration as clients may see it.
     pub info: Arc<dyn CatalogView>,
     /// Decisions about who may send requests.
@@ -57,6 +59,17 @@ pub struct GatewayState {
     pub observability: Observability,
     /// Clock, ids and tasks of this process.
     pub process: ProcessServices,
+}
+
+/// Scheduled runs.
+#[derive(Debug, Clone)]
+pub struct ScheduleServices {
+    /// Run requests that are repeated on a schedule.
+    pub crons: Arc<dyn CronStore>,
+    /// Prompts that run once or repeatedly.
+    pub tasks: Arc<dyn TaskStore>,
+    /// Minimum delay of a task that runs once.
+    pub min_once_delay: TimeDelta,
 }
 
 /// Data that runs produce, and its delivery.
