@@ -140,7 +140,7 @@ impl TaskFirings {
                 }
             },
             Begun::Busy => {
-                tracing::info!(task = %task.task_id, %fires_for, "scheduled task skipped a firing beside an active run");
+                tracing::info!(task = %task.task_id, %fires_for, "scheduled task skipped a firing during an active run");
             }
             Begun::Gone => {}
         }
@@ -165,7 +165,9 @@ impl TaskFirings {
         match self.runner.progress(run).await? {
             RunProgress::Unfinished => {}
             RunProgress::Ended { status, error, at } => {
-                self.store.advance(run, run.ended(status, error, at)).await?;
+                self.store
+                    .advance(run, run.ended(status, error, at))
+                    .await?;
             }
             RunProgress::Missing => {
                 self.end(run, TaskRunStatus::Interrupted, "the run was deleted")
@@ -210,7 +212,9 @@ impl TaskFirings {
                 .await
                 .map(|_| ()),
             Err(StartRefusal::Busy(reason)) => self.end(run, TaskRunStatus::Skipped, reason).await,
-            Err(StartRefusal::Refused(reason)) => self.end(run, TaskRunStatus::Failed, reason).await,
+            Err(StartRefusal::Refused(reason)) => {
+                self.end(run, TaskRunStatus::Failed, reason).await
+            }
             Err(StartRefusal::Unavailable(_)) => Ok(()),
         };
         if let Err(error) = stored {

@@ -67,9 +67,10 @@ impl TaskStore for InMemoryTaskStore {
 
     async fn update(&self, task: ScheduledTask) -> Result<TaskUpdated, StoreError> {
         let mut stored = self.0.lock();
-        let current = stored.tasks.get_mut(&task.task_id).filter(|current| {
-            current.user_id == task.user_id && current.version == task.version
-        });
+        let current = stored
+            .tasks
+            .get_mut(&task.task_id)
+            .filter(|current| current.user_id == task.user_id && current.version == task.version);
         let Some(current) = current else {
             return Ok(TaskUpdated::Outdated);
         };
@@ -82,7 +83,10 @@ impl TaskStore for InMemoryTaskStore {
 
     async fn delete(&self, user: &str, task: &str) -> Result<bool, StoreError> {
         let mut stored = self.0.lock();
-        let is_mine = stored.tasks.get(task).is_some_and(|task| task.user_id == user);
+        let is_mine = stored
+            .tasks
+            .get(task)
+            .is_some_and(|task| task.user_id == user);
         if is_mine {
             stored.tasks.remove(task);
             stored.runs.retain(|run| run.task_id != task);
@@ -95,8 +99,7 @@ impl TaskStore for InMemoryTaskStore {
         let is_due = |task: &&ScheduledTask| {
             task.status == TaskStatus::Enabled && task.next_run_at.is_some_and(|next| next <= at)
         };
-        let mut due: Vec<ScheduledTask> =
-            stored.tasks.values().filter(is_due).cloned().collect();
+        let mut due: Vec<ScheduledTask> = stored.tasks.values().filter(is_due).cloned().collect();
         due.sort_by(|one, other| {
             (one.next_run_at, &one.task_id).cmp(&(other.next_run_at, &other.task_id))
         });
@@ -142,9 +145,10 @@ impl TaskStore for InMemoryTaskStore {
 
     async fn active(&self, task: Option<&str>, limit: usize) -> Result<Vec<TaskRun>, StoreError> {
         let stored = self.0.lock();
-        let matching = stored.runs.iter().filter(|run| {
-            run.status.is_active() && task.is_none_or(|task| run.task_id == task)
-        });
+        let matching = stored
+            .runs
+            .iter()
+            .filter(|run| run.status.is_active() && task.is_none_or(|task| run.task_id == task));
         let mut runs: Vec<TaskRun> = matching.cloned().collect();
         runs.sort_by(|one, other| {
             (one.claimed_at, &one.task_run_id).cmp(&(other.claimed_at, &other.task_run_id))

@@ -168,7 +168,10 @@ async fn single_task_fires_late_and_completes() {
         assert_eq!(rig.poll().await, 1);
     }
     let task = rig.task().await;
-    assert_eq!((task.status, task.next_run_at), (TaskStatus::Completed, None));
+    assert_eq!(
+        (task.status, task.next_run_at),
+        (TaskStatus::Completed, None)
+    );
 }
 
 #[tokio::test]

@@ -69,10 +69,22 @@ fn cron_time_that_occurs_twice_fires_once() {
 #[test]
 fn invalid_schedules_name_their_reason() {
     let cron = |fields, zone| TaskSchedule::cron(fields, zone).unwrap_err().to_string();
-    assert_eq!(cron("* * * *", "UTC"), "Cron expression must contain exactly 5 fields");
-    assert_eq!(cron("* * * * *", "Mars/Base"), "Unknown timezone: Mars/Base");
-    assert_eq!(cron("61 * * * *", "UTC"), "Invalid cron expression: 61 * * * *");
-    assert!(matches!(TaskSchedule::once("soon", "UTC"), Err(TimingError::RunAt(_))));
+    assert_eq!(
+        cron("* * * *", "UTC"),
+        "Cron expression must contain exactly 5 fields"
+    );
+    assert_eq!(
+        cron("* * * * *", "Mars/Base"),
+        "Unknown timezone: Mars/Base"
+    );
+    assert_eq!(
+        cron("61 * * * *", "UTC"),
+        "Invalid cron expression: 61 * * * *"
+    );
+    assert!(matches!(
+        TaskSchedule::once("soon", "UTC"),
+        Err(TimingError::RunAt(_))
+    ));
     assert!(matches!(
         TaskSchedule::once("+262142-01-01T00:00:00Z", "UTC"),
         Err(TimingError::RunAt(_))

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::record::{ScheduledTask, TaskRun, TaskRunStatus, TaskStatus, TaskTrigger};
 use super::timing::TaskSchedule;
 
-/// Reason of a firing that was skipped beside an active run of its task.
+/// Reason of a firing that was skipped because of an active run of its task.
 pub const ACTIVE_RUN: &str = "another run of this task is active";
 
 /// Result of a firing.
@@ -37,7 +37,11 @@ pub fn begin(
     has_active: bool,
 ) -> Begun {
     let Some(firing) = firing else {
-        return if has_active { Begun::Busy } else { Begun::Queued };
+        return if has_active {
+            Begun::Busy
+        } else {
+            Begun::Queued
+        };
     };
     if task.status != TaskStatus::Enabled || task.next_run_at != Some(firing.fires_for) {
         return Begun::Gone;

@@ -18,7 +18,7 @@ use crate::threads::{Deleted, NewThread, ThreadStore};
 
 pub use firing::{
     due_tasks_are_enabled_and_in_order, end_of_a_single_run_ends_its_task,
-    firing_beside_an_active_run_is_skipped, run_changes_its_task_once, task_firing_is_stored_once,
+    firing_during_an_active_run_is_skipped, run_changes_its_task_once, task_firing_is_stored_once,
     task_runs_are_paged_newest_first,
 };
 
@@ -34,7 +34,7 @@ macro_rules! task_store_suite {
             tasks_are_deleted_with_their_thread
             due_tasks_are_enabled_and_in_order
             task_firing_is_stored_once
-            firing_beside_an_active_run_is_skipped
+            firing_during_an_active_run_is_skipped
             run_changes_its_task_once
             end_of_a_single_run_ends_its_task
             task_runs_are_paged_newest_first
@@ -145,7 +145,10 @@ pub async fn tasks_of_other_user_are_hidden(open: impl AsyncFn() -> TaskStores) 
     create(&stores, other.clone()).await;
     assert_eq!(stores.tasks.get(USER, &other.task_id).await, Ok(None));
     assert_eq!(ids(&stores, None).await, Vec::<String>::new());
-    assert_eq!(stores.tasks.update(task(1)).await, Ok(TaskUpdated::Outdated));
+    assert_eq!(
+        stores.tasks.update(task(1)).await,
+        Ok(TaskUpdated::Outdated)
+    );
     assert_eq!(stores.tasks.delete(USER, &other.task_id).await, Ok(false));
     assert_eq!(stores.tasks.delete("bob", &other.task_id).await, Ok(true));
     assert_eq!(stores.tasks.delete("bob", &other.task_id).await, Ok(false));

@@ -48,14 +48,23 @@ pub async fn task_firing_is_stored_once(open: impl AsyncFn() -> TaskStores) {
     create(&stores, task(1)).await;
     let begun = at_once((1..9).map(|n| {
         let tasks = stores.tasks.clone();
-        async move { tasks.begin(run(n, &task(1)), firing()).await.expect("begun") }
+        async move {
+            tasks
+                .begin(run(n, &task(1)), firing())
+                .await
+                .expect("begun")
+        }
     }))
     .await;
     let queued = begun.iter().filter(|begun| **begun == Begun::Queued);
     assert_eq!(queued.count(), 1, "{begun:?}");
     let gone = begun.iter().filter(|begun| **begun == Begun::Gone);
     assert_eq!(gone.count(), 7, "{begun:?}");
-    let stored = stores.tasks.runs(&task(1).task_id, 9, 0).await.expect("read");
+    let stored = stores
+        .tasks
+        .runs(&task(1).task_id, 9, 0)
+        .await
+        .expect("read");
     assert_eq!(stored.len(), 1);
     assert_eq!(stored[0].status, TaskRunStatus::Queued);
     assert_eq!(get(&stores, &task(1)).await.next_run_at, Some(at(200)));
@@ -65,8 +74,8 @@ pub async fn task_firing_is_stored_once(open: impl AsyncFn() -> TaskStores) {
     );
 }
 
-/// Beside an active run, a scheduled firing is stored as skipped, and a manual one not at all.
-pub async fn firing_beside_an_active_run_is_skipped(open: impl AsyncFn() -> TaskStores) {
+/// During an active run, a scheduled firing is stored as skipped, and a manual one not at all.
+pub async fn firing_during_an_active_run_is_skipped(open: impl AsyncFn() -> TaskStores) {
     let stores = open().await;
     create(&stores, task(1)).await;
     let manual = |n| TaskRun {
@@ -77,12 +86,13 @@ pub async fn firing_beside_an_active_run_is_skipped(open: impl AsyncFn() -> Task
     assert_eq!(begin(manual(1), None).await, Begun::Queued);
     assert_eq!(begin(manual(2), None).await, Begun::Busy);
     assert_eq!(begin(run(3, &task(1)), firing()).await, Begun::Busy);
-    let stored = stores.tasks.runs(&task(1).task_id, 9, 0).await.expect("read");
-    let skipped = run(3, &task(1)).ended(
-        TaskRunStatus::Skipped,
-        Some(ACTIVE_RUN.to_owned()),
-        at(103),
-    );
+    let stored = stores
+        .tasks
+        .runs(&task(1).task_id, 9, 0)
+        .await
+        .expect("read");
+    let skipped =
+        run(3, &task(1)).ended(TaskRunStatus::Skipped, Some(ACTIVE_RUN.to_owned()), at(103));
     assert_eq!(stored, [skipped, manual(1)]);
     let changed = get(&stores, &task(1)).await;
     assert_eq!(

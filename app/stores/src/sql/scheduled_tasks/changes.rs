@@ -13,10 +13,7 @@ use crate::db::entity::{micros, plain, scheduled_task, scheduled_task_run, threa
 use crate::db::tx::TxFuture;
 
 /// Statuses of runs that have not ended.
-pub(super) const ACTIVE: [&str; 2] = [
-    "queued",
-    "running",
-];
+pub(super) const ACTIVE: [&str; 2] = ["queued", "running"];
 
 pub(super) fn create<'a>(
     tx: &'a DatabaseTransaction,

@@ -34,7 +34,10 @@ impl SqlTaskStore {
 #[async_trait]
 impl TaskStore for SqlTaskStore {
     async fn create(&self, task: ScheduledTask, limit: u64) -> Result<TaskCreated, StoreError> {
-        self.db.writes().create((task, limit), changes::create).await
+        self.db
+            .writes()
+            .create((task, limit), changes::create)
+            .await
     }
 
     async fn get(&self, user: &str, task: &str) -> Result<Option<ScheduledTask>, StoreError> {
