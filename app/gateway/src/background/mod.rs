@@ -3,8 +3,7 @@
 
 mod cron_runs;
 mod sweep;
-mod task_runs;
 
+pub use crate::routes::scheduled_tasks::TaskRuns;
 pub use cron_runs::CronRuns;
 pub use sweep::{sweep_files, sweep_threads};
-pub use task_runs::TaskRuns;

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use super::input::{MAX_PROMPT, MAX_TITLE, check_length, read_context, read_schedule};
 use super::read::view;
+use super::task_runs::TaskRuns;
 use super::{not_found, require_task, thread_not_found};
-use crate::background::TaskRuns;
 use crate::error::ApiError;
 use crate::extract::{Body, Ids};
 use crate::requests::bodies::TaskPatch;

@@ -4,11 +4,13 @@ mod change;
 mod create;
 mod input;
 mod read;
+mod task_runs;
 mod trigger;
 
 pub(crate) use change::{delete, patch, pause, resume};
 pub(crate) use create::create;
 pub(crate) use read::{get, list, list_on_thread, runs};
+pub use task_runs::TaskRuns;
 pub(crate) use trigger::trigger;
 
 use deerflow_domain::scheduled_tasks::ScheduledTask;

@@ -10,8 +10,8 @@ use harness::ids::ThreadId;
 use harness::runtime::actor_context::effective_user_id;
 use serde_json::Value;
 
+use super::task_runs::TaskRuns;
 use super::{require_task, thread_not_found};
-use crate::background::TaskRuns;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::queries::threads::require_thread;

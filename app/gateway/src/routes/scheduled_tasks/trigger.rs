@@ -5,8 +5,8 @@ use axum::extract::State;
 use deerflow_domain::scheduled_tasks::TriggerError;
 use serde_json::json;
 
+use super::task_runs::TaskRuns;
 use super::{not_found, require_task};
-use crate::background::TaskRuns;
 use crate::error::ApiError;
 use crate::extract::Ids;
 use crate::routes::{App, JsonResult, run_to_completion};
