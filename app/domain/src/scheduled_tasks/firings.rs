@@ -58,6 +58,8 @@ pub enum TriggerError {
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Age at which an unfinished start is repeated. Longer than the timeout of a start.
 const CLAIM_TIMEOUT: TimeDelta = TimeDelta::seconds(60);
+/// Duration after which unfinished starts are no longer repeated, from the firing to the last attempt.
+const RETRY_LIMIT: TimeDelta = TimeDelta::hours(1);
 /// Maximum number of runs of one task that can be active. There is one; more are corrected too.
 const ACTIVE_PER_TASK: usize = 8;
 
@@ -181,6 +183,10 @@ impl TaskFirings {
     async fn restart(&self, run: &TaskRun, now: DateTime<Utc>) -> Result<(), StoreError> {
         if now - run.claimed_at < CLAIM_TIMEOUT {
             return Ok(());
+        }
+        if run.claimed_at - run.created_at > RETRY_LIMIT {
+            let reason = "the run could not be created, see the log of the server";
+            return self.end(run, TaskRunStatus::Failed, reason).await;
         }
         let claimed = TaskRun {
             claimed_at: now,

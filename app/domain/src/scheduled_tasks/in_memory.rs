@@ -9,7 +9,7 @@ use deerflow_runtime::runs::store::StoreError;
 use parking_lot::Mutex;
 
 use super::record::{ScheduledTask, TaskRun, TaskStatus};
-use super::store::{TaskCreated, TaskStore, TaskUpdated};
+use super::store::{MAX_ENDED_RUNS, TaskCreated, TaskStore, TaskUpdated};
 use super::transitions::{Begun, Firing, advance, begin};
 
 /// Tasks in memory. It does not know threads and assumes that every thread exists.
@@ -23,6 +23,18 @@ struct Stored {
 }
 
 impl Stored {
+    /// Deletes the oldest ended runs of a task. Runs are stored in the order of their firings.
+    fn prune(&mut self, task: &str) {
+        let is_ended = |run: &TaskRun| run.task_id == task && !run.status.is_active();
+        let ended = self.runs.iter().filter(|run| is_ended(run)).count();
+        let mut excess = ended.saturating_sub(MAX_ENDED_RUNS);
+        self.runs.retain(|run| {
+            let is_excess = excess > 0 && is_ended(run);
+            excess -= usize::from(is_excess);
+            !is_excess
+        });
+    }
+
     fn active(&self, task: &str) -> bool {
         self.runs
             .iter()
@@ -121,7 +133,9 @@ impl TaskStore for InMemoryTaskStore {
         };
         if is_stored {
             task.version += 1;
+            let task = run.task_id.clone();
             stored.runs.push(run);
+            stored.prune(&task);
         }
         Ok(begun)
     }

@@ -14,6 +14,6 @@ pub use record::{
     ContextMode, RunProgress, ScheduledTask, TaskRun, TaskRunStatus, TaskStatus, TaskTrigger,
 };
 pub use scheduler::TaskScheduler;
-pub use store::{TaskCreated, TaskStore, TaskUpdated};
+pub use store::{MAX_ENDED_RUNS, TaskCreated, TaskStore, TaskUpdated};
 pub use timing::{TaskSchedule, TimingError};
 pub use transitions::{ACTIVE_RUN, Begun, Firing, advance, begin};

@@ -237,6 +237,25 @@ async fn unfinished_start_is_repeated_with_the_same_run() {
 }
 
 #[tokio::test]
+async fn unfinished_start_fails_after_an_hour_of_attempts() {
+    let rig = Rig::once().await;
+    *rig.runs.refusal.lock() = Some(StartRefusal::Unavailable("away".to_owned()));
+    rig.clock.advance(TimeDelta::minutes(50));
+    rig.poll().await;
+    for _ in 0..60 {
+        rig.clock.advance(TimeDelta::minutes(1));
+        rig.poll().await;
+        assert_eq!(rig.statuses().await, [TaskRunStatus::Queued]);
+    }
+    for _ in 0..3 {
+        rig.clock.advance(TimeDelta::minutes(1));
+        rig.poll().await;
+    }
+    assert_eq!(rig.statuses().await, [TaskRunStatus::Failed]);
+    assert_eq!(rig.task().await.status, TaskStatus::Failed);
+}
+
+#[tokio::test]
 async fn failed_trigger_is_not_repeated() {
     let rig = Rig::hourly().await;
     *rig.runs.refusal.lock() = Some(StartRefusal::Unavailable("away".to_owned()));

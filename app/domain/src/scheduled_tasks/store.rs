@@ -8,6 +8,9 @@ use deerflow_runtime::runs::store::StoreError;
 use super::record::{ScheduledTask, TaskRun};
 use super::transitions::{Begun, Firing};
 
+/// Maximum number of ended runs that are stored per task; older ones are deleted by new firings.
+pub const MAX_ENDED_RUNS: usize = 500;
+
 /// Result of a create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskCreated {
@@ -52,7 +55,8 @@ pub trait TaskStore: Send + Sync + std::fmt::Debug {
     /// Returns enabled tasks whose next firing is not after `at`, in order of that firing.
     async fn due(&self, at: DateTime<Utc>, limit: usize) -> Result<Vec<ScheduledTask>, StoreError>;
     /// Stores a firing by the rules of [`begin`](super::begin), atomically. Of concurrent callers
-    /// only one gets [`Begun::Queued`].
+    /// only one gets [`Begun::Queued`]. Deletes the oldest ended runs of the task beyond
+    /// [`MAX_ENDED_RUNS`].
     async fn begin(&self, run: TaskRun, firing: Option<Firing>) -> Result<Begun, StoreError>;
     /// Replaces `seen` by `run`, and changes the task by the rules of
     /// [`advance`](super::advance), atomically. Returns `false` and writes nothing if the stored

@@ -18,8 +18,8 @@ use crate::threads::{Deleted, NewThread, ThreadStore};
 
 pub use firing::{
     due_tasks_are_enabled_and_in_order, end_of_a_single_run_ends_its_task,
-    firing_during_an_active_run_is_skipped, run_changes_its_task_once, task_firing_is_stored_once,
-    task_runs_are_paged_newest_first,
+    firing_during_an_active_run_is_skipped, oldest_ended_task_runs_are_deleted,
+    run_changes_its_task_once, task_firing_is_stored_once, task_runs_are_paged_newest_first,
 };
 
 /// Generates one test per requirement of task stores.
@@ -38,6 +38,7 @@ macro_rules! task_store_suite {
             run_changes_its_task_once
             end_of_a_single_run_ends_its_task
             task_runs_are_paged_newest_first
+            oldest_ended_task_runs_are_deleted
         }
     };
 }

@@ -4,8 +4,8 @@ use deerflow_runtime::testkit::{USER, at, at_once};
 
 use super::{TaskStores, create, get, run, task};
 use crate::scheduled_tasks::{
-    ACTIVE_RUN, Begun, Firing, ScheduledTask, TaskRun, TaskRunStatus, TaskSchedule, TaskStatus,
-    TaskTrigger,
+    ACTIVE_RUN, Begun, Firing, MAX_ENDED_RUNS, ScheduledTask, TaskRun, TaskRunStatus, TaskSchedule,
+    TaskStatus, TaskTrigger,
 };
 
 fn firing() -> Option<Firing> {
@@ -192,4 +192,35 @@ pub async fn task_runs_are_paged_newest_first(open: impl AsyncFn() -> TaskStores
     let deleted = stores.tasks.delete(USER, &task(1).task_id).await;
     assert_eq!(deleted, Ok(true));
     assert_eq!(page(9, 0).await, Vec::<String>::new());
+}
+
+/// New firings delete the oldest ended runs beyond the limit, and no active run.
+pub async fn oldest_ended_task_runs_are_deleted(open: impl AsyncFn() -> TaskStores) {
+    let stores = open().await;
+    create(&stores, task(1)).await;
+    let active = TaskRun {
+        trigger: TaskTrigger::Manual,
+        ..run(1, &task(1))
+    };
+    let begun = stores.tasks.begin(active.clone(), None).await;
+    assert_eq!(begun, Ok(Begun::Queued));
+    let limit = i64::try_from(MAX_ENDED_RUNS).expect("a small number");
+    let skipped = |n: i64| TaskRun {
+        task_run_id: format!("task-run-{n}"),
+        created_at: at(1_000 + n),
+        ..run(2, &task(1))
+    };
+    for n in 0..limit + 2 {
+        let firing = Firing {
+            fires_for: at(100 + n),
+            next: Some(at(101 + n)),
+        };
+        let begun = stores.tasks.begin(skipped(n), Some(firing)).await;
+        assert_eq!(begun, Ok(Begun::Busy));
+    }
+    let id = task(1).task_id;
+    let page = stores.tasks.runs(&id, 9, MAX_ENDED_RUNS - 1).await;
+    let rows = page.expect("read").into_iter();
+    let ids: Vec<String> = rows.map(|run| run.task_run_id).collect();
+    assert_eq!(ids, [skipped(2).task_run_id, active.task_run_id]);
 }

@@ -1,11 +1,11 @@
 //! Transactions that change tasks and their runs.
 
 use deerflow_domain::scheduled_tasks::{
-    Begun, Firing, ScheduledTask, TaskCreated, TaskRun, TaskUpdated, advance, begin,
+    Begun, Firing, MAX_ENDED_RUNS, ScheduledTask, TaskCreated, TaskRun, TaskUpdated, advance, begin,
 };
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, DatabaseTransaction, DbErr, EntityTrait, IntoActiveModel,
-    PaginatorTrait, QueryFilter, QuerySelect,
+    ActiveModelTrait, ColumnTrait, Condition, DatabaseTransaction, DbErr, EntityTrait,
+    IntoActiveModel, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use super::row::{run_row, task_of, task_row};
@@ -94,6 +94,7 @@ pub(super) fn store_firing<'a>(
             scheduled_task_run::Entity::insert(run_row(&run).into_active_model())
                 .exec_without_returning(tx)
                 .await?;
+            prune(tx, &run.task_id).await?;
         }
         Ok(begun)
     })
@@ -123,6 +124,28 @@ pub(super) fn store_progress<'a>(
         replace(tx, &task).await?;
         Ok(true)
     })
+}
+
+/// Deletes the oldest ended runs of a task.
+async fn prune(tx: &DatabaseTransaction, task: &str) -> Result<(), DbErr> {
+    let of_task = Condition::all()
+        .add(scheduled_task_run::Column::TaskId.eq(task))
+        .add(scheduled_task_run::Column::Status.is_not_in(ACTIVE));
+    let oldest_kept = scheduled_task_run::Entity::find()
+        .filter(of_task.clone())
+        .order_by_desc(scheduled_task_run::Column::CreatedAt)
+        .offset(MAX_ENDED_RUNS as u64 - 1)
+        .limit(1)
+        .one(tx)
+        .await?;
+    if let Some(oldest) = oldest_kept {
+        scheduled_task_run::Entity::delete_many()
+            .filter(of_task)
+            .filter(scheduled_task_run::Column::CreatedAt.lt(oldest.created_at))
+            .exec(tx)
+            .await?;
+    }
+    Ok(())
 }
 
 /// Reads a task and locks its row until the end of the transaction.
