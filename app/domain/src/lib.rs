@@ -13,6 +13,7 @@ pub mod items;
 pub mod maintenance;
 pub mod operations;
 pub mod readiness;
+pub mod scheduled_tasks;
 pub mod threads;
 pub mod usage;
 

@@ -13,6 +13,7 @@ pub mod flows;
 pub mod items;
 pub mod maintenance;
 mod maintenance_history;
+pub mod scheduled_tasks;
 mod thread_listing;
 mod thread_records;
 mod thread_runs;

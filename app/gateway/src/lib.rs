@@ -29,5 +29,5 @@ pub use http::router::router;
 pub use http::serve::{ServeOptions, serve};
 pub use state::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
-    SecurityState, SignInServices, ThreadServices,
+    ScheduleServices, SecurityState, SignInServices, ThreadServices,
 };

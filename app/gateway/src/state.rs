@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use chrono::TimeDelta;
 use deerflow_accounts::SignIn;
 use deerflow_domain::accounts::AccountStores;
 use deerflow_domain::api_keys::ApiKeyStore;
@@ -11,6 +12,7 @@ use deerflow_domain::channels::{ChannelRuntime, ConnectionStore, InMemoryChannel
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
 use deerflow_domain::items::ItemService;
+use deerflow_domain::scheduled_tasks::TaskStore;
 use deerflow_domain::threads::ThreadStore;
 use deerflow_domain::usage::UsageStore;
 use harness::agents::custom::CustomAgents;
@@ -53,7 +55,7 @@ pub struct GatewayState {
     /// Items of the LangGraph store.
     pub items: Arc<ItemService>,
     /// Scheduled runs.
-    pub crons: Arc<dyn CronStore>,
+    pub schedules: ScheduleServices,
     /// The configuration as clients may see it.
     pub info: Arc<dyn CatalogView>,
     /// Decisions about who may send requests.
@@ -62,6 +64,17 @@ pub struct GatewayState {
     pub observability: Observability,
     /// Clock, ids and tasks of this process.
     pub process: ProcessServices,
+}
+
+/// Scheduled runs.
+#[derive(Debug, Clone)]
+pub struct ScheduleServices {
+    /// Run requests that are repeated on a schedule.
+    pub crons: Arc<dyn CronStore>,
+    /// Prompts that run once or repeatedly.
+    pub tasks: Arc<dyn TaskStore>,
+    /// Minimum delay of a task that runs once.
+    pub min_once_delay: TimeDelta,
 }
 
 /// Data that runs produce, and its delivery.

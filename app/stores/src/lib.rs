@@ -35,6 +35,7 @@ pub use sql::operations::SqlOperationsStore;
 pub use sql::requests::SqlRequestStore;
 pub use sql::run_events::SqlRunEventStore;
 pub use sql::runs::{SplitCommitStore, SqlRunStore};
+pub use sql::scheduled_tasks::SqlTaskStore;
 pub use sql::streams::SqlStreamLog;
 pub use sql::threads::SqlThreadStore;
 pub use sql::usage::SqlUsageStore;

@@ -176,6 +176,14 @@ macro_rules! all_suites {
                 keep,
             }
         }
+        async fn tasks() -> deerflow_domain::testkit::scheduled_tasks::TaskStores {
+            let (db, keep) = $open().await;
+            deerflow_domain::testkit::scheduled_tasks::TaskStores {
+                tasks: std::sync::Arc::new(deerflow_stores::SqlTaskStore::new(db.clone())),
+                threads: Some(std::sync::Arc::new(deerflow_stores::SqlThreadStore::new(db))),
+                keep,
+            }
+        }
         async fn channels() -> deerflow_domain::testkit::channels::ChannelSuite {
             let (db, keep) = $open().await;
             let stores = deerflow_stores::SqlChannelStore::new(db).stores();
@@ -230,6 +238,9 @@ macro_rules! all_suites {
         deerflow_domain::maintenance_suite!($attrs upkeep);
         deerflow_domain::usage_store_suite!($attrs usage);
         deerflow_domain::cron_store_suite!($attrs crons);
+        mod scheduled_tasks {
+            deerflow_domain::task_store_suite!($attrs super::tasks);
+        }
         mod channels {
             deerflow_domain::channel_store_suite!($attrs super::channels);
         }

@@ -105,9 +105,19 @@ static INEFFECTIVE: &[IneffectiveSetting] = &[
         "has no effect: the finish reasons of providers are built in, and no code is loaded",
     ),
     setting(
-        &["scheduler", "enabled"],
+        &["scheduler", "multi_instance"],
         Off,
-        "has no effect: scheduled tasks are not supported yet; use crons of the root API",
+        "has no effect: any number of nodes may schedule, each task fires once",
+    ),
+    setting(
+        &["scheduler", "lease_seconds"],
+        Default("120"),
+        "has no effect: a start that is not finished is repeated after 60 seconds",
+    ),
+    setting(
+        &["scheduler", "max_concurrent_runs"],
+        Default("3"),
+        "has no effect: the runs of tasks have the limits of all runs",
     ),
     setting(&["mcp_tasks", "enabled"], Off, TASKS),
     setting(&["channels", "wechat", "enabled"], Off, NO_CHANNEL),

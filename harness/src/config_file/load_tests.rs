@@ -35,7 +35,11 @@ fn settings_without_effect_are_reported() {
             "skill_evolution: {enabled: true}\n",
             "skill_evolution.enabled",
         ),
-        ("scheduler: {enabled: true}\n", "scheduler.enabled"),
+        (
+            "scheduler: {multi_instance: true}\n",
+            "scheduler.multi_instance",
+        ),
+        ("scheduler: {lease_seconds: 9}\n", "scheduler.lease_seconds"),
         ("agent_storage: {backend: db}\n", "agent_storage.backend"),
         (
             "sandbox: {ownership: {type: redis}}\n",

@@ -157,6 +157,9 @@ pub enum ApiError {
         "Thread {0} is deleted, but some of its files could not be removed. Delete it again, or wait for the next sweep."
     )]
     FilesRemain(String),
+    /// The run of a scheduled task was not created.
+    #[error("{0}")]
+    TriggerFailed(String),
     /// Internal error.
     #[error("{0}")]
     Internal(String),
@@ -217,6 +220,7 @@ impl ApiError {
             | Self::Conflict(_)
             | Self::KnownRequest(_) => StatusCode::CONFLICT,
             Self::QueueFull(_) | Self::TooManyCodes => StatusCode::TOO_MANY_REQUESTS,
+            Self::TriggerFailed(_) => StatusCode::BAD_GATEWAY,
             Self::Unavailable(_) | Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,
             Self::FilesRemain(_) | Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,

@@ -19,6 +19,9 @@ pub(crate) const TRANSCRIPTS: &str = "Transcripts";
 /// Group of routes about feedback on runs.
 pub(crate) const FEEDBACK: &str = "Feedback";
 
+/// Group of routes about scheduled tasks.
+pub(crate) const SCHEDULED_TASKS: &str = "Scheduled tasks";
+
 /// Groups with their descriptions, in display order.
 pub(crate) const GROUPS: &[(&str, &str)] = &[
     (
@@ -42,4 +45,8 @@ pub(crate) const GROUPS: &[(&str, &str)] = &[
         "Messages and journal of a thread, its goal, and auxiliary model features.",
     ),
     (FEEDBACK, "Ratings of runs and messages."),
+    (
+        SCHEDULED_TASKS,
+        "Prompts that run once or repeatedly, and their runs.",
+    ),
 ];

@@ -7,6 +7,7 @@ mod event;
 mod feedback;
 mod item;
 mod run;
+mod scheduled_task;
 mod schemas;
 mod snapshot;
 mod thread;
@@ -18,6 +19,7 @@ pub use event::event_json;
 pub use feedback::{feedback_json, feedback_short_json};
 pub use item::{hit_json, item_json};
 pub use run::{is_rolled_back, run_json, run_status};
+pub use scheduled_task::{task_json, task_run_json};
 pub use schemas::{channel_schemas, context_schema, state_schema};
 pub use snapshot::{
     StateView, checkpoint_json, empty_state_json, history_entry_json, state_json, values_json,

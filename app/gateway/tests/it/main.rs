@@ -28,6 +28,7 @@ mod regenerate;
 mod removal;
 mod request_guard;
 mod runs;
+mod scheduled_tasks;
 mod schema;
 mod serving;
 mod sign_in;

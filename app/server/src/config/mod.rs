@@ -4,6 +4,7 @@
 mod classes;
 mod dotenv;
 mod handle;
+mod scheduler;
 mod settings;
 mod upgrade;
 mod watch;
@@ -11,6 +12,7 @@ mod watch;
 pub use classes::{MissingClass, missing_classes};
 pub use dotenv::environment;
 pub use handle::{ConfigHandle, Reload, STARTUP_ONLY};
+pub(crate) use scheduler::SchedulerSettings;
 pub use settings::{Deployment, Exposure, Settings, SettingsError};
 pub use upgrade::{EXAMPLE, Upgrade, UpgradeError, upgrade_file};
 pub(crate) use watch::may_be_a_change;

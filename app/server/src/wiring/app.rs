@@ -77,7 +77,7 @@ impl App {
         let gateway = gateway::open(context, stores, resources, &runs, flows, policy, &channels)?;
         let client = client::open(context, resources, gateway.clone());
         if role == Role::Server {
-            services::start(context, stores, &gateway, &channels, &client);
+            services::start(context, stores, &gateway, &channels, &client)?;
         }
         Ok(Self {
             client,

@@ -15,7 +15,7 @@ use super::context::Context;
 use super::flows::Flows;
 use super::resources::Resources;
 use super::stores::Stores;
-use super::{items, metrics, security};
+use super::{items, metrics, schedules, security};
 use crate::gateway_ports::catalog::ConfigCatalog;
 use crate::gateway_ports::thread_files::ThreadResources;
 
@@ -32,7 +32,7 @@ pub(super) fn open(
     Ok(Arc::new(GatewayState {
         runs: runs.clone(),
         items: items::open(context, stores)?,
-        crons: stores.crons.clone(),
+        schedules: schedules::open(context, stores)?,
         info: Arc::new(ConfigCatalog(
             context.config.clone(),
             resources.documents.clone(),

@@ -7,19 +7,20 @@ use deerflow_gateway::GatewayState;
 use harness::client::Client;
 
 use super::context::Context;
-use super::crons;
+use super::schedules;
 use super::stores::Stores;
 use crate::services::expiry;
 
-/// Starts the removal of expired threads, the crons and the chat channels.
+/// Starts the removal of expired threads, the schedulers and the chat channels.
 pub(super) fn start(
     context: &Context<'_>,
     stores: &Stores,
     gateway: &Arc<GatewayState>,
     channels: &ChannelService,
     client: &Client,
-) {
+) -> anyhow::Result<()> {
     expiry::spawn_sweep_loop(context.config, gateway.clone(), &context.tasks);
-    crons::start(context, stores, gateway.clone());
+    schedules::start(context, stores, gateway)?;
     channels.start(client.clone());
+    Ok(())
 }

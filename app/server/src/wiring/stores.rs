@@ -10,7 +10,7 @@ use deerflow_stores::{
     Database, DatabaseReadiness, SqlAccountStore, SqlApiKeyStore, SqlAssistantStore,
     SqlChannelStore, SqlCheckpointer, SqlCronStore, SqlFeedbackStore, SqlFlowStore, SqlItemStore,
     SqlMaintenanceStore, SqlMemoryStore, SqlNodeStore, SqlRequestStore, SqlRunStore, SqlStreamLog,
-    SqlUsageStore, SqlWebhookOutbox,
+    SqlTaskStore, SqlUsageStore, SqlWebhookOutbox,
 };
 use harness::clock::Clock;
 use harness::ids::IdSource;
@@ -39,6 +39,7 @@ pub(super) struct Stores {
     pub(super) items: Arc<SqlItemStore>,
     pub(super) memories: Arc<SqlMemoryStore>,
     pub(super) crons: Arc<SqlCronStore>,
+    pub(super) scheduled_tasks: Arc<SqlTaskStore>,
     pub(super) flows: Arc<SqlFlowStore>,
     pub(super) channels: ChannelStores,
     pub(super) keys: Arc<SqlApiKeyStore>,
@@ -81,6 +82,7 @@ impl Stores {
             items: Arc::new(SqlItemStore::new(db.clone())),
             memories: Arc::new(SqlMemoryStore::new(db.clone())),
             crons: Arc::new(SqlCronStore::new(db.clone())),
+            scheduled_tasks: Arc::new(SqlTaskStore::new(db.clone())),
             flows: Arc::new(SqlFlowStore::new(db.clone())),
             channels: SqlChannelStore::new(db.clone()).stores(),
             keys: Arc::new(SqlApiKeyStore::new(&db)),

@@ -16,6 +16,7 @@ pub(crate) mod operations;
 pub(crate) mod requests;
 pub(crate) mod run_events;
 pub(crate) mod runs;
+pub(crate) mod scheduled_tasks;
 pub(crate) mod streams;
 pub(crate) mod threads;
 pub(crate) mod usage;

@@ -7,6 +7,7 @@ mod command;
 mod crons;
 mod items;
 mod runs;
+mod scheduled_tasks;
 mod settings;
 mod shared;
 mod sign_in;
@@ -30,6 +31,7 @@ pub use runs::{
     CancelStatus, DurabilityName, IfThreadMissing, MultitaskName, OnCompletion, OnDisconnect,
     RunBatch, RunCreate, RunsCancel, StreamModeName, StreamModeNames, ThreadRunCreate,
 };
+pub use scheduled_tasks::{TaskCreate, TaskPatch};
 pub use settings::{
     ChannelCredentials, FactAdd, FactPatch, McpConfig, McpSwitch, MemoryImport, SkillInstall,
     SkillRollback, SkillSwitch, SkillText,

@@ -90,7 +90,13 @@ async fn make(
     let times = schedule_of(&schedule, timezone.as_deref())?;
     require_size(&request_map)?;
     let user_id = effective_user_id();
-    if state.crons.count(&user_id, &CronSearch::default()).await? >= MAX_CRONS {
+    if state
+        .schedules
+        .crons
+        .count(&user_id, &CronSearch::default())
+        .await?
+        >= MAX_CRONS
+    {
         return Err(ApiError::Conflict(format!(
             "You have reached the limit of {MAX_CRONS} crons. Delete one first."
         )));
@@ -123,7 +129,7 @@ async fn make(
     };
     let response: Value = cron_json(&cron);
     let thread = cron.thread_id.clone();
-    match state.crons.create(cron, request).await? {
+    match state.schedules.crons.create(cron, request).await? {
         Created::New => Ok(Json(response)),
         Created::NoThread => Err(ApiError::ThreadNotFound(
             thread.map(|thread| thread.to_string()).unwrap_or_default(),

@@ -36,11 +36,21 @@ pub(crate) async fn patch(State(state): App, ids: Ids, body: Body<CronPatch>) ->
         ));
     }
     for _ in 0..MAX_ATTEMPTS {
-        let existing = state.crons.get(&user, id).await?.ok_or_else(not_found)?;
+        let existing = state
+            .schedules
+            .crons
+            .get(&user, id)
+            .await?
+            .ok_or_else(not_found)?;
         let seen = existing.updated_at;
         let (changed, reschedule) = changed(&state, existing, changes.clone()).await?;
         let cron_view = cron_json(&changed);
-        if state.crons.update(changed, seen, reschedule).await? {
+        if state
+            .schedules
+            .crons
+            .update(changed, seen, reschedule)
+            .await?
+        {
             return Ok(Json(cron_view));
         }
     }

@@ -19,12 +19,17 @@ pub(crate) async fn get(State(state): App, ids: Ids) -> JsonResult {
 
 /// Returns the user's cron.
 pub(super) async fn cron_view(state: &GatewayState, cron: Uuid) -> JsonResult {
-    let existing = state.crons.get(&effective_user_id(), cron).await?;
+    let existing = state
+        .schedules
+        .crons
+        .get(&effective_user_id(), cron)
+        .await?;
     Ok(Json(cron_json(&existing.ok_or_else(not_found)?)))
 }
 
 pub(crate) async fn delete(State(state): App, ids: Ids) -> Result<StatusCode, ApiError> {
     let deleted = state
+        .schedules
         .crons
         .delete(&effective_user_id(), cron_id(&ids)?)
         .await?;

@@ -21,7 +21,11 @@ pub(crate) async fn search(State(state): App, body: Body<bodies::CronSearch>) ->
     let (mut search, fields) = read_search(body)?;
     let limit = search.limit;
     search.limit += 1;
-    let matches = state.crons.search(&effective_user_id(), &search).await?;
+    let matches = state
+        .schedules
+        .crons
+        .search(&effective_user_id(), &search)
+        .await?;
     let (matches, headers) = paginate(matches, search.offset, limit);
     let page: Vec<_> = matches
         .iter()
@@ -36,7 +40,11 @@ pub(crate) async fn count(State(state): App, body: Body<bodies::CronCount>) -> J
     // Clients may send the other fields of a search.
     let (search, _) = read_search(Body::new(body.into_map(), Dialect::Platform))?;
     Ok(Json(json!(
-        state.crons.count(&effective_user_id(), &search).await?
+        state
+            .schedules
+            .crons
+            .count(&effective_user_id(), &search)
+            .await?
     )))
 }
 

@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
+use chrono::TimeDelta;
 use deerflow_domain::api_keys::InMemoryApiKeyStore;
 use deerflow_domain::crons::InMemoryCronStore;
 use deerflow_domain::in_memory::InMemoryAssistantStore;
 use deerflow_domain::items::{InMemoryItemStore, ItemService, TtlPolicy};
+use deerflow_domain::scheduled_tasks::InMemoryTaskStore;
 use deerflow_gateway::guard::auth::KeyRule;
 use deerflow_gateway::webhooks::WebhookPolicy;
 use deerflow_gateway::{
     AgentServices, ChannelServices, GatewayState, Observability, ProcessServices, RunServices,
-    ThreadServices,
+    ScheduleServices, ThreadServices,
 };
 use harness::agents::custom::{
     AgentName, CustomAgent, CustomAgentError, InMemoryCustomAgents, change,
@@ -177,7 +179,11 @@ impl Gateway {
                 TtlPolicy::default(),
                 clock.clone(),
             )),
-            crons: crons.clone(),
+            schedules: ScheduleServices {
+                crons: crons.clone(),
+                tasks: Arc::new(InMemoryTaskStore::default()),
+                min_once_delay: TimeDelta::seconds(60),
+            },
             info: Arc::new(catalog),
             run_services: RunServices {
                 usage: ports.clone(),

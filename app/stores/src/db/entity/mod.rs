@@ -23,6 +23,8 @@ pub(crate) mod memory_news;
 pub(crate) mod request_key;
 pub(crate) mod run;
 pub(crate) mod run_event;
+pub(crate) mod scheduled_task;
+pub(crate) mod scheduled_task_run;
 pub(crate) mod session;
 pub(crate) mod thread;
 pub(crate) mod thread_fact;

@@ -28,6 +28,7 @@ mod m0024_flows;
 mod m0025_channels;
 mod m0026_channel_lanes;
 mod m0027_accounts;
+mod m0028_scheduled_tasks;
 
 use deerflow_core::fail_points;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait};
@@ -65,6 +66,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0025_channels::Channels),
             Box::new(m0026_channel_lanes::ChannelLanes),
             Box::new(m0027_accounts::Accounts),
+            Box::new(m0028_scheduled_tasks::ScheduledTasks),
         ]
     }
 }

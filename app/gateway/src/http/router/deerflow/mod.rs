@@ -3,6 +3,7 @@
 mod channels;
 mod memory;
 mod operations;
+mod scheduled_tasks;
 mod settings;
 mod sign_in;
 mod threads;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> Routes {
         .merge(channels::routes())
         .merge(memory::routes())
         .merge(threads::routes())
+        .merge(scheduled_tasks::routes())
         .routes(
             document
                 .returns::<Document>("An OpenAPI document.")
