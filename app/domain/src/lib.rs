@@ -2,6 +2,7 @@
 
 pub mod api_keys;
 pub mod assistants;
+pub mod branches;
 pub mod channels;
 pub mod containment;
 pub mod crons;

@@ -5,6 +5,7 @@
 
 pub mod api_keys;
 pub mod assistants;
+pub mod branches;
 pub mod channels;
 pub mod crons;
 pub mod feedback;
@@ -25,6 +26,7 @@ use deerflow_runtime::testkit::{RunStores, USER, at, object, thread};
 use serde_json::Value;
 
 use crate::assistants::AssistantStore;
+use crate::branches::BranchStore;
 use crate::feedback::FeedbackStore;
 use crate::threads::{Created, NewThread, ThreadRecord, ThreadSearch, ThreadSort, ThreadStore};
 
@@ -70,6 +72,8 @@ macro_rules! thread_store_suite {
 pub struct ThreadStores {
     /// Thread store under test.
     pub threads: Arc<dyn ThreadStore>,
+    /// Branch store over the same threads.
+    pub branches: Arc<dyn BranchStore>,
     /// Feedback of users.
     pub feedback: Arc<dyn FeedbackStore>,
     /// Assistant store over the same database.
