@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use deerflow_domain::assistants::AssistantStore;
+use deerflow_domain::branches::BranchStore;
 use deerflow_domain::channels::{ChannelRuntime, ConnectionStore, InMemoryChannels, NoChannels};
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
@@ -79,6 +80,8 @@ pub struct RunServices {
 pub struct ThreadServices {
     /// Rows of threads.
     pub threads: Arc<dyn ThreadStore>,
+    /// Branches of threads.
+    pub branches: Arc<dyn BranchStore>,
     /// Checkpoints of threads.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// Feedback of users on runs.

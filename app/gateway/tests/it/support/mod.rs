@@ -154,6 +154,10 @@ impl Gateway {
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
+        let threads = Arc::new(Threads {
+            rows: Arc::default(),
+            stores: stores.clone(),
+        });
         let (keys, crons) = (
             Arc::new(InMemoryApiKeyStore::default()),
             Arc::new(InMemoryCronStore::with_requests(ports.clone())),
@@ -184,10 +188,8 @@ impl Gateway {
                 webhooks: WebhookPolicy::default(),
             },
             thread_services: ThreadServices {
-                threads: Arc::new(Threads {
-                    rows: Arc::default(),
-                    stores: stores.clone(),
-                }),
+                threads: threads.clone(),
+                branches: threads,
                 feedback: Arc::new(crate::feedback::FeedbackRows::default()),
                 checkpoints: ports.clone(),
                 files: files.clone(),

@@ -3,6 +3,7 @@
 mod channels;
 mod memory;
 mod operations;
+mod runs;
 mod settings;
 mod threads;
 
@@ -23,6 +24,7 @@ pub(super) fn routes() -> Routes {
         .merge(channels::routes())
         .merge(memory::routes())
         .merge(threads::routes())
+        .merge(runs::routes())
         .routes(
             document
                 .returns::<Document>("An OpenAPI document.")
