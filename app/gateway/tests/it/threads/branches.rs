@@ -288,38 +288,23 @@ async fn files_are_copied_from_the_last_turn_only() {
     assert_eq!(hidden.count(), 0, "no marker remains");
 }
 
-/// Returns the id of the third message when the state has it.
-async fn stored_question(gateway: &Gateway, path: &str) -> String {
-    for _ in 0..2_000 {
-        let state = gateway.get(&format!("{path}/state")).await.json();
-        if let Some(id) = state["values"]["messages"][2]["id"].as_str() {
-            return id.to_owned();
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
-    panic!("the question was not stored");
-}
-
 #[tokio::test]
-async fn running_turn_is_not_branched_but_earlier_ones_are() {
+async fn busy_thread_is_branched_after_earlier_turns_only() {
     let gateway = Gateway::new();
-    let original = conversation(&gateway, &["say a"]).await;
-    let answer = feed(&gateway, &original).await[1].1.clone();
+    let original = conversation(&gateway, &["say a", "say b"]).await;
+    let rows = feed(&gateway, &original).await;
     let run = gateway
         .post(&format!("{original}/runs"), saying("slow"))
         .await
         .json();
-    let running = stored_question(&gateway, &original).await;
-    let body = json!({ "message_id": running });
+    let body = json!({ "message_id": rows[3].1 });
     let busy = gateway.post(&format!("{original}/branches"), body).await;
     assert_eq!(busy.code(), 409, "{}", busy.text());
-    let earlier = branch(&gateway, &original, &answer).await;
+    let earlier = branch(&gateway, &original, &rows[1].1).await;
     assert_eq!(earlier["workspace_clone_mode"], "skipped_historical_turn");
     assert_eq!(agreed_ids(&gateway, &path_of(&earlier)).await.len(), 2);
-    let cancel = format!(
-        "{original}/runs/{}/cancel",
-        run["run_id"].as_str().expect("an id")
-    );
+    let run = run["run_id"].as_str().expect("an id");
+    let cancel = format!("{original}/runs/{run}/cancel");
     gateway.post(&cancel, json!({})).await;
 }
 
