@@ -26,7 +26,7 @@ macro_rules! branch_store_suite {
     };
 }
 
-/// Writes a line of three checkpoints with one message each, and one beside it.
+/// Writes a line of three checkpoints with one message each, and a sibling of the third.
 async fn original(stores: &ThreadStores) {
     make(stores, new_thread("t1", json!({}))).await;
     let (mut state, mut tail, ids) = (ThreadState::default(), 0, SeededIds::new(3));
@@ -43,9 +43,9 @@ async fn original(stores: &ThreadStores) {
     };
     put(1, None, &mut state).await;
     put(2, Some(1), &mut state).await;
-    let mut beside = state.clone();
+    let mut sibling = state.clone();
     put(3, Some(2), &mut state).await;
-    put(4, Some(2), &mut beside).await;
+    put(4, Some(2), &mut sibling).await;
     put(5, Some(3), &mut state).await;
 }
 
