@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod assistants;
+pub mod branches;
 pub mod channels;
 pub mod containment;
 pub mod crons;

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod api_keys;
 pub mod assistants;
+pub mod branches;
 pub mod channels;
 pub mod crons;
 pub mod feedback;
@@ -27,6 +28,7 @@ use deerflow_runtime::testkit::{RunStores, USER, at, object, thread};
 use serde_json::Value;
 
 use crate::assistants::AssistantStore;
+use crate::branches::BranchStore;
 use crate::feedback::FeedbackStore;
 use crate::threads::{Created, NewThread, ThreadRecord, ThreadSearch, ThreadSort, ThreadStore};
 
@@ -72,6 +74,8 @@ macro_rules! thread_store_suite {
 pub struct ThreadStores {
     /// Thread store under test.
     pub threads: Arc<dyn ThreadStore>,
+    /// Branch store over the same threads.
+    pub branches: Arc<dyn BranchStore>,
     /// Feedback of users.
     pub feedback: Arc<dyn FeedbackStore>,
     /// Assistant store over the same database.

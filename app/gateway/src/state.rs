@@ -8,6 +8,7 @@ use deerflow_accounts::SignIn;
 use deerflow_domain::accounts::AccountStores;
 use deerflow_domain::api_keys::ApiKeyStore;
 use deerflow_domain::assistants::AssistantStore;
+use deerflow_domain::branches::BranchStore;
 use deerflow_domain::channels::{ChannelRuntime, ConnectionStore, InMemoryChannels, NoChannels};
 use deerflow_domain::crons::CronStore;
 use deerflow_domain::feedback::FeedbackStore;
@@ -97,6 +98,8 @@ pub struct RunServices {
 pub struct ThreadServices {
     /// Rows of threads.
     pub threads: Arc<dyn ThreadStore>,
+    /// Branches of threads.
+    pub branches: Arc<dyn BranchStore>,
     /// Checkpoints of threads.
     pub checkpoints: Arc<dyn Checkpointer>,
     /// Feedback of users on runs.

@@ -21,6 +21,7 @@ fn ports_over(db: &Database, keep: Arc<dyn Keep>) -> ThreadStores {
     let runs = Arc::new(SqlRunStore::new(db.clone()));
     ThreadStores {
         threads: Arc::new(SqlThreadStore::new(db.clone())),
+        branches: Arc::new(SqlThreadStore::new(db.clone())),
         feedback: Arc::new(SqlFeedbackStore::new(db.clone())),
         assistants: Arc::new(SqlAssistantStore::new(db.clone())),
         runs: deerflow_runtime::testkit::RunStores {
@@ -75,7 +76,9 @@ async fn split() -> ThreadStores {
         journal.clone(),
     ));
     let mut stores = ports_over(&db, Arc::new((directory, tasks)));
-    stores.threads = Arc::new(SqlThreadStore::new(db).with_journal(journal.clone()));
+    let threads = Arc::new(SqlThreadStore::new(db).with_journal(journal.clone()));
+    stores.threads = threads.clone();
+    stores.branches = threads;
     stores.runs.commit = split.clone();
     stores.runs.delete = split;
     stores.runs.events = journal;
@@ -153,6 +156,7 @@ macro_rules! suites_of_threads {
         deerflow_runtime::stream_log_suite!($attrs runs);
         deerflow_domain::thread_store_suite!($attrs $open);
         deerflow_domain::thread_search_suite!($attrs $open);
+        deerflow_domain::branch_store_suite!($attrs $open);
         deerflow_domain::feedback_store_suite!($attrs $open);
         deerflow_domain::assistant_store_suite!($attrs assistants);
     };

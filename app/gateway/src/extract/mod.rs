@@ -51,7 +51,7 @@ impl FromRequestParts<Arc<GatewayState>> for Dialect {
 }
 
 /// The ids of the path; each is validated when it is read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ids {
     dialect: Dialect,
     params: HashMap<String, String>,

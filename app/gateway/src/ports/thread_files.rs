@@ -4,7 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use harness::ids::ThreadId;
-use harness::sandbox::{FileFailure, FileHome, OrphanedThread, ThreadFiles};
+use harness::sandbox::{CopyLimits, FileFailure, FileHome, OrphanedThread, ThreadFiles};
 
 /// A thread's files could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,10 +16,25 @@ pub struct ThreadFilesError(pub String);
 pub trait ThreadFilesPort: Send + Sync + fmt::Debug {
     /// Returns the files of one thread of one user, without disk access.
     fn thread(&self, user: &str, thread: &ThreadId) -> ThreadFiles;
+    /// Copies the files of a thread to a new thread of the same user, which has no row yet. Returns
+    /// `false` if there are none.
+    ///
+    /// The caller creates the row and then clears the record of the copy, as of a
+    /// [removal](Self::note_removal); otherwise it deletes the files, or a later sweep does.
+    async fn copy_thread(
+        &self,
+        user: &str,
+        from: &ThreadId,
+        to: &ThreadId,
+    ) -> Result<bool, ThreadFilesError> {
+        let (from, to) = (self.thread(user, from), self.thread(user, to));
+        Ok(from.copy_to(&to, CopyLimits::default()).await?)
+    }
     /// Removes all files of the thread and its sandbox. Idempotent.
     async fn delete_thread(&self, user: &str, thread: &ThreadId) -> Result<(), ThreadFilesError>;
     /// Records that the thread's row is about to be removed, so that a later sweep finds its files
-    /// even if this process dies in between; with `is_removed == false`, clears that record.
+    /// even if this process dies in between; with `is_removed == false`, clears that record and the
+    /// one of a copy.
     async fn note_removal(
         &self,
         user: &str,

@@ -1,6 +1,7 @@
 //! Queries shared by several routes: threads and their transcripts, assistants, regeneration and
 //! costs.
 
+pub mod branch;
 pub mod history;
 pub mod regenerate;
 pub mod thread_index;

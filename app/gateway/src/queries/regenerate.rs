@@ -85,7 +85,7 @@ fn unless_unknown(messages: &[Message], id: &str, known: NotReplayable) -> NotRe
 }
 
 /// `true` for a message of the user, not one that the framework added in the user's name.
-fn is_question(message: &Message) -> bool {
+pub(super) fn is_question(message: &Message) -> bool {
     let hidden = message.flag(kwargs::HIDE_FROM_UI)
         && !message
             .additional_kwargs

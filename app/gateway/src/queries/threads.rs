@@ -56,6 +56,15 @@ pub(crate) async fn require_run(
         .ok_or_else(|| ApiError::RunNotFound(run.to_string()))
 }
 
+/// Returns the run, if it belongs to the actor.
+pub(crate) async fn require_any_run(
+    state: &GatewayState,
+    run: &RunId,
+) -> Result<RunRecord, ApiError> {
+    let existing = state.runs.get_run(None, run).await?;
+    existing.ok_or_else(|| ApiError::RunNotFound(run.to_string()))
+}
+
 /// Returns all runs of a thread, newest first.
 pub(crate) async fn all_runs(
     state: &GatewayState,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, truncated};
 use crate::extract::{Body, Ids, Issues};
-use crate::queries::threads::{require_run, require_thread};
+use crate::queries::threads::{require_any_run, require_run, require_thread};
 use crate::requests::bodies::FeedbackWrite;
 use crate::responses::feedback_json;
 use crate::routes::{App, JsonResult};
@@ -40,6 +40,17 @@ pub(crate) async fn list(State(state): App, ids: Ids) -> JsonResult {
         .thread_services
         .feedback
         .list(&thread, Some(&run), &Owner::Auto)
+        .await?;
+    Ok(Json(rows.iter().map(feedback_json).collect()))
+}
+
+/// Lists the feedback on a run, found without its thread.
+pub(crate) async fn list_of_any_run(State(state): App, ids: Ids) -> JsonResult {
+    let run = require_any_run(&state, &ids.run()?).await?;
+    let rows = state
+        .thread_services
+        .feedback
+        .list(&run.thread_id, Some(&run.run_id), &Owner::Auto)
         .await?;
     Ok(Json(rows.iter().map(feedback_json).collect()))
 }

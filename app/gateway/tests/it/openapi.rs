@@ -125,9 +125,18 @@ async fn docs_page_policy_allows_its_script_and_this_server_only() {
 }
 
 #[tokio::test]
+async fn redoc_redirects_to_docs() {
+    let redirect = Gateway::new().get("/redoc").await;
+    assert_eq!(
+        (redirect.code(), redirect.header("location")),
+        (307, "/docs")
+    );
+}
+
+#[tokio::test]
 async fn disabled_docs_have_no_document_and_no_page() {
     let gateway = Gateway::with_docs(false);
-    for path in [OF_ROOT, WHOLE, "/docs"] {
+    for path in [OF_ROOT, WHOLE, "/docs", "/redoc"] {
         let response = gateway.get(path).await;
         assert_eq!(
             (response.code(), response.json()),

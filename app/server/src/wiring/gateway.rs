@@ -46,6 +46,7 @@ pub(super) fn open(
         },
         thread_services: ThreadServices {
             threads: stores.of_events.threads.clone(),
+            branches: stores.of_events.threads.clone(),
             feedback: stores.feedback.clone(),
             checkpoints: stores.checkpoints.clone(),
             files: Arc::new(ThreadResources {

@@ -43,7 +43,14 @@ pub(super) fn root() -> Routes {
     let metrics = get("/metrics", "get_metrics", "Returns metrics.").tag(TAG);
     let document = get("/openapi.json", "get_openapi", "Returns this document.").tag(TAG);
     let page = get("/docs", "get_docs", "Shows this document as a page.").tag(TAG);
+    let redoc = get("/redoc", "get_redoc", "Redirects to the documentation.").tag(TAG);
     Routes::default()
+        .routes(
+            redoc
+                .returns_empty(307, "The documentation is at `/docs`.")
+                .fails_with(&[404])
+                .handled_by(docs::redoc),
+        )
         .routes(
             ok.query("check_db", flag(), "Also checks the database.")
                 .returns::<Health>("Alive.")

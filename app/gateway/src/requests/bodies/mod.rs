@@ -49,7 +49,8 @@ pub use threads::{
 };
 pub use transcripts::{
     ArtifactEdit, DialogueTurn, EditPrepare, FeedbackWrite, GoalPut, InputPolish,
-    RegeneratePrepare, RetainedContext, RetainedUnit, SuggestionsAsk, ThreadCompact, UploadForm,
+    RegeneratePrepare, RetainedContext, RetainedUnit, SuggestionsAsk, ThreadBranch, ThreadCompact,
+    UploadForm,
 };
 
 use serde::{Deserialize, Deserializer};

@@ -166,6 +166,24 @@ pub struct InputPolish {
 
 request_body!(InputPolish);
 
+/// A branch of a thread.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub struct ThreadBranch {
+    /// Id of the last message of the turn that the branch retains.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub message_id: String,
+    /// Ids of the turn's messages; not used.
+    #[serde(default)]
+    pub message_ids: Vec<String>,
+    /// Title of the branch. Default: the title of the thread.
+    #[serde(default)]
+    #[schema(max_length = 256)]
+    pub title: Option<String>,
+}
+
+request_body!(ThreadBranch);
+
 /// The answer to regenerate.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub struct RegeneratePrepare {

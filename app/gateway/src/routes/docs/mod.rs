@@ -4,7 +4,7 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
-use axum::response::{Html, IntoResponse};
+use axum::response::{Html, IntoResponse, Redirect};
 
 use crate::error::ApiError;
 use crate::openapi::Document;
@@ -44,4 +44,12 @@ pub(crate) async fn page(State(state): App) -> ResponseResult {
         (header::CACHE_CONTROL, "no-store".to_owned()),
     ];
     Ok((headers, Html(PAGE.replace("{nonce}", &nonce))).into_response())
+}
+
+/// `GET /redoc`: DeerFlow's second documentation page leads to the only one here.
+pub(crate) async fn redoc(State(observability): State<Observability>) -> ResponseResult {
+    if !observability.docs_enabled {
+        return Err(ApiError::RouteNotFound);
+    }
+    Ok(Redirect::temporary("/docs").into_response())
 }

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
+use harness::runtime::runs::RunRecord;
 use harness::runtime::runs::store::{EventQuery, Order, RunEvent, category};
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::queries::history::{add_turn_duration, durations, message_of};
-use crate::queries::threads::{all_runs, require_run, require_thread};
+use crate::queries::threads::{all_runs, require_any_run, require_run, require_thread};
 use crate::responses::{event_json, feedback_short_json};
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
@@ -45,8 +46,19 @@ pub(crate) async fn run_messages(
     let thread = ids.thread()?;
     require_thread(&state, &thread).await?;
     let run = require_run(&state, &thread, &ids.run()?, dialect).await?;
-    let (rows, more) = read(&state, &thread, Some(run.run_id.clone()), &query).await?;
-    let json = shape(&thread, &rows, &durations(std::slice::from_ref(&run)), None);
+    rows_of_run(&state, run, &query).await
+}
+
+/// The message rows of one run, found without its thread.
+pub(crate) async fn messages_of_any_run(State(state): App, ids: Ids, query: Query) -> JsonResult {
+    let run = require_any_run(&state, &ids.run()?).await?;
+    rows_of_run(&state, run, &query).await
+}
+
+async fn rows_of_run(state: &GatewayState, run: RunRecord, query: &Query) -> JsonResult {
+    let thread = &run.thread_id;
+    let (rows, more) = read(state, thread, Some(run.run_id.clone()), query).await?;
+    let json = shape(thread, &rows, &durations(std::slice::from_ref(&run)), None);
     Ok(Json(json!({ "data": json, "has_more": more })))
 }
 

@@ -7,7 +7,7 @@ mod token_usage;
 mod workspace_changes;
 
 pub(crate) use events::run_events;
-pub(crate) use messages::{messages, run_messages};
+pub(crate) use messages::{messages, messages_of_any_run, run_messages};
 pub(crate) use page::page;
 pub(crate) use token_usage::token_usage;
 pub(crate) use workspace_changes::workspace_changes;

@@ -2,6 +2,7 @@
 
 mod batch;
 mod cancel;
+mod cancel_and_follow;
 mod create;
 mod delete;
 mod follow;
@@ -16,6 +17,7 @@ mod wait;
 
 pub(crate) use batch::batch;
 pub(crate) use cancel::{ACTIONS, cancel, cancel_many};
+pub(crate) use cancel_and_follow::cancel_and_follow;
 pub(crate) use create::{create, create_stateless};
 pub(crate) use delete::delete;
 pub(crate) use follow::follow;

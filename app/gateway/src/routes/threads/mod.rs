@@ -1,5 +1,6 @@
 //! `/threads`: rows, states and histories.
 
+mod branch;
 mod compact;
 mod copy;
 mod create;
@@ -15,6 +16,7 @@ mod state;
 mod update;
 mod update_state;
 
+pub(crate) use branch::branch;
 pub(crate) use compact::compact;
 pub(crate) use copy::copy;
 pub(crate) use create::create;

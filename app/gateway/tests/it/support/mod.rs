@@ -159,6 +159,10 @@ impl Gateway {
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
         let files = Arc::new(Files::new());
         let accounts = Accounts::new(clock.clone());
+        let threads = Arc::new(Threads {
+            rows: Arc::default(),
+            stores: stores.clone(),
+        });
         let (keys, crons) = (
             accounts.keys.clone(),
             Arc::new(InMemoryCronStore::with_requests(ports.clone())),
@@ -193,10 +197,8 @@ impl Gateway {
                 webhooks: WebhookPolicy::default(),
             },
             thread_services: ThreadServices {
-                threads: Arc::new(Threads {
-                    rows: Arc::default(),
-                    stores: stores.clone(),
-                }),
+                threads: threads.clone(),
+                branches: threads,
                 feedback: Arc::new(crate::feedback::FeedbackRows::default()),
                 checkpoints: ports.clone(),
                 files: files.clone(),

@@ -1,5 +1,7 @@
 //! Threads, states and histories in both dialects.
 
+mod branch_rows;
+mod branches;
 mod rows;
 mod states;
 

@@ -2,6 +2,7 @@
 
 mod external_update;
 mod forget;
+mod line;
 mod lookup;
 mod newest;
 mod ranges;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::db::connect::Database;
 use crate::db::error::read_checkpoints;
 
+pub(crate) use line::{LineEnd, checkpoint_exists, copy_line, finish_line};
 pub(crate) use newest::{newest_channels, newest_states};
 pub(crate) use write::{
     add_checkpoints, delete_past_checkpoints, delete_run_checkpoints, delete_thread_checkpoints,

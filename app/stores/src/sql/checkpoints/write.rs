@@ -255,7 +255,7 @@ const COPY_CHECKPOINTS: &str = "\
     FROM checkpoints WHERE thread_id = $1";
 
 /// The copy continues on the contents of flows that the original's runs pinned.
-const COPY_PINS: &str = "\
+pub(super) const COPY_PINS: &str = "\
     INSERT INTO flow_pins (thread_id, content_hash) \
     SELECT $2, content_hash FROM flow_pins WHERE thread_id = $1 ON CONFLICT DO NOTHING";
 

@@ -1,5 +1,6 @@
 //! Thread store over SQL: thread rows, and deletion of all data of a thread.
 
+mod branch;
 mod contents;
 mod facts;
 mod filters;
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::ThreadId;
+use deerflow_domain::branches::{BranchStore, NewBranch};
 use deerflow_domain::threads::{
     Created, Deleted, NewThread, SweptThreads, ThreadContent, ThreadPatch, ThreadRecord,
     ThreadSearch, ThreadStore,
@@ -158,5 +160,31 @@ impl ThreadStore for SqlThreadStore {
             }
         }
         Ok(swept)
+    }
+}
+
+#[async_trait]
+impl BranchStore for SqlThreadStore {
+    async fn branch(&self, branch: NewBranch) -> Result<Option<ThreadRecord>, StoreError> {
+        let thread = branch.thread.thread_id.clone();
+        let journal = self.journal.clone().filter(|_| !branch.events.is_empty());
+        // Events of a thread without a row are invisible.
+        if let Some(journal) = &journal {
+            journal.append(branch.events.clone()).await?;
+        }
+        let work = branch::BranchWork {
+            with_events: self.journal.is_none(),
+            branch,
+        };
+        let created = self
+            .db
+            .writes()
+            .create(work, |tx, work| Box::pin(branch::branch(tx, work)))
+            .await;
+        // An error does not prove that the transaction was rolled back: then the events stay.
+        if let (Ok(None), Some(journal)) = (&created, journal) {
+            journal.delete_thread(&thread).await?;
+        }
+        created
     }
 }

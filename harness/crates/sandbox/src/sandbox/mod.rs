@@ -20,6 +20,7 @@
 pub mod blocking_files;
 mod blocking_task;
 pub mod command;
+mod copy;
 pub mod egress;
 pub mod file_error;
 mod file_writes;
@@ -53,6 +54,7 @@ pub use command::{
     CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
     Isolation, LimitedCommandSandbox, Pipe, Reach, Redacting, Secrets, Transcript,
 };
+pub use copy::CopyLimits;
 pub use file_error::{FileError, FileFailure};
 pub use files::{FileHome, ThreadFiles};
 pub use incoming_file::IncomingFile;

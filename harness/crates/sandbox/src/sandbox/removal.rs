@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, OFlags};
 use rustix::io::Errno;
 
+use super::copy::{self, COPY_PREFIX};
 use super::file_error::FileFailure;
 use super::remove_tree::remove_tree;
 use super::safe_fs::{Entry, NEW_FILE, NodeKind, Resolver, SafeDir};
@@ -69,7 +70,7 @@ impl ThreadDirs {
         Ok(())
     }
 
-    /// Removes the marker: the row stays.
+    /// Removes the markers of a removal and of a copy: the row stays.
     ///
     /// # Errors
     /// System errors.
@@ -82,7 +83,7 @@ impl ThreadDirs {
             format!("{MARKER_PREFIX}{thread}"),
             AtFlags::empty(),
         ) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Ok(()) | Err(Errno::NOENT) => copy::forget_copy(&threads, &thread),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -179,6 +180,10 @@ fn sweep_user(threads: &SafeDir) -> Result<Vec<ThreadId>, FileFailure> {
         };
         if let Some(thread) = name.strip_prefix(MARKER_PREFIX) {
             marked.extend(ThreadId::parse(thread));
+        } else if let Some(thread) = name.strip_prefix(COPY_PREFIX) {
+            if copy::is_abandoned(threads, &name) {
+                marked.extend(ThreadId::parse(thread));
+            }
         } else if name.starts_with(TRASH_PREFIX)
             && kind == NodeKind::Directory
             && let Ok(path) = RelativePath::parse(&name)

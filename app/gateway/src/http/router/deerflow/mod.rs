@@ -3,6 +3,7 @@
 mod channels;
 mod memory;
 mod operations;
+mod runs;
 mod scheduled_tasks;
 mod settings;
 mod sign_in;
@@ -27,6 +28,7 @@ pub(super) fn routes() -> Routes {
         .merge(memory::routes())
         .merge(threads::routes())
         .merge(scheduled_tasks::routes())
+        .merge(runs::routes())
         .routes(
             document
                 .returns::<Document>("An OpenAPI document.")

@@ -5,7 +5,7 @@ use crate::openapi::groups::{FEEDBACK, FILES, TRANSCRIPTS};
 use crate::openapi::{Routes, flag, get, number, text, texts, whole_number, word};
 use crate::requests::bodies::{
     ArtifactEdit, EditPrepare, FeedbackWrite, GoalPut, RegeneratePrepare, SuggestionsAsk,
-    ThreadCompact, UploadForm,
+    ThreadBranch, ThreadCompact, UploadForm,
 };
 use crate::routes::threads::goal;
 use crate::routes::{artifacts, assist, catalog, feedback, journal, mcp, runs, threads, uploads};
@@ -32,6 +32,12 @@ fn assist_and_goals() -> Routes {
         "/threads/{thread_id}/compact",
         "compact_thread",
         "Compacts the context of a thread.",
+    );
+    let branch = send(
+        TRANSCRIPTS,
+        "/threads/{thread_id}/branches",
+        "branch_thread",
+        "Creates a thread that continues after a turn of this one.",
     );
     let regenerate = send(
         TRANSCRIPTS,
@@ -76,6 +82,12 @@ fn assist_and_goals() -> Routes {
                 .body::<ThreadCompact>()
                 .fails_with(&[409])
                 .handled_by(threads::compact),
+        )
+        .routes(
+            branch
+                .body::<ThreadBranch>()
+                .fails_with(&[409])
+                .handled_by(threads::branch),
         )
         .routes(
             regenerate
