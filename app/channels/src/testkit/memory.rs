@@ -14,11 +14,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::message::MemoryMessage;
-use crate::markup::Dialect;
 use crate::platform::{
-    Abilities, Content, Delivery, Event, EventSink, FileBody, FileLimits, GroupConversations,
-    Identity, IncomingFile, LengthUnit, LivePacing, LiveReply, OutgoingMessage, Platform,
-    PlatformError, Rates, Sent, SinkError, TextLimit,
+    Abilities, Content, Delivery, Event, EventSink, FileBody, Identity, IncomingFile, LiveReply,
+    OutgoingMessage, Platform, PlatformError, Sent, SinkError,
 };
 
 /// Delay before an event that was refused is delivered again.
@@ -61,37 +59,6 @@ pub struct MemoryPlatform {
     has_keys: bool,
     inner: Arc<Mutex<Inner>>,
     changed: Arc<Notify>,
-}
-
-impl Default for MemoryPlatform {
-    fn default() -> Self {
-        Self::new(Abilities {
-            dialect: Dialect::Plain,
-            text: TextLimit {
-                unit: LengthUnit::Utf16,
-                max: 4_096,
-            },
-            live: Some(LivePacing {
-                direct: Duration::from_millis(1),
-                group: Duration::from_millis(1),
-                keep_alive: None,
-            }),
-            rates: Rates {
-                account_per_second: 100_000,
-                chat_interval: Duration::ZERO,
-                group_per_minute: None,
-            },
-            files: Some(FileLimits {
-                receive: 1_000_000,
-                send: 1_000_000,
-            }),
-            buttons: true,
-            typing: None,
-            groups: GroupConversations::ReplyChain,
-            needs_connection: false,
-            redelivers: true,
-        })
-    }
 }
 
 impl MemoryPlatform {

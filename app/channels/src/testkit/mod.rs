@@ -1,6 +1,7 @@
 //! Platform in memory, the contract suite of platforms, and random answers, for tests of the core and
 //! of adapters.
 
+mod abilities;
 mod answers;
 pub mod contract;
 pub mod decoding;
