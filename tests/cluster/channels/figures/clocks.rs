@@ -26,10 +26,10 @@ async fn clock_that_jumps_by_a_day_neither_ends_nor_steals_a_lease() {
     let mut tally = Tally::default();
     let claims = records.claims().await;
     let (mut round, mut jumps) = (0, 0);
-    for jumping in 0..clocks.len() {
+    for clock in &clocks {
         for offset in ["+1d", "-1d", "+0"] {
             say_all(&rig, &mut tally, round, 1..=2, "[[slow 5x300ms]]");
-            clocks[jumping].set(offset);
+            clock.set(offset);
             tokio::time::sleep(APPLIED_WITHIN).await;
             say_all(&rig, &mut tally, round, 3..=4, "");
             let open = answered(&rig, &tally, round).await;
