@@ -172,7 +172,7 @@ pub struct SignInServices {
     pub stores: AccountStores,
     /// API keys.
     pub keys: Arc<dyn ApiKeyStore>,
-    /// Whether there are accounts.
+    /// Presence of accounts.
     pub presence: Arc<AccountPresence>,
     /// Rules of the configuration.
     pub rules: Arc<dyn SignInRules>,

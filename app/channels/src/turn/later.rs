@@ -41,7 +41,7 @@ pub(super) struct LaterMessages<'a> {
     /// Cancelled to interrupt the answer in progress.
     interrupt: CancellationToken,
     examined: HashSet<Uuid>,
-    /// Whether a sender, by id, may use the bot.
+    /// Permission to use the bot, by the id of the sender.
     admitted: HashMap<String, bool>,
     notice: Notice,
 }

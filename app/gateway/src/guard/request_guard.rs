@@ -26,7 +26,7 @@ use crate::guard::web_client::{Peer, WebClient};
 use crate::guard::{response_headers, session_stream};
 use crate::observability::metrics::request_answered;
 
-/// What the guard decides by.
+/// Rules of the guard.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestGuard {
     pub(crate) origin_policy: OriginPolicy,

@@ -61,10 +61,10 @@ pub struct ClarificationField {
     /// Kind, text by default.
     #[serde(default, rename = "type")]
     pub kind: ClarificationFieldType,
-    /// Whether the field must be filled in; for a checkbox, whether it must be ticked.
+    /// Requires a value; for a checkbox, requires that it is ticked.
     #[serde(default)]
     pub required: bool,
-    /// What to choose from: for select and multi_select, at most 24.
+    /// Choices of select and multi_select, at most 24.
     #[serde(default)]
     pub options: Option<Vec<String>>,
     /// Hint in the empty field.

@@ -55,7 +55,7 @@ pub(crate) enum Access {
     Person(CurrentSession),
 }
 
-/// What authentication is based on.
+/// Stores and settings of authentication.
 #[derive(Debug)]
 pub struct AuthenticatorParts {
     /// Requirement of credentials.
@@ -64,7 +64,7 @@ pub struct AuthenticatorParts {
     pub keys: Arc<dyn ApiKeyStore>,
     /// Sessions.
     pub sessions: Sessions,
-    /// Whether there are accounts.
+    /// Presence of accounts.
     pub presence: Arc<AccountPresence>,
     /// Token of internal callers; `None` if there are none.
     pub internal_token: Option<SecretString>,
