@@ -48,6 +48,8 @@ pub(super) enum Chapter {
     Viewers,
     /// Runs of flows, and what stored flows cost other runs.
     Flows,
+    /// What sign-in costs requests, runs and streams.
+    SignIn,
 }
 
 /// A process of the benchmark that is this program again.

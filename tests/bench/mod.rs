@@ -16,6 +16,7 @@ mod parts;
 mod provider;
 mod relay;
 mod report;
+mod sign_in;
 mod subject;
 mod viewers;
 
@@ -105,6 +106,7 @@ async fn measure_on(
         start: None,
         viewers: None,
         flows: None,
+        sign_in: None,
         comparisons: Vec::new(),
     };
     let mut subject = match &arguments.gateway {
@@ -167,6 +169,19 @@ async fn measure_on(
         let measured =
             flows::measure(subject.address(), subject.pid()?, subject.home(), seconds).await;
         section.flows =
+            Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
+        subject.stop().await?;
+    }
+    if let Some(binary) = arguments
+        .gateway
+        .as_deref()
+        .filter(|_| arguments.includes(Chapter::SignIn))
+    {
+        eprintln!("  sign-in");
+        let subject =
+            Subject::launch_with_sign_in(binary, folder, parts.provider.address()).await?;
+        let measured = sign_in::measure(subject.address(), subject.pid()?).await;
+        section.sign_in =
             Some(measured.with_context(|| format!("the gateway printed:\n{}", subject.logs()))?);
         subject.stop().await?;
     }

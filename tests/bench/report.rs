@@ -13,6 +13,7 @@ use super::{
     figures::Figures,
     flows::{FlowFigures, StepFigures},
     load::Load,
+    sign_in::SignInFigures,
     subject::StartFigures,
     viewers::ViewerFigures,
 };
@@ -34,6 +35,7 @@ pub(super) struct StorageReport {
     pub(super) start: Option<StartFigures>,
     pub(super) viewers: Option<ViewerFigures>,
     pub(super) flows: Option<FlowFigures>,
+    pub(super) sign_in: Option<SignInFigures>,
     pub(super) comparisons: Vec<Comparison>,
 }
 
@@ -107,6 +109,9 @@ impl StorageReport {
         }
         if let Some(flows) = &self.flows {
             write!(f, "{flows}")?;
+        }
+        if let Some(sign_in) = &self.sign_in {
+            write!(f, "{sign_in}")?;
         }
         if self.comparisons.is_empty() {
             return Ok(());
@@ -295,6 +300,7 @@ mod tests {
             start: None,
             viewers: None,
             flows: None,
+            sign_in: None,
             comparisons: vec![],
         };
         assert_eq!(storage.disk_allows(16).round(), 4000.0);

@@ -30,18 +30,36 @@ pub(super) struct StartFigures {
 }
 
 impl Subject {
+    /// Starts a gateway without authentication.
     pub(super) async fn launch(
         binary: &Path,
         storage: &Path,
         provider: SocketAddr,
     ) -> anyhow::Result<Self> {
+        let disabled = (AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned());
+        Self::launch_with(binary, storage, provider, vec![disabled]).await
+    }
+
+    /// Starts a gateway on which people can sign in.
+    pub(super) async fn launch_with_sign_in(
+        binary: &Path,
+        storage: &Path,
+        provider: SocketAddr,
+    ) -> anyhow::Result<Self> {
+        Self::launch_with(binary, storage, provider, Vec::new()).await
+    }
+
+    async fn launch_with(
+        binary: &Path,
+        storage: &Path,
+        provider: SocketAddr,
+        env: Vec<(String, String)>,
+    ) -> anyhow::Result<Self> {
         let binary = binary
             .canonicalize()
             .with_context(|| format!("gateway {}", binary.display()))?;
         let mut options = GatewayOptions::new(binary, configuration(provider));
-        options
-            .env
-            .push((AUTH_DISABLED.0.to_owned(), AUTH_DISABLED.1.to_owned()));
+        options.env.extend(env);
         let (home, gateway) = fresh(&options, storage).await?;
         Ok(Self {
             gateway,
