@@ -64,7 +64,11 @@ impl fmt::Display for SignInFigures {
             micros(open.p50),
             micros(signed_in.p50)
         )?;
-        writeln!(f, "- `/me` with a session: p50 {:.0} µs", micros(self.me.p50))?;
+        writeln!(
+            f,
+            "- `/me` with a session: p50 {:.0} µs",
+            micros(self.me.p50)
+        )?;
         let [open, signed_in] = self.run;
         writeln!(
             f,
@@ -81,7 +85,10 @@ impl fmt::Display for SignInFigures {
             self.logins
         )?;
         let [status, me] = self.while_full;
-        writeln!(f, "- during these logins: `setup-status` {status}; `/me` {me}")
+        writeln!(
+            f,
+            "- during these logins: `setup-status` {status}; `/me` {me}"
+        )
     }
 }
 
@@ -127,10 +134,10 @@ struct Session {
 
 impl Gateway {
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        // Without `Origin`: streams of pages begin with a pause, which would hide the costs.
         let request = self
             .client
-            .request(method, format!("{}{path}", self.base_url))
-            .header("origin", &self.base_url);
+            .request(method, format!("{}{path}", self.base_url));
         match &self.session {
             Some(session) => request
                 .header("cookie", &session.cookies)
