@@ -105,7 +105,12 @@ impl PlatformFactory for AcmeFactory {
             dialect: Dialect::Plain,
             text: TextLimit { unit: LengthUnit::Utf16, max: 2_000 },
             live: None,
-            rates: Rates { account_per_second: 10, chat_interval: Duration::from_secs(1), group_per_minute: None },
+            rates: Rates {
+                account_per_second: 10,
+                chat_interval: Duration::from_secs(1),
+                group_per_minute: None,
+                counts_signs: false,
+            },
             files: None,
             buttons: false,
             typing: None,

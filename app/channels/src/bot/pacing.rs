@@ -96,6 +96,25 @@ impl Pacing {
         Ok(())
     }
 
+    /// Counts a sign in a chat. Returns `false` if it has to be omitted: the platform has refused
+    /// calls, or half of the account's rate is in use. The other half is reserved for texts, so that
+    /// signs do not delay them.
+    pub(crate) fn take_sign(&self, chat: &str, now: Instant) -> bool {
+        if self.is_closed(chat, now) {
+            return false;
+        }
+        if !self.rates.counts_signs {
+            return true;
+        }
+        let mut budget = self.budget.lock();
+        forget_before(&mut budget.account, now, SECOND);
+        let is_permitted = budget.account.len() < self.rates.account_per_second as usize / 2;
+        if is_permitted {
+            budget.account.push_back(now);
+        }
+        is_permitted
+    }
+
     /// Reports whether the platform has refused calls for a chat.
     pub(crate) fn is_closed(&self, chat: &str, now: Instant) -> bool {
         let budget = self.budget.lock();
@@ -146,6 +165,7 @@ mod tests {
             account_per_second: 5,
             chat_interval: SECOND,
             group_per_minute: Some(10),
+            counts_signs: true,
         })
     }
 
@@ -196,6 +216,38 @@ mod tests {
         }
         assert!(pacing.take("g", true, Purpose::Live, now).is_err());
         assert_eq!(pacing.take("g", true, Purpose::Final, now), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn signs_use_half_of_the_rate_and_no_more_than_texts_leave() {
+        let pacing = pacing();
+        let now = Instant::now();
+        let signs = |chat: &str, now| (0..9).filter(|_| pacing.take_sign(chat, now)).count();
+        assert_eq!(signs("a", now), 2);
+        for chat in ["a", "b", "c"] {
+            assert_eq!(pacing.take(chat, false, Purpose::Final, now), Ok(()));
+        }
+        assert!(pacing.take("d", false, Purpose::Final, now).is_err());
+        assert_eq!(signs("a", now), 0);
+        let later = now + SECOND;
+        for chat in ["b", "c"] {
+            assert_eq!(pacing.take(chat, false, Purpose::Final, later), Ok(()));
+        }
+        assert_eq!(signs("a", later), 0);
+        let closed = later + SECOND;
+        pacing.close_chat("a", closed + SECOND);
+        assert_eq!((signs("a", closed), signs("b", closed)), (0, 2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn signs_with_limits_of_their_own_count_for_nothing() {
+        let pacing = Pacing::new(Rates {
+            counts_signs: false,
+            ..pacing().rates
+        });
+        let now = Instant::now();
+        assert!((0..9).all(|_| pacing.take_sign("a", now)));
+        assert_eq!(pacing.take("a", false, Purpose::Final, now), Ok(()));
     }
 
     #[tokio::test(start_paused = true)]

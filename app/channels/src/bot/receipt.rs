@@ -1,20 +1,28 @@
-//! Signs on the platform, whose failures are only logged.
+//! Signs on the platform. They wait for nothing, nothing waits for them, and failures are only logged.
 
+use std::sync::Arc;
+
+use harness::runtime::tasks::TaskKind;
 use tokio::time::Instant;
 
 use super::closed_lanes::close_lane;
 use super::context::Bot;
 use crate::platform::{Receipt, Target};
 
-/// Shows a sign, unless the platform has refused calls for the chat.
-pub(crate) async fn show(bot: &Bot, target: &Target, receipt: Receipt) {
+/// Begins to show a sign, unless the rates leave no call for it.
+pub(crate) fn show(bot: &Arc<Bot>, target: &Target, receipt: Receipt) {
     let chat = &target.chat.id;
-    if bot.pacing.is_closed(chat, Instant::now()) {
+    if !bot.is_serving() || !bot.pacing.take_sign(chat, Instant::now()) {
         return;
     }
-    let Err(error) = bot.platform.show(target, receipt).await else {
-        return;
-    };
-    close_lane(bot, chat, &error).await;
-    tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");
+    let (bot, target) = (bot.clone(), target.clone());
+    let tasks = bot.hub.tasks.clone();
+    let sending = bot.sending.token();
+    tasks.spawn(TaskKind::Service, "sign", async move {
+        if let Err(error) = bot.platform.show(&target, receipt).await {
+            close_lane(&bot, &target.chat.id, &error).await;
+            tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");
+        }
+        drop(sending);
+    });
 }

@@ -54,6 +54,7 @@ fn abilities(streams: bool) -> Abilities {
             account_per_second: 20,
             chat_interval: Duration::from_millis(500),
             group_per_minute: Some(18),
+            counts_signs: false,
         },
         files: Some(FileLimits {
             receive: MAX_RECEIVED,

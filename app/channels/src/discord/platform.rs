@@ -83,6 +83,7 @@ fn abilities() -> Abilities {
             account_per_second: 40,
             chat_interval: Duration::from_millis(1100),
             group_per_minute: None,
+            counts_signs: true,
         },
         files: Some(FileLimits {
             receive: MAX_RECEIVED,

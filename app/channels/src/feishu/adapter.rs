@@ -114,6 +114,7 @@ fn abilities() -> Abilities {
             account_per_second: 16,
             chat_interval: Duration::from_millis(250),
             group_per_minute: None,
+            counts_signs: true,
         },
         files: Some(FileLimits {
             receive: MAX_DOWNLOAD,

@@ -137,7 +137,7 @@ async fn send_when_due(
             outbox.sent(&bot.claim, id, ids, now).await?;
             fail_points::pass("channel.delivered");
             if message.last {
-                show(bot, &message.target, Receipt::Done).await;
+                show(bot, &message.target, Receipt::Done);
             }
             Ok(())
         }

@@ -73,6 +73,10 @@ pub struct Rates {
     pub chat_interval: Duration,
     /// Maximum number of calls per minute for one group.
     pub group_per_minute: Option<u32>,
+    /// `true` if a sign, see [`Receipt`](super::Receipt), is a call that counts toward
+    /// `account_per_second`. Such a sign is omitted while half of the rate is in use. `false` if the
+    /// platform limits signs by themselves, which the adapter obeys, or has none.
+    pub counts_signs: bool,
 }
 
 /// Maximum sizes of files in bytes.

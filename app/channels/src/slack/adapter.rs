@@ -47,6 +47,7 @@ fn abilities() -> Abilities {
             account_per_second: 15,
             chat_interval: INTERVAL,
             group_per_minute: None,
+            counts_signs: false,
         },
         files: Some(FileLimits {
             receive: MAX_FILE,

@@ -84,6 +84,7 @@ fn abilities() -> Abilities {
             account_per_second: 25,
             chat_interval: Duration::from_millis(1050),
             group_per_minute: Some(18),
+            counts_signs: true,
         },
         files: Some(FileLimits {
             receive: MAX_RECEIVED,

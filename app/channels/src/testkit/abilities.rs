@@ -25,6 +25,7 @@ impl Default for MemoryPlatform {
                 account_per_second: 100_000,
                 chat_interval: Duration::ZERO,
                 group_per_minute: None,
+                counts_signs: true,
             },
             files: Some(FileLimits {
                 receive: 1_000_000,

@@ -46,7 +46,7 @@ pub(super) async fn follow(
 ) -> Result<Outcome, TurnError> {
     let bot = turn.bot;
     let stop = CancellationToken::new();
-    show(bot, &turn.target(), Receipt::Received).await;
+    show(bot, &turn.target(), Receipt::Received);
     let is_resumed = turn.group[0].row.claims > 0;
     let reply = live_reply(turn, progress.live.clone());
     let live = LiveView::new(bot.clone(), reply, is_resumed);
@@ -147,7 +147,7 @@ async fn watch(
             () = later.notice_due() => later.send_notice().await?,
             () = &mut cancel, if !is_cancelling => is_cancelling = true,
             () = sleep_until(typing_at), if typing.is_some() => {
-                show(bot, &turn.target(), Receipt::Working).await;
+                show(bot, &turn.target(), Receipt::Working);
                 typing_at = Instant::now() + typing.unwrap_or_default();
             }
         }

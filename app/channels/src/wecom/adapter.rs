@@ -94,6 +94,7 @@ fn abilities() -> Abilities {
             account_per_second: 20,
             chat_interval: Duration::from_secs(1),
             group_per_minute: Some(30),
+            counts_signs: false,
         },
         files: Some(FileLimits {
             receive: MAX_FILE_BYTES,
