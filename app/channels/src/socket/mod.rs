@@ -174,17 +174,68 @@ impl Socket {
     }
 
     /// Sends a close frame and waits briefly for the peer's.
-    pub async fn close(mut self, code: u16) {
+    pub async fn close(self, code: u16) {
+        self.close_after(code, &mut Vec::new()).await;
+    }
+
+    /// Sends a close frame, waits briefly for the peer's, and adds the texts that arrive before it.
+    pub async fn close_after(mut self, code: u16, received: &mut Vec<String>) {
         let frame = CloseFrame {
             code: CloseCode::from(code),
             reason: "".into(),
         };
         let closing = async {
             if self.stream.close(Some(frame)).await.is_ok() {
-                while let Some(Ok(_)) = self.stream.next().await {}
+                while let Some(Ok(message)) = self.stream.next().await {
+                    if let Message::Text(text) = message {
+                        received.push(text.as_str().to_owned());
+                    }
+                }
             }
         };
         // The peer may be gone; then the connection is dropped.
         let _ = timeout(CLOSE_TIMEOUT, closing).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn texts_before_the_close_frame_of_the_peer_are_received() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("ws://{}/", listener.local_addr().unwrap());
+        let peer = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                request.push(stream.read_u8().await.unwrap());
+            }
+            let upgrade = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
+            stream.write_all(upgrade).await.unwrap();
+            // The close frame of the client.
+            assert_eq!(stream.read_u8().await.unwrap(), 0x88);
+            stream
+                .write_all(b"\x81\x01a\x81\x01b\x88\x00")
+                .await
+                .unwrap();
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).await.unwrap();
+        };
+        let client = async {
+            let address = Url::parse(&address).unwrap();
+            let socket = Socket::open(&Client::new(), &address, HeaderMap::new())
+                .await
+                .unwrap();
+            let mut received = Vec::new();
+            socket.close_after(1000, &mut received).await;
+            received
+        };
+        let (received, ()) = tokio::join!(client, peer);
+        assert_eq!(received, ["a", "b"]);
     }
 }

@@ -12,6 +12,9 @@ use crate::platform::PlatformError;
 
 /// Time within which a frame is answered.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Further time in which a late answer may arrive. Until then the request id takes no other frame:
+/// the platform would refuse it, and the late answer would count for the wrong frame.
+const LATE_TIMEOUT: Duration = Duration::from_secs(55);
 
 /// Frame to send, and the receiver of its answer.
 #[derive(Debug)]
@@ -28,7 +31,8 @@ pub(super) struct Call {
 
 #[derive(Debug)]
 struct Sent {
-    reply: oneshot::Sender<Result<FrameAnswer, PlatformError>>,
+    /// Receiver of the answer; `None` after it was informed that the answer is late.
+    reply: Option<oneshot::Sender<Result<FrameAnswer, PlatformError>>>,
     deadline: Instant,
 }
 
@@ -55,7 +59,7 @@ impl Exchange {
     fn begin(&mut self, call: Call, now: Instant) -> String {
         let text = frame::write(call.command, &call.req_id, &call.body);
         let sent = Sent {
-            reply: call.reply,
+            reply: Some(call.reply),
             deadline: now + ANSWER_TIMEOUT,
         };
         self.sent.insert(call.req_id, sent);
@@ -73,7 +77,7 @@ impl Exchange {
         next.map(|call| self.begin(call, now))
     }
 
-    /// Passes an answer to its caller. Returns the next frame to send.
+    /// Passes an answer to its caller, unless it is late. Returns the next frame to send.
     pub(super) fn answered(
         &mut self,
         req_id: &str,
@@ -81,26 +85,34 @@ impl Exchange {
         now: Instant,
     ) -> Option<String> {
         let sent = self.sent.remove(req_id)?;
-        // The caller may have gone.
-        let _ = sent.reply.send(Ok(answer));
+        if let Some(reply) = sent.reply {
+            // The caller may have gone.
+            let _ = reply.send(Ok(answer));
+        }
         self.next(req_id, now)
     }
 
-    /// Fails the calls whose timeout has passed. Returns the next frames to send.
+    /// Fails the calls whose timeout has passed, and gives up answers that are very late. Returns the
+    /// next frames to send.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<String> {
-        let late: Vec<String> = self
-            .sent
-            .iter()
-            .filter(|(_, sent)| sent.deadline <= now)
-            .map(|(req_id, _)| req_id.clone())
-            .collect();
-        let mut frames = Vec::new();
-        for req_id in late {
-            if let Some(sent) = self.sent.remove(&req_id) {
-                let error = "wecom did not answer within 5 s".to_owned();
-                // The caller may have gone.
-                let _ = sent.reply.send(Err(PlatformError::Unavailable(error)));
+        let mut lost = Vec::new();
+        for (req_id, sent) in &mut self.sent {
+            if sent.deadline > now {
+                continue;
             }
+            match sent.reply.take() {
+                Some(reply) => {
+                    let error = "wecom did not answer within 5 s".to_owned();
+                    // The caller may have gone.
+                    let _ = reply.send(Err(PlatformError::Unavailable(error)));
+                    sent.deadline = now + LATE_TIMEOUT;
+                }
+                None => lost.push(req_id.clone()),
+            }
+        }
+        let mut frames = Vec::new();
+        for req_id in lost {
+            self.sent.remove(&req_id);
             frames.extend(self.next(&req_id, now));
         }
         frames
@@ -154,26 +166,45 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn late_answers_fail_and_release_the_next_frame() {
+    async fn late_answer_counts_for_no_other_frame() {
         let now = Instant::now();
         let mut exchange = Exchange::default();
         let (first, first_reply) = call("a", 1);
         let (gone, gone_reply) = call("a", 2);
-        let (third, _third_reply) = call("a", 3);
+        let (third, mut third_reply) = call("a", 3);
         exchange.submit(first, now);
         exchange.submit(gone, now);
         exchange.submit(third, now);
         drop(gone_reply);
         assert_eq!(exchange.expire(now), Vec::<String>::new());
         assert_eq!(exchange.deadline(), Some(now + ANSWER_TIMEOUT));
-        let frames = exchange.expire(now + ANSWER_TIMEOUT);
-        assert!(
-            frames.len() == 1 && frames[0].contains("\"body\":3"),
-            "{frames:?}"
-        );
+        let later = now + ANSWER_TIMEOUT;
+        assert_eq!(exchange.expire(later), Vec::<String>::new());
         assert!(matches!(
             first_reply.await.unwrap(),
             Err(PlatformError::Unavailable(_))
         ));
+        let next = exchange.answered("a", ok(), later).unwrap();
+        assert!(next.contains("\"body\":3"), "{next}");
+        assert!(third_reply.try_recv().is_err());
+        exchange.answered("a", ok(), later);
+        assert_eq!(third_reply.await.unwrap(), Ok(ok()));
+    }
+
+    #[tokio::test]
+    async fn lost_answer_releases_the_next_frame_after_a_minute() {
+        let now = Instant::now();
+        let mut exchange = Exchange::default();
+        let (first, _first_reply) = call("a", 1);
+        let (second, _second_reply) = call("a", 2);
+        exchange.submit(first, now);
+        exchange.submit(second, now);
+        let late = now + ANSWER_TIMEOUT;
+        assert_eq!(exchange.expire(late), Vec::<String>::new());
+        let frames = exchange.expire(late + LATE_TIMEOUT);
+        assert!(
+            frames.len() == 1 && frames[0].contains("\"body\":2"),
+            "{frames:?}"
+        );
     }
 }

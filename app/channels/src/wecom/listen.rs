@@ -31,9 +31,10 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 const MAX_UNANSWERED: u32 = 2;
 /// Timeout of the subscription.
 const SUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for storing what was received when the connection ends: less than the time after which the
-/// service drops a listener that does not stop.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_500);
+/// Time for the close handshake, and for storing what was received until then. Together they are less
+/// than the time after which the service drops a listener that does not stop.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(1_300);
 
 /// Bot, and the address of its connection.
 #[derive(Debug, Clone)]
@@ -85,18 +86,27 @@ pub(super) async fn listen(
     };
     let result = connection.run(sink, &stop).await;
     let ListenConnection {
-        socket, mut intake, ..
+        id,
+        socket,
+        mut intake,
+        ..
     } = connection;
-    // The platform does not redeliver: what waits is stored now, or by the next connection.
-    let drained = async {
-        match result {
-            Err(PlatformError::Sink(_)) => Ok(()),
-            _ => timeout(DRAIN_TIMEOUT, intake.drain())
-                .await
-                .unwrap_or(Ok(())),
+    // The platform does not redeliver: what it sent before the peer's close frame, and what waits, is
+    // stored now, or by the next connection.
+    let mut received = Vec::new();
+    // A peer that does not answer has no more messages.
+    let _ = timeout(CLOSE_TIMEOUT, socket.close_after(1000, &mut received)).await;
+    for text in received {
+        if let Ok(Received::Message { req_id, body }) = frame::parse(&text) {
+            add(wiring, &id, &mut intake, req_id, &body);
         }
+    }
+    let drained = match result {
+        Err(PlatformError::Sink(_)) => Ok(()),
+        _ => timeout(DRAIN_TIMEOUT, intake.drain())
+            .await
+            .unwrap_or(Ok(())),
     };
-    let ((), drained) = tokio::join!(socket.close(1000), drained);
     let rest = intake.into_rest();
     if !rest.is_empty() {
         tracing::warn!(
@@ -249,7 +259,9 @@ impl ListenConnection<'_> {
                 }
                 return Ok(Some((req_id, answer)));
             }
-            Ok(Received::Message { req_id, body }) => self.add(req_id, &body),
+            Ok(Received::Message { req_id, body }) => {
+                add(self.wiring, &self.id, &mut self.intake, req_id, &body);
+            }
             Ok(Received::Event { kind }) if kind == "disconnected_event" => {
                 return Err(PlatformError::Displaced(
                     "another connection of the same bot took over, stop the other program or use \
@@ -262,16 +274,17 @@ impl ListenConnection<'_> {
         }
         Ok(None)
     }
+}
 
-    fn add(&mut self, req_id: String, body: &Value) {
-        let question = Question {
-            req_id,
-            connection: self.id.clone(),
-        };
-        match decode::message(body, &question, self.wiring.clock.now()) {
-            Ok(event) => self.intake.add(event),
-            Err(error) => tracing::warn!(error, "message of wecom ignored"),
-        }
+/// Adds a message of a connection to the events that wait for the inbox.
+fn add(wiring: Wiring<'_>, id: &str, intake: &mut Intake<'_>, req_id: String, body: &Value) {
+    let question = Question {
+        req_id,
+        connection: id.to_owned(),
+    };
+    match decode::message(body, &question, wiring.clock.now()) {
+        Ok(event) => intake.add(event),
+        Err(error) => tracing::warn!(error, "message of wecom ignored"),
     }
 }
 
