@@ -43,7 +43,8 @@ pub(super) async fn send(
             return send_file(api, &message.target, &file, delivery).await;
         }
     };
-    if let Some(card) = message.live["card"].as_str() {
+    let has_ended = delivery.progress["card_ended"] == true;
+    if let Some(card) = message.live["card"].as_str().filter(|_| !has_ended) {
         let body = bodies::stream_card(card, delivery.id, &part.markup, true);
         match api.call(Method::PUT, "v1.0/card/streaming", &body).await {
             Ok(_) => {
@@ -53,6 +54,8 @@ pub(super) async fn send(
             }
             Err(ApiError::Code { code, .. }) => {
                 tracing::debug!(card, code, "the card cannot be completed");
+                // A repetition with the same key would count as done, and the text would be missing.
+                delivery.progress = json!({"card_ended": true});
             }
             Err(error) => return Err(error.into()),
         }

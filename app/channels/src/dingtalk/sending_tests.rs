@@ -191,6 +191,37 @@ async fn expired_card_is_replaced_by_a_message() {
 }
 
 #[tokio::test]
+async fn text_follows_an_expired_card_after_a_failed_attempt() {
+    let fixture = with_template().await;
+    let controls = fixture.fake.controls();
+    let mut reply = live(ChatKind::Group);
+    fixture
+        .platform
+        .update_live(&mut reply, "One")
+        .await
+        .unwrap();
+    controls.expire_cards();
+    let failure = Fault::Answer {
+        status: 503,
+        body: json!({}),
+        headers: Default::default(),
+    };
+    fixture.fake.faults().script("send_group", [failure]);
+    let mut last = text(ChatKind::Group, "One two");
+    last.live = reply.state.clone();
+    let mut delivery = delivery(1);
+    let failed = fixture.platform.send(&last, None, &mut delivery).await;
+    assert!(matches!(failed, Err(PlatformError::Unavailable(_))));
+    delivery.attempt += 1;
+    fixture
+        .platform
+        .send(&last, None, &mut delivery)
+        .await
+        .unwrap();
+    assert_eq!(controls.texts(GROUP), ["One two"]);
+}
+
+#[tokio::test]
 async fn refused_template_is_not_tried_again() {
     let settings = [("card_template_id", "unknown")];
     let fixture = Fixture::with(DingTalkOptions::default(), &settings).await;
