@@ -34,30 +34,22 @@ pub(super) enum Span {
     Resumed(Option<String>),
 }
 
-/// Extracts the answer from the messages of a thread. If the message before the span is gone, the
-/// span of a complete run begins after the last visible human message; that of another run is
-/// empty. Hidden messages, tool results (other than a question) and reasoning are never part of the
-/// answer.
-pub(super) fn answer_of(messages: &[Value], span: &Span, is_complete: bool) -> RunAnswer {
+/// Extracts the answer from the messages of a thread; `None` if the message before the span is not
+/// among them. Hidden messages, tool results (other than a question) and reasoning are never part of
+/// the answer.
+pub(super) fn answer_of(messages: &[Value], span: &Span) -> Option<RunAnswer> {
     let before = match span {
         Span::Asked(id) => Some(id),
         Span::Resumed(after) => after.as_ref(),
     };
-    let found = before.and_then(|id| {
-        let has_id = |message: &Value| message["id"].as_str() == Some(id);
-        messages.iter().rposition(has_id)
-    });
-    let last_human = || {
-        let is_visible = |message: &Value| is_human(message) && !is_hidden(message);
-        messages
-            .iter()
-            .rposition(is_visible)
-            .filter(|_| is_complete)
+    let from = match before {
+        Some(id) => {
+            let has_id = |message: &Value| message["id"].as_str() == Some(id);
+            messages.iter().rposition(has_id)? + 1
+        }
+        None => 0,
     };
-    let Some(from) = found.or_else(last_human) else {
-        return RunAnswer::default();
-    };
-    let of_run = messages[from + 1..]
+    let of_run = messages[from..]
         .iter()
         .take_while(|message| !is_human(message) || is_hidden(message))
         .filter(|message| !is_hidden(message));
@@ -84,7 +76,7 @@ pub(super) fn answer_of(messages: &[Value], span: &Span, is_complete: bool) -> R
             }
         }
     }
-    answer
+    Some(answer)
 }
 
 fn is_human(message: &Value) -> bool {
@@ -168,42 +160,39 @@ mod tests {
             human("h3"),
             json!({"type": "ai", "content": "later"}),
         ];
-        let answer = answer_of(&messages, &asked("h2"), true);
+        let answer = answer_of(&messages, &asked("h2")).unwrap();
         assert_eq!(answer.text.as_deref(), Some("done"));
         assert_eq!(answer.files, ["/mnt/user-data/outputs/a"]);
-        let resumed = Span::Resumed(None);
+    }
+
+    #[test]
+    fn answer_to_another_message_is_never_taken() {
+        let messages = [human("h1"), json!({"type": "ai", "content": "old"})];
+        assert_eq!(answer_of(&messages, &asked("h2")), None);
         assert_eq!(
-            answer_of(&messages, &resumed, true).text.as_deref(),
-            Some("later")
+            answer_of(&messages, &Span::Resumed(Some("m".to_owned()))),
+            None
         );
-        assert_eq!(
-            answer_of(&messages, &asked("gone"), false),
-            RunAnswer::default()
-        );
+        assert_eq!(answer_of(&[], &asked("h1")), None);
+        let of_empty_thread = answer_of(&messages[1..], &Span::Resumed(None)).unwrap();
+        assert_eq!(of_empty_thread.text.as_deref(), Some("old"));
     }
 
     #[test]
     fn question_counts_only_after_the_last_text() {
         let question = json!({"type": "tool", "content": "Which?", "artifact": {"human_input": {"kind": "human_input_request", "options": [{"label": "A"}, {"label": "B"}]}}});
         let text = json!({"type": "ai", "content": "text"});
-        let answer = answer_of(
-            &[human("h"), text.clone(), question.clone()],
-            &asked("h"),
-            true,
-        );
+        let answer = answer_of(&[human("h"), text.clone(), question.clone()], &asked("h")).unwrap();
         let expected = Clarification {
             text: "Which?".to_owned(),
             options: vec!["A".to_owned(), "B".to_owned()],
         };
         assert_eq!(answer.question, Some(expected));
         assert_eq!(
-            answer_of(&[human("h"), question, text], &asked("h"), true).question,
+            answer_of(&[human("h"), question, text], &asked("h"))
+                .unwrap()
+                .question,
             None
         );
-    }
-
-    #[test]
-    fn thread_without_messages_has_no_answer() {
-        assert_eq!(answer_of(&[], &asked("h"), true), RunAnswer::default());
     }
 }

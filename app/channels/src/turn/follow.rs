@@ -172,8 +172,16 @@ async fn replies_of(
     view: ThreadView,
 ) -> Result<Outcome, TurnError> {
     // A cancelled or failed run may not have stored its message.
-    let is_complete = end == RunEnd::Finished;
-    let answer = answer_of(conversation::messages_of(&view), span, is_complete);
+    let answer = match (answer_of(conversation::messages_of(&view), span), end) {
+        (Some(answer), _) => answer,
+        (None, RunEnd::Cancelled | RunEnd::Failed) => RunAnswer::default(),
+        // The state that was read is older than the run, or the message was deleted.
+        (None, RunEnd::Finished) => {
+            return Err(TurnError::Retry(
+                "the thread does not contain the message that the run answered".to_owned(),
+            ));
+        }
+    };
     let question = question_of(turn, &answer, &view);
     let open = question.as_ref().map(|asked| asked.open.clone());
     if conversation.question != open {
