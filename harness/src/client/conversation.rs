@@ -72,7 +72,7 @@ impl Conversation {
             }
             StreamItem::Heartbeat => None,
             StreamItem::Gap(_) => Some(Err(ClientError::Gap)),
-            StreamItem::Aborted => Some(Err(ClientError::ShuttingDown)),
+            StreamItem::Aborted => Some(Err(ClientError::StreamEnded)),
             StreamItem::End(TerminalKind::Error) => Some(Err(self
                 .failure
                 .take()
@@ -98,7 +98,7 @@ impl Stream for Conversation {
             }
             let end = match ready!(self.items.as_mut().poll_next(context)) {
                 Some(item) => self.handle_item(item),
-                None => Some(Err(ClientError::ShuttingDown)),
+                None => Some(Err(ClientError::StreamEnded)),
             };
             if let Some(end) = end {
                 self.has_ended = true;

@@ -51,9 +51,11 @@ pub enum ClientError {
     /// Events were lost before they were read; the thread contains the result of the run.
     #[error("events of the run were lost; read its result from the thread")]
     Gap,
-    /// The runtime is shutting down; the run resumes at its next start.
-    #[error("the runtime is shutting down")]
-    ShuttingDown,
+    /// The stream ended before its run, for example because the reader was too slow, another process
+    /// continues the run, or the runtime shuts down. [`Client::join`](super::Client::join) follows the
+    /// run again.
+    #[error("the stream ended before the run; join the run again")]
+    StreamEnded,
     /// This part of the installation was not set for the client.
     #[error("this client was built without {0}")]
     Absent(&'static str),

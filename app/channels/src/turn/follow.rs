@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
 use harness::runtime::fail_points;
+use harness::runtime::runs::RunStatus;
 use harness::runtime::threads::ThreadView;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -122,10 +123,12 @@ async fn watch(
                     tracing::warn!(run = %run, name, message, "the run of a chat message failed");
                     break RunEnd::Failed;
                 }
-                // The stream also breaks off when another attempt of the run continues it. At a
-                // shutdown the turn itself is dropped.
-                Some(Err(error @ (ClientError::Gap | ClientError::ShuttingDown))) => {
+                // At a shutdown the turn itself is dropped.
+                Some(Err(error @ (ClientError::Gap | ClientError::StreamEnded))) => {
                     tracing::debug!(%error, run = %run, "the stream of a run broke off, joining again");
+                    if let Some(end) = stored_end(turn, conversation).await? {
+                        break end;
+                    }
                     sleep(JOIN_PAUSE).await;
                     events = scope(actor(), bot.hub.client.join(thread, &run)).await.map_err(run_failure)?;
                     message_id.clear();
@@ -156,10 +159,31 @@ async fn watch(
 }
 
 fn run_failure(error: ClientError) -> TurnError {
-    match error {
-        ClientError::ShuttingDown => TurnError::Stopped,
-        error => TurnError::Retry(error.to_string()),
-    }
+    TurnError::Retry(error.to_string())
+}
+
+/// Returns the end of the run as it is stored. The events of an ended run may be lost, so that its
+/// stream would break off again and again.
+async fn stored_end(
+    turn: &Turn<'_>,
+    conversation: &Conversation,
+) -> Result<Option<RunEnd>, TurnError> {
+    let (bot, run) = (turn.bot, turn.group[0].row.run_id());
+    let reading = bot
+        .hub
+        .client
+        .runs()
+        .get_run(Some(&conversation.thread_id), &run);
+    let stored = scope(bot.actor(&conversation.user_id), reading)
+        .await
+        .map_err(|error| TurnError::Retry(error.to_string()))?;
+    let status = stored.map(|record| record.status);
+    Ok(match status.filter(|status| status.is_terminal()) {
+        None => None,
+        Some(RunStatus::Success) => Some(RunEnd::Finished),
+        Some(RunStatus::Interrupted) => Some(RunEnd::Cancelled),
+        Some(_) => Some(RunEnd::Failed),
+    })
 }
 
 /// Builds the replies, and stores the question of the run, if it has one.
