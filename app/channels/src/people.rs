@@ -9,6 +9,9 @@ use crate::platform::{ChatKind, Event, EventBody};
 /// Maximum length of the readable part of a user id.
 const MAX_READABLE: usize = 48;
 
+/// Beginning of a group's user id, after the platform.
+const GROUP_PREFIX: &str = "group-";
+
 /// Decision about an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Admission {
@@ -68,6 +71,28 @@ pub(crate) fn is_unaddressed(rules: &Rules, event: &Event) -> bool {
         && !event.chat.parent.as_ref().is_some_and(is_exempt)
 }
 
+/// Reports whether an unconnected person may continue a conversation of an owner. Imported
+/// conversations may have the owner that the thread had in DeerFlow. In a group the person must not
+/// act as that user; in a direct chat only if people do not connect accounts, because the person
+/// always was that user then.
+pub(crate) fn may_continue(provider: &str, rules: &Rules, event: &Event, owner: &str) -> bool {
+    let place = |kind, id: &str| {
+        [event.workspace.as_str(), ""]
+            .map(|workspace| user_of_place(provider, workspace, kind, id))
+            .contains(&owner.to_owned())
+    };
+    match event.chat.kind {
+        // That of a group also after the group has got another id.
+        ChatKind::Group => owner.starts_with(&format!("{provider}-{GROUP_PREFIX}")),
+        ChatKind::Direct => {
+            !rules.connections.enabled
+                || owner == event.sender.id
+                || place(ChatKind::Direct, &event.sender.id)
+                || place(ChatKind::Group, &event.chat.id)
+        }
+    }
+}
+
 /// Returns the user id of an unconnected person. People of one group share their thread, and
 /// therefore its owner.
 fn unconnected_user(provider: &str, event: &Event) -> String {
@@ -82,7 +107,7 @@ fn unconnected_user(provider: &str, event: &Event) -> String {
 pub(crate) fn user_of_place(provider: &str, workspace: &str, kind: ChatKind, id: &str) -> String {
     let kind = match kind {
         ChatKind::Direct => "",
-        ChatKind::Group => "group-",
+        ChatKind::Group => GROUP_PREFIX,
     };
     let scope = format!("{workspace}\u{0}{kind}{id}");
     let readable: String = id

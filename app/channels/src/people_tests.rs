@@ -124,3 +124,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn conversation_of_a_user_is_continued_only_by_that_user() {
+    let mut rules = Rules::default();
+    let may = |rules: &Rules, kind, owner: &str| {
+        let event = event(kind, "C1", "U1");
+        may_continue("slack", rules, &event, owner)
+    };
+    let group = user_of_place("slack", "", ChatKind::Group, "C1");
+    let direct = user_of_place("slack", "", ChatKind::Direct, "U1");
+    for enabled in [false, true] {
+        rules.connections.enabled = enabled;
+        assert!(may(&rules, ChatKind::Group, &group));
+        assert!(!may(&rules, ChatKind::Group, "ann"));
+        assert!(!may(&rules, ChatKind::Group, "U1"));
+        for owner in [&group, &direct, "U1"] {
+            assert!(may(&rules, ChatKind::Direct, owner), "{owner}");
+        }
+        assert_eq!(may(&rules, ChatKind::Direct, "ann"), !enabled);
+    }
+}

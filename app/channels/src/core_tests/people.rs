@@ -1,10 +1,12 @@
 //! Who may use the bot.
 
-use deerflow_domain::channels::{NewCode, PendingCode, code_hash};
+use deerflow_domain::channels::{Account, Conversation, NewCode, PendingCode, code_hash};
 use harness::clock::{Clock, SystemClock};
+use harness::ids::ThreadId;
 use serde_json::json;
 
 use super::rig::{Rig, config};
+use crate::platform::ChatKind;
 use crate::words;
 
 fn connected() -> serde_json::Value {
@@ -98,4 +100,46 @@ async fn stranger_cannot_interrupt_the_answer_of_another() {
     }
     rig.platform.deliver(stranger);
     assert_eq!(rig.answers("g1", 1).await, ["Complete."]);
+}
+
+/// Imported conversation of a group whose thread belongs to a user.
+fn imported(chat: &str) -> Conversation {
+    Conversation {
+        account: Account::new("memory", "bot"),
+        key: format!("{chat}:root"),
+        chat: chat.to_owned(),
+        topic: Some("root".to_owned()),
+        thread_id: ThreadId::parse("of-alice").unwrap(),
+        user_id: "alice".to_owned(),
+        options: serde_json::Map::new(),
+        question: None,
+        created_at: chrono::DateTime::UNIX_EPOCH,
+        updated_at: chrono::DateTime::UNIX_EPOCH,
+    }
+}
+
+#[tokio::test]
+async fn unconnected_person_in_an_imported_group_is_not_its_owner() {
+    for rules in [
+        json!({}),
+        json!({"enabled": true, "require_bound_identity": false}),
+    ] {
+        let rig = Rig::with(config(json!({}), rules)).await;
+        let conversations = &rig.stores.conversations;
+        conversations.import(vec![imported("g1")]).await.unwrap();
+        for text in ["/status", "then say Hello.", "then say Again."] {
+            let mut event = rig.platform.message("g1", "mallory", text);
+            if let crate::platform::EventBody::Message(message) = &mut event.body {
+                message.topic = Some("root".to_owned());
+            }
+            let before = rig.platform.texts("g1").len();
+            rig.platform.deliver(event);
+            let answer = rig.answers("g1", before + 1).await.pop().unwrap();
+            assert!(!answer.contains("of-alice"), "{answer}");
+        }
+        let created = rig.threads.0.lock().clone();
+        let owners: Vec<_> = created.iter().map(|thread| &thread.user_id).collect();
+        let of_group = crate::people::user_of_place("memory", "", ChatKind::Group, "g1");
+        assert_eq!(owners, [&Some(of_group)]);
+    }
 }

@@ -76,16 +76,8 @@ async fn new(turn: &Turn<'_>, person: &Person) -> Result<Outcome, TurnError> {
     Ok(turn.say(words::NEW_CONVERSATION))
 }
 
-async fn find(turn: &Turn<'_>, person: &Person) -> Result<Option<Conversation>, TurnError> {
-    let bot = turn.bot;
-    let connected = person.connected.then_some(person.user_id.as_str());
-    let key = thread_key(turn.conversation(), connected);
-    let conversations = &bot.hub.stores.conversations;
-    Ok(conversations.find(&bot.claim.account, &key).await?)
-}
-
 async fn status(turn: &Turn<'_>, person: &Person) -> Result<Outcome, TurnError> {
-    let Some(conversation) = find(turn, person).await? else {
+    let Some(conversation) = conversation::find(turn, person).await? else {
         return Ok(turn.say("There is no conversation yet."));
     };
     let model = conversation

@@ -11,21 +11,48 @@ use super::context::{Person, Turn, TurnError};
 use super::progress::RowProgress;
 use crate::bot::thread_of;
 use crate::keys::thread_key;
+use crate::people::may_continue;
 use crate::platform::EventBody;
 
-/// Returns the conversation of the turn, which is created with its thread if it does not exist.
+/// Returns the conversation of the turn, which is created with its thread if it does not exist. One
+/// of an owner whom the person must not act as continues in a new thread.
 pub(super) async fn of_turn(turn: &Turn<'_>, person: &Person) -> Result<Conversation, TurnError> {
     let bot = turn.bot;
     let connected = person.connected.then_some(person.user_id.as_str());
     let key = thread_key(turn.conversation(), connected);
     let conversations = &bot.hub.stores.conversations;
     if let Some(found) = conversations.find(&bot.claim.account, &key).await? {
-        return Ok(found);
+        if is_of_person(turn, person, &found) {
+            return Ok(found);
+        }
+        let own = new_conversation(turn, person, key, thread_of(turn.id()));
+        update(turn, &own).await?;
+        create_thread(turn, &own).await?;
+        return Ok(own);
     }
     let conversation = new_conversation(turn, person, key, thread_of(turn.id()));
     let created = conversations.create(&bot.claim, conversation).await?;
     create_thread(turn, &created).await?;
     Ok(created)
+}
+
+/// Returns the conversation of the turn, if it exists and the person may continue it.
+pub(super) async fn find(
+    turn: &Turn<'_>,
+    person: &Person,
+) -> Result<Option<Conversation>, TurnError> {
+    let bot = turn.bot;
+    let connected = person.connected.then_some(person.user_id.as_str());
+    let key = thread_key(turn.conversation(), connected);
+    let conversations = &bot.hub.stores.conversations;
+    let found = conversations.find(&bot.claim.account, &key).await?;
+    Ok(found.filter(|found| is_of_person(turn, person, found)))
+}
+
+fn is_of_person(turn: &Turn<'_>, person: &Person, conversation: &Conversation) -> bool {
+    let (bot, owner) = (turn.bot, conversation.user_id.as_str());
+    owner == person.user_id
+        || !person.connected && may_continue(bot.provider, &bot.rules, turn.event(), owner)
 }
 
 /// Builds the conversation of the turn with this key and thread.

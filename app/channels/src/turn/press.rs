@@ -8,9 +8,8 @@ use uuid::Uuid;
 
 use super::context::{Outcome, Person, Turn, TurnError};
 use super::replies::stopped_before_run;
-use super::{chat, questions, stop_data};
+use super::{chat, conversation, questions, stop_data};
 use crate::bot::{ActiveTurn, Lane, Phase};
-use crate::keys::thread_key;
 use crate::outbox;
 use crate::platform::{EventBody, Press};
 use crate::words;
@@ -27,11 +26,7 @@ pub(super) async fn handle(
     if let Some(plan) = turn.progress().plan {
         return chat::planned(turn, lane, person, plan).await;
     }
-    let bot = turn.bot;
-    let connected = person.connected.then_some(person.user_id.as_str());
-    let key = thread_key(turn.conversation(), connected);
-    let conversations = &bot.hub.stores.conversations;
-    let conversation = conversations.find(&bot.claim.account, &key).await?;
+    let conversation = conversation::find(turn, person).await?;
     let question = conversation
         .as_ref()
         .and_then(|conversation| conversation.question.as_ref());
