@@ -82,7 +82,7 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
         Urgency::Immediate => None,
     };
     // A chat is not renamed between the read of its rows and their begin.
-    let renaming = bot.renaming.read().await;
+    let beginning = bot.beginning.read().await;
     let inbox = &bot.hub.stores.inbox;
     let rows = inbox
         .waiting(&bot.claim.account, conversation, *urgency, READ)
@@ -126,7 +126,7 @@ async fn step(bot: &Arc<Bot>, task: &Conversation) -> Result<Step, ChannelStoreE
     let ids: Vec<_> = group.iter().map(|received| received.row.id).collect();
     let rows: Vec<InboxMessage> = group.iter().map(|received| received.row.clone()).collect();
     inbox.begin(&bot.claim, &ids).await?;
-    drop(renaming);
+    drop(beginning);
     fail_points::pass("channel.begun");
     match turn::handle(bot, group, &task.lane).await {
         Ok(chats) => chats.into_iter().for_each(|chat| outbox::wake(bot, chat)),

@@ -126,12 +126,12 @@ impl InboxSink {
         let bot = &self.bot;
         let stores = &bot.hub.stores;
         let now = bot.hub.clock.now();
-        let renaming = bot.renaming.write().await;
+        let beginning = bot.beginning.write().await;
         stores
             .conversations
             .rename_chat(&bot.claim, from, to, now)
             .await?;
-        drop(renaming);
+        drop(beginning);
         let account = &bot.claim.account;
         for (conversation, urgency) in stores.inbox.waiting_conversations(account).await? {
             conversations::wake(bot, conversation, urgency);

@@ -54,8 +54,9 @@ pub(crate) struct Bot {
     pub(crate) pacing: Arc<Pacing>,
     /// Permits to handle messages, shared with the other accounts of the process.
     pub(crate) handling: Arc<Semaphore>,
-    /// Held exclusively while a chat is renamed, and shared while rows are read and begun.
-    pub(crate) renaming: RwLock<()>,
+    /// Shared while rows are read and begun; held exclusively while a chat is renamed, or messages are
+    /// stopped that were not begun.
+    pub(crate) beginning: RwLock<()>,
     /// Tasks of the outbox that may have a call in progress.
     pub(crate) sending: TaskTracker,
     /// Tasks by conversation and urgency.

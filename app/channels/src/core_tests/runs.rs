@@ -134,6 +134,35 @@ async fn stop_command_ends_the_download_of_files() {
 }
 
 #[tokio::test]
+async fn stop_command_ends_files_that_a_text_may_follow() {
+    let rig = Rig::start().await;
+    let mut event = rig.platform.message("c1", "ann", "");
+    if let EventBody::Message(message) = &mut event.body {
+        message.files.push(IncomingFile {
+            name: Some("a.txt".to_owned()),
+            media_type: None,
+            size: None,
+            reference: json!({}),
+        });
+    }
+    rig.platform.deliver(event);
+    rig.platform.say("c1", "mallory", "/stop");
+    assert_eq!(rig.answers("c1", 1).await, [crate::words::NOTHING_TO_STOP]);
+    rig.platform.say("c1", "ann", "/stop");
+    let answers = rig.answers("c1", 2).await;
+    assert_eq!(answers[1], crate::words::STOPPED);
+    assert_eq!(rig.ask("c1", "then say Next.").await, "Next.");
+    assert_eq!(rig.platform.texts("c1").len(), 3);
+    let filter = InboxFilter {
+        limit: 9,
+        ..InboxFilter::default()
+    };
+    let rows = rig.stores.inbox.list(&filter).await.unwrap();
+    let files = rows.last().unwrap();
+    assert_eq!((files.state, files.claims), (InboxState::Answered, 0));
+}
+
+#[tokio::test]
 async fn clarification_is_answered_by_its_button() {
     let rig = Rig::start().await;
     let call = json!({"question": "Which colour?", "options": ["red", "green"], "clarification_type": "approach_choice"});

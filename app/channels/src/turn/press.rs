@@ -1,5 +1,6 @@
 //! Presses of buttons, and requests to stop.
 
+use chrono::{DateTime, Utc};
 use deerflow_domain::channels::{InboxEnd, InboxState, Urgency};
 use harness::client::ClientError;
 use harness::runtime::actor_context::scope;
@@ -7,7 +8,9 @@ use harness::runtime::runs::RunError;
 use uuid::Uuid;
 
 use super::context::{Outcome, Person, Turn, TurnError};
+use super::gather::{Group, MAX_GROUP, ReceivedMessage, first_group};
 use super::replies::stopped_before_run;
+use super::stored::stored_event;
 use super::{chat, conversation, questions, stop_data};
 use crate::bot::{ActiveTurn, Lane, Phase};
 use crate::outbox;
@@ -54,6 +57,11 @@ pub(super) async fn stop(turn: &Turn<'_>, row: Option<Uuid>) -> Result<Outcome, 
     };
     let is_command = matches!(turn.event().body, EventBody::Message(_));
     let Some(active) = active else {
+        if row.is_none()
+            && let Some(stopped) = stop_waiting(turn).await?
+        {
+            return Ok(stopped);
+        }
         // After a restart the answer may not have been resumed yet.
         let inbox = &bot.hub.stores.inbox;
         let waiting = inbox
@@ -88,6 +96,55 @@ pub(super) async fn stop(turn: &Turn<'_>, row: Option<Uuid>) -> Result<Outcome, 
         confirm(turn, words::STOPPED).await;
     }
     Ok(Outcome::answered(turn.replies()))
+}
+
+/// Ends the first group of messages that wait in the conversation, such as files that a text may
+/// follow, if they are the person's. `None` if there are none or a turn has begun them.
+async fn stop_waiting(turn: &Turn<'_>) -> Result<Option<Outcome>, TurnError> {
+    let (bot, request) = (turn.bot, &turn.group[0].row);
+    // No turn begins them meanwhile.
+    let _beginning = bot.beginning.write().await;
+    let inbox = &bot.hub.stores.inbox;
+    let rows = inbox
+        .waiting(
+            &bot.claim.account,
+            turn.conversation(),
+            Urgency::InOrder,
+            MAX_GROUP as u64,
+        )
+        .await?;
+    let mut waiting = Vec::new();
+    for row in rows {
+        match stored_event(&row) {
+            Ok(event)
+                if row.claims == 0 && row.seq < request.seq && event.sender.id == turn.person() =>
+            {
+                waiting.push(ReceivedMessage { row, event });
+            }
+            _ => break,
+        }
+    }
+    if waiting.is_empty() {
+        return Ok(None);
+    }
+    let Group::Complete(size) = first_group(&waiting, DateTime::<Utc>::MAX_UTC) else {
+        return Ok(None);
+    };
+    waiting.truncate(size);
+    let stopped = Turn {
+        bot,
+        group: waiting,
+    };
+    let mut replies = stopped.replies();
+    replies.text("answer", words::STOPPED);
+    let end = InboxEnd {
+        state: InboxState::Answered,
+        note: None,
+    };
+    let chat = stopped.target().chat.id;
+    bot.end(&stopped.ids(), end, replies.finish()).await?;
+    outbox::wake(bot, chat);
+    Ok(Some(Outcome::answered(turn.replies())))
 }
 
 /// Ends the rows of an answer whose run was not created. The turn of the answer ends them in the
