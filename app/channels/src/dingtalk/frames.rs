@@ -1,5 +1,6 @@
 //! Frames of stream mode.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::platform::{MAX_NESTING, nesting};
@@ -26,12 +27,32 @@ pub(super) enum Frame {
     },
 }
 
+/// Part of a frame that an acknowledgement needs. The rest is skipped without recursion.
+#[derive(Debug, Deserialize)]
+struct Outer {
+    headers: OuterHeaders,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OuterHeaders {
+    message_id: String,
+}
+
 /// Decodes a frame.
 ///
 /// # Errors
 /// Words for the log if it cannot even be acknowledged.
 pub(super) fn decode(text: &str) -> Result<Frame, &'static str> {
-    let frame: Value = parse(text).ok_or("not JSON, or nested too deeply")?;
+    if nesting(text.as_bytes()) > MAX_NESTING {
+        let outer: Outer = serde_json::from_str(text).map_err(|_| "a deep frame without id")?;
+        tracing::warn!("dingtalk sent a frame that is nested too deeply");
+        return Ok(Frame::Plain {
+            answer: answer(&outer.headers.message_id, STORED),
+            ends: false,
+        });
+    }
+    let frame: Value = serde_json::from_str(text).map_err(|_| "not JSON")?;
     let headers = &frame["headers"];
     let id = headers["messageId"].as_str().ok_or("a frame without id")?;
     let topic = headers["topic"].as_str().unwrap_or_default();
@@ -73,7 +94,7 @@ fn answer(id: &str, data: &str) -> String {
     .to_string()
 }
 
-/// Parses JSON of a limited nesting.
+/// Parses data of a limited nesting.
 fn parse(text: &str) -> Option<Value> {
     if nesting(text.as_bytes()) > MAX_NESTING {
         return None;
@@ -140,6 +161,17 @@ mod tests {
             })
         ));
         assert!(decode(&deep).is_err());
+        for levels in [70, 100_000] {
+            let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+            let frame = format!(
+                r#"{{"type":"CALLBACK","headers":{{"messageId":"m","x":{deep}}},"data":{deep}}}"#
+            );
+            let Ok(Frame::Plain { answer, ends }) = decode(&frame) else {
+                panic!("{levels} levels are not acknowledged");
+            };
+            assert_eq!(parsed(&answer)["headers"]["messageId"], "m");
+            assert!(!ends);
+        }
         let unknown = r#"{"type":"NEW","headers":{"messageId":"m"},"data":{}}"#;
         assert!(matches!(decode(unknown), Ok(Frame::Plain { .. })));
     }
