@@ -21,7 +21,7 @@ use crate::platform::{
 
 /// Limits the time of a test's wait.
 pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), future)
+    tokio::time::timeout(Duration::from_secs(60), future)
         .await
         .expect("the awaited thing did not happen")
 }

@@ -27,7 +27,7 @@ use crate::platform::{
 };
 
 /// Maximum duration of a test.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Starts a fake without rate limits and with fast redeliveries.
 pub(super) async fn fake(change: impl FnOnce(&mut SlackOptions)) -> SlackFake {

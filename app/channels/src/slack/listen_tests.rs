@@ -12,6 +12,9 @@ use super::super::fixtures::{
 use super::super::links::Timing;
 use crate::platform::{EventBody, PlatformError, SinkError};
 
+/// Timeout of acknowledgements that no load reaches.
+const NO_TIMEOUT: Duration = Duration::from_secs(600);
+
 #[tokio::test]
 async fn full_conversation_does_not_stop_others() {
     let fake = fake(|options| {
@@ -126,7 +129,7 @@ async fn lost_connections_end_the_listener() {
 async fn hostile_frames_do_not_end_the_connection() {
     let fake = fake(|options| {
         options.redelivery = Vec::new();
-        options.ack_timeout = Duration::from_secs(10);
+        options.ack_timeout = NO_TIMEOUT;
     })
     .await;
     let sink = Sink::new();
@@ -270,7 +273,7 @@ async fn rate_limited_opening_waits_for_the_named_delay() {
 
 #[tokio::test]
 async fn burst_is_acknowledged_at_the_first_delivery() {
-    let fake = fake(|options| options.ack_timeout = Duration::from_secs(3)).await;
+    let fake = fake(|options| options.ack_timeout = NO_TIMEOUT).await;
     let sink = Sink::new();
     let platform = adapter_with(&fake, Timing::default(), ("xoxb-1", "xapp-1"));
     let body = async {
