@@ -136,6 +136,9 @@ impl InboxSink {
         for (conversation, urgency) in stores.inbox.waiting_conversations(account).await? {
             conversations::wake(bot, conversation, urgency);
         }
+        for chat in stores.outbox.pending_chats(account).await? {
+            outbox::wake(bot, chat);
+        }
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use harness::ids::ThreadId;
 use harness::runtime::actor_context::scope;
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
@@ -91,7 +92,7 @@ async fn send_when_due(
         return Ok(());
     }
     let id = row.message.id;
-    let message: OutgoingMessage = match serde_json::from_value(row.message.body.clone()) {
+    let message = match message_of(&row) {
         Ok(message) => message,
         Err(error) => {
             let note = format!("its stored body cannot be read: {error}");
@@ -208,6 +209,19 @@ async fn bury(bot: &Arc<Bot>, row: &Outgoing, note: &str) -> Result<(), ChannelS
     let now = bot.hub.clock.now();
     let outbox = &bot.hub.stores.outbox;
     outbox.bury(&bot.claim, row.message.id, note, now).await
+}
+
+/// Reads the message of a row. If the chat has got another id since, ids of messages in the former
+/// one, such as that of the live message, have no meaning.
+fn message_of(row: &Outgoing) -> Result<OutgoingMessage, serde_json::Error> {
+    let mut message: OutgoingMessage = serde_json::from_value(row.message.body.clone())?;
+    let chat = &mut message.target.chat.id;
+    if *chat != row.message.chat {
+        chat.clone_from(&row.message.chat);
+        message.target.reply_to = None;
+        message.live = Value::Null;
+    }
+    Ok(message)
 }
 
 /// Reads the file of a message from the outputs of its thread.

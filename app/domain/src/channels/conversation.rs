@@ -85,8 +85,8 @@ pub trait ConversationStore: Send + Sync + std::fmt::Debug {
 
     /// Moves the conversations of a chat, with their links, to the chat's new id. In keys that
     /// equal the old id or start with it and a colon, the old id is replaced. Conversations whose
-    /// new key exists are not moved. Waiting messages of the chat that were never begun follow to
-    /// the new id and key.
+    /// new key exists are not moved. Waiting messages of the chat that were never begun, and messages
+    /// to the chat that were not sent, follow to the new id and key.
     async fn rename_chat(
         &self,
         claim: &AccountClaim,

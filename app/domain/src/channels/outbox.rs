@@ -13,7 +13,7 @@ use super::{Account, AccountClaim, ChannelStoreError, RowFilter};
 /// Time after which an undelivered message becomes a dead letter.
 pub const DELIVERY_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Message to be sent. Its body never changes.
+/// Message to be sent. Its body never changes; chat and conversation follow to the new id of a chat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewOutgoing {
     /// Id, which follows from its cause and part, so that a repetition stores it once. Idempotency

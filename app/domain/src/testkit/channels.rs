@@ -31,7 +31,8 @@ pub use connections::{
 };
 pub use conversations::{
     conversation_is_created_once_and_updated, conversations_are_imported_once,
-    renamed_chat_moves_conversations_and_links, renamed_chat_moves_waiting_messages,
+    renamed_chat_moves_conversations_and_links, renamed_chat_moves_unsent_messages,
+    renamed_chat_moves_waiting_messages,
 };
 pub use credentials::credentials_version_grows_across_deletion;
 pub use inbox::{
@@ -95,6 +96,7 @@ macro_rules! channel_store_suite {
             conversations_are_imported_once
             renamed_chat_moves_conversations_and_links
             renamed_chat_moves_waiting_messages
+            renamed_chat_moves_unsent_messages
             codes_are_limited_per_user_and_platform
             concurrent_codes_do_not_exceed_limit
             code_is_refused_when_unknown_expired_used_or_misplaced

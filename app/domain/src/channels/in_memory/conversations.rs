@@ -7,6 +7,7 @@ use super::{InMemoryChannels, Tables};
 use crate::channels::conversation::renamed_key;
 use crate::channels::{
     Account, AccountClaim, ChannelStoreError, Conversation, ConversationStore, InboxState,
+    OutgoingState,
 };
 
 #[async_trait]
@@ -73,6 +74,7 @@ impl ConversationStore for InMemoryChannels {
             tables.rename(stored, from, to, at);
         }
         tables.rename_waiting(&claim.account, from, to);
+        tables.rename_unsent(&claim.account, from, to);
         Ok(())
     }
 
@@ -95,6 +97,18 @@ impl Tables {
         for row in waiting.filter(|row| row.key.chat == from) {
             row.key.chat = to.to_owned();
             row.conversation = renamed_key(&row.conversation, from, to);
+        }
+    }
+
+    fn rename_unsent(&mut self, account: &Account, from: &str, to: &str) {
+        let unsent = self.outbox.values_mut().filter(|row| {
+            row.state != OutgoingState::Sent
+                && row.message.account == *account
+                && row.message.chat == from
+        });
+        for row in unsent {
+            row.message.chat = to.to_owned();
+            row.message.conversation = renamed_key(&row.message.conversation, from, to);
         }
     }
 

@@ -2,10 +2,13 @@
 
 use deerflow_core::ids::RunId;
 use deerflow_runtime::testkit::{USER, at, object, thread};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
-use super::{ChannelSuite, accept, bot, claim, message, names, other_bot, waiting};
-use crate::channels::{Acceptance, ChannelStores, Conversation, OpenQuestion};
+use super::{ChannelSuite, accept, bot, claim, message, names, other_bot, outgoing, waiting};
+use crate::channels::{
+    Acceptance, ChannelStores, Conversation, NewOutgoing, OpenQuestion, OutgoingFilter,
+};
 
 pub(super) fn conversation(key: &str) -> Conversation {
     Conversation {
@@ -166,4 +169,47 @@ pub async fn renamed_chat_moves_waiting_messages(open: impl AsyncFn() -> Channel
     // A redelivery under the former id is recognized.
     let again = accept(stores, &first, vec![message("new", "c1:1")]).await;
     assert_eq!(again, [Acceptance::Duplicate]);
+}
+
+/// Pending messages and dead letters follow to the new id; sent messages and other chats stay.
+pub async fn renamed_chat_moves_unsent_messages(open: impl AsyncFn() -> ChannelSuite) {
+    let suite = open().await;
+    let (stores, outbox) = (&suite.stores, &suite.stores.outbox);
+    let first = claim(stores, &bot()).await;
+    let messages = [
+        (1, "c1", "c1:1"),
+        (2, "c1", "c1:1"),
+        (3, "c1", "own"),
+        (4, "c12", "c12"),
+    ];
+    let messages = messages.map(|(n, chat, conversation)| NewOutgoing {
+        conversation: conversation.to_owned(),
+        ..outgoing(n, chat, Value::Null)
+    });
+    let stored = outbox.enqueue(&first, messages.to_vec(), at(1)).await;
+    assert_eq!(stored, Ok(()));
+    let id = Uuid::from_u128;
+    assert_eq!(outbox.sent(&first, id(1), vec![], at(2)).await, Ok(()));
+    assert_eq!(outbox.bury(&first, id(2), "refused", at(2)).await, Ok(()));
+    let renamed = stores.conversations.rename_chat(&first, "c1", "c2", at(9));
+    assert_eq!(renamed.await, Ok(()));
+    let filter = OutgoingFilter {
+        limit: 9,
+        ..OutgoingFilter::default()
+    };
+    let rows = outbox.list(&filter).await.expect("read");
+    let places = rows.iter().rev().map(|row| {
+        let message = &row.message;
+        (message.chat.as_str(), message.conversation.as_str())
+    });
+    let expected = [
+        ("c1", "c1:1"),
+        ("c2", "c2:1"),
+        ("c2", "own"),
+        ("c12", "c12"),
+    ];
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+    assert_eq!(outbox.next(&bot(), "c1").await, Ok(None));
+    let next = outbox.next(&bot(), "c2").await.expect("read");
+    assert_eq!(next.map(|row| row.message.id), Some(id(3)));
 }

@@ -6,7 +6,7 @@ use sea_orm::{
 };
 
 use super::fence::{LeaseLock, account_values, add_fence, is_held};
-use crate::db::entity::{channel_conversation, channel_inbox, plain};
+use crate::db::entity::{channel_conversation, channel_inbox, channel_outbox, plain};
 use crate::db::statement_batch::{StatementBatch, tagged};
 use crate::db::tx::{TxError, TxFuture};
 
@@ -64,7 +64,8 @@ pub(super) fn rename_chat<'a>(
         for key in keys {
             move_conversation(tx, rename, &key).await?;
         }
-        Ok(move_waiting(tx, rename).await?)
+        move_waiting(tx, rename).await?;
+        Ok(move_unsent(tx, rename).await?)
     })
 }
 
@@ -98,6 +99,40 @@ async fn move_waiting(tx: &DatabaseTransaction, rename: &Rename) -> Result<(), D
             conversation.into(),
         ];
         statements.add(MOVE_WAITING, values);
+    }
+    statements.run(tx).await.map(drop)
+}
+
+const MOVE_UNSENT: &str = "\
+    UPDATE channel_outbox SET chat = ?, conversation = ? \
+    WHERE state <> 'sent' AND provider = ? AND account = ? AND chat = ? AND conversation = ?";
+
+/// Moves the messages to the chat that were not sent, dead letters too.
+async fn move_unsent(tx: &DatabaseTransaction, rename: &Rename) -> Result<(), DbErr> {
+    let (from, to) = (rename.from.as_str(), rename.to.as_str());
+    let [provider, account] = account_values(&rename.claim.account);
+    let conversations: Vec<String> = channel_outbox::Entity::find()
+        .select_only()
+        .column(channel_outbox::Column::Conversation)
+        .filter(channel_outbox::Column::State.ne("sent"))
+        .filter(channel_outbox::Column::Provider.eq(provider.clone()))
+        .filter(channel_outbox::Column::Account.eq(account.clone()))
+        .filter(channel_outbox::Column::Chat.eq(from))
+        .distinct()
+        .into_tuple()
+        .all(tx)
+        .await?;
+    let mut statements = StatementBatch::new(tx);
+    for conversation in conversations {
+        let values = [
+            to.into(),
+            renamed_key(&conversation, from, to).into(),
+            provider.clone(),
+            account.clone(),
+            from.into(),
+            conversation.into(),
+        ];
+        statements.add(MOVE_UNSENT, values);
     }
     statements.run(tx).await.map(drop)
 }
