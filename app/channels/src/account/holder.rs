@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deerflow_domain::channels::{Account, AccountClaim, ChannelState, ChannelStoreError};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use harness::runtime::fail_points;
 use harness::runtime::tasks::TaskKind;
 use parking_lot::Mutex;
@@ -92,7 +94,7 @@ pub(crate) async fn serve_account(
             provider,
             platform: platform.clone(),
             pacing: pacing.clone(),
-            renaming: Default::default(),
+            beginning: Default::default(),
             handling: hub.handling.permits(rules.max_concurrency),
             sending: TaskTracker::new(),
             claim: claim.clone(),
@@ -210,7 +212,7 @@ async fn serve(bot: &Arc<Bot>, status: &Arc<StatusCell>) -> Option<HolderEnd> {
     };
     bot.stop.cancel();
     measures::backlog(bot.provider, Backlog::default());
-    // A renewal in progress must not follow the release.
+    // The renewals in progress end before the release.
     let _ = timeout(CLOSE_TIMEOUT, renewing).await;
     end
 }
@@ -237,34 +239,47 @@ async fn register_commands(bot: &Bot) {
     }
 }
 
+/// Renews the lease until it is lost or the service stops. A renewal that takes long is not abandoned:
+/// the next one begins beside it, and the first success counts.
 async fn renew(bot: &Bot) {
     let mut ticks = interval(RENEWAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
+    let mut renewals = FuturesUnordered::new();
+    while bot.is_serving() {
+        let valid_until = *bot.valid_until.lock();
         tokio::select! {
-            _ = ticks.tick() => {}
-            () = bot.stop.cancelled() => return,
-        }
-        let (now, leases) = (bot.hub.clock.now(), &bot.hub.stores.leases);
-        let started = Instant::now();
-        match timeout(RENEWAL, leases.renew(&bot.claim, LEASE, now)).await {
-            Ok(Ok(())) => {
-                fail_points::pass("channel.renewed");
-                *bot.valid_until.lock() = started + SAFE_PERIOD;
+            _ = ticks.tick() => {
+                if !renewals.is_empty() {
+                    tracing::warn!(account = %bot.claim.account, "the renewal of the account's lease takes long");
+                }
+                renewals.push(renew_once(bot));
             }
-            Ok(Err(ChannelStoreError::Fenced)) => break,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, account = %bot.claim.account, "the account's lease cannot be renewed");
-            }
-            Err(_) => {
-                tracing::warn!(account = %bot.claim.account, "the renewal of the account's lease timed out");
-            }
-        }
-        if !bot.is_serving() {
-            break;
+            Some(renewed) = renewals.next() => match renewed {
+                Ok(started) => {
+                    fail_points::pass("channel.renewed");
+                    let mut valid_until = bot.valid_until.lock();
+                    *valid_until = (*valid_until).max(started + SAFE_PERIOD);
+                }
+                Err(ChannelStoreError::Fenced) => break,
+                Err(error) => {
+                    tracing::warn!(%error, account = %bot.claim.account, "the account's lease cannot be renewed");
+                }
+            },
+            () = sleep_until(valid_until) => {}
+            () = bot.stop.cancelled() => {}
         }
     }
     bot.stop.cancel();
+    // A renewal in progress must not follow the release.
+    while renewals.next().await.is_some() {}
+}
+
+/// Renews the lease. Returns a time before the renewal.
+async fn renew_once(bot: &Bot) -> Result<Instant, ChannelStoreError> {
+    let (now, started) = (bot.hub.clock.now(), Instant::now());
+    let leases = &bot.hub.stores.leases;
+    leases.renew(&bot.claim, LEASE, now).await?;
+    Ok(started)
 }
 
 /// Wakes the tasks of all waiting work: at the start, and again for lost signals.

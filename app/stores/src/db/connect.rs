@@ -108,11 +108,12 @@ impl Database {
     }
 
     /// Returns the connection for writes of leases. It does not wait for other requests, except on
-    /// SQLite, where leases do not expire.
-    pub(crate) fn lease_writes(&self) -> &Writes {
-        self.lock_session
-            .as_ref()
-            .map_or(&self.writes, ExclusiveSession::writes)
+    /// SQLite for the transaction in progress.
+    pub(crate) fn lease_writes(&self) -> Writes {
+        match &self.lock_session {
+            Some(lock_session) => lock_session.writes().clone(),
+            None => self.writes.urgent(),
+        }
     }
 
     /// Checks that the lock still excludes other processes. The lock on a data directory is only

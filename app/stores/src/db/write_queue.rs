@@ -61,6 +61,8 @@ type QueueEntry = (QueueSlot, Box<dyn Job>);
 #[derive(Debug, Clone)]
 pub(crate) struct WriteQueue {
     jobs: mpsc::Sender<QueueEntry>,
+    /// Writes of leases, which the writer takes before the others.
+    urgent: mpsc::Sender<QueueEntry>,
     low: Arc<AtomicBool>,
 }
 
@@ -76,6 +78,7 @@ impl WriteQueue {
         tasks: &Tasks,
     ) -> Self {
         let (sender, jobs) = mpsc::channel(QUEUE_LENGTH);
+        let (urgent, urgent_jobs) = mpsc::channel(QUEUE_LENGTH);
         let low = disk.as_ref().map(DiskWatch::low_flag).unwrap_or_default();
         let writer = Writer {
             connection,
@@ -85,11 +88,23 @@ impl WriteQueue {
             stop: tasks.token().clone(),
         };
         let served = offloading(async move {
-            writer.serve(jobs).await;
+            writer.serve(jobs, urgent_jobs).await;
             drop(held);
         });
         tasks.spawn(TaskKind::Service, "sqlite writer", served);
-        Self { jobs: sender, low }
+        Self {
+            jobs: sender,
+            urgent,
+            low,
+        }
+    }
+
+    /// Returns a handle whose writes are taken before those of other handles.
+    pub(crate) fn urgent(&self) -> Self {
+        Self {
+            jobs: self.urgent.clone(),
+            ..self.clone()
+        }
     }
 
     /// Returns `true` if creations are refused for lack of space.
@@ -140,13 +155,21 @@ struct Writer {
 }
 
 impl Writer {
-    async fn serve(mut self, mut jobs: mpsc::Receiver<QueueEntry>) {
+    async fn serve(
+        mut self,
+        mut jobs: mpsc::Receiver<QueueEntry>,
+        mut urgent: mpsc::Receiver<QueueEntry>,
+    ) {
         let mut received = Vec::with_capacity(BATCH_LENGTH);
         loop {
             let attempt = self.disk.as_ref().and_then(DiskWatch::next_attempt);
             tokio::select! {
                 biased;
-                () = self.stop.cancelled(), if !jobs.is_closed() => jobs.close(),
+                () = self.stop.cancelled(), if !jobs.is_closed() => {
+                    jobs.close();
+                    urgent.close();
+                }
+                Some((_, job)) = urgent.recv() => self.write(vec![job]).await,
                 count = jobs.recv_many(&mut received, BATCH_LENGTH) => {
                     if count == 0 {
                         return;

@@ -130,3 +130,41 @@ async fn shutdown_completes_queued_writes_and_refuses_later_ones() {
         accepted
     );
 }
+
+#[tokio::test]
+async fn urgent_write_is_taken_before_queued_ones() {
+    type Log = Arc<parking_lot::Mutex<Vec<&'static str>>>;
+    type Signals = Arc<(tokio::sync::Notify, tokio::sync::Notify)>;
+    let tasks = Tasks::new();
+    let db = Database::open(&DatabaseConfig::Memory, &tasks)
+        .await
+        .unwrap();
+    let blocks: Work<Signals, (), StoreError> = |_, signals| {
+        Box::pin(async move {
+            signals.0.notify_one();
+            signals.1.notified().await;
+            Ok(())
+        })
+    };
+    let notes: Work<(Log, &'static str), (), StoreError> = |_, (log, name)| {
+        Box::pin(async move {
+            log.lock().push(*name);
+            Ok(())
+        })
+    };
+    let (log, signals) = (Log::default(), Signals::default());
+    let (writes, urgent) = (db.writes().clone(), db.writes().urgent());
+    let queueing = async {
+        signals.0.notified().await;
+        let results = tokio::join!(
+            writes.run((log.clone(), "first"), notes),
+            writes.run((log.clone(), "second"), notes),
+            urgent.run((log.clone(), "urgent"), notes),
+            async { signals.1.notify_one() },
+        );
+        assert!(results.0.is_ok() && results.1.is_ok() && results.2.is_ok());
+    };
+    let (blocked, ()) = tokio::join!(writes.run(signals.clone(), blocks), queueing);
+    blocked.unwrap();
+    assert_eq!(*log.lock(), ["urgent", "first", "second"]);
+}

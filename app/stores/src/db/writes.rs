@@ -45,6 +45,18 @@ impl Writes {
         }
     }
 
+    /// Returns write access whose writes do not wait for queued ones.
+    pub(crate) fn urgent(&self) -> Self {
+        let mode = match &self.mode {
+            WriteMode::Queue(queue) => WriteMode::Queue(queue.urgent()),
+            WriteMode::Direct(connection) => WriteMode::Direct(connection.clone()),
+        };
+        Self {
+            mode,
+            was_full: self.was_full.clone(),
+        }
+    }
+
     /// Creates write access with one transaction per write over `connection`.
     pub(crate) fn direct(connection: DatabaseConnection) -> Self {
         Self {
