@@ -9,7 +9,7 @@ use crate::config::{
 };
 use crate::middlewares::guardrail::{ApprovalRule, GuardrailPolicy, RequiredApproval, policy_of};
 use crate::middlewares::{
-    FinishGuardMiddleware, GuardrailMiddleware, InputSanitizationMiddleware,
+    FileChangesMiddleware, FinishGuardMiddleware, GuardrailMiddleware, InputSanitizationMiddleware,
     LoopDetectionMiddleware, Middleware, ReadBeforeWriteMiddleware, SubagentLimitMiddleware,
     SubagentUsageMiddleware, TASK, TokenBudgetMiddleware, TokenUsageMiddleware,
     ToolOutputBudgetMiddleware, ToolResultSanitizationMiddleware,
@@ -91,6 +91,10 @@ impl Guards {
         }
         if let Some(files) = files.filter(|_| self.read_before_write.enabled) {
             guards.push(Arc::new(ReadBeforeWriteMiddleware::new(files.clone())));
+        }
+        if let Some(files) = files {
+            let recorded = FileChangesMiddleware::new(files.clone(), tools.clone());
+            guards.push(Arc::new(recorded));
         }
         if self.token_usage.enabled {
             guards.push(Arc::new(TokenUsageMiddleware));

@@ -19,7 +19,7 @@ use crate::documents::DocumentReader;
 use crate::mcp::settings::McpPort;
 #[cfg(feature = "mcp")]
 use crate::mcp::{ConfiguredMcp, McpConfigSource, McpContext};
-use crate::middlewares::Middleware;
+use crate::middlewares::{Middleware, with_file_changes};
 use crate::models::{ChatModel, ModelCatalog};
 use crate::runtime::in_memory::InMemoryStores;
 use crate::runtime::runs::{RunLimits, RunsFacade, RuntimePorts};
@@ -371,7 +371,8 @@ impl ClientBuilder {
         };
         let agents = Arc::new(StaticResolver::new().with(LEAD_AGENT, LeadAgents::new(spec)));
         let limits = RunLimits::from(&*config);
-        let runs = RunsFacade::new(RuntimePorts { agents, ..parts }, limits);
+        let parts = with_file_changes(RuntimePorts { agents, ..parts }, files.as_ref());
+        let runs = RunsFacade::new(parts, limits);
         let installation = Installation {
             config: Some(Arc::new(config)),
             files,

@@ -31,6 +31,7 @@ pub const ORDER: &[&str] = &[
     "LLMErrorMiddleware",
     "GuardrailMiddleware",
     "ReadBeforeWriteMiddleware",
+    "FileChangesMiddleware",
     "ToolErrorMiddleware",
     "TodoMiddleware",
     "TokenUsageMiddleware",

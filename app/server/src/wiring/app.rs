@@ -63,7 +63,15 @@ impl App {
         let agents = agents::open(context, stores, resources);
         let flows = flows::open(context, stores, &resources.files, agents.clone()).await?;
         let assistants = flows.assistants.clone();
-        let runs = runs::open(context, stores, bridge.clone(), bell, assistants.clone());
+        let files = &resources.files;
+        let runs = runs::open(
+            context,
+            stores,
+            bridge.clone(),
+            bell,
+            assistants.clone(),
+            files,
+        );
         let webhooks = webhooks::options(&context.now)?;
         let policy = webhooks.policy;
         if role == Role::Server {

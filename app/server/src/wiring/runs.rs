@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use harness::middlewares::SnapshotFileChanges;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::runs::{NodeLifecycle, NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::stream_bridge::StreamBridge;
+use harness::sandbox::FileHome;
 
 use super::context::Context;
 use super::role::Role;
@@ -17,6 +19,7 @@ pub(super) fn open(
     bridge: Arc<dyn StreamBridge>,
     bell: Arc<dyn NodeNotifier>,
     agents: Arc<dyn AgentResolver>,
+    files: &FileHome,
 ) -> Arc<RunsFacade> {
     let ports = RuntimePorts {
         bridge,
@@ -29,6 +32,7 @@ pub(super) fn open(
         nodes: stores.nodes.clone(),
         bell,
         events: stores.of_events.events.clone(),
+        file_changes: Arc::new(SnapshotFileChanges::new(files)),
         agents,
         observer: Arc::new(RunMeter::default()),
         clock: stores.clock.clone(),

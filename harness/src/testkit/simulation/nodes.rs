@@ -23,7 +23,9 @@ use crate::runtime::in_memory::{
     InMemoryNodeNotifier, InMemoryOptions, InMemoryStores, InMemoryStreamBridge,
 };
 use crate::runtime::process::Process;
-use crate::runtime::runs::{NodeLifecycle, NullObserver, RunLimits, RunsFacade, RuntimePorts};
+use crate::runtime::runs::{
+    NoFileChanges, NodeLifecycle, NullObserver, RunLimits, RunsFacade, RuntimePorts,
+};
 use crate::runtime::stream_bridge::StreamItem;
 use crate::runtime::tasks::{TaskKind, Tasks};
 
@@ -199,6 +201,7 @@ impl Node {
             nodes: stores.clone(),
             bell: notifier,
             events: stores,
+            file_changes: Arc::new(NoFileChanges),
             agents: Arc::new(agents),
             observer: Arc::new(NullObserver),
             clock: self.skewed_clock.clone(),

@@ -137,6 +137,7 @@ impl Gateway {
         let ports = Arc::new(stores.clone());
         let ids: Arc<dyn IdSource> = Arc::new(SystemIds::default());
         let tasks = Tasks::new();
+        let files = Arc::new(Files::new());
         let parts = RuntimePorts {
             bridge: Arc::new(
                 InMemoryStreamBridge::new(InMemoryOptions::default()).expect("a bridge"),
@@ -150,6 +151,7 @@ impl Gateway {
             nodes: ports.clone(),
             bell: Arc::new(InMemoryNodeNotifier::default()),
             events: ports.clone(),
+            file_changes: Arc::new(SnapshotFileChanges::new(&files.home)),
             agents: assistants.clone(),
             observer: Arc::new(NullObserver),
             clock: clock.clone(),
@@ -157,7 +159,6 @@ impl Gateway {
             tasks: tasks.clone(),
         };
         let runs = Arc::new(RunsFacade::new(parts, RunLimits::default()));
-        let files = Arc::new(Files::new());
         let accounts = Accounts::new(clock.clone());
         let threads = Arc::new(Threads {
             rows: Arc::default(),

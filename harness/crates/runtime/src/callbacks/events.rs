@@ -344,7 +344,7 @@ impl RunEventCallback {
         self.push(event_type, category::TRACE, content, Map::new());
     }
 
-    fn push(
+    pub(super) fn push(
         &mut self,
         event_type: &str,
         category: &str,

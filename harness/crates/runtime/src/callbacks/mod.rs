@@ -3,6 +3,7 @@
 mod bounded;
 mod delivery;
 mod events;
+mod file_changes;
 mod human_input;
 mod node_events;
 mod pending_answers;

@@ -1,5 +1,7 @@
 //! Last phase of an execution: commits and publishes the end.
 
+use std::time::Duration;
+
 use super::commit_retry::CommitFailure;
 use super::end_record::{failure_of, is_rollback};
 use super::reconcile::awaits_human;
@@ -15,6 +17,9 @@ use crate::termination::restored_input;
 use deerflow_core::compute::{Size, heavy_poll};
 use deerflow_core::fail_points;
 use deerflow_core::messages::{Message, kwargs};
+
+/// Timeout of the comparison of files, which delays the end of a run.
+const FILE_CHANGES_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Execution {
     /// Ends the run: first the durable end, then lifecycle events, then the terminal stream event,
@@ -44,6 +49,7 @@ impl Execution {
             let rows = if rolled_back {
                 Vec::new()
             } else {
+                self.add_file_changes().await;
                 self.callbacks.flush()
             };
             self.commit_buffer.events(rows);
@@ -116,6 +122,16 @@ impl Execution {
                 interrupts: end.interrupts().to_vec(),
             }),
         })
+    }
+
+    /// Journals the files that the run changed.
+    async fn add_file_changes(&mut self) {
+        let report = self.ports.file_changes.take(&self.record.run_id);
+        match tokio::time::timeout(FILE_CHANGES_TIMEOUT, report).await {
+            Ok(Some(report)) => self.callbacks.events.files_changed(report),
+            Ok(None) => {}
+            Err(_) => tracing::warn!("comparing the files of the run timed out"),
+        }
     }
 
     /// Starts the retention period of the run's stream.

@@ -115,6 +115,10 @@ pub(crate) async fn run(
         StreamEnd::failed("InternalError", "the agent failed unexpectedly")
     });
     let outcome = Box::pin(execution.finish(end)).await;
+    execution
+        .ports
+        .file_changes
+        .discard(&execution.record.run_id);
     if outcome.is_some() {
         fail_points::pass("end.published");
         execution.clean_up().await;

@@ -28,7 +28,7 @@ pub use tables::InMemoryStores;
 use self::tables::Tables;
 use crate::agent::AgentResolver;
 use crate::definition::{RunRecord, ThreadStatus};
-use crate::ports::{NullObserver, RuntimePorts};
+use crate::ports::{NoFileChanges, NullObserver, RuntimePorts};
 use deerflow_core::clock::SystemClock;
 use deerflow_core::ids::{SystemIds, ThreadId};
 use deerflow_core::tasks::Tasks;
@@ -72,6 +72,7 @@ impl InMemoryStores {
             nodes: stores.clone(),
             bell: Arc::new(InMemoryNodeNotifier::default()),
             events: stores,
+            file_changes: Arc::new(NoFileChanges),
             agents,
             observer: Arc::new(NullObserver),
             clock: Arc::new(SystemClock),

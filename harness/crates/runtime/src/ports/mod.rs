@@ -10,6 +10,7 @@ mod run_commit_store;
 mod run_create_store;
 mod run_delete_store;
 mod run_event_store;
+mod run_file_changes;
 mod run_query_store;
 mod runtime_ports;
 mod usage_ledger;
@@ -25,8 +26,9 @@ pub use run_create_store::{Admitted, Claimed, NewRun, RunCreateStore, StoredRunR
 pub use run_delete_store::RunDeleteStore;
 pub use run_event_store::{
     EventQuery, NODE_EVENT, NODE_EVENTS_OMITTED, NewRunEvent, Order, RunEvent, RunEventStore,
-    category,
+    WORKSPACE_CHANGES, category,
 };
+pub use run_file_changes::{NoFileChanges, RunFileChanges};
 pub use run_query_store::{RunListQuery, RunQueryStore, UnfinishedRun};
 pub use runtime_ports::RuntimePorts;
 pub use usage_ledger::{AuxiliaryUsage, UsageLedger};

@@ -24,6 +24,8 @@ pub mod category {
     pub const CONTEXT: &str = "context";
     /// Model usage outside of runs.
     pub const USAGE: &str = "usage";
+    /// Changes of the files of a thread.
+    pub const WORKSPACE: &str = "workspace";
     /// Actions of middlewares.
     pub const MIDDLEWARE: &str = "middleware";
 }
@@ -33,6 +35,9 @@ pub mod category {
 pub const NODE_EVENT: &str = "node.event";
 /// Type of the row after the last one with the progress of nodes: more are not stored.
 pub const NODE_EVENTS_OMITTED: &str = "node.events_omitted";
+
+/// Type of the row with the files that a run changed, and key of the report in its metadata.
+pub const WORKSPACE_CHANGES: &str = "workspace_changes";
 
 /// Event to be appended to the journal.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,6 +9,7 @@ use super::run_commit_store::RunCommitStore;
 use super::run_create_store::RunCreateStore;
 use super::run_delete_store::RunDeleteStore;
 use super::run_event_store::RunEventStore;
+use super::run_file_changes::RunFileChanges;
 use super::run_query_store::RunQueryStore;
 use crate::agent::{AgentResolver, ToolLedger};
 use crate::checkpoint::Checkpointer;
@@ -40,6 +41,8 @@ pub struct RuntimePorts {
     pub bell: Arc<dyn NodeNotifier>,
     /// Reads and appends to the journal.
     pub events: Arc<dyn RunEventStore>,
+    /// Reports what runs changed in the files of their threads.
+    pub file_changes: Arc<dyn RunFileChanges>,
     /// Resolves assistants to agents.
     pub agents: Arc<dyn AgentResolver>,
     /// Observes lifecycle events.

@@ -26,8 +26,8 @@ pub use crate::definition::{
 pub use crate::dispatch::RunHandle;
 pub use crate::kernel::{LeaseStatus, RunError, RunOutcome, RunRegistry, RunValues, Runtime};
 pub use crate::ports::{
-    LifecycleKind, NodeNotifier, NullObserver, RunLifecycleEvent, RunListQuery, RunObserver,
-    RuntimePorts, WakeSignal,
+    LifecycleKind, NoFileChanges, NodeNotifier, NullObserver, RunFileChanges, RunLifecycleEvent,
+    RunListQuery, RunObserver, RuntimePorts, WakeSignal,
 };
 pub use crate::streaming::{RunStream, ThreadCursor, ThreadEventId, ThreadItem, WaitOutcome};
 pub use facade::RunsFacade;

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::file_error::FileFailure;
 use super::safe_fs::{Entry, NEW_FILE, NodeKind, PRIVATE_DIR, SafeDir};
@@ -158,22 +158,11 @@ impl Copy {
     }
 
     fn file(&mut self, from: &SafeDir, to: &SafeDir, name: &CString) -> Result<(), FileFailure> {
-        // A FIFO that replaced the file must not block the copy.
-        let read =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let opened =
-            retry_on_intr(|| rustix::fs::openat(from, name.as_c_str(), read, Mode::empty()));
-        let source = match opened {
-            // Removed, or replaced by a link, since the directory was read.
-            Err(Errno::NOENT | Errno::LOOP) => return Ok(()),
-            opened => File::from(opened?),
-        };
-        let metadata = source.metadata()?;
-        if !metadata.is_file() {
+        let Some(source) = from.open_regular(name)? else {
             return Ok(());
-        }
+        };
         let remaining = self.limits.bytes - self.bytes;
-        if metadata.len() > remaining {
+        if source.metadata()?.len() > remaining {
             return Err(self.too_large());
         }
         let write =

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::blocking_files::{BlockingFiles, FileLimits};
 use super::blocking_task::run_blocking;
+use super::changes::RunSnapshots;
 use super::file_error::FileFailure;
 use super::mounts::Mounts;
 use super::path_locks::PathLocks;
@@ -35,6 +36,7 @@ pub struct FileHome {
     skill_mounts: Option<Arc<dyn SkillMountSource>>,
     mounts: Mounts,
     searches: Arc<FairLimiter>,
+    snapshots: RunSnapshots,
 }
 
 impl FileHome {
@@ -61,6 +63,7 @@ impl FileHome {
             skill_mounts: None,
             mounts: Mounts::default(),
             searches,
+            snapshots: RunSnapshots::default(),
         }
     }
 
@@ -119,6 +122,11 @@ impl FileHome {
     /// Runtime home on the host. Must never appear in output.
     pub fn home(&self) -> &Path {
         &self.home
+    }
+
+    /// Returns the snapshots of active runs, from which their changes are found.
+    pub fn snapshots(&self) -> &RunSnapshots {
+        &self.snapshots
     }
 
     /// Returns the files of one thread of one user. Does not touch the disk; any user id is

@@ -19,6 +19,7 @@
 
 pub mod blocking_files;
 mod blocking_task;
+mod changes;
 pub mod command;
 mod copy;
 pub mod egress;
@@ -50,6 +51,7 @@ pub mod virtual_paths;
 
 pub use blocking_files::{BlockingFiles, FileLimits, Occurrences, WriteMode};
 pub use blocking_task::run_blocking;
+pub use changes::{ChangeLimits, ChangeReport, RunSnapshots};
 pub use command::{
     CommandEnd, CommandError, CommandLimits, CommandOutput, CommandRequest, CommandSandbox,
     Isolation, LimitedCommandSandbox, Pipe, Reach, Redacting, Secrets, Transcript,

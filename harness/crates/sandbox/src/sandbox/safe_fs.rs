@@ -222,6 +222,19 @@ impl SafeDir {
         })
     }
 
+    /// Opens a regular file of this directory by its raw name. `None` if the name was removed or
+    /// replaced by something else.
+    pub(super) fn open_regular(&self, name: &CString) -> Result<Option<File>, FileFailure> {
+        let flags = OFlags::RDONLY | ALWAYS | NEVER_BLOCK;
+        let opened =
+            retry_on_intr(|| rustix::fs::openat(&self.fd, name.as_c_str(), flags, Mode::empty()));
+        let file = match opened {
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            opened => File::from(opened?),
+        };
+        Ok(file.metadata()?.is_file().then_some(file))
+    }
+
     /// Restores the owner's permissions on this directory, which a command may have removed.
     pub(super) fn restore_owner_access(&self) -> Result<(), FileFailure> {
         let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.fd)?.st_mode);
