@@ -1,7 +1,7 @@
 //! Branches of threads: new threads that continue at an earlier state of another.
 
 use async_trait::async_trait;
-use deerflow_core::ids::{CheckpointId, ThreadId};
+use deerflow_core::ids::{CheckpointId, RunId, ThreadId};
 use deerflow_runtime::runs::store::{NewRunEvent, StoreError};
 use serde_json::{Map, Value};
 
@@ -10,6 +10,21 @@ use crate::threads::{NewThread, ThreadRecord};
 /// Channels whose values belong to the original thread and are removed from the branch's newest
 /// state: the sandbox of a thread is another one in its branch.
 pub const CHANNELS_OF_ORIGINAL: [&str; 1] = ["sandbox"];
+
+/// Returns the id of the run in a branch that stands for the `number`th run of the original. It
+/// exists in the journal and in feedback only.
+pub fn copied_run(branch: &ThreadId, number: usize) -> Option<RunId> {
+    RunId::parse(format!("{}{number}", copied_run_prefix(branch))).ok()
+}
+
+/// Reports whether the id is that of a run copied into this branch.
+pub fn is_copied_run(branch: &ThreadId, run: &RunId) -> bool {
+    run.as_str().starts_with(&copied_run_prefix(branch))
+}
+
+fn copied_run_prefix(branch: &ThreadId) -> String {
+    format!("branch-seed-{branch}-")
+}
 
 /// Branch to create.
 #[derive(Debug, Clone)]

@@ -60,7 +60,9 @@ pub struct Feedback {
 #[async_trait]
 pub trait FeedbackStore: Send + Sync + std::fmt::Debug {
     /// Stores the user's feedback on the run, replacing an existing row but keeping its id. Returns
-    /// the stored row; `None` if the thread has no such run.
+    /// the stored row; `None` if the thread has no such run. A run
+    /// [copied into a branch](crate::branches::is_copied_run) has no row: then the thread must
+    /// exist.
     async fn put(&self, feedback: Feedback) -> Result<Option<Feedback>, StoreError>;
     /// Returns the rows of a run, or of a whole thread, in order of creation.
     async fn list(

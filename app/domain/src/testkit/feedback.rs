@@ -19,6 +19,7 @@ macro_rules! feedback_store_suite {
             concurrent_feedback_leaves_one_row_per_user
             feedback_of_other_user_is_hidden
             feedback_on_missing_run_is_rejected
+            feedback_on_copied_run_requires_its_thread
             feedback_is_deleted_with_run_and_thread
         }
     };
@@ -192,6 +193,23 @@ pub async fn feedback_on_missing_run_is_rejected(open: impl AsyncFn() -> ThreadS
         );
         assert_eq!(all(&stores, on).await, []);
     }
+}
+
+/// A branch without its thread has no feedback.
+pub async fn feedback_on_copied_run_requires_its_thread(open: impl AsyncFn() -> ThreadStores) {
+    let stores = open().await;
+    finished(&stores, "r1", "t1").await;
+    let copied = |on| thumbs("f1", on, "branch-seed-t1-0", Rating::Up);
+    let missing = stores.feedback.put(copied("t2")).await;
+    assert_eq!(missing, Ok(None), "a run that was copied into another thread");
+    put(&stores, copied("t1")).await;
+    let missing = thumbs("f2", "t3", "branch-seed-t3-0", Rating::Up);
+    assert_eq!(stores.feedback.put(missing).await, Ok(None));
+    assert_eq!(
+        stores.threads.delete(&thread("t1"), &ann()).await,
+        Ok(Deleted::Removed)
+    );
+    assert_eq!(all(&stores, "t1").await, []);
 }
 
 /// Feedback of other runs and threads stays.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use deerflow_domain::branches::copied_run;
 use harness::ids::{RunId, ThreadId};
 use harness::messages::Message;
 use harness::runtime::runs::store::{NewRunEvent, RunEvent};
@@ -54,10 +55,12 @@ pub struct Seed<'a> {
 }
 
 /// Returns the rows of the original up to the last message of the branch's state, except hidden
-/// ones. The rows of each run get the id of a run that exists only in the journal, so that a
-/// regeneration in the branch replaces one turn.
+/// ones, with the `details` of their runs: rows of subagents and of changed files. The rows of each
+/// run get the id of a run that exists only in the journal, so that a regeneration in the branch
+/// replaces one turn.
 pub fn repeated(
     journal: &[RunEvent],
+    details: &[RunEvent],
     state: &[Message],
     hidden: &Hidden,
     seed: Seed<'_>,
@@ -82,29 +85,49 @@ pub fn repeated(
     let is_followed = visible[end..]
         .iter()
         .any(|(_, message, _)| message.get("type").is_some_and(|kind| kind == "human"));
-    let mut runs: HashMap<&RunId, Option<RunId>> = HashMap::new();
+    let mut runs: HashMap<&RunId, RunId> = HashMap::new();
     let mut rows = Vec::with_capacity(end);
     for (row, message, _) in &visible[..end] {
         let number = runs.len();
-        let run = runs
-            .entry(&row.event.run_id)
-            .or_insert_with(|| RunId::parse(format!("branch-seed-{}-{number}", seed.branch)).ok());
-        let Some(run) = run else { continue };
+        if !runs.contains_key(&row.event.run_id) {
+            runs.extend(copied_run(seed.branch, number).map(|copy| (&row.event.run_id, copy)));
+        }
+        let Some(run) = runs.get(&row.event.run_id) else {
+            continue;
+        };
+        rows.push((row.seq, seed.row(row, run, message.clone().into())));
+    }
+    for row in details {
+        if let Some(run) = runs.get(&row.event.run_id) {
+            rows.push((row.seq, seed.row(row, run, row.event.content.clone())));
+        }
+    }
+    rows.sort_by_key(|(seq, _)| *seq);
+    Repeated {
+        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        is_followed,
+    }
+}
+
+impl Seed<'_> {
+    /// Returns a row of the original as a row of the branch.
+    fn row(&self, row: &RunEvent, run: &RunId, content: Value) -> NewRunEvent {
         let mut event = NewRunEvent {
-            thread_id: seed.branch.clone(),
+            thread_id: self.branch.clone(),
             run_id: run.clone(),
-            user_id: seed.user.map(str::to_owned),
-            content: Value::Object(message.clone()),
+            user_id: self.user.map(str::to_owned),
+            content,
             ..row.event.clone()
         };
-        event.metadata.insert("branch_seed".to_owned(), true.into());
-        let original = seed.original.as_str().into();
+        let original = self.original.as_str().into();
+        let own = [
+            ("branch_seed", Value::Bool(true)),
+            ("branch_parent_thread_id", original),
+        ];
+        let own = own.map(|(key, value)| (key.to_owned(), value));
+        event.metadata.extend(own);
         event
-            .metadata
-            .insert("branch_parent_thread_id".to_owned(), original);
-        rows.push(event);
     }
-    Repeated { rows, is_followed }
 }
 
 #[cfg(test)]

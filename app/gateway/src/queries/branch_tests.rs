@@ -50,7 +50,7 @@ fn repeat(state: &[Message], hidden: &Hidden) -> (Vec<(String, String)>, bool) {
         branch: &branch,
         user: Some("ann"),
     };
-    let Repeated { rows, is_followed } = repeated(&journal(), state, hidden, seed);
+    let Repeated { rows, is_followed } = repeated(&journal(), &[], state, hidden, seed);
     let pairs = rows.iter().map(|row| {
         assert_eq!(row.thread_id, branch);
         assert_eq!(row.metadata["branch_parent_thread_id"], "t1");
@@ -95,6 +95,27 @@ fn later_and_hidden_rows_are_not_repeated() {
         pair("branch-seed-t2-1", "a3"),
     ];
     assert_eq!(repeat(&both, &hidden), ([turn, rest].concat(), false));
+}
+
+#[test]
+fn details_of_repeated_runs_are_repeated_in_order() {
+    let (original, branch) = (thread("t1"), thread("t2"));
+    let seed = Seed {
+        original: &original,
+        branch: &branch,
+        user: None,
+    };
+    let mut details = [row(7, "r1", "", "d1"), row(8, "r2", "", "d2")];
+    details[0].seq = 1;
+    for detail in &mut details {
+        detail.event.category = category::SUBAGENT.to_owned();
+    }
+    let state = [human("q1"), ai("a1")];
+    let rows = repeated(&journal(), &details, &state, &Hidden::default(), seed).rows;
+    let ids: Vec<_> = rows.iter().map(|row| row.content["id"].clone()).collect();
+    assert_eq!(ids, ["q1", "d1", "a1"]);
+    assert_eq!(rows[1].run_id, rows[0].run_id);
+    assert_eq!(rows[1].metadata["branch_seed"], true);
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub mod history;
 pub mod regenerate;
 pub mod thread_index;
 
+pub(crate) mod journaled_run;
 pub(crate) mod assistant_settings;
 pub(crate) mod assistants;
 pub(crate) mod pricing;

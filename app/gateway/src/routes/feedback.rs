@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::dialect::Dialect;
 use crate::error::{ApiError, truncated};
 use crate::extract::{Body, Ids, Issues};
-use crate::queries::threads::{require_any_run, require_run, require_thread};
+use crate::queries::journaled_run::require_journaled_run;
+use crate::queries::threads::{require_any_run, require_thread};
 use crate::requests::bodies::FeedbackWrite;
 use crate::responses::feedback_json;
 use crate::routes::{App, JsonResult};
@@ -138,6 +139,6 @@ async fn write(
 async fn run_of(state: &GatewayState, ids: &Ids) -> Result<(ThreadId, RunId), ApiError> {
     let thread = ids.thread()?;
     require_thread(state, &thread).await?;
-    let run = require_run(state, &thread, &ids.run()?, Dialect::DeerFlow).await?;
-    Ok((thread, run.run_id))
+    let run = require_journaled_run(state, &thread, ids.run()?, Dialect::DeerFlow).await?;
+    Ok((thread, run.id))
 }

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use deerflow_core::actor_context::Owner;
 use deerflow_core::ids::{RunId, ThreadId};
+use deerflow_domain::branches::is_copied_run;
 use deerflow_domain::feedback::{Feedback, FeedbackStore, Rating};
 use deerflow_runtime::runs::store::StoreError;
 use sea_orm::sea_query::OnConflict;
@@ -12,7 +13,7 @@ use sea_orm::{
 };
 
 use crate::db::connect::Database;
-use crate::db::entity::{feedback, micros, moment, plain, run};
+use crate::db::entity::{feedback, micros, moment, plain, run, thread};
 use crate::db::error::read;
 use crate::db::tx::TxFuture;
 
@@ -74,10 +75,7 @@ fn matching(thread: &ThreadId, run: Option<&RunId>, user: Option<&str>) -> Condi
 
 fn put<'a>(tx: &'a DatabaseTransaction, given: &'a Feedback) -> TxFuture<'a, Option<Feedback>> {
     Box::pin(async move {
-        // The lock prevents a deletion of the run between the check and the write.
-        let run = run::Entity::find_by_id(given.run_id.as_str())
-            .filter(run::Column::ThreadId.eq(given.thread_id.as_str()));
-        if run.lock_shared().one(tx).await?.is_none() {
+        if !has_run(tx, given).await? {
             return Ok(None);
         }
         let row = row(given);
@@ -108,6 +106,20 @@ fn put<'a>(tx: &'a DatabaseTransaction, given: &'a Feedback) -> TxFuture<'a, Opt
             .ok_or(DbErr::RecordNotInserted)?;
         Ok(Some(record(stored)?))
     })
+}
+
+/// Reports whether the run exists. The lock prevents its deletion, or that of the thread of a copied
+/// run, between the check and the write.
+async fn has_run(tx: &DatabaseTransaction, given: &Feedback) -> Result<bool, DbErr> {
+    let thread = given.thread_id.as_str();
+    if is_copied_run(&given.thread_id, &given.run_id) {
+        let row = thread::Entity::find_by_id(thread).lock_shared();
+        return Ok(row.one(tx).await?.is_some());
+    }
+    let row = run::Entity::find_by_id(given.run_id.as_str())
+        .filter(run::Column::ThreadId.eq(thread))
+        .lock_shared();
+    Ok(row.one(tx).await?.is_some())
 }
 
 fn delete<'a>(tx: &'a DatabaseTransaction, unwanted: &'a Condition) -> TxFuture<'a, bool> {

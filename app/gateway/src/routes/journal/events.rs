@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
-use crate::queries::threads::{all_events, require_run, require_thread};
+use crate::queries::journaled_run::require_journaled_run;
+use crate::queries::threads::{all_events, require_thread};
 use crate::responses::event_json;
 use crate::routes::{App, JsonResult};
 
@@ -29,7 +30,7 @@ pub(crate) async fn run_events(
     };
     let task = query.get("task_id");
     require_thread(&state, &thread).await?;
-    require_run(&state, &thread, &ids.run()?, dialect).await?;
+    require_journaled_run(&state, &thread, ids.run()?, dialect).await?;
     // The store cannot filter by task: rows are read until enough of them match.
     let rows = match task {
         None => {

@@ -6,7 +6,6 @@ use axum::Json;
 use axum::extract::State;
 use harness::ids::{RunId, ThreadId};
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::RunRecord;
 use harness::runtime::runs::store::{EventQuery, Order, RunEvent, category};
 use serde_json::{Value, json};
 
@@ -14,7 +13,8 @@ use crate::dialect::Dialect;
 use crate::error::ApiError;
 use crate::extract::{Ids, Query};
 use crate::queries::history::{add_turn_duration, durations, message_of};
-use crate::queries::threads::{all_runs, require_any_run, require_run, require_thread};
+use crate::queries::journaled_run::{JournaledRun, require_journaled_run};
+use crate::queries::threads::{all_runs, require_any_run, require_thread};
 use crate::responses::{event_json, feedback_short_json};
 use crate::routes::{App, JsonResult};
 use crate::state::GatewayState;
@@ -45,20 +45,29 @@ pub(crate) async fn run_messages(
 ) -> JsonResult {
     let thread = ids.thread()?;
     require_thread(&state, &thread).await?;
-    let run = require_run(&state, &thread, &ids.run()?, dialect).await?;
-    rows_of_run(&state, run, &query).await
+    let run = require_journaled_run(&state, &thread, ids.run()?, dialect).await?;
+    rows_of_run(&state, &thread, run, &query).await
 }
 
 /// The message rows of one run, found without its thread.
 pub(crate) async fn messages_of_any_run(State(state): App, ids: Ids, query: Query) -> JsonResult {
-    let run = require_any_run(&state, &ids.run()?).await?;
-    rows_of_run(&state, run, &query).await
+    let record = require_any_run(&state, &ids.run()?).await?;
+    let thread = record.thread_id.clone();
+    let run = JournaledRun {
+        id: record.run_id.clone(),
+        record: Some(record),
+    };
+    rows_of_run(&state, &thread, run, &query).await
 }
 
-async fn rows_of_run(state: &GatewayState, run: RunRecord, query: &Query) -> JsonResult {
-    let thread = &run.thread_id;
-    let (rows, more) = read(state, thread, Some(run.run_id.clone()), query).await?;
-    let json = shape(thread, &rows, &durations(std::slice::from_ref(&run)), None);
+async fn rows_of_run(
+    state: &GatewayState,
+    thread: &ThreadId,
+    run: JournaledRun,
+    query: &Query,
+) -> JsonResult {
+    let (rows, more) = read(state, thread, Some(run.id), query).await?;
+    let json = shape(thread, &rows, &durations(run.record.as_slice()), None);
     Ok(Json(json!({ "data": json, "has_more": more })))
 }
 

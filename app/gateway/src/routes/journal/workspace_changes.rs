@@ -3,12 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use harness::runtime::actor_context::Owner;
-use harness::runtime::runs::store::{EventQuery, Order};
+use harness::runtime::runs::store::{EventQuery, Order, WORKSPACE_CHANGES};
 use serde_json::{Value, json};
 
 use crate::dialect::Dialect;
 use crate::extract::{Ids, Query};
-use crate::queries::threads::{require_run, require_thread};
+use crate::queries::journaled_run::require_journaled_run;
+use crate::queries::threads::require_thread;
 use crate::routes::{App, JsonResult};
 
 pub(crate) async fn workspace_changes(
@@ -18,14 +19,13 @@ pub(crate) async fn workspace_changes(
     query: Query,
 ) -> JsonResult {
     let thread = ids.thread()?;
-    let run_id = ids.run()?;
     let include_files = query.flag("include_files")?.unwrap_or(true);
     let include_diff = query.flag("include_diff")?.unwrap_or(true);
     require_thread(&state, &thread).await?;
-    require_run(&state, &thread, &run_id, dialect).await?;
+    let run = require_journaled_run(&state, &thread, ids.run()?, dialect).await?;
     let event_query = EventQuery {
-        run_id: Some(run_id),
-        event_types: vec!["workspace_changes".to_owned()],
+        run_id: Some(run.id),
+        event_types: vec![WORKSPACE_CHANGES.to_owned()],
         limit: 1,
         order: Order::Newest,
         ..EventQuery::default()
@@ -38,7 +38,7 @@ pub(crate) async fn workspace_changes(
     let recorded = rows
         .into_iter()
         .next()
-        .and_then(|mut row| row.event.metadata.shift_remove("workspace_changes"));
+        .and_then(|mut row| row.event.metadata.shift_remove(WORKSPACE_CHANGES));
     let Some(Value::Object(mut changes)) = recorded else {
         return Ok(Json(nothing_recorded()));
     };

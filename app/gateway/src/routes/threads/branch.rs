@@ -11,7 +11,7 @@ use harness::runtime::actor_context::effective_user_id;
 use harness::runtime::checkpoint::{CheckpointMeta, CheckpointSource, HistoryQuery, Snapshot};
 use harness::runtime::fail_points;
 use harness::runtime::runs::ThreadStatus;
-use harness::runtime::runs::store::{EventQuery, category};
+use harness::runtime::runs::store::{EventQuery, RunEvent, category};
 use serde_json::{Map, Value, json};
 
 use crate::error::{ApiError, truncated};
@@ -76,17 +76,15 @@ async fn created(state: Arc<GatewayState>, request: Request) -> Result<Value, Ap
     let branch = state.process.ids.thread_id();
     let runs = all_runs(&state, &original.thread_id).await?;
     let hidden = hidden(&state, &original.thread_id, &runs).await?;
-    let query = EventQuery {
-        category: Some(category::MESSAGE.to_owned()),
-        ..EventQuery::default()
-    };
-    let journal = all_events(&state, &original.thread_id, query, |_| false).await?;
+    let journal = rows_of(&state, &original.thread_id, category::MESSAGE).await?;
+    let mut details = rows_of(&state, &original.thread_id, category::SUBAGENT).await?;
+    details.extend(rows_of(&state, &original.thread_id, category::WORKSPACE).await?);
     let seed = Seed {
         original: &original.thread_id,
         branch: &branch,
         user: original.user_id.as_deref(),
     };
-    let repeated = repeated(&journal, start.state.messages(), &hidden, seed);
+    let repeated = repeated(&journal, &details, start.state.messages(), &hidden, seed);
     is_followed |= repeated.is_followed;
     if !is_followed && original.status == ThreadStatus::Busy {
         return Err(ApiError::Conflict(
@@ -135,6 +133,19 @@ async fn created(state: Arc<GatewayState>, request: Request) -> Result<Value, Ap
         "workspace_clone_mode": files,
         "history_seed_mode": seeded,
     }))
+}
+
+/// Returns the rows of a category in a thread's journal.
+async fn rows_of(
+    state: &GatewayState,
+    thread: &ThreadId,
+    category: &str,
+) -> Result<Vec<RunEvent>, ApiError> {
+    let query = EventQuery {
+        category: Some(category.to_owned()),
+        ..EventQuery::default()
+    };
+    all_events(state, thread, query, |_| false).await
 }
 
 fn new_thread(
@@ -282,7 +293,7 @@ async fn is_journaled(
         category: Some(category::MESSAGE.to_owned()),
         ..EventQuery::default()
     };
-    let is_message = |row: &harness::runtime::runs::store::RunEvent| {
+    let is_message = |row: &RunEvent| {
         row.event.content.get("id").is_some_and(|id| id == message)
     };
     let rows = all_events(state, thread, query, is_message).await?;

@@ -12,8 +12,8 @@ pub use crate::ports::{
     KeyState, Lease, NODE_EVENT, NODE_EVENTS_OMITTED, NewRun, NewRunEvent, NodeRecord, NodeStore,
     Order, OwnedRun, RequestStore, RunCommit, RunCommitStore, RunCreateStore, RunDeleteStore,
     RunEnd, RunEvent, RunEventStore, RunListQuery, RunQueryStore, StoreLockStatus,
-    StoredRunRequest, UnfinishedRun, UsageLedger, WebhookCall, WebhookDelivery, WebhookOutbox,
-    WebhookOutboxEntry, category,
+    StoredRunRequest, UnfinishedRun, UsageLedger, WORKSPACE_CHANGES, WebhookCall, WebhookDelivery,
+    WebhookOutbox, WebhookOutboxEntry, category,
 };
 
 // Former names, for crates that were written against them.
