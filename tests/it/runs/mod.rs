@@ -21,3 +21,4 @@ mod tool_run;
 mod tools;
 mod wait;
 mod web;
+mod workspace_changes;

@@ -1,6 +1,7 @@
 //! `/api/threads`.
 
 mod artifacts;
+mod branches;
 mod create;
 mod delete;
 mod documents;

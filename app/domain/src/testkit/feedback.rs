@@ -201,7 +201,11 @@ pub async fn feedback_on_copied_run_requires_its_thread(open: impl AsyncFn() -> 
     finished(&stores, "r1", "t1").await;
     let copied = |on| thumbs("f1", on, "branch-seed-t1-0", Rating::Up);
     let missing = stores.feedback.put(copied("t2")).await;
-    assert_eq!(missing, Ok(None), "a run that was copied into another thread");
+    assert_eq!(
+        missing,
+        Ok(None),
+        "a run that was copied into another thread"
+    );
     put(&stores, copied("t1")).await;
     let missing = thumbs("f2", "t3", "branch-seed-t3-0", Rating::Up);
     assert_eq!(stores.feedback.put(missing).await, Ok(None));

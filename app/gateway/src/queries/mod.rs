@@ -6,8 +6,8 @@ pub mod history;
 pub mod regenerate;
 pub mod thread_index;
 
-pub(crate) mod journaled_run;
 pub(crate) mod assistant_settings;
 pub(crate) mod assistants;
+pub(crate) mod journaled_run;
 pub(crate) mod pricing;
 pub(crate) mod threads;

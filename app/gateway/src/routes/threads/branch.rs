@@ -121,6 +121,7 @@ async fn created(state: Arc<GatewayState>, request: Request) -> Result<Value, Ap
     let stored = state.thread_services.branches.branch(new).await;
     // An error does not prove that the rows were rolled back: then a sweep decides.
     let is_created = stored?.is_some();
+    fail_points::pass("branch.stored");
     settle_files(&state, &branch, is_created).await;
     if !is_created {
         return Err(no_longer_available());
@@ -293,9 +294,7 @@ async fn is_journaled(
         category: Some(category::MESSAGE.to_owned()),
         ..EventQuery::default()
     };
-    let is_message = |row: &RunEvent| {
-        row.event.content.get("id").is_some_and(|id| id == message)
-    };
+    let is_message = |row: &RunEvent| row.event.content.get("id").is_some_and(|id| id == message);
     let rows = all_events(state, thread, query, is_message).await?;
     Ok(rows.last().is_some_and(is_message))
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{Gateway, saying};
 
 /// Sends the messages to a new thread and returns its path.
-async fn conversation(gateway: &Gateway, texts: &[&str]) -> String {
+pub(super) async fn conversation(gateway: &Gateway, texts: &[&str]) -> String {
     let path = format!("/api/threads/{}", gateway.thread().await);
     for text in texts {
         say(gateway, &path, text).await;
@@ -18,19 +18,19 @@ async fn conversation(gateway: &Gateway, texts: &[&str]) -> String {
     path
 }
 
-async fn say(gateway: &Gateway, path: &str, text: &str) {
+pub(super) async fn say(gateway: &Gateway, path: &str, text: &str) {
     let run = gateway
         .post(&format!("{path}/runs/wait"), saying(text))
         .await;
     assert_eq!(run.code(), 200, "{}", run.text());
 }
 
-fn id_of(path: &str) -> &str {
+pub(super) fn id_of(path: &str) -> &str {
     path.rsplit('/').next().expect("an id")
 }
 
 /// Returns the rows of the transcript as (run, message id, text).
-async fn feed(gateway: &Gateway, path: &str) -> Vec<(String, String, String)> {
+pub(super) async fn feed(gateway: &Gateway, path: &str) -> Vec<(String, String, String)> {
     let page = gateway.get(&format!("{path}/messages/page")).await.json();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let rows = page["data"].as_array().expect("rows").iter();
@@ -50,7 +50,7 @@ fn message_ids(feed: &[(String, String, String)]) -> Vec<&str> {
 }
 
 /// Asserts that state and history have the messages of the feed, and returns their ids.
-async fn agreed_ids(gateway: &Gateway, path: &str) -> Vec<String> {
+pub(super) async fn agreed_ids(gateway: &Gateway, path: &str) -> Vec<String> {
     let feed = feed(gateway, path).await;
     let state = gateway.get(&format!("{path}/state")).await.json();
     let history = gateway
@@ -73,14 +73,14 @@ async fn agreed_ids(gateway: &Gateway, path: &str) -> Vec<String> {
 }
 
 /// Branches after a message and returns the response.
-async fn branch(gateway: &Gateway, path: &str, message: &str) -> Value {
+pub(super) async fn branch(gateway: &Gateway, path: &str, message: &str) -> Value {
     let body = json!({ "message_id": message, "message_ids": [message] });
     let response = gateway.post(&format!("{path}/branches"), body).await;
     assert_eq!(response.code(), 200, "{}", response.text());
     response.json()
 }
 
-fn path_of(branch: &Value) -> String {
+pub(super) fn path_of(branch: &Value) -> String {
     format!(
         "/api/threads/{}",
         branch["thread_id"].as_str().expect("an id")
@@ -142,61 +142,6 @@ async fn branch_continues_and_branches_again() {
     assert_eq!(agreed_ids(&gateway, &second).await.len(), 4);
     assert_eq!(agreed_ids(&gateway, &first).await, continued);
     assert_eq!(feed(&gateway, &original).await, before);
-}
-
-#[tokio::test]
-async fn copied_runs_have_their_rows_and_feedback() {
-    let gateway = Gateway::new();
-    let original = conversation(&gateway, &["say a", "say b"]).await;
-    let before = feed(&gateway, &original).await;
-    let path = path_of(&branch(&gateway, &original, &before[3].1).await);
-    let copied = feed(&gateway, &path).await;
-    let run = format!("{path}/runs/{}", copied[1].0);
-    let events = gateway.get(&format!("{run}/events")).await.json();
-    assert_eq!(events.as_array().map(Vec::len), Some(2), "{events}");
-    let messages = gateway.get(&format!("{run}/messages")).await.json();
-    assert_eq!(messages["data"][1]["content"]["id"], copied[1].1.as_str());
-    let changes = gateway.get(&format!("{run}/workspace-changes")).await;
-    assert_eq!(changes.json()["available"], false);
-
-    let feedback = format!("{run}/feedback");
-    let rated = gateway
-        .send("PUT", &feedback, Some(json!({ "rating": -1 })))
-        .await;
-    assert_eq!(rated.code(), 200, "{}", rated.text());
-    let page = gateway.get(&format!("{path}/messages/page")).await.json();
-    assert_eq!(page["data"][1]["feedback"]["rating"], -1);
-    let original_page = gateway.get(&format!("{original}/messages/page")).await;
-    assert_eq!(original_page.json()["data"][1]["feedback"], Value::Null);
-    assert_eq!(gateway.send("DELETE", &feedback, None).await.code(), 200);
-
-    for unknown in [
-        format!("{path}/runs/branch-seed-{}-7", id_of(&path)),
-        format!("{original}/runs/{}", copied[1].0),
-    ] {
-        for resource in ["events", "messages", "workspace-changes", "feedback"] {
-            let response = gateway.get(&format!("{unknown}/{resource}")).await;
-            assert_eq!(response.code(), 404, "{unknown}/{resource}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn branch_and_original_are_deleted_independently() {
-    let gateway = Gateway::new();
-    let original = conversation(&gateway, &["say a"]).await;
-    let answer = feed(&gateway, &original).await[1].1.clone();
-    let first = path_of(&branch(&gateway, &original, &answer).await);
-    let second = path_of(&branch(&gateway, &first, &answer).await);
-    for deleted in [&first, &original] {
-        assert_eq!(gateway.send("DELETE", deleted, None).await.code(), 200);
-        assert_eq!(gateway.get(deleted).await.code(), 404);
-        let page = gateway.get(&format!("{deleted}/messages/page")).await;
-        assert_eq!(page.code(), 404);
-    }
-    assert_eq!(agreed_ids(&gateway, &second).await.len(), 2);
-    say(&gateway, &second, "say b").await;
-    assert_eq!(agreed_ids(&gateway, &second).await.len(), 4);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Threads, states and histories in both dialects.
 
+mod branch_copies;
 mod branch_rows;
 mod branches;
 mod rows;
