@@ -191,6 +191,8 @@ pub struct Observability {
     pub metrics: Arc<dyn MetricsView>,
     /// `true` if the OpenAPI document is served.
     pub docs_enabled: bool,
+    /// `true` if responses and log lines have trace ids.
+    pub trace_ids: bool,
 }
 
 /// Clock, ids and tasks of this process.

@@ -7,7 +7,7 @@ use crate::config::dotted;
 use super::document::{Content, Node};
 use super::error::{Origin, Problem, Warning};
 use super::inert_values::InertValues::{self, Default, Empty, Matching, Off};
-use super::inert_values::{is_local_storage, is_off, is_plain_log};
+use super::inert_values::{is_local_storage, is_off};
 
 /// Configuration key without effect. Null and the values in `values` need no warning; any other
 /// value produces the warning `message`. In `key`, `*` stands for each element of a list and each
@@ -40,11 +40,6 @@ const SKILL_VIEW: &str =
     "has no effect: a summary always preserves the skills that a conversation uses";
 
 static INEFFECTIVE: &[IneffectiveSetting] = &[
-    setting(
-        &["logging", "enhance"],
-        Matching(is_plain_log),
-        "has no effect without `format: json`: text lines have a fixed format",
-    ),
     setting(&["plugins"], Empty, PYTHON),
     setting(&["extensions", "middlewares"], Empty, PYTHON),
     setting(&["extensions", "mcpInterceptors"], Empty, PYTHON),

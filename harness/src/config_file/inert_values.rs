@@ -14,11 +14,6 @@ pub(super) enum InertValues {
     Matching(fn(&Value) -> bool),
 }
 
-/// `true` unless text lines get a format that they do not have.
-pub(super) fn is_plain_log(enhance: &Value) -> bool {
-    is_off(&enhance["enabled"]) || enhance["format"] == "json"
-}
-
 /// `true` for the class that stores skills in folders.
 pub(super) fn is_local_storage(class: &Value) -> bool {
     class

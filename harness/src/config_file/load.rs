@@ -17,7 +17,10 @@ use super::explain::explain;
 use super::file_location::FileLocation;
 use super::locate::locate;
 use super::overrides::Overrides;
-use super::{ineffective_settings, older_store, provider_credentials, unknown_keys, variables};
+use super::{
+    extension_settings, ineffective_settings, older_store, provider_credentials, unknown_keys,
+    variables,
+};
 
 /// Validated configuration with its warnings.
 #[derive(Debug)]
@@ -49,15 +52,20 @@ impl Loaded {
     }
 }
 
-/// Locates and loads the configuration; without a file, the defaults with the scripted model.
+/// Locates and loads the configuration; without a file, the defaults with the scripted model. The
+/// warnings include those of the extensions file.
 ///
 /// # Errors
 /// The errors of [`load_file`], and [`ConfigError::NotFound`] for an explicitly named file.
 pub fn load(explicit: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigError> {
-    match locate(explicit, environment)? {
-        Some(path) => load_file(&path, environment),
-        None => built_in(environment),
-    }
+    let mut loaded = match locate(explicit, environment)? {
+        Some(path) => load_file(&path, environment)?,
+        None => built_in(environment)?,
+    };
+    loaded
+        .warnings
+        .extend(extension_settings::warnings(environment));
+    Ok(loaded)
 }
 
 /// Loads the configuration in `path`.

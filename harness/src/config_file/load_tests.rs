@@ -57,7 +57,6 @@ fn settings_without_effect_are_reported() {
             "database: {backend: sqlite}\ncheckpointer: {type: postgres, connection_string: x}\n",
             "checkpointer.type",
         ),
-        ("logging: {enhance: {enabled: true}}\n", "logging.enhance"),
         ("database: {pool_recycle: 60}\n", "database.pool_recycle"),
         (
             "database: {checkpoint_cache: {type: redis}}\n",
@@ -119,7 +118,7 @@ fn settings_without_effect_are_reported() {
 #[test]
 fn setting_at_default_needs_no_warning() {
     for text in [
-        "logging: {enhance: {enabled: true, format: json}}\n",
+        "logging: {enhance: {enabled: true}}\n",
         "database: {pool_recycle: 300, command_timeout: null, pool_size: 5}\n",
         "skills: {use: \"deerflow.skills.storage.local_skill_storage:LocalSkillStorage\"}\n",
         "skill_scan: {enabled: true}\nchannels: {wechat: {enabled: false}}\n",

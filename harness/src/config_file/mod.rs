@@ -9,6 +9,7 @@ mod document;
 mod environment;
 mod error;
 mod explain;
+mod extension_settings;
 mod file_location;
 mod ineffective_settings;
 mod inert_values;

@@ -4,14 +4,16 @@ use axum::http::{HeaderName, HeaderValue, header};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use crate::guard::origin_policy::OriginPolicy;
+use crate::http::trace_ids::TRACE_ID;
 
 /// Response headers that browser clients may read.
-const EXPOSED: [HeaderName; 5] = [
+const EXPOSED: [HeaderName; 6] = [
     header::CONTENT_LOCATION,
     header::LOCATION,
     HeaderName::from_static("x-pagination-total"),
     HeaderName::from_static("x-pagination-next"),
     crate::extract::REPLAYED,
+    TRACE_ID,
 ];
 
 /// The CORS layer for the origins of `origin_policy`; `None` if it has none.

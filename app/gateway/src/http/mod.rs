@@ -6,4 +6,5 @@ pub(crate) mod serve;
 mod cors;
 mod lingering_close;
 mod probe;
+mod trace_ids;
 mod write_timeout;

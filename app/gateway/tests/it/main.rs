@@ -40,4 +40,5 @@ mod support;
 mod thread_options;
 mod thread_rows;
 mod threads;
+mod trace_ids;
 mod uploads;

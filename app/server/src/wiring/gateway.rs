@@ -74,6 +74,7 @@ pub(super) fn open(
             run_gauges: Default::default(),
             metrics: metrics::start(context),
             docs_enabled: settings.docs_enabled,
+            trace_ids: context.now.logging.enhance.enabled,
         },
         process: ProcessServices {
             started_at: clock.now(),

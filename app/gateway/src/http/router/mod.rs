@@ -21,6 +21,7 @@ use crate::error::ApiError;
 use crate::extract::BODY_LIMIT;
 use crate::guard::request_guard::{RequestGuard, guard_request};
 use crate::http::cors::cors;
+use crate::http::trace_ids::add_trace_id;
 use crate::openapi::{Document, Routes};
 use crate::state::GatewayState;
 
@@ -46,6 +47,9 @@ pub fn router(state: Arc<GatewayState>) -> Router {
             guard_request,
         ))
         .layer(option_layer(cors(&state.security.origin_policy)))
+        .layer(option_layer(state.observability.trace_ids.then(|| {
+            from_fn_with_state(state.process.ids.clone(), add_trace_id)
+        })))
         .with_state(state)
 }
 

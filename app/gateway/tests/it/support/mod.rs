@@ -222,6 +222,7 @@ impl Gateway {
             security: accounts.security(KeyRule::Optional),
             observability: Observability {
                 docs_enabled,
+                trace_ids: false,
                 health: Default::default(),
                 run_gauges: Default::default(),
                 metrics: Arc::new(NoMetrics),
@@ -259,7 +260,7 @@ impl Gateway {
         self.changed(|state| GatewayState { security, ..state })
     }
 
-    fn changed(self, change: impl FnOnce(GatewayState) -> GatewayState) -> Self {
+    pub(crate) fn changed(self, change: impl FnOnce(GatewayState) -> GatewayState) -> Self {
         drop(self.router);
         let Ok(state) = Arc::try_unwrap(self.state) else {
             panic!("the state is shared")

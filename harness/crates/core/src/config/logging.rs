@@ -72,7 +72,7 @@ pub struct LoggingConfig {
 #[serde(default)]
 #[non_exhaustive]
 pub struct LoggingEnhanceConfig {
-    /// Adds `X-Trace-Id` to responses.
+    /// Adds trace ids to log lines, and to responses as `X-Trace-Id`.
     pub enabled: bool,
     /// Format of log lines.
     pub format: LogFormat,
