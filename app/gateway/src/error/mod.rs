@@ -157,6 +157,9 @@ pub enum ApiError {
         "Thread {0} is deleted, but some of its files could not be removed. Delete it again, or wait for the next sweep."
     )]
     FilesRemain(String),
+    /// This server does not have the feature.
+    #[error("{0}")]
+    NotSupported(String),
     /// The run of a scheduled task was not created.
     #[error("{0}")]
     TriggerFailed(String),
@@ -220,6 +223,7 @@ impl ApiError {
             | Self::Conflict(_)
             | Self::KnownRequest(_) => StatusCode::CONFLICT,
             Self::QueueFull(_) | Self::TooManyCodes => StatusCode::TOO_MANY_REQUESTS,
+            Self::NotSupported(_) => StatusCode::NOT_IMPLEMENTED,
             Self::TriggerFailed(_) => StatusCode::BAD_GATEWAY,
             Self::Unavailable(_) | Self::Busy { .. } => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotWritable(_) => StatusCode::INSUFFICIENT_STORAGE,

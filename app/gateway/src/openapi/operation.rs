@@ -372,6 +372,7 @@ fn error_description(status: u16) -> &'static str {
         415 => "The body is compressed, or its type is not supported.",
         422 => "The request does not match this description.",
         429 => "Too many requests.",
+        501 => "This server does not have the feature.",
         _ => "Internal error, or a required component does not respond.",
     }
 }

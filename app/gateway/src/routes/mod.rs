@@ -1,5 +1,6 @@
 //! Handlers: extract, call one method, format. The folder path is the URL.
 
+pub(crate) mod absent_features;
 pub(crate) mod admin;
 pub(crate) mod agents;
 pub(crate) mod artifacts;

@@ -1,5 +1,6 @@
 //! The gateway over the in-memory runtime: requests in both dialects.
 
+mod absent_features;
 mod admin;
 mod agents;
 mod artifacts;

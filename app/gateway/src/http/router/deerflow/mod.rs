@@ -1,5 +1,6 @@
 //! Routes of DeerFlow's dialect only, for its web UI.
 
+mod absent_features;
 mod channels;
 mod memory;
 mod operations;
@@ -25,6 +26,7 @@ pub(super) fn routes() -> Routes {
     settings::routes()
         .merge(sign_in::routes())
         .merge(channels::routes())
+        .merge(absent_features::routes())
         .merge(memory::routes())
         .merge(threads::routes())
         .merge(scheduled_tasks::routes())
