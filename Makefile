@@ -13,6 +13,38 @@ dev: config.yaml ## Run the gateway from source, with config.yaml (created from 
 config.yaml:
 	cp config.example.yaml $@
 
+.PHONY: config
+config: ## Create config.yaml from the example; fails if it exists
+	@if [ -e config.yaml ]; then echo "config.yaml exists; make config-upgrade adds new keys" >&2; exit 1; fi
+	cp config.example.yaml config.yaml
+
+.PHONY: config-upgrade
+config-upgrade: ## Add the keys of a newer version to config.yaml; the old file is saved as config.yaml.bak
+	cargo run -p deerflow-server -- config upgrade
+
+.PHONY: doctor
+doctor: ## Check the prerequisites of a start
+	cargo run -p deerflow-server -- doctor
+
+.PHONY: ui
+ui: config.yaml ## Run DeerFlow's web UI, the gateway and nginx on port 2026: make ui UI=<checkout of DeerFlow>
+	UI="$(abspath $(or $(UI),$(error UI is the checkout of DeerFlow)))" deploy/ui.sh start
+
+.PHONY: start
+start: ui ## The same as ui
+
+.PHONY: stop
+stop: ## Stop what `make start` runs
+	deploy/ui.sh stop
+
+.PHONY: up
+up: config.yaml ## Build and start the web UI, a gateway and nginx on port 2026 in containers: make up UI=<checkout of DeerFlow>
+	UI="$(abspath $(or $(UI),$(error UI is the checkout of DeerFlow)))" docker compose -f deploy/compose.ui.yaml up --build --detach --wait
+
+.PHONY: down
+down: ## Stop and remove these containers; the data stays
+	UI="$(or $(UI),.)" docker compose -f deploy/compose.ui.yaml down
+
 .PHONY: test
 test: ## Run every test that needs only Rust
 	cargo test --workspace

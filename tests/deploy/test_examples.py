@@ -50,6 +50,30 @@ def test_labels_ports_and_claims_meet():
     assert claims == [by_kind["PersistentVolumeClaim"]["metadata"]["name"]]
 
 
+def test_compose_accepts_the_file_with_the_web_ui():
+    parsed = compose_spec.PyCompose.from_yaml(ui())
+    parsed.validate()
+    assert {"gateway", "frontend", "nginx"} == set(parsed.service_names())
+
+
+def ui() -> str:
+    """Returns the file with the web UI as Compose reads it without variables."""
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", (DEPLOY / "compose.ui.yaml").read_text())
+    return re.sub(r"\$\{UI:\?[^}]*\}", "/ui", text)
+
+
+def test_gateway_trusts_the_network_of_nginx_only():
+    file = yaml.safe_load(ui())
+    subnet = file["networks"]["proxied"]["ipam"]["config"][0]["subnet"]
+    assert file["services"]["gateway"]["environment"]["AUTH_TRUSTED_PROXIES"] == subnet
+    assert "ports" not in file["services"]["gateway"], "only nginx is published"
+
+
+def test_nginx_passes_the_api_and_pages_to_services_of_compose():
+    targets = set(re.findall(r"proxy_pass http://(\w+):", (DEPLOY / "nginx.ui.conf").read_text()))
+    assert targets == {"gateway", "frontend"} <= set(yaml.safe_load(ui())["services"])
+
+
 def test_nginx_knows_the_nodes_of_compose():
     nodes = [name for name in yaml.safe_load(merged())["services"] if name.startswith("node-")]
     assert re.findall(r"server (\S+):8001", (DEPLOY / "nginx.conf").read_text()) == nodes
