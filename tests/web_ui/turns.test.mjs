@@ -1,0 +1,95 @@
+// Turns of a chat: changed files, branches, and two tabs on one run.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { startGateway, startUi } from "./rig.mjs";
+
+const REPORT = "/mnt/user-data/outputs/report.md";
+
+let gateway, ui;
+before(async () => {
+  gateway = await startGateway();
+  ui = await startUi({ DEER_FLOW_AUTH_DISABLED: "1" });
+});
+after(async () => {
+  await ui?.stop();
+  await gateway?.stop();
+});
+
+async function say(page, text) {
+  await page.getByRole("textbox").first().fill(text);
+  await page.keyboard.press("Enter");
+}
+
+const turn = (page, text) => page.locator("[data-assistant-turn]").filter({ hasText: text });
+
+test("the files that a run changed appear with their diff, also after a reload", async () => {
+  const page = await ui.open();
+  await page.goto("/workspace/chats/new");
+  const write = { description: "d", path: REPORT, content: "Ready\n" };
+  await say(page, `[[tool:write_file ${JSON.stringify(write)}]] then say written`);
+  await page.getByText("Edited 1 file").waitFor();
+  await page.reload();
+  await page.getByText("Edited 1 file").waitFor();
+  await page.getByRole("button", { name: "View changes" }).click();
+  await page.getByText("+Ready").waitFor();
+});
+
+test("a question is shown once although the model answers at once", async () => {
+  for (let n = 0; n < 12; n++) {
+    const page = await ui.open();
+    await page.goto("/workspace/chats/new");
+    await say(page, `question${n} then say answer${n}`);
+    await turn(page, `answer${n}`).first().waitFor();
+    const questions = page.locator("#chat").getByText(`question${n} then say`, { exact: false });
+    await page.waitForTimeout(300);
+    assert.equal(await questions.count(), 1, `chat ${n}`);
+    await page.context().close();
+  }
+});
+
+test("a branch has the turns up to its message, continues, and is rated", async () => {
+  const page = await ui.open();
+  await page.goto("/workspace/chats/new");
+  await say(page, "then say alpha");
+  await turn(page, "alpha").waitFor();
+  await say(page, "then say beta");
+  await turn(page, "beta").waitFor();
+  const original = page.url();
+  await turn(page, "alpha").hover();
+  await turn(page, "alpha").getByRole("button", { name: /branch conversation/i }).click();
+  await page.waitForURL((url) => url.href !== original && /chats\/[0-9a-f-]{36}/.test(url.href));
+  await turn(page, "alpha").waitFor();
+  assert.equal(await turn(page, "beta").count(), 0);
+  await page.reload();
+  await turn(page, "alpha").waitFor();
+  const rated = page.waitForResponse((answer) => answer.url().includes("/feedback") && answer.request().method() === "PUT");
+  await turn(page, "alpha").hover();
+  await turn(page, "alpha").getByRole("button", { name: /good|like|helpful|thumb/i }).first().click();
+  assert.equal((await rated).status(), 200);
+  await say(page, "then say gamma");
+  await turn(page, "gamma").waitFor();
+  await page.reload();
+  await turn(page, "gamma").waitFor();
+  assert.equal(await turn(page, "alpha").count(), 1);
+  await page.goto(original);
+  await turn(page, "beta").waitFor();
+  assert.equal(await turn(page, "gamma").count(), 0);
+});
+
+test("a second tab on the thread shows the same run", async () => {
+  const first = await ui.open();
+  await first.goto("/workspace/chats/new");
+  await say(first, "[[slow 40x10ms]][[hold 20 tabs]]");
+  await first.getByText("tok10 ").first().waitFor();
+  await first.waitForURL(/chats\/[0-9a-f-]{36}/);
+  const second = await first.context().newPage();
+  await second.goto(first.url());
+  await second.getByText("[[hold 20 tabs]]", { exact: false }).first().waitFor();
+  await gateway.release("tabs");
+  await first.getByText("tok39").first().waitFor();
+  await second.reload();
+  await second.getByText("tok39").first().waitFor();
+  assert.equal(await second.getByText("tok39").count(), 1);
+});
