@@ -59,7 +59,8 @@ test("the account page changes the password, and shows why it does not", async (
   await change(PASSWORD, OTHER_PASSWORD, OTHER_PASSWORD);
   await dialog.getByText("Password changed successfully").waitFor();
   await dialog.getByRole("button", { name: "Sign Out" }).click();
-  await person.waitForURL(/\/login/);
+  await person.waitForURL((url) => !url.pathname.startsWith("/workspace"));
+  await person.goto("/login");
   await person.locator("#email").fill("bob@example.com");
   await person.locator("#password").fill(OTHER_PASSWORD);
   await person.locator("button[type=submit]").click();

@@ -70,7 +70,7 @@ test("a task that runs once fires at its time", async () => {
   const task = await answer.json();
   await page.goto("/workspace/scheduled-tasks");
   await page.getByTestId(`scheduled-task-item-${task.id}`).waitFor();
-  const run = await finished(task, "schedule");
+  const run = await finished(task, "scheduled");
   await page.reload();
   await page.getByTestId(`scheduled-task-item-${task.id}`).getByText(/completed/i).waitFor();
   await page.goto(`/workspace/chats/${run.thread_id}`);
