@@ -1,6 +1,7 @@
 //! Command line.
 
 mod channels;
+mod db;
 mod file_args;
 mod flow;
 
@@ -10,6 +11,7 @@ use harness::ids::ThreadId;
 use harness::runtime::runs::RunStatus;
 
 pub use channels::{ChannelsCommand, InboxStateArg, OutgoingStateArg, RowArgs};
+pub use db::DbCommand;
 pub use file_args::FileArgs;
 pub use flow::{CheckArgs, DrawArgs, DrawFormat, FlowCommand, ImportArgs, ListArgs, RunFlowArgs};
 
@@ -78,6 +80,9 @@ pub enum Command {
     /// Inspect and restart chat channels, and send messages again.
     #[command(subcommand)]
     Channels(ChannelsCommand),
+    /// Check, compact, back up and restore the database.
+    #[command(subcommand)]
+    Db(DbCommand),
     /// Check all prerequisites of a start, and report how to fix problems.
     Doctor(FileArgs),
     /// Convert a document from standard input to Markdown on standard output; the server starts

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use deerflow_server::cli::{ChannelsCommand, Cli, Command, FileArgs, KeysCommand, ServeArgs};
+use deerflow_server::cli::{
+    ChannelsCommand, Cli, Command, DbCommand, FileArgs, KeysCommand, ServeArgs,
+};
 use deerflow_server::commands::channels::ChannelOperations;
 use deerflow_server::commands::doctor::Probes;
 use deerflow_server::commands::doctor::live_probes::{
@@ -98,6 +100,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             }))
         }
         Command::Channels(command) => runtime()?.block_on(channels(command, environment)),
+        Command::Db(command) => runtime()?.block_on(database(command, environment)),
         Command::ConvertDocument { kind } => convert(&kind),
         Command::Doctor(args) => runtime()?.block_on(async {
             let mut out = std::io::stdout();
@@ -176,6 +179,14 @@ async fn channels(command: ChannelsCommand, environment: Environment) -> anyhow:
         .await;
     tasks.shut_down().await;
     result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn database(command: DbCommand, environment: Environment) -> anyhow::Result<ExitCode> {
+    let config = load(command.file().config.as_deref(), &environment)?.config;
+    let settings = Settings::from_environment(&environment)?;
+    let address = wiring::database::database_of(&config, &settings)?;
+    let mut out = commands::config::stdout();
+    commands::db::run(&command, &address, SystemClock.now(), &mut out).await
 }
 
 async fn operate(

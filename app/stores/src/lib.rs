@@ -10,6 +10,7 @@ mod files;
 mod foreign_users;
 mod journal;
 mod sql;
+mod upkeep;
 
 pub use db::clock::PostgresClock;
 pub use db::config::{DatabaseConfig, OpenError, PostgresConfig};
@@ -40,3 +41,4 @@ pub use sql::streams::SqlStreamLog;
 pub use sql::threads::SqlThreadStore;
 pub use sql::usage::SqlUsageStore;
 pub use sql::webhooks::SqlWebhookOutbox;
+pub use upkeep::{BackedUp, Integrity, Restored, UpkeepError, Vacuumed};

@@ -3,6 +3,7 @@
 pub mod channels;
 pub mod chat;
 pub mod config;
+pub mod db;
 pub mod doctor;
 pub mod flow;
 pub mod keys;

@@ -10,10 +10,7 @@ use harness::config::{AppConfig, DatabaseBackend, StreamBridgeKind};
 use crate::config::Settings;
 
 /// Converts the database configuration to an address for the stores.
-pub(crate) fn database_of(
-    config: &AppConfig,
-    settings: &Settings,
-) -> anyhow::Result<DatabaseConfig> {
+pub fn database_of(config: &AppConfig, settings: &Settings) -> anyhow::Result<DatabaseConfig> {
     let database = &config.database;
     Ok(match database.backend {
         DatabaseBackend::Memory => DatabaseConfig::Memory,

@@ -9,7 +9,7 @@ mod client;
 mod commands;
 mod containers;
 mod context;
-pub(crate) mod database;
+pub mod database;
 mod documents;
 mod flows;
 mod gateway;

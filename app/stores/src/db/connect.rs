@@ -10,12 +10,13 @@ use sea_orm::{
     ConnectionTrait, DatabaseConnection, DbErr, RuntimeErr, SqlxPostgresConnector,
     SqlxSqliteConnector,
 };
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use crate::db::config::{DatabaseConfig, OpenError, PostgresConfig};
 use crate::db::disk_watch::DiskWatch;
 use crate::db::error::DbFailure;
+use crate::db::free_pages;
 use crate::db::migration::migrate;
 use crate::db::pool::{
     ACQUIRE_TIMEOUT, ENABLE_SYNCHRONOUS_COMMIT, pool_with_idle_check, postgres_options,
@@ -172,6 +173,8 @@ impl Database {
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
+            // Affects new files only: `db::free_pages` returns their unused pages.
+            .auto_vacuum(SqliteAutoVacuum::Incremental)
             // The WAL shrinks to this size after a burst.
             .pragma("journal_size_limit", "16777216")
             // Pages that several commits changed are written back only once.
@@ -221,9 +224,12 @@ impl Database {
         });
         let disk = DiskWatch::start(directory, &lock, reserve).map_err(directory_unusable)?;
         let queue = WriteQueue::start(writer, reconnect, Some(disk), Arc::clone(&lock), tasks);
+        let reads = SqlxSqliteConnector::from_sqlx_sqlite_pool(readers);
+        let writes = Writes::queued(queue);
+        free_pages::start(reads.clone(), writes.clone(), tasks);
         Ok(Self {
-            reads: SqlxSqliteConnector::from_sqlx_sqlite_pool(readers),
-            writes: Writes::queued(queue),
+            reads,
+            writes,
             exclusive: true,
             _lock: Some(lock),
             lock_session: None,

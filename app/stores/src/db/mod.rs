@@ -7,6 +7,7 @@ pub(crate) mod disk_watch;
 pub(crate) mod entity;
 pub(crate) mod error;
 pub(crate) mod fact_index;
+pub(crate) mod free_pages;
 pub(crate) mod json;
 pub(crate) mod migration;
 pub(crate) mod pool;
