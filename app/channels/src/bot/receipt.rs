@@ -17,12 +17,14 @@ pub(crate) fn show(bot: &Arc<Bot>, target: &Target, receipt: Receipt) {
     }
     let (bot, target) = (bot.clone(), target.clone());
     let tasks = bot.hub.tasks.clone();
-    let sending = bot.sending.token();
     tasks.spawn(TaskKind::Service, "sign", async move {
-        if let Err(error) = bot.platform.show(&target, receipt).await {
+        let shown = tokio::select! {
+            shown = bot.platform.show(&target, receipt) => shown,
+            () = bot.stop.cancelled() => return,
+        };
+        if let Err(error) = shown {
             close_lane(&bot, &target.chat.id, &error).await;
             tracing::debug!(%error, account = %bot.claim.account, ?receipt, "a sign was not shown");
         }
-        drop(sending);
     });
 }
