@@ -240,7 +240,7 @@ async fn register_commands(bot: &Bot) {
 }
 
 /// Renews the lease until it is lost or the service stops. A renewal that takes long is not abandoned:
-/// the next one begins beside it, and the first success counts.
+/// the next one runs concurrently, and the first success counts.
 async fn renew(bot: &Bot) {
     let mut ticks = interval(RENEWAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
