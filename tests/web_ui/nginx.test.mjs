@@ -1,4 +1,4 @@
-// nginx in front of the UI and the gateway, with the configuration of deploy/nginx.ui.conf.
+// nginx in front of the UI and the gateway, with the configuration of deploy/nginx.ui.conf, and in front of the UI alone.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -12,33 +12,35 @@ import { startGateway, startUi, until } from "./rig.mjs";
 
 const PASSWORD = "correct horse 17 battery";
 const { UI_PORT, UI_GATEWAY_PORT } = process.env;
-const PORT = 2126;
-const ORIGIN = `http://localhost:${PORT}`;
+// The second nginx passes all requests to the UI, which passes those of the API on.
+const PORTS = [2126, 2127];
 
-let gateway, ui, nginx;
+let gateway, ui;
+const proxies = [];
 before(async () => {
   gateway = await startGateway({ env: { DEER_FLOW_AUTH_DISABLED: "0" } });
   ui = await startUi({ DEER_FLOW_AUTH_DISABLED: "0" });
-  nginx = await startNginx();
+  proxies.push(await startNginx(PORTS[0], UI_GATEWAY_PORT), await startNginx(PORTS[1], UI_PORT));
 });
 after(async () => {
-  await nginx?.stop();
+  for (const proxy of proxies) await proxy.stop();
   await ui?.stop();
   await gateway?.stop();
 });
 
-async function startNginx() {
+/** Starts nginx on a port; `api` is the port to which it passes requests of the API. */
+async function startNginx(port, api) {
   const folder = await mkdtemp(path.join(os.tmpdir(), "deerflow-nginx-"));
   const example = await readFile(new URL("../../deploy/nginx.ui.conf", import.meta.url), "utf8");
   const server = example
-    .replaceAll("gateway:8001", `127.0.0.1:${UI_GATEWAY_PORT}`)
+    .replaceAll("gateway:8001", `127.0.0.1:${api}`)
     .replaceAll("frontend:3000", `127.0.0.1:${UI_PORT}`)
-    .replace("listen 2026", `listen ${PORT}`);
+    .replace("listen 2026", `listen ${port}`);
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/${name};`).join("\n");
   await writeFile(path.join(folder, "nginx.conf"), `daemon off;\npid ${folder}/pid;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${server}\n}\n`);
   const PATH = `${process.env.PATH}:/usr/sbin`;
   const child = spawn("nginx", ["-e", "stderr", "-p", folder, "-c", path.join(folder, "nginx.conf")], { stdio: "inherit", env: { ...process.env, PATH } });
-  await until(() => fetch(`${ORIGIN}/health`).then((answer) => answer.ok, () => false), "nginx");
+  await until(() => fetch(`http://localhost:${port}/`).then((answer) => answer.ok, () => false), "nginx");
   const stop = async () => {
     child.kill("SIGTERM");
     await once(child, "exit");
@@ -47,20 +49,37 @@ async function startNginx() {
   return { stop };
 }
 
+/** Sees text of an answer in a new chat before the answer is complete. */
+async function seeLiveText(page, origin, hold) {
+  await page.goto(`${origin}/workspace/chats/new`);
+  await page.getByRole("textbox").first().fill(`[[slow 40x10ms]][[hold 20 ${hold}]]`);
+  await page.keyboard.press("Enter");
+  await page.getByText("tok10 ").first().waitFor();
+  await gateway.release(hold);
+  await page.getByText("tok39").first().waitFor();
+  assert.equal(new URL(page.url()).origin, origin);
+}
+
 test("a person sets up the server, signs in and sees live text through nginx", async () => {
+  const [origin] = PORTS.map((port) => `http://localhost:${port}`);
   const page = await ui.open();
-  await page.goto(`${ORIGIN}/workspace`);
+  await page.goto(`${origin}/workspace`);
   await page.waitForURL(/\/setup/);
   await page.locator("#email").fill("ann@example.com");
   await page.locator("#password").fill(PASSWORD);
   await page.locator("#confirmPassword").fill(PASSWORD);
   await page.locator("button[type=submit]").click();
   await page.waitForURL(/\/workspace/);
-  await page.goto(`${ORIGIN}/workspace/chats/new`);
-  await page.getByRole("textbox").first().fill("[[slow 40x10ms]][[hold 20 nginx]]");
-  await page.keyboard.press("Enter");
-  await page.getByText("tok10 ").first().waitFor();
-  await gateway.release("nginx");
-  await page.getByText("tok39").first().waitFor();
-  assert.equal(new URL(page.url()).origin, ORIGIN);
+  await seeLiveText(page, origin, "nginx");
+});
+
+test("a person signs in and sees live text through the UI behind nginx", async () => {
+  const origin = `http://localhost:${PORTS[1]}`;
+  const page = await ui.open();
+  await page.goto(`${origin}/login`);
+  await page.locator("#email").fill("ann@example.com");
+  await page.locator("#password").fill(PASSWORD);
+  await page.locator("button[type=submit]").click();
+  await page.waitForURL(/\/workspace/);
+  await seeLiveText(page, origin, "behind");
 });
