@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
+use super::flows::FlowFinding;
+
 /// An undelivered webhook call.
 #[derive(Debug, ToSchema)]
 pub struct WebhookCall {
@@ -177,12 +179,13 @@ pub struct DeerFlowAnswer(pub Value);
 /// An error in DeerFlow's dialect.
 #[derive(Debug, ToSchema)]
 pub struct DeerFlowError {
-    /// A text, a list of validation issues, or a failure of sign-in.
+    /// A text, a list of validation issues or of findings, or a failure of sign-in.
     #[schema(inline)]
     pub detail: ErrorDetail,
 }
 
-/// A text, a list of validation issues, or a failure of sign-in.
+/// A text, a list of validation issues or of findings in an assistant's content, or a failure of
+/// sign-in.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
 pub enum ErrorDetail {
@@ -190,6 +193,8 @@ pub enum ErrorDetail {
     Text(String),
     /// Validation issues.
     Issues(#[schema(inline)] Vec<ValidationIssue>),
+    /// Findings in the content of an assistant.
+    Findings(#[schema(inline)] Vec<FlowFinding>),
     /// Failure of sign-in.
     SignIn(#[schema(inline)] SignInDetail),
 }
