@@ -1,14 +1,9 @@
 // nginx in front of the UI and the gateway, with the configuration of deploy/nginx.ui.conf, and in front of the UI alone.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import os from "node:os";
-import path from "node:path";
 import { after, before, test } from "node:test";
 
-import { startGateway, startUi, until } from "./rig.mjs";
+import { startGateway, startNginx, startUi } from "./rig.mjs";
 
 const PASSWORD = "correct horse 17 battery";
 const { UI_PORT, UI_GATEWAY_PORT } = process.env;
@@ -27,27 +22,6 @@ after(async () => {
   await ui?.stop();
   await gateway?.stop();
 });
-
-/** Starts nginx on a port; `api` is the port to which it passes requests of the API. */
-async function startNginx(port, api) {
-  const folder = await mkdtemp(path.join(os.tmpdir(), "deerflow-nginx-"));
-  const example = await readFile(new URL("../../deploy/nginx.ui.conf", import.meta.url), "utf8");
-  const server = example
-    .replaceAll("gateway:8001", `127.0.0.1:${api}`)
-    .replaceAll("frontend:3000", `127.0.0.1:${UI_PORT}`)
-    .replace("listen 2026", `listen ${port}`);
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/${name};`).join("\n");
-  await writeFile(path.join(folder, "nginx.conf"), `daemon off;\npid ${folder}/pid;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${server}\n}\n`);
-  const PATH = `${process.env.PATH}:/usr/sbin`;
-  const child = spawn("nginx", ["-e", "stderr", "-p", folder, "-c", path.join(folder, "nginx.conf")], { stdio: "inherit", env: { ...process.env, PATH } });
-  await until(() => fetch(`http://localhost:${port}/`).then((answer) => answer.ok, () => false), "nginx");
-  const stop = async () => {
-    child.kill("SIGTERM");
-    await once(child, "exit");
-    await rm(folder, { recursive: true });
-  };
-  return { stop };
-}
 
 /** Sees text of an answer in a new chat before the answer is complete. */
 async function seeLiveText(page, origin, hold) {

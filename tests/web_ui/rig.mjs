@@ -2,7 +2,9 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 
@@ -27,8 +29,8 @@ export async function startUi(env = {}) {
   });
   await until(() => fetch(ORIGIN).then((answer) => answer.ok, () => false), "the UI");
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
-  const open = async () => {
-    const context = await browser.newContext({ baseURL: ORIGIN, locale: "en-US" });
+  const open = async (baseURL = ORIGIN) => {
+    const context = await browser.newContext({ baseURL, locale: "en-US" });
     return context.newPage();
   };
   const stop = async () => {
@@ -53,4 +55,25 @@ export async function startPlatform(name) {
     await once(fake, "exit");
   };
   return { base, act, stop };
+}
+
+/** Starts nginx with the example of deploy/ on a port; `api` is the port to which it passes requests of the API. */
+export async function startNginx(port, api = UI_GATEWAY_PORT) {
+  const folder = await mkdtemp(path.join(os.tmpdir(), "deerflow-nginx-"));
+  const example = await readFile(new URL("../../deploy/nginx.ui.conf", import.meta.url), "utf8");
+  const server = example
+    .replaceAll("gateway:8001", `127.0.0.1:${api}`)
+    .replaceAll("frontend:3000", `127.0.0.1:${UI_PORT}`)
+    .replace("listen 2026", `listen ${port}`);
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/${name};`).join("\n");
+  await writeFile(path.join(folder, "nginx.conf"), `daemon off;\npid ${folder}/pid;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${server}\n}\n`);
+  const PATH = `${process.env.PATH}:/usr/sbin`;
+  const child = spawn("nginx", ["-e", "stderr", "-p", folder, "-c", path.join(folder, "nginx.conf")], { stdio: "inherit", env: { ...process.env, PATH } });
+  await until(() => fetch(`http://localhost:${port}/`).then((answer) => answer.ok, () => false), "nginx");
+  const stop = async () => {
+    child.kill("SIGTERM");
+    await once(child, "exit");
+    await rm(folder, { recursive: true });
+  };
+  return { origin: `http://localhost:${port}`, stop };
 }

@@ -4,12 +4,15 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 
-import { startGateway, startUi } from "./rig.mjs";
+import { startGateway, startNginx, startUi } from "./rig.mjs";
 
 const PASSWORD = "correct horse 17 battery";
 const OTHER_PASSWORD = "staple 18 wrong battery";
 
-let gateway, ui, admin, person;
+// Without nginx, the UI's own routes of memory expect the gateway on port 8001.
+const PORT = 2128;
+
+let gateway, ui, nginx, admin, person;
 before(async () => {
   gateway = await startGateway({
     env: { DEER_FLOW_AUTH_DISABLED: "0" },
@@ -20,19 +23,21 @@ agents_api: {enabled: true}
 `,
   });
   ui = await startUi({ DEER_FLOW_AUTH_DISABLED: "0" });
-  admin = await ui.open();
+  nginx = await startNginx(PORT);
+  admin = await ui.open(nginx.origin);
   await register(admin, "initialize", "ann@example.com");
-  person = await ui.open();
+  person = await ui.open(nginx.origin);
   await register(person, "register", "bob@example.com");
 });
 after(async () => {
+  await nginx?.stop();
   await ui?.stop();
   await gateway?.stop();
 });
 
 /** Creates an account and signs it in. */
 async function register(page, route, email) {
-  const answer = await page.request.post(`/api/v1/auth/${route}`, { data: { email, password: PASSWORD }, headers: { origin: ui.origin } });
+  const answer = await page.request.post(`/api/v1/auth/${route}`, { data: { email, password: PASSWORD }, headers: { origin: nginx.origin } });
   assert.equal(answer.status(), 201, await answer.text());
 }
 
@@ -137,7 +142,7 @@ test("the pages of tools, channels and notifications load for both", async () =>
 test("an agent is created, edited and deleted", async () => {
   const created = await person.request.post("/api/agents", {
     data: { name: "gardener", description: "Grows plants", soul: "You are a gardener." },
-    headers: { "x-csrf-token": await csrf(person), origin: ui.origin },
+    headers: { "x-csrf-token": await csrf(person), origin: nginx.origin },
   });
   assert.equal(created.status(), 201, await created.text());
   await person.goto("/workspace/agents");
