@@ -22,6 +22,14 @@ async function say(page, text) {
   await page.keyboard.press("Enter");
 }
 
+/** Sends a message and waits until the UI has read the state after its run, when it accepts the next one. */
+async function converse(page, text, answer) {
+  const settled = page.waitForResponse((response) => response.url().endsWith("/history"));
+  await say(page, text);
+  await turn(page, answer).waitFor();
+  await settled;
+}
+
 const turn = (page, text) => page.locator("[data-assistant-turn]").filter({ hasText: text });
 
 test("the files that a run changed appear with their diff, also after a reload", async () => {
@@ -40,11 +48,12 @@ test("a question is shown once although the model answers at once", async () => 
   for (let n = 0; n < 12; n++) {
     const page = await ui.open();
     await page.goto("/workspace/chats/new");
-    await say(page, `question${n} then say answer${n}`);
-    await turn(page, `answer${n}`).first().waitFor();
-    const questions = page.locator("#chat").getByText(`question${n} then say`, { exact: false });
-    await page.waitForTimeout(300);
+    await converse(page, `question${n} then say answer${n}`, `answer${n}`);
+    const questions = page.locator(".is-user");
     assert.equal(await questions.count(), 1, `chat ${n}`);
+    await page.reload();
+    await turn(page, `answer${n}`).first().waitFor();
+    assert.equal(await questions.count(), 1, `chat ${n} after a reload`);
     await page.context().close();
   }
 });
@@ -52,10 +61,8 @@ test("a question is shown once although the model answers at once", async () => 
 test("a branch has the turns up to its message, continues, and is rated", async () => {
   const page = await ui.open();
   await page.goto("/workspace/chats/new");
-  await say(page, "then say alpha");
-  await turn(page, "alpha").waitFor();
-  await say(page, "then say beta");
-  await turn(page, "beta").waitFor();
+  await converse(page, "then say alpha", "alpha");
+  await converse(page, "then say beta", "beta");
   const original = page.url();
   await turn(page, "alpha").hover();
   await turn(page, "alpha").getByRole("button", { name: /branch conversation/i }).click();
@@ -68,8 +75,7 @@ test("a branch has the turns up to its message, continues, and is rated", async 
   await turn(page, "alpha").hover();
   await turn(page, "alpha").getByRole("button", { name: /good|like|helpful|thumb/i }).first().click();
   assert.equal((await rated).status(), 200);
-  await say(page, "then say gamma");
-  await turn(page, "gamma").waitFor();
+  await converse(page, "then say gamma", "gamma");
   await page.reload();
   await turn(page, "gamma").waitFor();
   assert.equal(await turn(page, "alpha").count(), 1);
