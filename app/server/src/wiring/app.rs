@@ -63,15 +63,8 @@ impl App {
         let agents = agents::open(context, stores, resources);
         let flows = flows::open(context, stores, &resources.files, agents.clone()).await?;
         let assistants = flows.assistants.clone();
-        let files = &resources.files;
-        let runs = runs::open(
-            context,
-            stores,
-            bridge.clone(),
-            bell,
-            assistants.clone(),
-            files,
-        );
+        let signals = (bridge.clone(), bell);
+        let runs = runs::open(context, stores, resources, signals, assistants.clone());
         let webhooks = webhooks::options(&context.now)?;
         let policy = webhooks.policy;
         if role == Role::Server {

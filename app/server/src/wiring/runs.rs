@@ -6,9 +6,9 @@ use harness::middlewares::SnapshotFileChanges;
 use harness::runtime::agent::AgentResolver;
 use harness::runtime::runs::{NodeLifecycle, NodeNotifier, RunLimits, RunsFacade, RuntimePorts};
 use harness::runtime::stream_bridge::StreamBridge;
-use harness::sandbox::FileHome;
 
 use super::context::Context;
+use super::resources::Resources;
 use super::role::Role;
 use super::stores::Stores;
 use crate::metrics::RunMeter;
@@ -16,10 +16,9 @@ use crate::metrics::RunMeter;
 pub(super) fn open(
     context: &Context<'_>,
     stores: &Stores,
-    bridge: Arc<dyn StreamBridge>,
-    bell: Arc<dyn NodeNotifier>,
+    resources: &Resources,
+    (bridge, bell): (Arc<dyn StreamBridge>, Arc<dyn NodeNotifier>),
     agents: Arc<dyn AgentResolver>,
-    files: &FileHome,
 ) -> Arc<RunsFacade> {
     let ports = RuntimePorts {
         bridge,
@@ -32,7 +31,7 @@ pub(super) fn open(
         nodes: stores.nodes.clone(),
         bell,
         events: stores.of_events.events.clone(),
-        file_changes: Arc::new(SnapshotFileChanges::new(files)),
+        file_changes: Arc::new(SnapshotFileChanges::new(&resources.files)),
         agents,
         observer: Arc::new(RunMeter::default()),
         clock: stores.clock.clone(),

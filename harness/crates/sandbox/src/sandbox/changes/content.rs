@@ -4,8 +4,8 @@ use std::io::Read;
 
 use sha2::{Digest, Sha256};
 
+use super::facts::Facts;
 use super::location::Location;
-use super::snapshot::Facts;
 use crate::sandbox::safe_fs::{Entry, SafeDir};
 
 /// Content of a file, as far as it is known.

@@ -7,6 +7,7 @@
 
 mod content;
 mod diff;
+mod facts;
 mod location;
 mod report;
 mod run_snapshots;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ChangeLimits;
 use super::content::{Budget, Content};
+use super::facts::Facts;
 use super::location::{Location, ROOTS};
 use crate::sandbox::safe_fs::{Entry, NodeKind, SafeDir};
 use crate::sandbox::thread_dirs::ThreadDirs;
@@ -29,15 +30,6 @@ const OMITTED: [&str; 11] = [
     "site-packages",
     "venv",
 ];
-
-/// Facts that differ if a file was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Facts {
-    pub(super) size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-    inode: u64,
-}
 
 /// A scanned file or link.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,12 +204,7 @@ fn node(
         return Some(Node::Link(target.to_string_lossy().into_owned()));
     }
     let stat = directory.stat_name(entry.name.as_c_str()).ok()?;
-    let facts = Facts {
-        size: u64::try_from(stat.st_size).unwrap_or_default(),
-        modified: (stat.st_mtime as _, stat.st_mtime_nsec as _),
-        changed: (stat.st_ctime as _, stat.st_ctime_nsec as _),
-        inode: stat.st_ino as _,
-    };
+    let facts = Facts::from(&stat);
     let content = content(directory, entry, location, facts);
     Some(Node::File(facts, content))
 }
